@@ -1,0 +1,1 @@
+//! Issues a job to real files and devices.

@@ -1,0 +1,219 @@
+//! The log-linear latency histogram.
+//!
+//! Values are nanoseconds. Below 256 ns a bin is 1 ns wide; above, every power of two is split in
+//! 128 bins, so a bin is at most 1/128 of its lower edge (0.78 %) wide and its middle is at most
+//! 0.4 % from any value in it. The last bin counts everything from 2^37 ns (137 s) up.
+
+const SUB_BITS: u32 = 7;
+const MAX_BITS: u32 = 37;
+/// Number of bins, the overflow bin included.
+pub const BINS: usize = (((MAX_BITS - SUB_BITS) << SUB_BITS) + (1 << SUB_BITS)) as usize + 1;
+const OVERFLOW: usize = BINS - 1;
+
+/// Bin of a value; values from 2^37 ns up share the last bin.
+#[inline]
+pub const fn bin_index(value_ns: u64) -> usize {
+    if value_ns >> MAX_BITS != 0 {
+        return OVERFLOW;
+    }
+    let shift = (u64::BITS - (value_ns | 0xff).leading_zeros()) - (SUB_BITS + 1);
+    ((shift as usize) << SUB_BITS) + (value_ns >> shift) as usize
+}
+
+/// Half-open range `[low, high)` of a bin, in ns. The overflow bin reaches to `u64::MAX`.
+pub const fn bin_bounds_ns(bin: usize) -> (u64, u64) {
+    if bin >= OVERFLOW {
+        return (1 << MAX_BITS, u64::MAX);
+    }
+    let sub = 1usize << SUB_BITS;
+    if bin < 2 * sub {
+        return (bin as u64, bin as u64 + 1);
+    }
+    let shift = bin / sub - 1;
+    let low = ((bin - shift * sub) as u64) << shift;
+    (low, low + (1 << shift))
+}
+
+/// A histogram being counted into: fixed size, no allocation after construction.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: Box<[u32; BINS]>,
+    count: u64,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            counts: Box::new([0; BINS]),
+            count: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl Histogram {
+    /// Counts one value.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        self.counts[bin_index(value_ns)] += 1;
+        self.count += 1;
+        self.sum_ns += value_ns;
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+    }
+
+    /// Values counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Takes the counts out and leaves the histogram empty.
+    pub fn take(&mut self) -> SparseHistogram {
+        let mut bins = Vec::new();
+        if self.count > 0 {
+            let (first, last) = (bin_index(self.min_ns), bin_index(self.max_ns));
+            for bin in first..=last {
+                let n = std::mem::take(&mut self.counts[bin]);
+                if n > 0 {
+                    bins.push((bin as u16, u64::from(n)));
+                }
+            }
+        }
+        let out = SparseHistogram {
+            bins,
+            count: self.count,
+            sum_ns: self.sum_ns,
+            min_ns: self.min_ns,
+            max_ns: self.max_ns,
+        };
+        self.count = 0;
+        self.sum_ns = 0;
+        self.min_ns = u64::MAX;
+        self.max_ns = 0;
+        out
+    }
+}
+
+/// Counts at rest: the occupied bins in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparseHistogram {
+    bins: Vec<(u16, u64)>,
+    count: u64,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for SparseHistogram {
+    fn default() -> Self {
+        Self {
+            bins: Vec::new(),
+            count: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl SparseHistogram {
+    /// Occupied bins in ascending order with their counts.
+    pub fn bins(&self) -> &[(u16, u64)] {
+        &self.bins
+    }
+
+    /// Values counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Exact mean of the values, ns; `None` when empty.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+
+    /// Exact sum of the values, ns.
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns
+    }
+
+    /// Exact smallest value, ns.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min_ns)
+    }
+
+    /// Exact largest value, ns.
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
+    }
+
+    /// The value at quantile `q` in 0..=1: the middle of the bin that holds the value of rank
+    /// `ceil(q n)`, never above the largest value seen. `None` when empty.
+    pub fn quantile_ns(&self, q: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let mut seen = 0;
+        for &(bin, n) in &self.bins {
+            seen += n;
+            if seen >= rank {
+                let (low, high) = bin_bounds_ns(usize::from(bin));
+                let middle = if usize::from(bin) == OVERFLOW {
+                    self.max_ns as f64
+                } else {
+                    (low + high - 1) as f64 / 2.0
+                };
+                return Some(middle.clamp(self.min_ns as f64, self.max_ns as f64));
+            }
+        }
+        Some(self.max_ns as f64)
+    }
+
+    /// Adds another histogram's counts.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        let mut merged = Vec::with_capacity(self.bins.len() + other.bins.len());
+        let (mut a, mut b) = (self.bins.iter().peekable(), other.bins.iter().peekable());
+        loop {
+            match (a.peek(), b.peek()) {
+                (Some(&&(x, n)), Some(&&(y, m))) => match x.cmp(&y) {
+                    std::cmp::Ordering::Less => {
+                        merged.push((x, n));
+                        a.next();
+                    }
+                    std::cmp::Ordering::Greater => {
+                        merged.push((y, m));
+                        b.next();
+                    }
+                    std::cmp::Ordering::Equal => {
+                        merged.push((x, n + m));
+                        a.next();
+                        b.next();
+                    }
+                },
+                (Some(&&x), None) => {
+                    merged.push(x);
+                    a.next();
+                }
+                (None, Some(&&y)) => {
+                    merged.push(y);
+                    b.next();
+                }
+                (None, None) => break,
+            }
+        }
+        self.bins = merged;
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}

@@ -1,0 +1,11 @@
+//! What happened: latency histograms, one-second intervals, counters, and their merging.
+//!
+//! One shape of results, whoever produced them. A *hot* [`Histogram`] is a fixed array that the
+//! load generators count into; a [`SparseHistogram`] is the same counts at rest. Everything merges
+//! by addition: threads, targets and hosts alike; percentiles are never averaged.
+
+mod histogram;
+mod interval;
+
+pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
+pub use interval::{Counters, Interval, OpStats, Recording, Utilisation};

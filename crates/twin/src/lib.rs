@@ -1,0 +1,1 @@
+//! Issues a job to a virtual device, in virtual time.

@@ -1,0 +1,176 @@
+//! The job: one step's I/O, complete and independent of any device.
+
+use serde::Serialize;
+
+use crate::Op;
+
+/// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Job {
+    /// Which operations, in which shares, at which block sizes.
+    pub mix: Mix,
+    /// Where requests go inside the region.
+    pub pattern: Pattern,
+    /// Part of the target that is touched.
+    pub region: Region,
+    /// Alignment of offsets in bytes; `None` means each request's own block size.
+    pub align_bytes: Option<u64>,
+    /// What is written.
+    pub content: Content,
+    /// Placement handles (FDP) used by writes: thread `i` uses entry `i % len`. Empty: no directive.
+    pub placement: Vec<u16>,
+    /// Bypass the page cache (`O_DIRECT`).
+    pub direct: bool,
+    /// How hard.
+    pub load: Load,
+    /// When to stop; the first condition met ends the step.
+    pub until: Until,
+}
+
+/// Operation mix: for each operation a relative weight and its block sizes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mix {
+    /// At least one entry; weights are relative and need not sum to 100.
+    pub ops: Vec<Block>,
+}
+
+/// One operation of a [`Mix`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Block {
+    /// The operation.
+    pub op: Op,
+    /// Relative weight, > 0.
+    pub weight: f64,
+    /// Block sizes of this operation; at least one entry unless the operation is a flush.
+    pub sizes: Vec<BlockShare>,
+}
+
+/// One block size with its share.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BlockShare {
+    /// Block size in bytes.
+    pub size_bytes: u32,
+    /// Relative weight, > 0.
+    pub weight: f64,
+}
+
+/// Address pattern.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Ascending offsets. With several threads, thread `i` of `n` starts at `i/n` of the region;
+    /// each wraps at the end of the region.
+    Sequential,
+    /// Independent, uniformly distributed offsets.
+    Uniform,
+    /// Zipf-distributed over the region's blocks, hot blocks scattered over the region.
+    Zipf {
+        /// Skew, > 0 and != 1 handled like fio's `zipf:theta`.
+        theta: f64,
+    },
+    /// Bands of the region with given shares of accesses, uniform inside a band.
+    HotSpots {
+        /// Areas and shares, both relative weights, laid out in order from the region's start.
+        bands: Vec<HotBand>,
+    },
+}
+
+/// One band of [`Pattern::HotSpots`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HotBand {
+    /// Share of the region's space.
+    pub area: f64,
+    /// Share of the accesses.
+    pub access: f64,
+}
+
+/// A length or position, absolute or relative to the target's capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// Bytes.
+    Bytes(u64),
+    /// Fraction of the target's capacity, 0..=1.
+    Fraction(f64),
+}
+
+/// Part of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Region {
+    /// First byte.
+    pub start: Extent,
+    /// Length.
+    pub size: Extent,
+}
+
+/// What writes carry. Data is prepared before the run; see `docs/explanation/engine.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Content {
+    /// Share of each block that compresses away, 0..=1. 0 is incompressible random data.
+    pub compressible: f64,
+}
+
+/// How hard to drive the target. Per target: with N targets each gets this load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Load {
+    /// `threads` x `iodepth` outstanding at all times.
+    Closed {
+        /// Submitting threads.
+        threads: u32,
+        /// Outstanding I/O per thread.
+        iodepth: u32,
+    },
+    /// Requests arrive on their own clock whether or not earlier ones have finished.
+    Open {
+        /// Arrivals per second, over all threads of the target.
+        rate_iops: f64,
+        /// Inter-arrival distribution.
+        arrival: Arrival,
+        /// Submitting threads; each carries `rate_iops / threads`.
+        threads: u32,
+        /// Most I/O in flight per thread; later arrivals wait in the backlog.
+        iodepth: u32,
+    },
+}
+
+impl Load {
+    /// Submitting threads.
+    pub const fn threads(&self) -> u32 {
+        match *self {
+            Load::Closed { threads, .. } | Load::Open { threads, .. } => threads,
+        }
+    }
+
+    /// Most I/O in flight per thread.
+    pub const fn iodepth(&self) -> u32 {
+        match *self {
+            Load::Closed { iodepth, .. } | Load::Open { iodepth, .. } => iodepth,
+        }
+    }
+}
+
+/// Inter-arrival distribution of an open load, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrival {
+    /// Poisson process.
+    Exponential,
+    /// Uniform on (0, 2/rate).
+    Uniform,
+    /// Constant spacing.
+    Deterministic,
+}
+
+/// When a step ends: the first condition met. At least one is set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Until {
+    /// Elapsed time, ns.
+    pub time_ns: Option<u64>,
+    /// Bytes moved, all threads of a target together.
+    pub bytes: Option<u64>,
+    /// Bytes moved as a multiple of the region's size ("2x").
+    pub region_multiple: Option<f64>,
+    /// Number of I/Os.
+    pub count: Option<u64>,
+}

@@ -1,0 +1,22 @@
+//! What I/O to issue: methods, steps and jobs, their TOML and JSON form, and the deterministic
+//! request stream. Nothing here performs I/O or reads a clock.
+//!
+//! A [`Job`] is the single definition of a step's I/O. The engine (real devices) and the twin
+//! (virtual devices) both draw their requests from [`RequestStream`], a pure function of
+//! (job, geometry, seed, thread), so both see the same I/O.
+
+mod error;
+mod job;
+mod method;
+mod request;
+mod stream;
+mod units;
+
+pub use error::ParseError;
+pub use job::{
+    Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Mix, Pattern, Region, Until,
+};
+pub use method::{Method, Quick, Steady, Step, StepKind};
+pub use request::{Op, Request};
+pub use stream::{Geometry, RequestStream, StreamError};
+pub use units::{parse_duration_ns, parse_size_bytes};

@@ -1,0 +1,77 @@
+//! The method: a named procedure of steps.
+
+use serde::Serialize;
+
+use crate::Job;
+
+/// A procedure that turns targets into a result. See `docs/reference/method.md`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Method {
+    /// `fathom-method/1`.
+    pub schema: String,
+    /// Lower-case name with dashes.
+    pub name: String,
+    /// Title for reports.
+    pub title: String,
+    /// One or two sentences: what question the method answers.
+    pub summary: String,
+    /// Where the procedure comes from.
+    pub source: String,
+    /// What `--quick` does; `None` refuses `--quick`.
+    pub quick: Option<Quick>,
+    /// At least one.
+    pub steps: Vec<Step>,
+}
+
+/// How `--quick` shortens a method.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Quick {
+    /// Every duration is divided by this, > 1.
+    pub divide_times_by: f64,
+    /// Every written volume given as a multiple of the region is divided by this, >= 1.
+    pub divide_volumes_by: f64,
+}
+
+/// What a step is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// Write the region so that every block holds data. Recorded, not reported as a result.
+    Fill,
+    /// Repeat the job until it is steady or its time is up. Recorded, not reported as a result.
+    Precondition,
+    /// Measure: becomes rows of `points`.
+    Measure,
+}
+
+/// One workload under one load until one condition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// Unique within the method, lower-case with dashes.
+    pub name: String,
+    /// What the step is for.
+    pub kind: StepKind,
+    /// Name of the workload, the key by which results are compared ("4k-rand-read").
+    pub workload: String,
+    /// Text for tables ("4 KiB random read, 8T/32Q").
+    pub label: String,
+    /// Name of this workload in the published results (`fio-4k-rand-read`).
+    pub published: Option<String>,
+    /// Only for [`StepKind::Precondition`]: when it counts as steady.
+    pub steady: Option<Steady>,
+    /// The I/O.
+    pub job: Job,
+}
+
+/// The SNIA SSS PTS steady-state window over rounds of IOPS.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Steady {
+    /// Length of a round, ns.
+    pub round_ns: u64,
+    /// Rounds in the window (5 in the standard).
+    pub window: u32,
+    /// max - min over the window, as a fraction of the mean (0.20).
+    pub range: f64,
+    /// |OLS slope| x (window - 1) as a fraction of the mean (0.10).
+    pub slope: f64,
+}

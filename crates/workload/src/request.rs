@@ -1,0 +1,66 @@
+//! One I/O request and the operations it can ask for.
+
+use serde::{Deserialize, Serialize};
+
+/// An I/O operation. The discriminant indexes per-operation arrays of length [`Op::COUNT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Op {
+    /// Read data.
+    Read = 0,
+    /// Write data.
+    Write = 1,
+    /// Deallocate (NVMe Dataset Management, SCSI UNMAP, `BLKDISCARD`, hole punching on files).
+    Trim = 2,
+    /// Flush the volatile write cache (`fsync` on files).
+    Flush = 3,
+    /// Write zeroes without transferring data.
+    WriteZeroes = 4,
+    /// Zone append.
+    Append = 5,
+}
+
+impl Op {
+    /// Number of operations.
+    pub const COUNT: usize = 6;
+    /// Every operation, in discriminant order.
+    pub const ALL: [Op; Op::COUNT] = [
+        Op::Read,
+        Op::Write,
+        Op::Trim,
+        Op::Flush,
+        Op::WriteZeroes,
+        Op::Append,
+    ];
+
+    /// The name used in TOML, JSON and result tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Trim => "trim",
+            Op::Flush => "flush",
+            Op::WriteZeroes => "write-zeroes",
+            Op::Append => "append",
+        }
+    }
+
+    /// Whether the operation changes what a later read returns.
+    pub const fn is_destructive(self) -> bool {
+        !matches!(self, Op::Read | Op::Flush)
+    }
+}
+
+/// One request as it goes to a device: 16 bytes, copied freely in the hot loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// First byte, relative to the start of the target.
+    pub offset_bytes: u64,
+    /// Length in bytes; 0 for [`Op::Flush`].
+    pub size_bytes: u32,
+    /// Placement handle (FDP); 0 when the job names none.
+    pub placement: u16,
+    /// What to do.
+    pub op: Op,
+}
