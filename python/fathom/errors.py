@@ -1,0 +1,60 @@
+"""The errors a user can cause, each with its exit code, each printed as one line: what happened and where, then what to do.
+
+The command line catches `FathomError`, prints `str(error)` and exits with `error.exit_code`. Defects of the product
+itself are ordinary Python exceptions and are not in this tree.
+"""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the process tells its caller; the numbers are part of the command line's contract."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    REFUSED = 3
+    GATE_FAILED = 4
+    INTERRUPTED = 130
+
+
+class FathomError(Exception):
+    """Something went wrong in a way that the user can understand and mend.
+
+    `message` says what happened and where (file, line, device, step), `hint` what to do next. Neither ends in a
+    full stop; line breaks in either are folded, so that the error stays one line.
+    """
+
+    exit_code = ExitCode.FAILED
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        self.message = " ".join(message.split())
+        self.hint = " ".join(hint.split()) if hint else None
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class UsageError(FathomError):
+    """The command, a name or a file given to it is not what was expected."""
+
+    exit_code = ExitCode.USAGE
+
+
+class RefusedError(FathomError):
+    """Fathom could have gone on but would have put data at risk."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class GateError(FathomError):
+    """Everything ran, and a limit that the user set was not met."""
+
+    exit_code = ExitCode.GATE_FAILED
+
+
+class InterruptedRunError(FathomError):
+    """The user stopped the run; what was measured is saved."""
+
+    exit_code = ExitCode.INTERRUPTED
