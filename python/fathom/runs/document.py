@@ -1,0 +1,96 @@
+"""run.json as a checked model: what was run, on what, where, and how it ended."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from fathom.errors import FathomError
+from fathom.runs.files import write_json
+from fathom.runs.schema import RUN_SCHEMA
+
+Status = Literal["running", "complete", "interrupted", "failed"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class QuickFactors(_Model):
+    """By how much `--quick` shortened the method."""
+
+    divide_times_by: float
+    divide_volumes_by: float
+
+
+class MethodRecord(_Model):
+    """The method as it ran."""
+
+    name: str
+    title: str
+    source: str
+    text: str = Field(description="the method file, verbatim")
+    parsed: dict[str, JsonValue] = Field(description="normal form after --quick, as JSON")
+
+
+class TargetRecord(_Model):
+    """One target and who it is."""
+
+    name: str
+    kind: Literal["device", "file", "dir", "null", "twin"]
+    label: str
+    capacity_bytes: int
+    catalog: str | None = Field(default=None, description="catalogue device, for published figures")
+    scale: float | None = Field(default=None, description="twins: simulated capacity / real capacity")
+    identity: dict[str, JsonValue] = {}
+
+
+class NoteRecord(_Model):
+    """A validity note: what a reader must know before trusting a figure."""
+
+    rule: str
+    level: Literal["info", "warning", "error"]
+    target: str | None = None
+    step: str | None = None
+    text: str
+    next_step: str = ""
+
+
+class RunDocument(_Model):
+    """The whole of run.json."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    format: str = Field(default=RUN_SCHEMA, alias="schema")
+    id: str
+    created: str
+    finished: str | None = None
+    status: Status
+    error: str | None = None
+    seed: int
+    quick: QuickFactors | None = None
+    method: MethodRecord
+    targets: list[TargetRecord]
+    environment: dict[str, JsonValue] = {}
+    versions: dict[str, str] = {}
+    notes: list[NoteRecord] = []
+
+    def save(self, run: Path) -> None:
+        """Replaces run.json atomically."""
+        write_json(run / "run.json", self.model_dump(by_alias=True, mode="json"))
+
+    @classmethod
+    def load(cls, run: Path) -> "RunDocument":
+        """Reads and checks run.json.
+
+        Raises FathomError for a run of another format version or a damaged file.
+        """
+        path = run / "run.json"
+        try:
+            document = cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValidationError) as error:
+            first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.strerror
+            raise FathomError(f"{path}: not a readable run: {first}", f"expected {RUN_SCHEMA}") from error
+        if document.format != RUN_SCHEMA:
+            raise FathomError(f"{path}: format {document.format}, this Fathom reads {RUN_SCHEMA}", "update Fathom")
+        return document

@@ -1,0 +1,60 @@
+"""Small durable writes: a file is either its old self or its new self, never half of each."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces `path` by `text`, surviving a crash at any moment."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_directory(path.parent)
+
+
+def write_json(path: Path, document: Mapping[str, object]) -> None:
+    """`write_atomically` of an indented JSON document."""
+    write_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def append_line(path: Path, document: Mapping[str, object]) -> None:
+    """Appends one JSON object as a line and waits until it is on the disk."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(document, allow_nan=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_lines(path: Path) -> list[dict[str, object]]:
+    """The JSON objects of a line file; a last line that a crash cut short is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    complete = lines[:-1]
+    return [json.loads(line) for line in complete if line]
+
+
+def sync_directory(path: Path) -> None:
+    """Makes renames inside a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def drop_cut_line(path: Path) -> None:
+    """Truncates a line file behind its last complete line, so that appending to it is safe after a crash."""
+    if not path.exists():
+        return
+    data = path.read_bytes()
+    complete = data.rfind(b"\n") + 1
+    if complete < len(data):
+        with path.open("r+b") as file:
+            file.truncate(complete)
+            os.fsync(file.fileno())

@@ -1,0 +1,47 @@
+"""Where runs live and how they are named and found. Reads and writes no run."""
+
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fathom.errors import UsageError
+
+
+def runs_home() -> Path:
+    """The folder of all runs: $FATHOM_RUNS, else $XDG_DATA_HOME/fathom/runs, else ~/.local/share/fathom/runs."""
+    if chosen := os.environ.get("FATHOM_RUNS"):
+        return Path(chosen)
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "fathom" / "runs"
+
+
+def new_run_id(method: str) -> str:
+    """An id that sorts by time: `20261120-231500-four-corners-7f3a`."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{method}-{secrets.token_hex(2)}"
+
+
+def run_directories() -> list[Path]:
+    """Every run in the home folder, oldest first."""
+    home = runs_home()
+    return sorted(p.parent for p in home.glob("*/run.json")) if home.is_dir() else []
+
+
+def find_run(text: str) -> Path:
+    """The run named by a path, an id, a unique part of an id, or `last`.
+
+    Raises UsageError when none or several match.
+    """
+    path = Path(text)
+    if (path / "run.json").is_file():
+        return path
+    runs = run_directories()
+    if text == "last" and runs:
+        return runs[-1]
+    matches = [run for run in runs if text in run.name]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(run.name for run in matches[-3:])
+        raise UsageError(f"run {text!r} is not unique: {len(matches)} runs match ({names})", "name one in full")
+    raise UsageError(f"no run {text!r} in {runs_home()}", "list what there is with `fathom runs`")

@@ -1,0 +1,79 @@
+"""SQL over every run there is: DuckDB views on the runs' Parquet files. No database file is kept."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from fathom.errors import UsageError
+from fathom.runs.document import RunDocument
+from fathom.runs.home import run_directories, runs_home
+from fathom.runs.schema import TABLES
+
+RUNS = pa.schema(
+    [
+        ("run", pa.string()),
+        ("created", pa.string()),
+        ("status", pa.string()),
+        ("method", pa.string()),
+        ("quick", pa.bool_()),
+        ("targets", pa.list_(pa.string())),
+        ("points", pa.int64()),
+        ("path", pa.string()),
+    ]
+)
+
+
+def query(sql: str) -> pa.Table:
+    """Runs one statement over the views runs, points, intervals, latency and telemetry.
+
+    The table views have a column `run` in front. Raises UsageError with DuckDB's own first line.
+    """
+    connection = duckdb.connect(":memory:")
+    runs = run_directories()
+    connection.register("runs", runs_table(runs))
+    for name, schema in TABLES.items():
+        files = [str(path) for run in runs if (path := run / f"{name}.parquet").exists()]
+        if files:
+            connection.execute(f"create view {name} as {_view(files)}")
+        else:
+            connection.register(name, schema.insert(0, pa.field("run", pa.string())).empty_table())
+    try:
+        return connection.execute(sql).to_arrow_table()
+    except duckdb.Error as error:
+        first = str(error).strip().split("\n")[0]
+        raise UsageError(
+            f"query: {first}", f"views: runs, {', '.join(TABLES)} (over {len(runs)} runs in {runs_home()})"
+        ) from error
+
+
+def _view(files: Sequence[str]) -> str:
+    quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+    return (
+        "select parse_path(filename)[-2] as run, * exclude (filename) "
+        f"from read_parquet([{quoted}], filename = true, union_by_name = true)"
+    )
+
+
+def runs_table(runs: Sequence[Path]) -> pa.Table:
+    """One row per run; schema `RUNS`."""
+    import pyarrow.parquet as pq
+
+    rows = []
+    for run in runs:
+        document = RunDocument.load(run)
+        points = run / "points.parquet"
+        rows.append(
+            {
+                "run": run.name,
+                "created": document.created,
+                "status": document.status,
+                "method": document.method.name,
+                "quick": document.quick is not None,
+                "targets": [target.name for target in document.targets],
+                "points": pq.read_metadata(points).num_rows if points.exists() else 0,
+                "path": str(run),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=RUNS)

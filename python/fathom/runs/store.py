@@ -1,0 +1,169 @@
+"""Writing a run: journal, live intervals, finished steps, and the tables they end in.
+
+A step is finished when its folder exists: the folder is filled under another name and renamed. Whatever a crash
+leaves is therefore either a whole step or a live log, and both are kept.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fathom.runs.document import RunDocument
+from fathom.runs.files import append_line, drop_cut_line, read_lines, sync_directory, write_json
+from fathom.runs.schema import TABLES
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class StepKey:
+    """Which step of which target."""
+
+    target: int
+    number: int
+    name: str
+
+    @property
+    def folder(self) -> str:
+        """Folder name, sorted by target and order of execution."""
+        return f"{self.target:02d}-{self.number:03d}-{self.name}"
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """How a step ended. `partial`: interrupted; its figures cover less than was asked."""
+
+    status: Literal["complete", "partial"]
+    steady: bool | None
+    reason: str
+    window_s: float
+
+
+class RunStore:
+    """One run directory being written. Safe to use from several threads."""
+
+    def __init__(self, path: Path, document: RunDocument) -> None:
+        self.path = path
+        self.document = document
+        self._lock = Lock()
+
+    @classmethod
+    def create(cls, path: Path, document: RunDocument) -> "RunStore":
+        """Makes the directory and writes run.json and the journal's first line."""
+        (path / "steps").mkdir(parents=True)
+        document.save(path)
+        store = cls(path, document)
+        store.journal("run-start", seed=document.seed)
+        sync_directory(path.parent)
+        return store
+
+    @classmethod
+    def reopen(cls, path: Path) -> "RunStore":
+        """Goes on with a run that was interrupted or killed."""
+        drop_cut_line(path / "journal.jsonl")
+        for half in (path / "steps").glob(".*.new"):
+            shutil.rmtree(half)
+        store = cls(path, RunDocument.load(path))
+        store.document.status = "running"
+        store.document.error = None
+        store.save()
+        store.journal("run-resume")
+        return store
+
+    def save(self) -> None:
+        """Writes run.json."""
+        with self._lock:
+            self.document.save(self.path)
+
+    def journal(self, event: str, key: StepKey | None = None, **fields: object) -> None:
+        """Appends one durable line: what happens to which target, and when."""
+        line: dict[str, object] = {"time": _now(), "event": event}
+        if key is not None:
+            line |= {"target": self.document.targets[key.target].name, "step": key.name}
+        with self._lock:
+            append_line(self.path / "journal.jsonl", line | fields)
+
+    def live_path(self, key: StepKey) -> Path:
+        """The running step's line file. What an earlier attempt left there is kept beside it under a number."""
+        path = self.path / "steps" / f"{key.folder}.live.jsonl"
+        if path.exists():
+            attempt = len(list(path.parent.glob(f"{key.folder}.interrupted-*.jsonl"))) + 1
+            drop_cut_line(path)
+            path.rename(path.with_name(f"{key.folder}.interrupted-{attempt}.jsonl"))
+        return path
+
+    def append_live(self, path: Path, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Appends one interval's rows, table by table."""
+        append_line(path, rows)
+
+    def finish_step(self, key: StepKey, rows: Mapping[str, Sequence[Row]], outcome: StepOutcome) -> None:
+        """Writes a step's tables, all or nothing, then drops its live log."""
+        final = self.path / "steps" / key.folder
+        building = final.with_name(f".{key.folder}.new")
+        building.mkdir()
+        for name, schema in TABLES.items():
+            table = pa.Table.from_pylist([dict(row) for row in rows.get(name, ())], schema=schema)
+            pq.write_table(table, building / f"{name}.parquet", compression="zstd")
+        write_json(building / "step.json", asdict(outcome))
+        if final.exists():
+            shutil.rmtree(final)
+        building.rename(final)
+        sync_directory(final.parent)
+        self.live_file(key).unlink(missing_ok=True)
+        self.journal("step-end", key, status=outcome.status, steady=outcome.steady, window_s=outcome.window_s)
+
+    def live_file(self, key: StepKey) -> Path:
+        """Where the step's live log is, whether it exists or not."""
+        return self.path / "steps" / f"{key.folder}.live.jsonl"
+
+    def outcome(self, key: StepKey) -> StepOutcome | None:
+        """How the step ended, or None when it has not."""
+        return read_outcome(self.path / "steps" / key.folder)
+
+    def compact(self) -> None:
+        """Writes the run's own tables from those of its steps."""
+        for name in TABLES:
+            table = gather(self.path, name)
+            temporary = self.path / f".{name}.parquet.new"
+            pq.write_table(table, temporary, compression="zstd")
+            temporary.replace(self.path / f"{name}.parquet")
+        sync_directory(self.path)
+
+
+def read_outcome(folder: Path) -> StepOutcome | None:
+    """The outcome of a step's folder, or None when the step is not finished."""
+    path = folder / "step.json"
+    if not path.exists():
+        return None
+    import json
+
+    return StepOutcome(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def gather(run: Path, name: str) -> pa.Table:
+    """One table over all finished steps of a run, in order of target and step."""
+    folders = sorted(path.parent for path in (run / "steps").glob("*/step.json"))
+    tables = [pq.read_table(folder / f"{name}.parquet", schema=TABLES[name]) for folder in folders]
+    return pa.concat_tables([TABLES[name].empty_table(), *tables])
+
+
+def live_rows(run: Path) -> dict[str, list[dict[str, object]]]:
+    """Rows of a step that a crash interrupted, by table."""
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
+    for path in sorted((run / "steps").glob("*.live.jsonl")):
+        for line in read_lines(path):
+            for name, part in line.items():
+                if isinstance(part, list):
+                    rows[name].extend(part)
+    return rows
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
