@@ -8,6 +8,7 @@
 mod error;
 mod job;
 mod method;
+mod region;
 mod request;
 mod stream;
 mod units;
@@ -17,6 +18,7 @@ pub use job::{
     Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Mix, Pattern, Region, Until,
 };
 pub use method::{Method, Quick, Steady, Step, StepKind};
+pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use stream::{Geometry, RequestStream, StreamError};
 pub use units::{parse_duration_ns, parse_size_bytes};

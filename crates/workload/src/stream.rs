@@ -1,5 +1,16 @@
-//! The deterministic request stream.
+//! The deterministic request stream: a job becomes requests and, under open load, arrival times.
+//! Everything is a pure function of (job, geometry, seed, thread): no clock, no global state, and no
+//! arithmetic that differs between machines (transcendental functions come from `libm`, not from
+//! the platform). The stream is infinite; the driver applies [`crate::Limits`].
 
+mod address;
+mod arrival;
+mod random;
+mod zipf;
+
+use self::address::{Addresses, Slots};
+use self::arrival::Arrivals;
+use self::random::{Purpose, Random, threshold};
 use crate::{Job, Op, Request};
 
 /// What a stream must know of its target.
@@ -24,6 +35,18 @@ pub enum StreamError {
         /// Largest block of the job.
         block_bytes: u32,
     },
+    /// The region ends behind the target.
+    #[error(
+        "region of {size_bytes} bytes at {start_bytes} ends beyond the target's {capacity_bytes} bytes: use a larger target, or a region in percent"
+    )]
+    RegionBeyondTarget {
+        /// First byte of the region.
+        start_bytes: u64,
+        /// Length of the region.
+        size_bytes: u64,
+        /// The target's capacity.
+        capacity_bytes: u64,
+    },
     /// A block size is no multiple of the target's block.
     #[error("block size {size_bytes} is not a multiple of the target's {block_bytes}-byte block")]
     Misaligned {
@@ -32,35 +55,87 @@ pub enum StreamError {
         /// The target's block.
         block_bytes: u32,
     },
+    /// The job's alignment is no multiple of the target's block.
+    #[error("alignment {align_bytes} is not a multiple of the target's {block_bytes}-byte block")]
+    MisalignedOffsets {
+        /// The job's alignment.
+        align_bytes: u64,
+        /// The target's block.
+        block_bytes: u32,
+    },
+    /// A hot-spot band is narrower than one block.
+    #[error(
+        "hot spot {band} covers less than one block of the {region_bytes}-byte region: use a larger target or region, or a wider area"
+    )]
+    EmptyBand {
+        /// 1-based position of the band.
+        band: usize,
+        /// Bytes in the region on this target.
+        region_bytes: u64,
+    },
+    /// The mix has no operation, or an operation has no block size.
+    #[error("the job's mix issues nothing: give it an operation with a block size")]
+    EmptyMix,
 }
 
 /// Requests of one thread: a pure function of (job, geometry, seed, thread). Infinite; the driver
 /// applies [`crate::Until`].
 #[derive(Clone, Debug)]
-pub struct RequestStream {}
+pub struct RequestStream {
+    random: Random,
+    choices: Box<[Choice]>,
+    addresses: Addresses,
+    arrivals: Arrivals,
+}
+
+/// One (operation, block size) of the mix.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    /// Drawn when a uniform `u64` is below this and not below the previous choice's.
+    threshold: u64,
+    slots: Slots,
+    size_bytes: u32,
+    placement: u16,
+    op: Op,
+}
 
 impl RequestStream {
     /// Stream of thread `thread` (0-based) of `job.load.threads()`.
     ///
     /// # Errors
     /// The job does not fit the target.
-    pub fn new(
-        _job: &Job,
-        _geometry: Geometry,
-        _seed: u64,
-        _thread: u32,
-    ) -> Result<Self, StreamError> {
-        Ok(Self {})
+    pub fn new(job: &Job, geometry: Geometry, seed: u64, thread: u32) -> Result<Self, StreamError> {
+        let addresses = Addresses::new(job, geometry, seed, thread)?;
+        Ok(Self {
+            random: Random::new(seed, thread, Purpose::Requests),
+            choices: choices(job, &addresses, thread)?,
+            addresses,
+            arrivals: Arrivals::new(&job.load, seed, thread),
+        })
     }
 
     /// The next request. Allocates nothing.
     #[inline]
     pub fn next_request(&mut self) -> Request {
+        let choice = match &*self.choices {
+            [only] => only,
+            several => {
+                let draw = self.random.next();
+                let index = several.iter().position(|choice| draw < choice.threshold);
+                &several[index.unwrap_or(several.len() - 1)]
+            }
+        };
+        let offset_bytes = match choice.op {
+            Op::Flush => 0,
+            _ => self
+                .addresses
+                .next(&choice.slots, choice.size_bytes, &mut self.random),
+        };
         Request {
-            offset_bytes: 0,
-            size_bytes: 4096,
-            placement: 0,
-            op: Op::Read,
+            offset_bytes,
+            size_bytes: choice.size_bytes,
+            placement: choice.placement,
+            op: choice.op,
         }
     }
 
@@ -69,6 +144,49 @@ impl RequestStream {
     /// Closed load: always 0.
     #[inline]
     pub fn next_arrival_ns(&mut self) -> u64 {
-        0
+        self.arrivals.next_ns()
     }
 }
+
+/// Flattens the mix into one cumulative table over (operation, block size).
+fn choices(job: &Job, addresses: &Addresses, thread: u32) -> Result<Box<[Choice]>, StreamError> {
+    let placement = match job.placement.len() {
+        0 => 0,
+        handles => job.placement[thread as usize % handles],
+    };
+    let weight_of_all: f64 = job.mix.ops.iter().map(|block| block.weight).sum();
+    let mut choices = Vec::new();
+    let mut share_below = 0.0;
+    for block in &job.mix.ops {
+        let share = block.weight / weight_of_all;
+        let mut push = |size_bytes, share| {
+            share_below += share;
+            choices.push(Choice {
+                threshold: threshold(share_below),
+                slots: addresses.slots(size_bytes),
+                size_bytes,
+                placement: if matches!(block.op, Op::Write | Op::Append) {
+                    placement
+                } else {
+                    0
+                },
+                op: block.op,
+            });
+        };
+        if block.op == Op::Flush {
+            push(0, share);
+            continue;
+        }
+        let weight_of_sizes: f64 = block.sizes.iter().map(|size| size.weight).sum();
+        for size in &block.sizes {
+            push(size.size_bytes, share * size.weight / weight_of_sizes);
+        }
+    }
+    if choices.is_empty() {
+        return Err(StreamError::EmptyMix);
+    }
+    Ok(choices.into_boxed_slice())
+}
+
+#[cfg(test)]
+mod tests;

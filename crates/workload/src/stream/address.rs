@@ -1,0 +1,191 @@
+//! Where requests go. Offsets are multiples of the alignment counted from the region's start; a
+//! request never crosses the region's end. Skewed patterns (zipf, hot spots) give heat to *places*:
+//! the region is cut into units as large as the job's largest block, heat belongs to a unit, and a
+//! smaller block lands uniformly inside the unit that was drawn.
+
+use super::random::{Random, threshold};
+use super::zipf::{Scatter, Zipf};
+use super::{Geometry, StreamError};
+use crate::{HotBand, Job, Pattern, Span};
+
+/// Addresses of one thread.
+#[derive(Clone, Debug)]
+pub(super) struct Addresses {
+    region: Span,
+    unit_bytes: u64,
+    align_bytes: Option<u64>,
+    pattern: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Sequential { cursor_bytes: u64 },
+    Uniform,
+    Zipf { zipf: Zipf, scatter: Scatter },
+    HotSpots(Box<[Band]>),
+}
+
+/// Units `first..first + units`, drawn when a uniform `u64` is below `threshold`.
+#[derive(Clone, Copy, Debug)]
+struct Band {
+    threshold: u64,
+    first: u64,
+    units: u64,
+}
+
+/// Places where a block of one size may lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    align_bytes: u64,
+    in_region: u64,
+    in_unit: u64,
+}
+
+impl Addresses {
+    pub(super) fn new(
+        job: &Job,
+        geometry: Geometry,
+        seed: u64,
+        thread: u32,
+    ) -> Result<Self, StreamError> {
+        let region = job.region.resolve(geometry)?;
+        let largest_bytes = check_blocks(job, geometry)?;
+        if region.size_bytes < u64::from(largest_bytes) {
+            return Err(StreamError::RegionTooSmall {
+                region_bytes: region.size_bytes,
+                block_bytes: largest_bytes,
+            });
+        }
+        let align_bytes = job.align_bytes.filter(|&align| align > 0);
+        let unit_bytes = u64::from(largest_bytes.max(1))
+            .next_multiple_of(align_bytes.unwrap_or(1))
+            .min(region.size_bytes.max(1));
+        let units = region.size_bytes / unit_bytes;
+        let pattern = match &job.pattern {
+            Pattern::Sequential => State::Sequential {
+                cursor_bytes: unit_bytes * share(units, thread, job.load.threads()),
+            },
+            Pattern::Uniform => State::Uniform,
+            Pattern::Zipf { theta } => State::Zipf {
+                zipf: Zipf::new(units, *theta),
+                scatter: Scatter::new(units, seed),
+            },
+            Pattern::HotSpots { bands } => {
+                State::HotSpots(lay_out(bands, units, region.size_bytes)?)
+            }
+        };
+        Ok(Self {
+            region,
+            unit_bytes,
+            align_bytes,
+            pattern,
+        })
+    }
+
+    /// The places for blocks of `size_bytes`, precomputed so that a draw needs no division.
+    pub(super) fn slots(&self, size_bytes: u32) -> Slots {
+        let size_bytes = u64::from(size_bytes.max(1));
+        let align_bytes = self.align_bytes.unwrap_or(size_bytes);
+        let places = |space_bytes: u64| space_bytes.saturating_sub(size_bytes) / align_bytes + 1;
+        Slots {
+            align_bytes,
+            in_region: places(self.region.size_bytes),
+            in_unit: places(self.unit_bytes),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn next(&mut self, slots: &Slots, size_bytes: u32, random: &mut Random) -> u64 {
+        let unit = match &mut self.pattern {
+            State::Uniform => {
+                return self.region.start_bytes + random.below(slots.in_region) * slots.align_bytes;
+            }
+            State::Sequential { cursor_bytes } => {
+                let mut at_bytes = match self.align_bytes {
+                    None => *cursor_bytes,
+                    Some(align) => cursor_bytes.next_multiple_of(align),
+                };
+                if at_bytes + u64::from(size_bytes) > self.region.size_bytes {
+                    at_bytes = 0;
+                }
+                *cursor_bytes = at_bytes + u64::from(size_bytes);
+                return self.region.start_bytes + at_bytes;
+            }
+            State::Zipf { zipf, scatter } => scatter.apply(zipf.next(random)),
+            State::HotSpots(bands) => {
+                let draw = random.next();
+                let index = bands.iter().position(|band| draw < band.threshold);
+                let band = &bands[index.unwrap_or(bands.len() - 1)];
+                band.first + random.below(band.units)
+            }
+        };
+        let slot = match slots.in_unit {
+            1 => 0,
+            several => random.below(several),
+        };
+        self.region.start_bytes + unit * self.unit_bytes + slot * slots.align_bytes
+    }
+}
+
+/// Largest block of the job, once every size and the alignment fit the target's block.
+fn check_blocks(job: &Job, geometry: Geometry) -> Result<u32, StreamError> {
+    let block_bytes = geometry.block_bytes.max(1);
+    if let Some(align_bytes) = job.align_bytes
+        && align_bytes % u64::from(block_bytes) != 0
+    {
+        return Err(StreamError::MisalignedOffsets {
+            align_bytes,
+            block_bytes,
+        });
+    }
+    let mut largest_bytes = 0;
+    for size in job.mix.ops.iter().flat_map(|block| &block.sizes) {
+        if size.size_bytes == 0 || size.size_bytes % block_bytes != 0 {
+            return Err(StreamError::Misaligned {
+                size_bytes: size.size_bytes,
+                block_bytes,
+            });
+        }
+        largest_bytes = largest_bytes.max(size.size_bytes);
+    }
+    Ok(largest_bytes)
+}
+
+fn lay_out(bands: &[HotBand], units: u64, region_bytes: u64) -> Result<Box<[Band]>, StreamError> {
+    let area_of_all: f64 = bands.iter().map(|band| band.area).sum();
+    let access_of_all: f64 = bands.iter().map(|band| band.access).sum();
+    let (mut area, mut access, mut first) = (0.0, 0.0, 0);
+    let mut laid_out = Vec::with_capacity(bands.len());
+    for (index, band) in bands.iter().enumerate() {
+        area += band.area;
+        access += band.access;
+        let end = match index + 1 == bands.len() {
+            true => units,
+            false => (area / area_of_all * units as f64).round() as u64,
+        };
+        if end <= first {
+            return Err(StreamError::EmptyBand {
+                band: index + 1,
+                region_bytes,
+            });
+        }
+        laid_out.push(Band {
+            threshold: threshold(access / access_of_all),
+            first,
+            units: end - first,
+        });
+        first = end;
+    }
+    match laid_out.is_empty() {
+        true => Err(StreamError::EmptyBand {
+            band: 1,
+            region_bytes,
+        }),
+        false => Ok(laid_out.into_boxed_slice()),
+    }
+}
+
+/// `thread / threads` of `whole`, rounded down.
+fn share(whole: u64, thread: u32, threads: u32) -> u64 {
+    (u128::from(whole) * u128::from(thread) / u128::from(threads.max(1))) as u64
+}

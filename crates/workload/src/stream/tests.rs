@@ -1,0 +1,516 @@
+use super::*;
+use crate::{
+    Arrival, Block, BlockShare, Content, Extent, HotBand, Load, Mix, Pattern, Region, Until,
+};
+
+const KIB: u64 = 1 << 10;
+const GIB: u64 = 1 << 30;
+
+const GEOMETRY: Geometry = Geometry {
+    capacity_bytes: 4 * GIB,
+    block_bytes: 512,
+};
+
+fn block(op: Op, weight: f64, sizes: &[(u32, f64)]) -> Block {
+    let sizes = sizes
+        .iter()
+        .map(|&(size_bytes, weight)| BlockShare { size_bytes, weight });
+    Block {
+        op,
+        weight,
+        sizes: sizes.collect(),
+    }
+}
+
+fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
+    Job {
+        mix: Mix { ops },
+        pattern,
+        region: Region {
+            start: Extent::Fraction(0.0),
+            size: Extent::Fraction(1.0),
+        },
+        align_bytes: None,
+        content: Content { compressible: 0.0 },
+        placement: Vec::new(),
+        direct: true,
+        load: Load::Closed {
+            threads,
+            iodepth: 1,
+        },
+        until: Until {
+            time_ns: None,
+            bytes: None,
+            region_multiple: None,
+            count: Some(1),
+        },
+    }
+}
+
+fn read_4k(pattern: Pattern) -> Job {
+    job(pattern, vec![block(Op::Read, 1.0, &[(4096, 1.0)])], 1)
+}
+
+fn draw(job: &Job, geometry: Geometry, seed: u64, thread: u32, count: usize) -> Vec<Request> {
+    let mut stream = RequestStream::new(job, geometry, seed, thread).expect("fits");
+    (0..count).map(|_| stream.next_request()).collect()
+}
+
+/// Pearson's statistic, standardised: near N(0, 1) for many cells under the null hypothesis.
+fn chi_square_z(observed: &[u64], expected: &[f64]) -> f64 {
+    let statistic: f64 = observed
+        .iter()
+        .zip(expected)
+        .map(|(&seen, &want)| (seen as f64 - want).powi(2) / want)
+        .sum();
+    let freedom = observed.len() as f64 - 1.0;
+    (statistic - freedom) / (2.0 * freedom).sqrt()
+}
+
+#[test]
+fn uniform_offsets_pass_a_chi_square_test_over_every_block() {
+    let geometry = Geometry {
+        capacity_bytes: 1000 * 4 * KIB,
+        block_bytes: 4096,
+    };
+    let mut job = read_4k(Pattern::Uniform);
+    job.region.size = Extent::Bytes(geometry.capacity_bytes);
+    let mut seen = vec![0; 1000];
+    for request in draw(&job, geometry, 1, 0, 1_000_000) {
+        seen[(request.offset_bytes / 4096) as usize] += 1;
+    }
+    let z = chi_square_z(&seen, &vec![1000.0; 1000]);
+    assert!(z.abs() < 4.0, "z = {z}");
+}
+
+#[test]
+fn sequential_threads_together_cover_the_region_exactly_once_per_pass() {
+    let geometry = Geometry {
+        capacity_bytes: 1003 * 4 * KIB,
+        block_bytes: 4096,
+    };
+    let mut job = read_4k(Pattern::Sequential);
+    job.region = Region {
+        start: Extent::Bytes(3 * 4096),
+        size: Extent::Bytes(1000 * 4096),
+    };
+    for threads in [1, 3, 7] {
+        job.load = Load::Closed {
+            threads,
+            iodepth: 1,
+        };
+        let starts = (0..=threads).map(|thread| 1000 * thread as usize / threads as usize);
+        let starts: Vec<usize> = starts.collect();
+        let mut seen = vec![0; 1003];
+        for thread in 0..threads {
+            let count = starts[thread as usize + 1] - starts[thread as usize];
+            for request in draw(&job, geometry, 1, thread, count) {
+                seen[(request.offset_bytes / 4096) as usize] += 1;
+            }
+        }
+        assert_eq!(seen[..3], [0; 3]);
+        assert!(
+            seen[3..].iter().all(|&times| times == 1),
+            "{threads} threads"
+        );
+    }
+}
+
+#[test]
+fn a_sequential_thread_wraps_at_the_end_of_the_region() {
+    let geometry = Geometry {
+        capacity_bytes: 10 * 4 * KIB,
+        block_bytes: 4096,
+    };
+    let mut job = read_4k(Pattern::Sequential);
+    job.load = Load::Closed {
+        threads: 2,
+        iodepth: 1,
+    };
+    let blocks: Vec<u64> = draw(&job, geometry, 1, 1, 12)
+        .iter()
+        .map(|request| request.offset_bytes / 4096)
+        .collect();
+    assert_eq!(blocks, [5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn operations_and_block_sizes_come_in_their_shares() {
+    let ops = vec![
+        block(Op::Read, 70.0, &[(8192, 90.0), (32768, 10.0)]),
+        block(Op::Write, 20.0, &[(4096, 1.0)]),
+        block(Op::Trim, 9.0, &[(65536, 1.0)]),
+        block(Op::Flush, 1.0, &[]),
+    ];
+    let job = job(Pattern::Uniform, ops, 1);
+    let count = 1_000_000;
+    let mut seen = [0u64; 5];
+    for request in draw(&job, GEOMETRY, 7, 0, count) {
+        let cell = match (request.op, request.size_bytes) {
+            (Op::Read, 8192) => 0,
+            (Op::Read, 32768) => 1,
+            (Op::Write, 4096) => 2,
+            (Op::Trim, 65536) => 3,
+            (Op::Flush, 0) => 4,
+            other => panic!("not in the mix: {other:?}"),
+        };
+        seen[cell] += 1;
+    }
+    let expected = [0.63, 0.07, 0.20, 0.09, 0.01].map(|share| share * count as f64);
+    let z = chi_square_z(&seen, &expected);
+    assert!(z < 4.0, "z = {z}, {seen:?}");
+}
+
+/// Counts per unit, most frequent first.
+fn popularity(job: &Job, geometry: Geometry, units: usize, count: usize) -> Vec<u64> {
+    let mut seen = vec![0; units];
+    for request in draw(job, geometry, 3, 0, count) {
+        seen[(request.offset_bytes / 4096) as usize] += 1;
+    }
+    seen.sort_unstable_by(|a, b| b.cmp(a));
+    seen
+}
+
+#[test]
+fn zipf_exponent_is_recovered_from_the_stream() {
+    let units = 1 << 20;
+    for theta in [0.6, 0.99, 1.0, 1.2, 2.0] {
+        let seen = popularity(
+            &read_4k(Pattern::Zipf { theta }),
+            GEOMETRY,
+            units,
+            2_000_000,
+        );
+        // The first ranks are drawn often enough that sorting by count is sorting by rank.
+        let normaliser: f64 = (1..=units).map(|rank| (rank as f64).powf(-theta)).sum();
+        let expected = |rank: usize| 2e6 * (rank as f64).powf(-theta) / normaliser;
+        let ranks: Vec<usize> = (1..=64).filter(|&rank| expected(rank) > 1000.0).collect();
+        for &rank in ranks.iter().take(8) {
+            let (got, want) = (seen[rank - 1] as f64, expected(rank));
+            assert!(
+                (got - want).abs() < 6.0 * want.sqrt(),
+                "theta {theta} rank {rank}: {got} for {want}"
+            );
+        }
+        // The mass behind the first thousand ranks checks the tail as well as the head.
+        let head: f64 = (1..=1000).map(expected).sum();
+        let zipf = zipf::Zipf::new(units as u64, theta);
+        let mut random = Random::new(5, 0, Purpose::Requests);
+        let got = (0..2_000_000)
+            .filter(|_| zipf.next(&mut random) < 1000)
+            .count() as f64;
+        assert!(
+            (got / head - 1.0).abs() < 0.01,
+            "theta {theta}: {got} for {head}"
+        );
+    }
+}
+
+#[test]
+fn zipf_ranks_are_scattered_by_a_bijection() {
+    for n in [1u64, 2, 3, 5, 64, 1000, 65_537] {
+        let scatter = zipf::Scatter::new(n, 11);
+        let mut seen = vec![false; n as usize];
+        for rank in 0..n {
+            seen[scatter.apply(rank) as usize] = true;
+        }
+        assert!(seen.into_iter().all(|hit| hit), "n = {n}");
+    }
+}
+
+#[test]
+fn hot_zipf_blocks_are_spread_over_the_whole_region_and_shared_by_all_threads() {
+    let n = 1u64 << 20;
+    let scatter = zipf::Scatter::new(n, 4);
+    let mut seen = vec![0u64; 64];
+    for rank in 0..6400 {
+        seen[(scatter.apply(rank) * 64 / n) as usize] += 1;
+    }
+    assert!(chi_square_z(&seen, &[100.0; 64]).abs() < 4.0, "{seen:?}");
+
+    let mut job = read_4k(Pattern::Zipf { theta: 1.2 });
+    job.load = Load::Closed {
+        threads: 2,
+        iodepth: 1,
+    };
+    let hottest = |thread| {
+        let requests = draw(&job, GEOMETRY, 9, thread, 100_000);
+        let mut counts = std::collections::BTreeMap::new();
+        for request in requests {
+            *counts.entry(request.offset_bytes).or_insert(0) += 1;
+        }
+        counts
+            .into_iter()
+            .max_by_key(|&(_, count)| count)
+            .map(|(offset, _)| offset)
+    };
+    assert_eq!(hottest(0), hottest(1));
+}
+
+#[test]
+fn hot_spots_receive_their_shares_of_accesses() {
+    let bands = vec![
+        HotBand {
+            area: 10.0,
+            access: 90.0,
+        },
+        HotBand {
+            area: 40.0,
+            access: 8.0,
+        },
+        HotBand {
+            area: 50.0,
+            access: 2.0,
+        },
+    ];
+    let ops = vec![block(Op::Read, 1.0, &[(4096, 1.0), (16384, 1.0)])];
+    let job = job(Pattern::HotSpots { bands }, ops, 1);
+    let count = 500_000;
+    let mut seen = [0u64; 3];
+    for request in draw(&job, GEOMETRY, 2, 0, count) {
+        let place = request.offset_bytes as f64 / GEOMETRY.capacity_bytes as f64;
+        seen[if place < 0.1 {
+            0
+        } else if place < 0.5 {
+            1
+        } else {
+            2
+        }] += 1;
+    }
+    let expected = [0.90, 0.08, 0.02].map(|share| share * count as f64);
+    let z = chi_square_z(&seen, &expected);
+    assert!(z < 4.0, "z = {z}, {seen:?}");
+}
+
+#[test]
+fn a_hot_spot_narrower_than_a_block_is_refused() {
+    let bands = vec![
+        HotBand {
+            area: 1e-9,
+            access: 1.0,
+        },
+        HotBand {
+            area: 1.0,
+            access: 1.0,
+        },
+    ];
+    let error = RequestStream::new(&read_4k(Pattern::HotSpots { bands }), GEOMETRY, 0, 0);
+    assert!(matches!(error, Err(StreamError::EmptyBand { band: 1, .. })));
+}
+
+fn open(rate_iops: f64, arrival: Arrival, threads: u32) -> Job {
+    let mut job = read_4k(Pattern::Uniform);
+    job.load = Load::Open {
+        rate_iops,
+        arrival,
+        threads,
+        iodepth: 32,
+    };
+    job
+}
+
+fn arrivals(job: &Job, thread: u32, count: usize) -> Vec<u64> {
+    let mut stream = RequestStream::new(job, GEOMETRY, 21, thread).expect("fits");
+    (0..count).map(|_| stream.next_arrival_ns()).collect()
+}
+
+#[test]
+fn exponential_arrivals_at_400k_per_second_keep_their_rate_and_their_distribution() {
+    let count = 400_000;
+    let times = arrivals(&open(400_000.0, Arrival::Exponential, 1), 0, count);
+    let rate_iops = count as f64 / (times[count - 1] as f64 / 1e9);
+    assert!((rate_iops / 400_000.0 - 1.0).abs() < 0.01, "{rate_iops}");
+
+    // Kolmogorov-Smirnov on gaps; whole nanoseconds add at most 1/2500 to the distance.
+    let mut gaps: Vec<f64> = times
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as f64)
+        .collect();
+    gaps.sort_unstable_by(f64::total_cmp);
+    let n = gaps.len() as f64;
+    let distance = gaps
+        .iter()
+        .enumerate()
+        .map(|(i, gap)| ((1.0 - (-gap / 2500.0).exp()) - i as f64 / n).abs())
+        .fold(0.0, f64::max);
+    assert!(distance < 1.95 / n.sqrt() + 1.0 / 2500.0, "D = {distance}");
+}
+
+#[test]
+fn every_arrival_process_keeps_its_rate_over_many_threads_and_hours() {
+    for arrival in [
+        Arrival::Exponential,
+        Arrival::Uniform,
+        Arrival::Deterministic,
+    ] {
+        let times = arrivals(&open(333_333.3, arrival, 8), 3, 2_000_000);
+        let seconds = times[1_999_999] as f64 / 1e9;
+        let rate_iops = 8.0 * 2e6 / seconds;
+        assert!(
+            (rate_iops / 333_333.3 - 1.0).abs() < 0.004,
+            "{arrival:?}: {rate_iops}"
+        );
+        assert!(times.is_sorted());
+    }
+    // 6 h of constant spacing that is no whole number of nanoseconds ends on the nanosecond.
+    let mut clock = Arrivals::new(&open(3.0e6, Arrival::Deterministic, 1).load, 0, 0);
+    let last_ns = (0..30_000_001u64).map(|_| clock.next_ns()).last();
+    assert!(
+        last_ns.is_some_and(|last_ns| last_ns.abs_diff(10_000_000_000) <= 1),
+        "{last_ns:?}"
+    );
+}
+
+#[test]
+fn constant_spacing_interleaves_the_threads() {
+    let job = open(4000.0, Arrival::Deterministic, 4);
+    let mut times: Vec<u64> = (0..4)
+        .flat_map(|thread| arrivals(&job, thread, 5))
+        .collect();
+    times.sort_unstable();
+    assert!(
+        times.windows(2).all(|pair| pair[1] - pair[0] == 250_000),
+        "{times:?}"
+    );
+}
+
+#[test]
+fn closed_load_arrives_at_once() {
+    assert_eq!(arrivals(&read_4k(Pattern::Uniform), 0, 3), [0, 0, 0]);
+}
+
+#[test]
+fn addresses_do_not_depend_on_the_load() {
+    let closed = draw(&read_4k(Pattern::Uniform), GEOMETRY, 5, 0, 100);
+    let open = draw(&open(1000.0, Arrival::Exponential, 1), GEOMETRY, 5, 0, 100);
+    assert_eq!(closed, open);
+}
+
+#[test]
+fn threads_and_seeds_draw_different_requests_and_repeat_their_own() {
+    let mut job = read_4k(Pattern::Uniform);
+    job.load = Load::Closed {
+        threads: 2,
+        iodepth: 1,
+    };
+    let first = draw(&job, GEOMETRY, 1, 0, 1000);
+    assert_eq!(first, draw(&job, GEOMETRY, 1, 0, 1000));
+    for other in [
+        draw(&job, GEOMETRY, 1, 1, 1000),
+        draw(&job, GEOMETRY, 2, 0, 1000),
+    ] {
+        let common = first.iter().zip(&other).filter(|(a, b)| a == b).count();
+        assert!(common < 5, "{common} equal requests of 1000");
+    }
+}
+
+/// FNV-1a over the little-endian fields.
+fn fingerprint(job: &Job) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut eat = |bytes: &[u8]| {
+        for &byte in bytes {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    };
+    let mut stream = RequestStream::new(job, GEOMETRY, 42, 1).expect("fits");
+    for _ in 0..10_000 {
+        let request = stream.next_request();
+        eat(&request.offset_bytes.to_le_bytes());
+        eat(&request.size_bytes.to_le_bytes());
+        eat(&[request.op as u8]);
+        eat(&stream.next_arrival_ns().to_le_bytes());
+    }
+    hash
+}
+
+#[test]
+fn the_stream_of_a_seed_never_changes() {
+    let ops = || {
+        vec![
+            block(Op::Read, 7.0, &[(4096, 1.0), (65536, 1.0)]),
+            block(Op::Write, 3.0, &[(8192, 1.0)]),
+        ]
+    };
+    let band = |area, access| HotBand { area, access };
+    let patterns = [
+        Pattern::Sequential,
+        Pattern::Uniform,
+        Pattern::Zipf { theta: 0.99 },
+        Pattern::HotSpots {
+            bands: vec![band(1.0, 9.0), band(9.0, 1.0)],
+        },
+    ];
+    let prints = patterns.map(|pattern| {
+        let mut job = job(pattern, ops(), 4);
+        job.load = Load::Open {
+            rate_iops: 250_000.0,
+            arrival: Arrival::Exponential,
+            threads: 4,
+            iodepth: 8,
+        };
+        fingerprint(&job)
+    });
+    assert_eq!(prints.map(|print| format!("{print:016x}")), GOLDEN);
+}
+
+const GOLDEN: [&str; 4] = ["", "", "", ""];
+
+#[test]
+fn thread_i_writes_with_placement_handle_i_modulo_their_number() {
+    let ops = vec![
+        block(Op::Read, 1.0, &[(4096, 1.0)]),
+        block(Op::Write, 1.0, &[(4096, 1.0)]),
+    ];
+    let mut job = job(Pattern::Uniform, ops, 4);
+    job.placement = vec![5, 6, 7];
+    for (thread, handle) in [(0, 5), (2, 7), (3, 5)] {
+        for request in draw(&job, GEOMETRY, 1, thread, 100) {
+            let expected = if request.op == Op::Write { handle } else { 0 };
+            assert_eq!(request.placement, expected);
+        }
+    }
+}
+
+#[test]
+fn a_job_that_does_not_fit_says_why() {
+    let tiny = Geometry {
+        capacity_bytes: 2048,
+        block_bytes: 512,
+    };
+    let coarse = Geometry {
+        block_bytes: 8192,
+        ..GEOMETRY
+    };
+    let refuse = |job: &Job, geometry| RequestStream::new(job, geometry, 0, 0).err();
+    let read = read_4k(Pattern::Uniform);
+    assert_eq!(
+        refuse(&read, tiny),
+        Some(StreamError::RegionTooSmall {
+            region_bytes: 2048,
+            block_bytes: 4096
+        })
+    );
+    assert_eq!(
+        refuse(&read, coarse),
+        Some(StreamError::Misaligned {
+            size_bytes: 4096,
+            block_bytes: 8192
+        })
+    );
+    let mut beyond = read.clone();
+    beyond.region.size = Extent::Bytes(5 * GIB);
+    assert!(matches!(
+        refuse(&beyond, GEOMETRY),
+        Some(StreamError::RegionBeyondTarget { .. })
+    ));
+    let mut crooked = read.clone();
+    crooked.align_bytes = Some(1000);
+    assert!(matches!(
+        refuse(&crooked, GEOMETRY),
+        Some(StreamError::MisalignedOffsets { .. })
+    ));
+    assert_eq!(
+        refuse(&job(Pattern::Uniform, vec![], 1), GEOMETRY),
+        Some(StreamError::EmptyMix)
+    );
+}
