@@ -1,1 +1,32 @@
-//! The Python module `fathom._core`.
+//! The Python module `fathom._core`, and nothing else: parsing, the two load generators behind one
+//! [`handle::Handle`], and their results. Every call that waits gives the GIL back.
+
+// The macros of PyO3 generate undocumented items; what Python users read is `_core.pyi`.
+#![allow(missing_docs)]
+
+mod handle;
+mod parse;
+mod results;
+mod start;
+
+use pyo3::prelude::*;
+
+/// Native core of Fathom.
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::handle::Handle;
+    #[pymodule_export]
+    use super::parse::{ParseError, parse_duration_ns, parse_job, parse_method, parse_size_bytes};
+    #[pymodule_export]
+    use super::results::{Interval, OpResult, Recording, Utilisation};
+    #[pymodule_export]
+    use super::start::{BackendError, EngineTarget, TwinDevice, start_engine, start_twins};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,61 @@
+# Everything a newcomer and CI run. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.PHONY: help review test test-rust test-python lint format bench docs lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+review: .venv/.built ## Set up, then review this machine's disk beside four virtual drives
+	@$(BIN)/fathom review
+
+test: test-rust test-python ## Every test: Rust, then Python (in a real browser where there is one)
+
+test-rust:
+	cargo test --workspace --exclude bindings --quiet
+
+test-python: .venv/.built
+	$(BIN)/pytest
+
+lint: .venv/.built ## Formatting, lints and types, Rust and Python
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --warnings
+
+format: .venv/.ready ## Rewrite all sources in the house format
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/.built ## Speed, side by side with fio, as tables
+	@PATH="$(abspath $(BIN)):$$PATH" benches/run.sh
+
+docs: .venv/.built ## Build the documentation site into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+lock: ## Choose the newest versions of every Python dependency again
+	tools/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --no-emit-find-links --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
+
+clean: ## Remove everything that was built here
+	rm -rf target .venv .tools site python/fathom/_core*.so
+
+# The environment: rebuilt when the lock changes.
+.venv/.ready: requirements.lock tools/uv
+	@tools/uv venv --quiet --allow-existing --python '>=3.11' --no-python-downloads .venv
+	@tools/uv pip install --quiet --require-hashes -r requirements.lock
+	@touch $@
+
+# The extension and the package: rebuilt when Rust sources or the package's own description change.
+.venv/.built: .venv/.ready pyproject.toml $(RUST_SOURCES)
+	@echo "building the release extension (once; a few minutes on two cores)" >&2
+	@VIRTUAL_ENV="$(abspath .venv)" $(BIN)/maturin develop --release --quiet --skip-install
+	@tools/uv pip install --quiet --no-deps --no-build-isolation --editable . 
+	@touch $@

@@ -1,0 +1,269 @@
+//! A running job as Python holds it: intervals out, stop and proceed in.
+//!
+//! A twin runs far ahead of any reader, and a decision to stop must not depend on how fast the
+//! reader is. A handle therefore *holds* a twin at every multiple of `hold_every_ns` of virtual time
+//! until [`Handle::proceed`] or [`Handle::stop`]. Real devices are never held.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use pyo3::prelude::*;
+
+use crate::{
+    results::{Interval, Recording},
+    start::BackendError,
+};
+
+/// Intervals a twin may be ahead of its reader.
+const QUEUE_LIMIT: usize = 1024;
+/// How often a waiting poll looks for signals and, on the engine, for intervals.
+const POLL_STEP: Duration = Duration::from_millis(20);
+
+/// What twin threads and their reader share.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<(usize, recording::Interval)>,
+    running: usize,
+    held: usize,
+    released: u64,
+    stopped: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, guard: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One twin thread's side of the handle.
+pub struct TwinSide {
+    shared: Arc<Shared>,
+    target: usize,
+    hold_every_ns: Option<u64>,
+    next_hold_ns: u64,
+}
+
+impl TwinSide {
+    /// Hands an interval over, and waits where the handle holds. Returns whether to go on.
+    pub fn deliver(&mut self, interval: recording::Interval) -> bool {
+        let end_ns = interval.start_ns + interval.length_ns;
+        let mut state = self.shared.lock();
+        while state.queue.len() >= QUEUE_LIMIT && !state.stopped {
+            state = self.shared.wait(state);
+        }
+        state.queue.push_back((self.target, interval));
+        self.shared.changed.notify_all();
+        if let Some(every_ns) = self.hold_every_ns
+            && end_ns >= self.next_hold_ns
+        {
+            self.next_hold_ns = (end_ns / every_ns + 1) * every_ns;
+            let turn = state.released;
+            state.held += 1;
+            self.shared.changed.notify_all();
+            while state.released == turn && !state.stopped {
+                state = self.shared.wait(state);
+            }
+            state.held -= 1;
+        }
+        !state.stopped
+    }
+}
+
+impl Drop for TwinSide {
+    fn drop(&mut self) {
+        self.shared.lock().running -= 1;
+        self.shared.changed.notify_all();
+    }
+}
+
+type TwinThread = JoinHandle<Result<recording::Recording, String>>;
+
+/// The twins of one job.
+pub struct Twins {
+    shared: Arc<Shared>,
+    threads: Vec<TwinThread>,
+    stop: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Twins {
+    /// Starts one thread per twin. `body(side, index)` runs the job on twin `index`.
+    pub fn start(
+        count: usize,
+        hold_every_ns: Option<u64>,
+        stop: Box<dyn Fn() + Send + Sync>,
+        body: impl Fn(TwinSide, usize) -> Result<recording::Recording, String> + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared::default());
+        shared.lock().running = count;
+        let body = Arc::new(body);
+        let threads = (0..count)
+            .map(|target| {
+                let side = TwinSide {
+                    shared: Arc::clone(&shared),
+                    target,
+                    hold_every_ns,
+                    next_hold_ns: hold_every_ns.unwrap_or(0),
+                };
+                let body = Arc::clone(&body);
+                std::thread::spawn(move || body(side, target))
+            })
+            .collect();
+        Self {
+            shared,
+            threads,
+            stop,
+        }
+    }
+
+    fn poll(&self, deadline: Instant) -> Vec<(usize, recording::Interval)> {
+        let mut state = self.shared.lock();
+        while state.queue.is_empty() && state.running > state.held {
+            let now = Instant::now();
+            if now >= deadline {
+                break;
+            }
+            state = self
+                .shared
+                .changed
+                .wait_timeout(state, deadline - now)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        let out = state.queue.drain(..).collect();
+        self.shared.changed.notify_all();
+        out
+    }
+}
+
+enum Source {
+    Engine(engine::Run),
+    Twins(Twins),
+    Finished,
+}
+
+/// A running job. Made by `start_engine` and `start_twins`.
+#[pyclass(module = "fathom._core")]
+pub struct Handle {
+    source: Mutex<Source>,
+}
+
+impl Handle {
+    /// A job on real targets.
+    pub fn engine(run: engine::Run) -> Self {
+        Self {
+            source: Mutex::new(Source::Engine(run)),
+        }
+    }
+
+    /// A job on twins.
+    pub fn twins(twins: Twins) -> Self {
+        Self {
+            source: Mutex::new(Source::Twins(twins)),
+        }
+    }
+
+    fn source(&self) -> MutexGuard<'_, Source> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Handle {
+    /// Intervals finished since the last call, waiting up to `timeout_s` for the first.
+    #[pyo3(signature = (timeout_s = 0.2))]
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> Vec<Interval> {
+        let deadline = Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 60.0));
+        py.detach(|| match &mut *self.source() {
+            Source::Engine(run) => loop {
+                let news = run.poll();
+                if !news.is_empty() || run.is_done() || Instant::now() >= deadline {
+                    return news;
+                }
+                std::thread::sleep(POLL_STEP);
+            },
+            Source::Twins(twins) => twins.poll(deadline),
+            Source::Finished => Vec::new(),
+        })
+        .into_iter()
+        .map(|(target, interval)| Interval::new(target, interval))
+        .collect()
+    }
+
+    /// Whether every twin still running waits at a hold and all its intervals have been polled.
+    fn held(&self) -> bool {
+        match &*self.source() {
+            Source::Twins(twins) => {
+                let state = twins.shared.lock();
+                state.running > 0 && state.held == state.running && state.queue.is_empty()
+            }
+            Source::Engine(_) | Source::Finished => false,
+        }
+    }
+
+    /// Lets held twins go on to their next hold.
+    fn proceed(&self) {
+        if let Source::Twins(twins) = &*self.source() {
+            twins.shared.lock().released += 1;
+            twins.shared.changed.notify_all();
+        }
+    }
+
+    /// Ends the job: no further I/O is issued, what is in flight completes.
+    fn stop(&self) {
+        match &*self.source() {
+            Source::Engine(run) => run.stop(),
+            Source::Twins(twins) => {
+                (twins.stop)();
+                twins.shared.lock().stopped = true;
+                twins.shared.changed.notify_all();
+            }
+            Source::Finished => {}
+        }
+    }
+
+    /// Whether the job has ended and all its intervals have been polled.
+    fn done(&self) -> bool {
+        match &*self.source() {
+            Source::Engine(run) => run.is_done(),
+            Source::Twins(twins) => {
+                let state = twins.shared.lock();
+                state.running == 0 && state.queue.is_empty()
+            }
+            Source::Finished => true,
+        }
+    }
+
+    /// The recordings, one per target in the order given. Waits for the end; may be called once.
+    fn result(&self, py: Python<'_>) -> PyResult<Vec<Recording>> {
+        let recordings = py.detach(|| {
+            let source = std::mem::replace(&mut *self.source(), Source::Finished);
+            match source {
+                Source::Engine(run) => run.join().map_err(|error| error.to_string()),
+                Source::Twins(twins) => twins.threads.into_iter().map(join_twin).collect(),
+                Source::Finished => Err("the result has been taken already".into()),
+            }
+        });
+        let recordings = recordings.map_err(BackendError::new_err)?;
+        Ok(recordings.into_iter().map(Recording::from).collect())
+    }
+}
+
+fn join_twin(thread: TwinThread) -> Result<recording::Recording, String> {
+    thread
+        .join()
+        .unwrap_or_else(|_| Err("the simulation ended by a defect; please report it with the method, target and seed".into()))
+}

@@ -1,0 +1,228 @@
+//! Recordings and intervals as Python sees them: read-only, plain numbers in user units.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+use recording::{Counters, OpStats, SparseHistogram, bin_bounds_ns};
+use workload::Op;
+
+/// Fewest samples above a percentile for it to be reported: n (1 - p) >= 100.
+const SAMPLES_ABOVE: u64 = 100;
+
+/// The quantile `parts / 10_000` in us, if enough samples lie above it.
+fn quantile_us(histogram: &SparseHistogram, parts: u64) -> Option<f64> {
+    let enough = histogram.count() * (10_000 - parts) >= SAMPLES_ABOVE * 10_000;
+    enough
+        .then(|| histogram.quantile_ns(parts as f64 / 10_000.0))
+        .flatten()
+        .map(|ns| ns / 1e3)
+}
+
+/// One operation over an interval or a whole step.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+pub struct OpResult {
+    op: &'static str,
+    n: u64,
+    bytes: u64,
+    errors: u64,
+    mean_us: Option<f64>,
+    p50_us: Option<f64>,
+    p99_us: Option<f64>,
+    p999_us: Option<f64>,
+    p9999_us: Option<f64>,
+    max_us: Option<f64>,
+    response_mean_us: Option<f64>,
+    response_p99_us: Option<f64>,
+    /// `(low_ns, high_ns, count)` of the occupied bins of service latency.
+    service_bins: Vec<(u64, u64, u64)>,
+    /// The same of response latency; empty under closed load.
+    response_bins: Vec<(u64, u64, u64)>,
+}
+
+fn bins(histogram: &SparseHistogram) -> Vec<(u64, u64, u64)> {
+    histogram
+        .bins()
+        .iter()
+        .map(|&(bin, count)| {
+            let (low, high) = bin_bounds_ns(usize::from(bin));
+            (low, high.min(i64::MAX as u64), count)
+        })
+        .collect()
+}
+
+impl OpResult {
+    fn new(op: Op, stats: &OpStats) -> Self {
+        let service = &stats.service;
+        let response = stats.response.as_ref();
+        Self {
+            op: op.name(),
+            n: service.count(),
+            bytes: stats.bytes,
+            errors: stats.errors,
+            mean_us: service.mean_ns().map(|ns| ns / 1e3),
+            p50_us: quantile_us(service, 5_000),
+            p99_us: quantile_us(service, 9_900),
+            p999_us: quantile_us(service, 9_990),
+            p9999_us: quantile_us(service, 9_999),
+            max_us: service.max_ns().map(|ns| ns as f64 / 1e3),
+            response_mean_us: response.and_then(SparseHistogram::mean_ns).map(|ns| ns / 1e3),
+            response_p99_us: response.and_then(|h| quantile_us(h, 9_900)),
+            service_bins: bins(service),
+            response_bins: response.map(bins).unwrap_or_default(),
+        }
+    }
+}
+
+/// How busy a group of equal servers was.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+pub struct Utilisation {
+    resource: String,
+    servers: u32,
+    mean: f64,
+    max: f64,
+}
+
+fn op_results(ops: &BTreeMap<Op, OpStats>) -> Vec<OpResult> {
+    ops.iter().map(|(&op, stats)| OpResult::new(op, stats)).collect()
+}
+
+fn utilisation_rows(rows: &[recording::Utilisation]) -> Vec<Utilisation> {
+    rows.iter()
+        .map(|row| Utilisation {
+            resource: row.resource.clone(),
+            servers: row.servers,
+            mean: row.mean,
+            max: row.max,
+        })
+        .collect()
+}
+
+/// Counters that the backend knows, by name with its unit.
+fn counter_map(counters: &Counters) -> BTreeMap<&'static str, f64> {
+    let whole = |value: Option<u64>| value.map(|v| v as f64);
+    [
+        ("media_read_bytes", whole(counters.media_read_bytes)),
+        ("media_write_bytes", whole(counters.media_write_bytes)),
+        ("joules", counters.joules),
+        ("unmapped_reads", whole(counters.unmapped_reads)),
+        ("cpu_user_ns", whole(counters.cpu_user_ns)),
+        ("cpu_sys_ns", whole(counters.cpu_sys_ns)),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| value.map(|v| (name, v)))
+    .collect()
+}
+
+/// One second of a step on one target.
+#[pyclass(frozen, module = "fathom._core")]
+pub struct Interval {
+    target: usize,
+    inner: recording::Interval,
+}
+
+impl Interval {
+    /// An interval of the target with that index.
+    pub fn new(target: usize, inner: recording::Interval) -> Self {
+        Self { target, inner }
+    }
+}
+
+#[pymethods]
+impl Interval {
+    #[getter]
+    fn target(&self) -> usize {
+        self.target
+    }
+    #[getter]
+    fn index(&self) -> u32 {
+        self.inner.index
+    }
+    #[getter]
+    fn start_s(&self) -> f64 {
+        self.inner.start_ns as f64 / 1e9
+    }
+    #[getter]
+    fn length_s(&self) -> f64 {
+        self.inner.length_ns as f64 / 1e9
+    }
+    #[getter]
+    fn offered(&self) -> Option<u64> {
+        self.inner.offered
+    }
+    #[getter]
+    fn backlog(&self) -> Option<u64> {
+        self.inner.backlog
+    }
+    #[getter]
+    fn outstanding(&self) -> Option<f64> {
+        self.inner.mean_outstanding
+    }
+    #[getter]
+    fn ops(&self) -> Vec<OpResult> {
+        op_results(&self.inner.ops)
+    }
+    #[getter]
+    fn counters(&self) -> BTreeMap<&'static str, f64> {
+        counter_map(&self.inner.counters)
+    }
+    #[getter]
+    fn utilisation(&self) -> Vec<Utilisation> {
+        utilisation_rows(&self.inner.utilisation)
+    }
+}
+
+/// A whole step on one target.
+#[pyclass(frozen, module = "fathom._core")]
+pub struct Recording {
+    inner: recording::Recording,
+}
+
+impl From<recording::Recording> for Recording {
+    fn from(inner: recording::Recording) -> Self {
+        Self { inner }
+    }
+}
+
+#[pymethods]
+impl Recording {
+    #[getter]
+    fn window_s(&self) -> f64 {
+        self.inner.window_ns as f64 / 1e9
+    }
+    #[getter]
+    fn offered(&self) -> Option<u64> {
+        self.inner.offered
+    }
+    #[getter]
+    fn backlog(&self) -> Option<u64> {
+        self.inner.backlog
+    }
+    #[getter]
+    fn outstanding(&self) -> Option<f64> {
+        self.inner.mean_outstanding
+    }
+    #[getter]
+    fn ops(&self) -> Vec<OpResult> {
+        op_results(&self.inner.ops)
+    }
+    #[getter]
+    fn counters(&self) -> BTreeMap<&'static str, f64> {
+        counter_map(&self.inner.counters)
+    }
+    #[getter]
+    fn utilisation(&self) -> Vec<Utilisation> {
+        utilisation_rows(&self.inner.utilisation)
+    }
+    #[getter]
+    fn errno(&self) -> BTreeMap<i32, u64> {
+        self.inner.errno.clone()
+    }
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.inner.notes.clone()
+    }
+    /// What bound the rate, or None where the backend cannot know.
+    fn limited_by(&self) -> Option<String> {
+        self.inner.limited_by()
+    }
+}

@@ -1,0 +1,141 @@
+//! Starting jobs: on real targets through the engine, on twins in virtual time.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pyo3::{create_exception, exceptions::PyException, prelude::*};
+
+use crate::{
+    handle::{Handle, Twins},
+    parse::job_from_text,
+};
+
+create_exception!(
+    _core,
+    BackendError,
+    PyException,
+    "A job that could not be started or did not end well: one line with what, where and what to do."
+);
+
+fn refuse(error: impl std::fmt::Display) -> PyErr {
+    BackendError::new_err(error.to_string())
+}
+
+/// A real target of the engine.
+#[pyclass(frozen, module = "fathom._core")]
+pub struct EngineTarget {
+    spec: engine::TargetSpec,
+}
+
+#[pymethods]
+impl EngineTarget {
+    /// `kind`: `file`, `device` or `null`.
+    #[new]
+    fn new(path: PathBuf, kind: &str, capacity_bytes: u64) -> PyResult<Self> {
+        let kind = match kind {
+            "file" => engine::TargetKind::File,
+            "device" => engine::TargetKind::BlockDevice,
+            "null" => engine::TargetKind::Null,
+            other => return Err(refuse(format!("unknown kind of target {other:?}"))),
+        };
+        Ok(Self {
+            spec: engine::TargetSpec {
+                path,
+                kind,
+                capacity_bytes,
+            },
+        })
+    }
+}
+
+/// Starts a job on real targets, all at once.
+#[pyfunction]
+#[pyo3(signature = (job_json, targets, seed, backend = "auto"))]
+pub fn start_engine(
+    py: Python<'_>,
+    job_json: &str,
+    targets: Vec<Py<EngineTarget>>,
+    seed: u64,
+    backend: &str,
+) -> PyResult<Handle> {
+    let job = job_from_text(job_json, "job.json")?;
+    let backend = match backend {
+        "auto" => engine::Backend::Auto,
+        "io_uring" => engine::Backend::IoUring,
+        "threads" => engine::Backend::Threads,
+        other => return Err(refuse(format!("unknown backend {other:?}"))),
+    };
+    let specs: Vec<_> = targets.iter().map(|target| target.get().spec.clone()).collect();
+    let options = engine::Options {
+        seed,
+        backend,
+        ..engine::Options::default()
+    };
+    py.detach(|| engine::start(&job, &specs, &options))
+        .map(Handle::engine)
+        .map_err(refuse)
+}
+
+/// A virtual SSD. Its state (mapping, wear, virtual clock) lasts from job to job.
+#[pyclass(frozen, module = "fathom._core")]
+pub struct TwinDevice {
+    ssd: Arc<Mutex<twin::Ssd>>,
+    capacity_bytes: u64,
+    scale: f64,
+}
+
+#[pymethods]
+impl TwinDevice {
+    /// A fresh drive from its parameters (JSON of plain values).
+    #[new]
+    fn new(py: Python<'_>, parameters_json: &str, seed: u64) -> PyResult<Self> {
+        let parameters: twin::SsdParams = serde_json::from_str(parameters_json).map_err(refuse)?;
+        let ssd = py.detach(|| twin::Ssd::new(&parameters, seed)).map_err(refuse)?;
+        Ok(Self {
+            capacity_bytes: twin::Device::capacity_bytes(&ssd),
+            scale: ssd.scale(),
+            ssd: Arc::new(Mutex::new(ssd)),
+        })
+    }
+
+    /// Bytes that jobs address: the simulated slice.
+    #[getter]
+    fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Simulated capacity / real capacity.
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.scale
+    }
+}
+
+/// Starts a job on twins, all at once, each in its own virtual time. With `hold_every_ns` each waits
+/// at every multiple of it for `Handle.proceed` or `Handle.stop`.
+#[pyfunction]
+#[pyo3(signature = (job_json, devices, seed, hold_every_ns = None))]
+pub fn start_twins(
+    job_json: &str,
+    devices: Vec<Py<TwinDevice>>,
+    seed: u64,
+    hold_every_ns: Option<u64>,
+) -> PyResult<Handle> {
+    let job = job_from_text(job_json, "job.json")?;
+    let drives: Vec<_> = devices.iter().map(|device| Arc::clone(&device.get().ssd)).collect();
+    let control = Arc::new(twin::Control::default());
+    let stop = {
+        let control = Arc::clone(&control);
+        Box::new(move || control.stop())
+    };
+    let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
+        let mut ssd = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
+        twin::run(&job, &mut *ssd, seed, &control, |interval| {
+            side.deliver(interval);
+        })
+        .map_err(|error| error.to_string())
+    });
+    Ok(Handle::twins(twins))
+}

@@ -1,0 +1,91 @@
+"""The Rust core: parsing, load generation on real targets and on twins."""
+
+from typing import Literal, final
+
+__version__: str
+
+class ParseError(Exception): ...
+class BackendError(Exception): ...
+
+def parse_method(text: str, file: str, quick: bool = False) -> str: ...
+def parse_job(text: str, file: str) -> str: ...
+def parse_size_bytes(text: str) -> int: ...
+def parse_duration_ns(text: str) -> int: ...
+@final
+class OpResult:
+    op: str
+    n: int
+    bytes: int
+    errors: int
+    mean_us: float | None
+    p50_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    p9999_us: float | None
+    max_us: float | None
+    response_mean_us: float | None
+    response_p99_us: float | None
+    service_bins: list[tuple[int, int, int]]
+    response_bins: list[tuple[int, int, int]]
+
+@final
+class Utilisation:
+    resource: str
+    servers: int
+    mean: float
+    max: float
+
+@final
+class Interval:
+    target: int
+    index: int
+    start_s: float
+    length_s: float
+    offered: int | None
+    backlog: int | None
+    outstanding: float | None
+    ops: list[OpResult]
+    counters: dict[str, float]
+    utilisation: list[Utilisation]
+
+@final
+class Recording:
+    window_s: float
+    offered: int | None
+    backlog: int | None
+    outstanding: float | None
+    ops: list[OpResult]
+    counters: dict[str, float]
+    utilisation: list[Utilisation]
+    errno: dict[int, int]
+    notes: list[str]
+    def limited_by(self) -> str | None: ...
+
+@final
+class Handle:
+    def poll(self, timeout_s: float = 0.2) -> list[Interval]: ...
+    def held(self) -> bool: ...
+    def proceed(self) -> None: ...
+    def stop(self) -> None: ...
+    def done(self) -> bool: ...
+    def result(self) -> list[Recording]: ...
+
+@final
+class EngineTarget:
+    def __new__(cls, path: str, kind: str, capacity_bytes: int) -> EngineTarget: ...
+
+@final
+class TwinDevice:
+    capacity_bytes: int
+    scale: float
+    def __new__(cls, parameters_json: str, seed: int) -> TwinDevice: ...
+
+def start_engine(
+    job_json: str,
+    targets: list[EngineTarget],
+    seed: int,
+    backend: Literal["auto", "io_uring", "threads"] = "auto",
+) -> Handle: ...
+def start_twins(
+    job_json: str, devices: list[TwinDevice], seed: int, hold_every_ns: int | None = None
+) -> Handle: ...

@@ -1,0 +1,96 @@
+"""What runs a job on targets: the protocol that the session knows, and its two local implementations.
+
+`start` gives a handle; the handle's intervals are polled while it runs and its recordings taken when it has
+ended. A twin waits at every multiple of `hold_every_s` until it is told to proceed or stop, so that decisions
+fall at the same virtual time however fast the reader is; real devices never wait.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from fathom import _core
+from fathom.errors import FathomError
+
+if TYPE_CHECKING:
+    from fathom.targets import Target
+
+NS_PER_S = 1_000_000_000
+
+
+class Handle(Protocol):
+    """A running job."""
+
+    def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
+        """Intervals finished since the last call, waiting up to `timeout_s` for the first."""
+        ...
+
+    def held(self) -> bool:
+        """Whether the job waits for `proceed` or `stop` and all its intervals have been polled."""
+        ...
+
+    def proceed(self) -> None:
+        """Goes on to the next hold."""
+        ...
+
+    def stop(self) -> None:
+        """Ends the job; what is in flight completes."""
+        ...
+
+    def done(self) -> bool:
+        """Whether the job has ended and all its intervals have been polled."""
+        ...
+
+    def result(self) -> list[_core.Recording]:
+        """One recording per target, in the order given. Raises `_core.BackendError`."""
+        ...
+
+
+class Backend(Protocol):
+    """Starts jobs on the targets it was made for."""
+
+    #: Whether time is the wall clock's: then measurements cannot be repeated and are logged as they come.
+    real_time: bool
+
+    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
+        """Starts a job on every target at once. Raises FathomError when it cannot."""
+        ...
+
+
+class EngineBackend:
+    """Real files and devices through the io_uring engine."""
+
+    real_time = True
+
+    def __init__(self, targets: Sequence["Target"]) -> None:
+        kinds = {"file": "file", "dir": "file", "device": "device", "null": "null"}
+        self._targets = [
+            _core.EngineTarget(str(target.path or ""), kinds[target.kind], target.capacity_bytes)
+            for target in targets
+        ]
+
+    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
+        """Starts the job; holds do not apply to real devices."""
+        try:
+            return _core.start_engine(job_json, self._targets, seed)
+        except _core.BackendError as error:
+            raise FathomError(str(error)) from error
+
+
+class TwinBackend:
+    """Virtual drives. Their state lasts from job to job for as long as the backend lives."""
+
+    real_time = False
+
+    def __init__(self, parameters_json: Sequence[str], seed: int) -> None:
+        try:
+            self.devices = [_core.TwinDevice(parameters, seed) for parameters in parameters_json]
+        except _core.BackendError as error:
+            raise FathomError(f"twin: {error}") from error
+
+    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
+        """Starts the job in virtual time."""
+        hold_every_ns = None if hold_every_s is None else round(hold_every_s * NS_PER_S)
+        try:
+            return _core.start_twins(job_json, self.devices, seed, hold_every_ns)
+        except _core.BackendError as error:
+            raise FathomError(str(error)) from error
