@@ -77,10 +77,9 @@ impl Histogram {
         let mut bins = Vec::new();
         if self.count > 0 {
             let (first, last) = (bin_index(self.min_ns), bin_index(self.max_ns));
-            for bin in first..=last {
-                let n = std::mem::take(&mut self.counts[bin]);
-                if n > 0 {
-                    bins.push((bin as u16, u64::from(n)));
+            for (bin, n) in (first..).zip(&mut self.counts[first..=last]) {
+                if *n > 0 {
+                    bins.push((bin as u16, u64::from(std::mem::take(n))));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! One second of a step, and the whole of a step.
+//! One second of a step, and how seconds of several threads become one.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,24 @@ pub struct OpStats {
     pub response: Option<SparseHistogram>,
 }
 
+impl OpStats {
+    /// Adds what the same operation did elsewhere (another thread, target or second).
+    pub fn merge(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.service.merge(&other.service);
+        if let Some(theirs) = &other.response {
+            self.response.get_or_insert_default().merge(theirs);
+        }
+    }
+}
+
+pub(crate) fn merge_ops(into: &mut BTreeMap<Op, OpStats>, from: &BTreeMap<Op, OpStats>) {
+    for (&op, stats) in from {
+        into.entry(op).or_default().merge(stats);
+    }
+}
+
 /// Byte and energy counters over an interval. `None`: this backend cannot know.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
@@ -36,6 +54,23 @@ pub struct Counters {
     pub cpu_sys_ns: Option<u64>,
 }
 
+impl Counters {
+    /// Adds another set. A counter that either side does not know is unknown in the sum: a partial
+    /// sum would pass for a total.
+    pub fn merge(&mut self, other: &Self) {
+        self.media_read_bytes = sum(self.media_read_bytes, other.media_read_bytes);
+        self.media_write_bytes = sum(self.media_write_bytes, other.media_write_bytes);
+        self.joules = sum(self.joules, other.joules);
+        self.unmapped_reads = sum(self.unmapped_reads, other.unmapped_reads);
+        self.cpu_user_ns = sum(self.cpu_user_ns, other.cpu_user_ns);
+        self.cpu_sys_ns = sum(self.cpu_sys_ns, other.cpu_sys_ns);
+    }
+}
+
+pub(crate) fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+    Some(a? + b?)
+}
+
 /// How busy a resource (or a group of equal servers) was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Utilisation {
@@ -47,6 +82,58 @@ pub struct Utilisation {
     pub mean: f64,
     /// Busiest server's fraction, 0..=1.
     pub max: f64,
+}
+
+/// Joins groups of other servers (threads, targets, hosts): same-named groups become one.
+pub(crate) fn merge_servers(into: &mut Vec<Utilisation>, from: &[Utilisation]) {
+    for theirs in from {
+        match into
+            .iter_mut()
+            .find(|ours| ours.resource == theirs.resource)
+        {
+            Some(ours) => {
+                let servers = ours.servers + theirs.servers;
+                let busy =
+                    ours.mean * f64::from(ours.servers) + theirs.mean * f64::from(theirs.servers);
+                ours.mean = busy / f64::from(servers.max(1));
+                ours.max = ours.max.max(theirs.max);
+                ours.servers = servers;
+            }
+            None => into.push(theirs.clone()),
+        }
+    }
+}
+
+/// Joins the same servers over consecutive times, weighted by their lengths. A group that one side
+/// lacks was idle there.
+pub(crate) fn merge_times(
+    into: &mut Vec<Utilisation>,
+    into_ns: u64,
+    from: &[Utilisation],
+    from_ns: u64,
+) {
+    let share = from_ns as f64 / (into_ns + from_ns).max(1) as f64;
+    for ours in into.iter_mut() {
+        ours.mean *= 1.0 - share;
+        ours.max *= 1.0 - share;
+    }
+    for theirs in from {
+        let (mean, max) = (theirs.mean * share, theirs.max * share);
+        match into
+            .iter_mut()
+            .find(|ours| ours.resource == theirs.resource)
+        {
+            Some(ours) => {
+                ours.mean += mean;
+                ours.max += max;
+            }
+            None => into.push(Utilisation {
+                mean,
+                max,
+                ..theirs.clone()
+            }),
+        }
+    }
 }
 
 /// One second of a step on one target. The last interval of a step may be shorter.
@@ -68,29 +155,26 @@ pub struct Interval {
     pub mean_outstanding: Option<f64>,
     /// Counters over the interval.
     pub counters: Counters,
-    /// Resources of a twin.
+    /// Resources of a twin, or the load generator's own CPU.
     pub utilisation: Vec<Utilisation>,
 }
 
-/// A whole step on one target.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recording {
-    /// Length of the measured window, ns.
-    pub window_ns: u64,
-    /// Per operation over the window.
-    pub ops: BTreeMap<Op, OpStats>,
-    /// Open load: offered rate over the window.
-    pub offered: Option<u64>,
-    /// Open load: requests not issued at the end.
-    pub backlog: Option<u64>,
-    /// Mean I/O in flight over the window.
-    pub mean_outstanding: Option<f64>,
-    /// Counters over the window.
-    pub counters: Counters,
-    /// Mean utilisation over the window.
-    pub utilisation: Vec<Utilisation>,
-    /// Failed I/O by errno.
-    pub errno: BTreeMap<i32, u64>,
-    /// What was asked for and not achieved, in plain words.
-    pub notes: Vec<String>,
+impl Interval {
+    /// Adds the same second of another thread (or target): counts, counters and outstanding I/O
+    /// add; servers of equal name become one group. The longer of the two lengths stands.
+    pub fn merge(&mut self, other: &Self) {
+        let length_ns = self.length_ns.max(other.length_ns);
+        self.mean_outstanding = sum(
+            self.mean_outstanding.map(|n| n * self.length_ns as f64),
+            other.mean_outstanding.map(|n| n * other.length_ns as f64),
+        )
+        .map(|area| area / length_ns.max(1) as f64);
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.length_ns = length_ns;
+        merge_ops(&mut self.ops, &other.ops);
+        self.offered = sum(self.offered, other.offered);
+        self.backlog = sum(self.backlog, other.backlog);
+        self.counters.merge(&other.counters);
+        merge_servers(&mut self.utilisation, &other.utilisation);
+    }
 }

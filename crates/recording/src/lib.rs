@@ -6,6 +6,10 @@
 
 mod histogram;
 mod interval;
+mod recorder;
+mod recording;
 
 pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
-pub use interval::{Counters, Interval, OpStats, Recording, Utilisation};
+pub use interval::{Counters, Interval, OpStats, Utilisation};
+pub use recorder::Recorder;
+pub use recording::Recording;

@@ -1,0 +1,118 @@
+//! The recorder of one load-generating thread: what the hot loop counts into, and the cut that
+//! turns a second's counts into an [`Interval`]. It reads no clock.
+
+use std::collections::BTreeMap;
+
+use workload::Op;
+
+use crate::{Histogram, Interval, OpStats};
+
+#[derive(Debug, Default)]
+struct HotOp {
+    service: Histogram,
+    response: Histogram,
+    bytes: u64,
+    errors: u64,
+}
+
+/// Counts one thread's I/O. Nothing allocates between two cuts.
+#[derive(Debug)]
+pub struct Recorder {
+    ops: [HotOp; Op::COUNT],
+    failed_ns: u64,
+    index: u32,
+    start_ns: u64,
+    /// Summed age of the I/O in flight when the interval began.
+    age_at_start_ns: u64,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Recorder {
+    /// A recorder whose first interval starts at `start_ns`, with nothing in flight.
+    pub fn new(start_ns: u64) -> Self {
+        Self {
+            ops: Default::default(),
+            failed_ns: 0,
+            index: 0,
+            start_ns,
+            age_at_start_ns: 0,
+        }
+    }
+
+    /// Counts a successful I/O.
+    #[inline]
+    pub fn record(&mut self, op: Op, service_ns: u64, bytes: u64) {
+        let hot = &mut self.ops[op as usize];
+        hot.service.record(service_ns);
+        hot.bytes += bytes;
+    }
+
+    /// Counts a successful I/O of an open load; `response_ns` runs from its intended start.
+    #[inline]
+    pub fn record_open(&mut self, op: Op, service_ns: u64, response_ns: u64, bytes: u64) {
+        self.record(op, service_ns, bytes);
+        self.ops[op as usize].response.record(response_ns);
+    }
+
+    /// Counts a failed I/O that was in flight for `service_ns`.
+    #[cold]
+    pub fn fail(&mut self, op: Op, service_ns: u64) {
+        self.ops[op as usize].errors += 1;
+        self.failed_ns += service_ns;
+    }
+
+    /// Successful and failed I/O since the last cut.
+    pub fn counted(&self) -> (u64, u64) {
+        self.ops.iter().fold((0, 0), |(done, failed), hot| {
+            (done + hot.service.count(), failed + hot.errors)
+        })
+    }
+
+    /// Ends the interval at `now_ns` and starts the next there. `in_flight_age_ns` is the summed
+    /// age, at `now_ns`, of the I/O in flight: with it the mean outstanding I/O is exact, since the
+    /// area under the in-flight curve is the completed latencies plus the ages' increase.
+    pub fn cut(&mut self, now_ns: u64, in_flight_age_ns: u64) -> Interval {
+        let mut ops = BTreeMap::new();
+        let mut completed_ns = std::mem::take(&mut self.failed_ns);
+        for (op, hot) in Op::ALL.into_iter().zip(&mut self.ops) {
+            if hot.service.count() == 0 && hot.errors == 0 {
+                continue;
+            }
+            let service = hot.service.take();
+            completed_ns += service.sum_ns();
+            let response = (hot.response.count() > 0).then(|| hot.response.take());
+            let (bytes, errors) = (
+                std::mem::take(&mut hot.bytes),
+                std::mem::take(&mut hot.errors),
+            );
+            ops.insert(
+                op,
+                OpStats {
+                    bytes,
+                    errors,
+                    service,
+                    response,
+                },
+            );
+        }
+        let length_ns = now_ns.saturating_sub(self.start_ns);
+        let area_ns = (completed_ns + in_flight_age_ns).saturating_sub(self.age_at_start_ns);
+        let interval = Interval {
+            index: self.index,
+            start_ns: self.start_ns,
+            length_ns,
+            ops,
+            mean_outstanding: (length_ns > 0).then(|| area_ns as f64 / length_ns as f64),
+            ..Interval::default()
+        };
+        self.index += 1;
+        self.start_ns = now_ns;
+        self.age_at_start_ns = in_flight_age_ns;
+        interval
+    }
+}

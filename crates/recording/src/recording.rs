@@ -1,0 +1,198 @@
+//! A whole step on one target: what intervals add up to, and what limited it.
+
+use std::collections::BTreeMap;
+
+use workload::Op;
+
+use crate::interval::{merge_ops, merge_servers, merge_times, sum};
+use crate::{Counters, Interval, OpStats, Utilisation};
+
+/// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
+/// latency, and little throughput is left to gain.
+const SATURATED: f64 = 0.90;
+
+/// A whole step on one target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// Length of the measured window, ns.
+    pub window_ns: u64,
+    /// Per operation over the window.
+    pub ops: BTreeMap<Op, OpStats>,
+    /// Open load: requests that arrived in the window.
+    pub offered: Option<u64>,
+    /// Open load: requests not issued at the end.
+    pub backlog: Option<u64>,
+    /// Mean I/O in flight over the window.
+    pub mean_outstanding: Option<f64>,
+    /// Counters over the window.
+    pub counters: Counters,
+    /// Mean utilisation over the window.
+    pub utilisation: Vec<Utilisation>,
+    /// Failed I/O by errno; 0 stands for an I/O that moved fewer bytes than asked.
+    pub errno: BTreeMap<i32, u64>,
+    /// What was asked for and not achieved, in plain words.
+    pub notes: Vec<String>,
+}
+
+impl Recording {
+    /// The sum of a step's intervals, in order of time.
+    pub fn from_intervals<'a>(intervals: impl IntoIterator<Item = &'a Interval>) -> Self {
+        let mut recording = Self::default();
+        for interval in intervals {
+            recording.add(interval);
+        }
+        recording
+    }
+
+    /// Appends the next interval of the same target. The backlog becomes the interval's; means
+    /// are weighted by time.
+    pub fn add(&mut self, interval: &Interval) {
+        merge_ops(&mut self.ops, &interval.ops);
+        self.backlog = interval.backlog;
+        if self.window_ns == 0 {
+            self.offered = interval.offered;
+            self.mean_outstanding = interval.mean_outstanding;
+            self.counters = interval.counters.clone();
+            self.utilisation = interval.utilisation.clone();
+        } else {
+            let (ours, theirs) = (self.window_ns as f64, interval.length_ns as f64);
+            self.offered = sum(self.offered, interval.offered);
+            self.mean_outstanding = sum(
+                self.mean_outstanding.map(|n| n * ours),
+                interval.mean_outstanding.map(|n| n * theirs),
+            )
+            .map(|area| area / (ours + theirs));
+            self.counters.merge(&interval.counters);
+            merge_times(
+                &mut self.utilisation,
+                self.window_ns,
+                &interval.utilisation,
+                interval.length_ns,
+            );
+        }
+        self.window_ns += interval.length_ns;
+    }
+
+    /// Adds what another thread, target or host did in the same window. An empty recording is
+    /// neutral. The longer window stands.
+    pub fn merge(&mut self, other: &Self) {
+        if self.window_ns == 0 {
+            let (errno, notes) = (
+                std::mem::take(&mut self.errno),
+                std::mem::take(&mut self.notes),
+            );
+            *self = other.clone();
+            self.merge_failures(&errno, &notes);
+            return;
+        }
+        self.merge_failures(&other.errno, &other.notes);
+        if other.window_ns == 0 {
+            return;
+        }
+        let window_ns = self.window_ns.max(other.window_ns);
+        self.mean_outstanding = sum(
+            self.mean_outstanding.map(|n| n * self.window_ns as f64),
+            other.mean_outstanding.map(|n| n * other.window_ns as f64),
+        )
+        .map(|area| area / window_ns as f64);
+        self.window_ns = window_ns;
+        merge_ops(&mut self.ops, &other.ops);
+        self.offered = sum(self.offered, other.offered);
+        self.backlog = sum(self.backlog, other.backlog);
+        self.counters.merge(&other.counters);
+        merge_servers(&mut self.utilisation, &other.utilisation);
+    }
+
+    fn merge_failures(&mut self, errno: &BTreeMap<i32, u64>, notes: &[String]) {
+        for (&code, &n) in errno {
+            *self.errno.entry(code).or_default() += n;
+        }
+        for note in notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+    }
+
+    /// Completed I/O of every operation.
+    pub fn completed(&self) -> u64 {
+        self.ops.values().map(|stats| stats.service.count()).sum()
+    }
+
+    /// What set the throughput, for a table cell: `dies 97 %, next PCIe link (read) 71 %`. When no
+    /// resource was saturated the load itself is the limit: `outstanding I/O (32), busiest dies
+    /// 71 %` for a closed loop, `offered rate (100000 IOPS), ...` for an open one that kept up.
+    /// `None` when neither utilisations nor the outstanding I/O are known.
+    pub fn limited_by(&self) -> Option<String> {
+        let mut busiest: Vec<&Utilisation> =
+            self.utilisation.iter().filter(|u| u.max > 0.0).collect();
+        busiest.sort_by(|a, b| {
+            b.max
+                .total_cmp(&a.max)
+                .then_with(|| a.resource.cmp(&b.resource))
+        });
+        let (limit, next) = match busiest.first() {
+            Some(first) if first.max >= SATURATED => (
+                describe(first),
+                busiest.get(1).map(|u| format!("next {}", describe(u))),
+            ),
+            first => (
+                self.load_limit()?,
+                first.map(|u| format!("busiest {}", describe(u))),
+            ),
+        };
+        Some(match next {
+            Some(next) => format!("{limit}, {next}"),
+            None => limit,
+        })
+    }
+
+    fn load_limit(&self) -> Option<String> {
+        let outstanding = || {
+            Some(format!(
+                "outstanding I/O ({})",
+                short(self.mean_outstanding?)
+            ))
+        };
+        match self.offered {
+            Some(offered) if self.window_ns > 0 && self.kept_up(offered) => {
+                let rate_iops = offered as f64 * 1e9 / self.window_ns as f64;
+                Some(format!("offered rate ({rate_iops:.0} IOPS)"))
+            }
+            _ => outstanding(),
+        }
+    }
+
+    /// The sustained criterion of a rate curve: at least 99 % of what arrived was completed.
+    fn kept_up(&self, offered: u64) -> bool {
+        self.completed() as f64 >= 0.99 * offered as f64
+    }
+}
+
+/// A group is as limiting as its busiest server; when that one stands out, say so.
+fn describe(resource: &Utilisation) -> String {
+    let percent = |x: f64| format!("{:.0} %", x * 100.0);
+    let Utilisation {
+        resource: name,
+        servers,
+        mean,
+        max,
+    } = resource;
+    if *servers > 1 && max - mean > 0.10 {
+        format!(
+            "busiest of {servers} {name} {} (mean {})",
+            percent(*max),
+            percent(*mean)
+        )
+    } else {
+        format!("{name} {}", percent(*max))
+    }
+}
+
+fn short(x: f64) -> String {
+    if x < 9.95 {
+        format!("{x:.1}")
+    } else {
+        format!("{x:.0}")
+    }
+}
