@@ -1,0 +1,37 @@
+"""The catalogue: devices, systems, published results and methods, each a TOML file that can be read, copied and added to.
+
+The public functions; a terminal view of them is in `fathom.catalog.views`. Importing this package costs only the
+standard library: pydantic, tomllib and the files themselves are touched by the first load.
+"""
+
+from fathom.catalog.load import (
+    device_names,
+    entry_json,
+    json_schema,
+    load_device,
+    load_published,
+    load_system,
+    method_names,
+    method_text,
+    published_for,
+)
+from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, UnknownEntryError, entries, find
+
+__all__ = [
+    "KINDS",
+    "CatalogError",
+    "Entry",
+    "Kind",
+    "UnknownEntryError",
+    "device_names",
+    "entries",
+    "entry_json",
+    "find",
+    "json_schema",
+    "load_device",
+    "load_published",
+    "load_system",
+    "method_names",
+    "method_text",
+    "published_for",
+]

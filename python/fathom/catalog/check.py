@@ -1,0 +1,140 @@
+"""Turns the text of a catalogue file into its model, or into one line per problem with file, line and remedy."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from fathom.catalog.models import MODELS, Device, Published, System
+from fathom.catalog.positions import Path, key_lines
+from fathom.catalog.store import CatalogError, nearest
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_EXPECTED = {
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "string_type": "text in quotes",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "finite_number": "a finite number; leave the key out where the source does not say",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a number from {ge} up",
+    "less_than_equal": "a number up to {le}",
+    "too_short": "at least {min_length} element",
+}
+@lru_cache(maxsize=256)
+def parse(kind: str, text: str, location: str) -> Device | System | Published:
+    """The model of a file.
+
+    Args:
+        kind: `devices`, `systems` or `published`.
+        text: the file.
+        location: its path, for messages.
+
+    Raises:
+        CatalogError: one line per problem: `path:line: what is wrong; what to do`.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(_syntax(str(error), text, location)) from error
+    model = MODELS[kind]
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise CatalogError("\n".join(_problems(error.errors(), model, text, location))) from error
+
+
+def _syntax(message: str, text: str, location: str) -> str:
+    """`tomllib` puts the place at the end of its message, as a line or as the end of the document."""
+    at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    line = (at and at[1]) or len(text.splitlines())
+    return f"{location}:{line}: not TOML: {message[: at.start()] if at else message}"
+
+
+def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, location: str) -> list[str]:
+    """One line per wrong key in the order of the file: a key of a group is at fault once, not once per row."""
+    lines = key_lines(text)
+    found: dict[tuple[int, str], None] = {}
+    for error in errors:
+        known, rest = _place(error["loc"], lines)
+        found[lines.get(known, 1), _explain(error, rest, model)] = None
+    return [f"{location}:{line}: {problem}" for line, problem in sorted(found)]
+
+
+def _place(loc: Path, lines: Mapping[Path, int]) -> tuple[Path, Path]:
+    """The part of an error's path that stands in the file, and the rest: a missing key, or a branch of a union.
+
+    A row's key may stand in the row or, for all rows, in its group.
+    """
+    row = next((i for i, part in enumerate(loc) if part == "rows" and i + 1 < len(loc)), None)
+    candidates = [loc] if row is None else [loc, loc[:row] + loc[row + 2 :]]
+    places = [
+        (path[:length], path[length:])
+        for path in candidates
+        for length in range(len(path), -1, -1)
+        if length == 0 or path[:length] in lines
+    ]
+    return min(places, key=lambda place: (len(place[1]), -len(place[0])))
+
+
+def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    key, value = str(error["loc"][-1]) if error["loc"] else "", error["input"]
+    match kind:
+        case "extra_forbidden":
+            known = _keys_at(model, error["loc"][:-1])
+            hint = nearest(key, known) or "known here: " + ", ".join(known)
+            return f'unknown key "{key}"; {hint}'.rstrip()
+        case "missing":
+            return f'key "{key}" is missing'
+        case "literal_error":
+            choices = re.findall("'([^']*)'", str(context["expected"]))
+            near = nearest(str(value), choices)
+            return f"{key}: {_quote(value)} is none of {', '.join(choices)}; {near}".rstrip("; ")
+        case "string_pattern_mismatch":
+            is_name = str(context["pattern"]).startswith("^[a-z")
+            wanted = "lower-case letters, digits, dots and dashes" if is_name else "one line of text, not empty"
+            return f"{key}: expected {wanted}, found {_quote(value)}"
+        case "value_error":
+            return str(context["error"])
+        case _ if rest:
+            owner = str(error["loc"][-len(rest) - 1])
+            return f"{owner}: expected a number, true, false or text, found {_quote(value)}"
+        case _ if kind in _EXPECTED:
+            return f"{key}: expected {_EXPECTED[kind].format(**context)}, found {_quote(value)}"
+    return f"{key}: {error['msg']}"
+
+
+def _quote(value: object) -> str:
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _keys_at(model: type[BaseModel], loc: Path) -> list[str]:
+    """The keys that may stand in the table at a path."""
+    for part in loc:
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        if isinstance(part, str) and part in fields:
+            model = next(_models_in(fields[part].annotation), model)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)

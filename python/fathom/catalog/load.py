@@ -1,0 +1,146 @@
+"""Loads catalogue entries by name, and finds the published result that a workload on a device is to be compared with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries, find, nearest
+
+if TYPE_CHECKING:
+    from fathom.catalog.models import Device, Published, PublishedRow, System
+
+DOCUMENT_SCHEMA = "fathom-catalog/1"
+CAPACITY_TOLERANCE = 0.02
+
+
+def device_names() -> list[str]:
+    """Names that `twin:NAME` and `fathom catalog show` take."""
+    return [entry.name for entry in entries("devices")]
+
+
+def method_names() -> list[str]:
+    """Names of the built-in and the user's methods."""
+    return [entry.name for entry in entries("methods")]
+
+
+def load_device(name: str) -> Device:
+    """A device by name.
+
+    Raises:
+        CatalogError: no such device, or its file is wrong; the text says where and what to do.
+    """
+    return cast("Device", load(find("devices", name)))
+
+
+def load_system(name: str) -> System:
+    """A test bench by name. Raises as `load_device`."""
+    return cast("System", load(find("systems", name)))
+
+
+def load_published(name: str) -> Published:
+    """Data sheet and published results of a product or system. Raises as `load_device`."""
+    return cast("Published", load(find("published", name)))
+
+
+def method_text(name: str) -> str:
+    """A method's TOML, verbatim, for the `workload` crate to parse or a user to copy. Raises as `load_device`."""
+    return find("methods", name).text()
+
+
+def load(entry: Entry) -> Device | System | Published:
+    """The model of an entry that is not a method.
+
+    Raises:
+        CatalogError: its file is wrong.
+    """
+    from fathom.catalog.check import parse
+
+    model = parse(entry.kind, entry.text(), str(entry.file))
+    if model.name != entry.name:
+        raise CatalogError(f'{entry.file}: name is "{model.name}"; a file has the name of its entry, so rename one')
+    return model
+
+
+def published_for(
+    device_name: str, workload: str, *, op: str | None = None, iodepth: int | None = None
+) -> PublishedRow | None:
+    """The published result of a workload on a device, or None where nobody published one.
+
+    Of several rows the measured come before the context ones, the certain before the uncertain, then the file's order.
+    Rows of another capacity are another device's.
+
+    Args:
+        device_name: a device of the catalogue.
+        workload: published name, such as `fio-4k-rand-read`.
+        op: `read` or `write` for one half of a mixed run; None for all of it.
+        iodepth: as published; None takes the first.
+
+    Raises:
+        CatalogError: no such device, or a file is wrong.
+    """
+    device = load_device(device_name)
+    if device.published is None:
+        return None
+    rows = [
+        row
+        for row in load_published(device.published).rows
+        if row.workload == workload
+        and row.op == op
+        and (iodepth is None or row.iodepth == iodepth)
+        and is_about(row, device)
+    ]
+    return min(rows, key=lambda row: (row.role == "context", row.uncertain), default=None)
+
+
+def is_about(row: PublishedRow, device: Device) -> bool:
+    """Whether a row's subject is one such device: the same capacity, or one not stated."""
+    if row.units not in (None, 1):
+        return False
+    return row.capacity_gb is None or abs(row.capacity_gb * 1e9 / device.capacity_bytes - 1) <= CAPACITY_TOLERANCE
+
+
+def entry_json(name: str) -> dict[str, object]:
+    """All that the catalogue says under a name: `{"schema": "fathom-catalog/1", "name", "devices": {...}, ...}`.
+
+    A device brings its published results along; a method is its parsed TOML.
+
+    Raises:
+        CatalogError: no entry of that name, or its file is wrong.
+    """
+    import tomllib
+
+    document: dict[str, object] = {"schema": DOCUMENT_SCHEMA, "name": name}
+    for entry in named(name):
+        document[entry.kind] = tomllib.loads(entry.text()) if entry.kind == "methods" else load(entry).to_dict()
+        if entry.kind == "devices" and (published := load_device(name).published):
+            document["published"] = load_published(published).to_dict()
+    return document
+
+
+def named(name: str) -> list[Entry]:
+    """The entries of every kind that have this name, at least one.
+
+    Raises:
+        UnknownEntryError: there is none.
+    """
+    from fathom.catalog.store import UnknownEntryError
+
+    everything = [entry for kind in KINDS for entry in entries(kind)]
+    if not (found := [entry for entry in everything if entry.name == name]):
+        near = nearest(name, sorted({entry.name for entry in everything}))
+        raise UnknownEntryError(f'nothing in the catalogue is called "{name}"; {near}`fathom catalog` lists all')
+    return found
+
+
+def json_schema(kind: Kind) -> dict[str, object]:
+    """JSON Schema of the files of a kind; methods have theirs in the `workload` crate.
+
+    Raises:
+        CatalogError: no schema for that kind.
+    """
+    from fathom.catalog.models import MODELS
+
+    if kind not in MODELS:
+        raise CatalogError(f"no JSON Schema for {kind}; there is one for {', '.join(MODELS)}")
+    schema = MODELS[kind].model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

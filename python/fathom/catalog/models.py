@@ -1,0 +1,331 @@
+"""What a catalogue file may say: the schemas `fathom-device/1`, `fathom-system/1` and `fathom-published/1`.
+
+Strict: an unknown key, a number written as text or a value outside its set is refused. Units are the last part of a
+key. A key that is absent means that the source does not say. Methods have their schema in the `workload` crate.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$")]
+Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")]
+Positive = Annotated[float, Field(gt=0)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+Count = Annotated[int, Field(gt=0)]
+
+_T = TypeVar("_T")
+Many = Annotated[tuple[_T, ...], Field(strict=False)]
+
+FIGURES = ("iops", "mbps", "mibps", "latency_us", "value")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    def to_dict(self) -> dict[str, object]:
+        """What the file says, with rows complete and absent keys left out; valid input of the same model."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+
+
+class Parameter(_Strict):
+    """One parameter of a model: its value, how it was come by, and from where."""
+
+    value: bool | int | float | Text
+    """In the unit that ends the parameter's name."""
+    basis: Literal["published", "derived", "calibrated", "assumed"]
+    """Printed in the source; computed from published figures; fitted to calibration rows; or this project's assumption."""
+    source: Text
+    """Where from: a document, a formula, or the rows it was fitted to."""
+    note: Text | None = None
+
+
+class DeviceIdentity(_Strict):
+    """What the device calls itself."""
+
+    vendor: Text
+    model: Text
+    label: Text
+    """The name in tables and reports."""
+    form_factor: Text | None = None
+    interface: Text | None = None
+    nand: Text | None = None
+    controller: Text | None = None
+
+
+class TwinModel(_Strict):
+    """The virtual device: which model of crate `twin`, on which bench, with which parameters."""
+
+    kind: Name
+    """The model: `ssd`, ..."""
+    bench: Name | None = None
+    """The system it is driven from, where nothing else is asked for."""
+    parameters: dict[Key, Parameter]
+
+
+class Device(_Strict):
+    """`devices/NAME.toml`: one capacity of one product."""
+
+    schema_: Literal["fathom-device/1"] = Field(alias="schema")
+    name: Name
+    """vendor-family-model-capacity, the file's name."""
+    published: Name | None = None
+    """The file of published results this device belongs to."""
+    capacity_bytes: Count
+    identity: DeviceIdentity
+    twin: TwinModel | None = None
+
+    def twin_params_json(self, bench: str | None = None) -> str:
+        """The twin's parameters as the crate `twin` takes them: one flat object of name to value, bench included.
+
+        Args:
+            bench: name of the system to drive it from; the device's own bench if absent.
+
+        Raises:
+            CatalogError: the device has no twin, the bench is unknown, or both define a parameter.
+        """
+        from fathom.catalog.load import load_system
+        from fathom.catalog.store import CatalogError
+
+        if self.twin is None:
+            raise CatalogError(f"{self.name} has no [twin]: it can be looked up, not simulated")
+        chosen = bench or self.twin.bench
+        parameters = dict(self.twin.parameters)
+        if chosen is not None:
+            system = load_system(chosen)
+            if twice := sorted(parameters.keys() & system.parameters.keys()):
+                raise CatalogError(f"{self.name} and its bench {chosen} both define {', '.join(twice)}; keep one")
+            parameters |= system.parameters
+        values = {name: parameter.value for name, parameter in parameters.items()}
+        return json.dumps({"capacity_bytes": self.capacity_bytes, **values}, sort_keys=True)
+
+
+class System(_Strict):
+    """`systems/NAME.toml`: what devices are measured in."""
+
+    schema_: Literal["fathom-system/1"] = Field(alias="schema")
+    name: Name
+    kind: Literal["bench"]
+    label: Text
+    source: Text
+    note: Text | None = None
+    parameters: dict[Key, Parameter]
+
+
+class ProductIdentity(_Strict):
+    """The product or system that the figures are about."""
+
+    vendor: Text
+    model: Text
+    kind: Literal["ssd", "hdd", "nvme-of-array", "cluster", "hdd-server", "gpu"]
+    form_factor: Text | None = None
+    interface: Text | None = None
+    capacities_gb: Many[Positive] = ()
+    nand: Text | None = None
+    controller: Text | None = None
+    endurance_dwpd: Many[Positive] = ()
+    """One value per endurance class."""
+    warranty_years: Positive | None = None
+    source: Text
+    note: Text | None = None
+    uncertain: Many[Key] = ()
+    """Keys of this table that no good source confirms."""
+
+    @model_validator(mode="after")
+    def _uncertain_names_keys(self) -> Self:
+        if unknown := [key for key in self.uncertain if key not in type(self).model_fields]:
+            raise ValueError(f"uncertain names {', '.join(unknown)}, which is no key of [identity]")
+        return self
+
+
+class SpecRow(_Strict):
+    """One line of a data sheet: a rating, not a measurement. Its role is always calibration."""
+
+    capacity_gb: Positive | None = None
+    """Absent: series maxima."""
+    form_factor: Text | None = None
+    endurance_dwpd: Positive | None = None
+    seq_read_mbps: Positive | None = None
+    seq_read_block_kib: Positive | None = None
+    seq_write_mbps: Positive | None = None
+    seq_write_block_kib: Positive | None = None
+    rand_read_iops: Positive | None = None
+    rand_read_block_kib: Positive | None = None
+    rand_write_iops: Positive | None = None
+    rand_write_block_kib: Positive | None = None
+    mixed_iops: Positive | None = None
+    mixed_block_kib: Positive | None = None
+    mixed_read_pct: Percent | None = None
+    read_latency_us: Positive | None = None
+    write_latency_us: Positive | None = None
+    power_active_w: Positive | None = None
+    power_read_w: Positive | None = None
+    power_write_w: Positive | None = None
+    power_idle_w: Positive | None = None
+    tbw_tb: Positive | None = None
+    mttf_h: Positive | None = None
+    uber_per_bit: Positive | None = None
+    afr_pct: Percent | None = None
+    source: Text | None = None
+    """Required, here or in the group."""
+    uncertain: bool = False
+    note: Text | None = None
+    """Required where uncertain: why."""
+
+
+class SpecGroup(SpecRow):
+    """`[[spec]]`: data-sheet rows; a key given beside `rows` holds for every row that does not give its own."""
+
+    rows: Many[SpecRow] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inherit(cls, group: object) -> object:
+        return _rows_with_group_keys(group)
+
+    @model_validator(mode="after")
+    def _rows_are_whole(self) -> Self:
+        for number, row in enumerate(self.rows, 1):
+            _require(number, row, "source")
+        return self
+
+
+class Conditions(_Strict):
+    """Under what a figure was measured, and who says so: may stand in the group for all its rows."""
+
+    bench: Name | None = None
+    """The test bench; required for a row that is calibration or validation."""
+    subject: Text | None = None
+    """What was measured, in the source's words. Required, here or in the group."""
+    capacity_gb: Positive | None = None
+    """Per device."""
+    units: Count | None = None
+    """Devices in the subject."""
+    hosts: Count | None = None
+    """Load generators."""
+    state: Text | None = None
+    """Preconditioning and averaging window."""
+    source: Text | None = None
+    """Required, here or in the group."""
+    page: Text | None = None
+    """Section of the source."""
+
+
+class PublishedRow(Conditions):
+    """One published result."""
+
+    workload: Name
+    """The key that a method's step names in `published`."""
+    op: Literal["read", "write"] | None = None
+    """Which half of a mixed run; absent: all of it."""
+    role: Literal["calibration", "validation", "context"]
+    """May be fitted; must be predicted, never fitted; or not a measurement, or no number to compare."""
+    calibrates: Literal["device", "workload"] = "device"
+    """What a calibration row may shape: the device's parameters, or only the mix of the workload."""
+    block_kib: Positive | None = None
+    read_pct: Percent | None = None
+    pattern: Literal["seq", "rand", "mixed", "trace", "synthetic-db", "app", "zoned"] | None = None
+    threads: Count | None = None
+    jobs: Count | None = None
+    """Per host, or per drive where the source counts so."""
+    iodepth: Count | None = None
+    """As the source uses the word: per thread, per job or per drive; the note says which where it matters."""
+    iops: Positive | None = None
+    mbps: Positive | None = None
+    """10^6 B/s."""
+    mibps: Positive | None = None
+    """2^20 B/s."""
+    latency_us: Positive | None = None
+    latency_kind: Literal["mean", "added", "threshold"] | None = None
+    """Mean of the row's operation; added by a controller to its drives; or a limit that the value or note refers to."""
+    value: Positive | None = None
+    """Any other metric, in `unit`."""
+    unit: Text | None = None
+    bound: Literal["at-least", "at-most"] | None = None
+    """The figure is a limit of the true one; a range is two rows."""
+    uncertain: bool = False
+    """Shown, not counted."""
+    note: Text | None = None
+    """Required where uncertain: why."""
+
+    @model_validator(mode="after")
+    def _figures_are_whole(self) -> Self:
+        if (self.value is None) != (self.unit is None):
+            raise ValueError("value and unit go together")
+        if (self.latency_us is None) != (self.latency_kind is None):
+            raise ValueError("latency_us and latency_kind go together")
+        if self.role != "context":
+            if self.bench is None:
+                raise ValueError(f"a {self.role} row needs its bench, here or in the group")
+            if all(getattr(self, figure) is None for figure in FIGURES):
+                raise ValueError(f"a {self.role} row needs a figure: one of {', '.join(FIGURES)}")
+        if self.calibrates == "workload" and self.role != "calibration":
+            raise ValueError(f'calibrates = "workload" is for calibration rows, this one is {self.role}')
+        return self
+
+
+class ResultGroup(Conditions):
+    """`[[published]]`: results of one test; a key given beside `rows` holds for every row that does not give its own."""
+
+    rows: Many[PublishedRow] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inherit(cls, group: object) -> object:
+        return _rows_with_group_keys(group)
+
+    @model_validator(mode="after")
+    def _rows_are_whole(self) -> Self:
+        for number, row in enumerate(self.rows, 1):
+            _require(number, row, "subject", "source")
+        return self
+
+
+class Published(_Strict):
+    """`published/NAME.toml`: what data sheets rate and what others measured, of one product or system."""
+
+    schema_: Literal["fathom-published/1"] = Field(alias="schema")
+    name: Name
+    identity: ProductIdentity
+    spec: Many[SpecGroup] = ()
+    published: Many[ResultGroup] = ()
+
+    @property
+    def ratings(self) -> tuple[SpecRow, ...]:
+        """All data-sheet rows, each complete."""
+        return tuple(chain.from_iterable(group.rows for group in self.spec))
+
+    @property
+    def rows(self) -> tuple[PublishedRow, ...]:
+        """All published results, each complete, in the file's order."""
+        return tuple(chain.from_iterable(group.rows for group in self.published))
+
+
+def _rows_with_group_keys(group: object) -> object:
+    if not isinstance(group, dict) or not isinstance(group.get("rows"), list | tuple):
+        return group
+    shared = {key: value for key, value in group.items() if key != "rows"}
+    rows = [{**shared, **row} if isinstance(row, dict) else row for row in group["rows"]]
+    return {**group, "rows": rows}
+
+
+def _require(number: int, row: SpecRow | PublishedRow, *keys: str) -> None:
+    for key in keys:
+        if getattr(row, key) is None:
+            raise ValueError(f"row {number} has no {key}, here or in the group")
+    if row.uncertain and row.note is None:
+        raise ValueError(f"row {number} is uncertain and has no note to say why")
+
+
+MODELS: dict[str, type[Device | System | Published]] = {
+    "devices": Device,
+    "systems": System,
+    "published": Published,
+}

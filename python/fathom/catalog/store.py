@@ -1,0 +1,94 @@
+"""Where the catalogue's files are: those shipped with Fathom, and the user's own laid over them by name.
+
+Knows folders and names only; what a file says is the business of `fathom.catalog.models`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from importlib.resources.abc import Traversable
+
+Kind = Literal["devices", "systems", "published", "methods"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SUFFIX = ".toml"
+
+
+class CatalogError(Exception):
+    """A catalogue file or name the user can put right; the text is one line per problem."""
+
+
+class UnknownEntryError(CatalogError):
+    """No entry of that name; the text gives the nearest names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of the catalogue."""
+
+    kind: Kind
+    name: str
+    file: Traversable
+    shipped: bool
+    """False for a file in one of the user's folders."""
+
+    def text(self) -> str:
+        """The file, verbatim.
+
+        Raises:
+            CatalogError: it cannot be read or is not UTF-8.
+        """
+        try:
+            return self.file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CatalogError(f"{self.file}: cannot be read: {error}") from error
+
+
+def user_folders() -> list[Path]:
+    """The user's catalogue folders, the strongest first: `$FATHOM_CATALOG`, then `~/.config/fathom/catalog`."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    chosen = os.environ.get("FATHOM_CATALOG")
+    folders = [Path(chosen).expanduser()] if chosen else []
+    return [*folders, config / "fathom" / "catalog"]
+
+
+def entries(kind: Kind) -> list[Entry]:
+    """Every entry of a kind, by name; a user's file hides a shipped one of the same name."""
+    from importlib.resources import files
+
+    found: dict[str, Entry] = {}
+    shipped = files("fathom.catalog").joinpath(kind)
+    for folder, is_shipped in [(shipped, True), *((f / kind, False) for f in reversed(user_folders()))]:
+        if folder.is_dir():
+            for file in folder.iterdir():
+                if file.name.endswith(SUFFIX) and not file.name.startswith("."):
+                    name = file.name.removesuffix(SUFFIX)
+                    found[name] = Entry(kind, name, file, is_shipped)
+    return [found[name] for name in sorted(found)]
+
+
+def find(kind: Kind, name: str) -> Entry:
+    """The entry of that kind and name.
+
+    Raises:
+        UnknownEntryError: there is none.
+    """
+    known = {entry.name: entry for entry in entries(kind)}
+    if name not in known:
+        noun = {"published": "published results"}.get(kind, kind.removesuffix("s"))
+        where = "`fathom methods`" if kind == "methods" else f"`fathom catalog {kind}`"
+        raise UnknownEntryError(f'no {noun} called "{name}" in the catalogue; {nearest(name, known)}{where} lists all')
+    return known[name]
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`did you mean "x" or "y"? `, or nothing where no known word is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, n=3, cutoff=0.6)
+    return "did you mean " + " or ".join(f'"{word}"' for word in near) + "? " if near else ""
