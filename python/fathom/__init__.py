@@ -1,1 +1,31 @@
-"""Fathom measures storage as the best public tests do, explains the result, and predicts what you do not own."""
+"""Fathom measures storage as the best public tests do, explains the result, and predicts what you do not own.
+
+```python
+import fathom
+
+run = fathom.run("four-corners", targets=["twin:samsung-pm9a3-7.68tb"], quick=True)
+print(run.to_pandas("points")[["workload", "op", "iops", "p99_us"]])
+```
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fathom.api import open_run, run
+    from fathom.runs.reader import Run
+
+__version__ = "0.1.0"
+__all__ = ["Run", "__version__", "open_run", "run"]
+
+
+def __getattr__(name: str) -> object:
+    """Imports the interface on first use, so that `fathom --help` does not wait for it."""
+    if name in ("run", "open_run"):
+        from fathom import api
+
+        return getattr(api, name)
+    if name == "Run":
+        from fathom.runs.reader import Run
+
+        return Run
+    raise AttributeError(f"module 'fathom' has no attribute {name!r}")

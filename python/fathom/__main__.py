@@ -1,0 +1,5 @@
+"""`python -m fathom` is `fathom`."""
+
+from fathom.cli import main
+
+main()

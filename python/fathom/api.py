@@ -1,0 +1,34 @@
+"""The Python interface: run a method on targets, open a run, all without the command line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fathom.method import load_method
+from fathom.runs.reader import Run
+from fathom.session import Options, start_run
+from fathom.targets import parse_targets
+
+
+def run(
+    method: str,
+    targets: Sequence[str],
+    *,
+    quick: bool = False,
+    seed: int = 1,
+    size_bytes: int | None = None,
+    destroy: Sequence[str] = (),
+    out: Path | None = None,
+) -> Run:
+    """Runs a method (its name, or the path of a method file) on targets and returns the run.
+
+    `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
+    Raises FathomError; whatever was measured before the error is in the run directory.
+    """
+    parsed = parse_targets(targets, size_bytes=size_bytes)
+    options = Options(seed=seed, destroy=tuple(destroy), out=out)
+    return start_run(load_method(method, quick=quick), parsed, options)
+
+
+def open_run(run: str | Path) -> Run:
+    """The run named by a path, an id, a unique part of an id, or `last`."""
+    return Run.open(run)

@@ -1,0 +1,314 @@
+"""The command line: parses, calls, prints. Every heavy import waits until its command runs."""
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.errors import ExitCode, FathomError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fathom.method import Method
+    from fathom.runs.reader import Run
+    from fathom.session import Options
+    from fathom.targets import Target
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Measures storage as the best public tests do, explains the result, and predicts what you do not own.",
+)
+methods_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, help="What can be run.")
+catalog_app = typer.Typer(
+    invoke_without_command=True, rich_markup_mode=None, help="Devices, systems and published results built in."
+)
+app.add_typer(methods_app, name="methods")
+app.add_typer(catalog_app, name="catalog")
+
+Targets = Annotated[
+    list[str],
+    typer.Argument(help="/dev/nvme0n1, file:PATH, dir:PATH, null:, twin:NAME or twin:NAME*8", metavar="TARGET..."),
+]
+MethodName = Annotated[str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")]
+Quick = Annotated[bool, typer.Option("--quick", help="shorten the method as it states itself; the report says so")]
+Seed = Annotated[int, typer.Option(help="seed of every random choice", metavar="N")]
+Size = Annotated[str | None, typer.Option(help="size of files that Fathom makes, such as 4GiB", metavar="SIZE")]
+Destroy = Annotated[
+    list[str], typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL")
+]
+Out = Annotated[Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
+RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]
+
+
+@app.command()
+def review(
+    targets: Annotated[list[str] | None, typer.Argument(help="default: a scratch file here and four twins", metavar="[TARGET...]")] = None,
+    full: Annotated[bool, typer.Option("--full", help="full durations")] = False,
+    seed: Seed = 1,
+    size: Size = None,
+    destroy: Destroy = [],  # noqa: B006 (typer copies defaults)
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """The main job: review targets side by side and write one report."""
+    from fathom.review import review_method, review_targets
+    from fathom.runs.home import runs_home
+
+    method = review_method(full=full)
+    folder = out or runs_home()
+    _execute(method, review_targets(targets or [], folder, _bytes(size)), _options(seed, destroy, out), as_json)
+
+
+@app.command()
+def run(
+    method: MethodName,
+    targets: Targets,
+    quick: Quick = False,
+    seed: Seed = 1,
+    size: Size = None,
+    destroy: Destroy = [],  # noqa: B006
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a method on targets."""
+    from fathom.method import load_method
+    from fathom.targets import parse_targets
+
+    parsed = load_method(method, quick=quick)
+    _execute(parsed, parse_targets(targets, size_bytes=_bytes(size)), _options(seed, destroy, out), as_json)
+
+
+@app.command()
+def plan(method: MethodName, targets: Targets, quick: Quick = False, size: Size = None) -> None:
+    """Show what a run would do: steps, bytes written, time. Touches nothing."""
+    from fathom.method import load_method
+    from fathom.plan import print_plan
+    from fathom.targets import parse_targets
+
+    parsed = load_method(method, quick=quick)
+    print_plan(_stdout(), parsed, parse_targets(targets, size_bytes=_bytes(size)))
+
+
+@app.command()
+def resume(run: RunName, destroy: Destroy = [], as_json: AsJson = False) -> None:  # noqa: B006
+    """Go on with a run after a crash or an interrupt; what is finished is kept."""
+    from fathom.runs.home import find_run
+    from fathom.session import resume_run, targets_of_run
+
+    path = find_run(run)
+    options = _options(None, destroy, None)
+    with _watched(targets_of_run(path), options):
+        finished = resume_run(path, options)
+    _conclude(finished, as_json)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
+    out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
+) -> None:
+    """Write one offline HTML report of runs, from their directories alone."""
+    from fathom.report import run_csv, run_json, write_html
+    from fathom.runs.home import find_run
+
+    paths = [find_run(name) for name in runs]
+    if as_json:
+        documents = [run_json(path) for path in paths]
+        _print_json(documents[0] if len(documents) == 1 else {"schema": "fathom-runs/1", "runs": documents})
+    elif as_csv:
+        print("".join(run_csv(path) for path in paths), end="")
+    else:
+        print(write_html(paths, out or paths[0] / "report.html"))
+
+
+@app.command()
+def devices(as_json: AsJson = False) -> None:
+    """What is attached, and why each device is safe or refused."""
+    from fathom.targets.discovery import devices_json, discover, print_devices
+
+    reports = discover()
+    if as_json:
+        _print_json(devices_json(reports))
+    else:
+        print_devices(_stdout(), reports)
+
+
+@methods_app.callback()
+def methods(context: typer.Context, as_json: AsJson = False) -> None:
+    """What can be run."""
+    if context.invoked_subcommand is None:
+        from fathom.catalog.views import methods_json, print_methods
+
+        if as_json:
+            _print_json(methods_json())
+        else:
+            print_methods(_stdout())
+
+
+@methods_app.command("show")
+def methods_show(name: MethodName) -> None:
+    """Print a method file, to read or to copy and edit."""
+    from fathom.catalog import method_text
+
+    print(method_text(name), end="")
+
+
+@catalog_app.callback()
+def catalog(
+    context: typer.Context,
+    kind: Annotated[str | None, typer.Option(help="devices, systems, methods or published", metavar="KIND")] = None,
+) -> None:
+    """Devices, systems and published results built in."""
+    if context.invoked_subcommand is None:
+        from fathom.catalog.views import print_catalog
+
+        print_catalog(_stdout(), kind)
+
+
+@catalog_app.command("show")
+def catalog_show(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: AsJson = False) -> None:
+    """Print an entry with every parameter, figure and source."""
+    from fathom.catalog.views import entry_json, print_entry
+
+    if as_json:
+        _print_json(entry_json(name))
+    else:
+        print_entry(_stdout(), name)
+
+
+@app.command()
+def runs(as_json: AsJson = False) -> None:
+    """Every run in the home of all runs."""
+    from fathom.runs.home import run_directories
+    from fathom.runs.query import runs_table
+    from fathom.runs.views import print_runs
+
+    table = runs_table(run_directories())
+    if as_json:
+        _print_json({"schema": "fathom-run-list/1", "runs": table.to_pylist()})
+    else:
+        print_runs(_stdout(), table)
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="one statement over runs, points, intervals, latency, telemetry", metavar="SQL")],
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print CSV instead")] = False,
+) -> None:
+    """SQL over everything ever measured."""
+    from fathom.runs.query import query as run_query
+    from fathom.runs.views import print_csv, print_result
+
+    table = run_query(sql)
+    if as_json:
+        _print_json({"schema": "fathom-query/1", "rows": table.to_pylist()})
+    elif as_csv:
+        print_csv(table)
+    else:
+        print_result(_stdout(), table)
+
+
+def _execute(method: "Method", targets: "Sequence[Target]", options: "Options", as_json: bool) -> None:
+    from fathom.session import start_run
+
+    with _watched(targets, options):
+        finished = start_run(method, targets, options)
+    _conclude(finished, as_json)
+
+
+@contextmanager
+def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
+    """Shows progress on stderr, and turns the first Ctrl-C into a clean stop and the second into a hard one."""
+    from fathom.progress import LiveObserver
+
+    def interrupt(number: int, frame: object) -> None:
+        if options.interrupt.is_set():
+            raise KeyboardInterrupt
+        options.interrupt.set()
+        print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    observer = LiveObserver(_stderr(), list(targets))
+    options.observer = observer
+    try:
+        with observer:
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _conclude(finished: "Run", as_json: bool) -> None:
+    """Writes the report beside the run and prints the result."""
+    from fathom.report import print_table, run_json, write_html
+
+    path = write_html([finished.path], finished.path / "report.html")
+    if as_json:
+        _print_json(run_json(finished.path))
+        return
+    console = _stdout()
+    print_table(console, [finished.path])
+    console.print(f"report  {path}", highlight=False, soft_wrap=True)
+    console.print(f"run     {finished.id}", highlight=False, soft_wrap=True)
+
+
+def _options(seed: int | None, destroy: Sequence[str], out: Path | None) -> "Options":
+    from fathom.session import Options
+
+    return Options(seed=1 if seed is None else seed, destroy=tuple(destroy), out=out, interrupt=Event())
+
+
+def _bytes(size: str | None) -> int | None:
+    if size is None:
+        return None
+    from fathom import _core
+    from fathom.errors import UsageError
+
+    try:
+        return _core.parse_size_bytes(size)
+    except _core.ParseError as error:
+        raise UsageError(f"--size: {error}") from error
+
+
+def _print_json(document: object) -> None:
+    import json
+
+    print(json.dumps(document, indent=1, allow_nan=False, default=str))
+
+
+def _stdout() -> "Console":
+    from rich.console import Console
+
+    return Console()
+
+
+def _stderr() -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def main() -> None:
+    """The entry point: every error that a user can cause is one line on stderr and an exit code."""
+    try:
+        app()
+    except FathomError as error:
+        print(f"fathom: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(ExitCode.OK)

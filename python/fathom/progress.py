@@ -1,0 +1,142 @@
+"""Shows a running session on stderr: a live table on a terminal, one line per step elsewhere."""
+
+from dataclasses import dataclass
+from threading import Lock
+from time import monotonic
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fathom.method import Step
+from fathom.runs.store import StepOutcome
+from fathom.stepper import Progress
+from fathom.targets import Target
+from fathom.text import duration, iops_text, latency_text, mbps_text
+
+
+@dataclass
+class _Line:
+    """What the table shows of one target."""
+
+    target: Target
+    step: Step | None = None
+    number: int = 0
+    total: int = 0
+    progress: Progress | None = None
+    ended: str | None = None
+
+
+class LiveObserver:
+    """A `session.Observer` that draws. Use as a context manager around the run."""
+
+    def __init__(self, console: Console, targets: list[Target]) -> None:
+        self._console = console
+        self._lock = Lock()
+        self._lines = {target.name: _Line(target) for target in targets}
+        self._started = monotonic()
+        self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
+
+    def __enter__(self) -> "LiveObserver":
+        """Starts drawing, on a terminal only."""
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Takes the table away again."""
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        """A step begins."""
+        with self._lock:
+            line = self._lines[target.name]
+            line.step, line.number, line.total, line.progress = step, number, total, None
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        """News of a running step."""
+        with self._lock:
+            self._lines[target.name].progress = progress
+
+    def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+        """Off a terminal, the step's one line."""
+        if self._console.is_terminal:
+            return
+        with self._lock:
+            line = self._lines[target.name]
+            progress = line.progress
+        rate = f", last second {_rate(step, progress)}" if progress else ""
+        virtual = "virtual " if target.kind == "twin" else ""
+        self._console.print(
+            f"{target.label}: {line.number}/{line.total} {step.name}: {outcome.status}, "
+            f"{virtual}{duration(outcome.window_s)}{rate}{_steadiness(outcome)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def target_ended(self, target: Target, error: str | None) -> None:
+        """A target is through."""
+        with self._lock:
+            self._lines[target.name].ended = f"failed: {error}" if error else "done"
+
+    def _table(self) -> Table:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        elapsed = duration(round(monotonic() - self._started))
+        for column in (f"target ({elapsed})", "step", "", "rate", "latency", "left", "state"):
+            table.add_column(column, no_wrap=column != "state")
+        with self._lock:
+            for line in self._lines.values():
+                table.add_row(*_cells(line))
+        return table
+
+
+def _cells(line: _Line) -> tuple[Text | str | ProgressBar, ...]:
+    label = Text(line.target.label, style="bold")
+    if line.ended:
+        return label, Text(line.ended, style="red" if line.ended != "done" else "green"), "", "", "", "", ""
+    if line.step is None:
+        return label, Text("waiting", style="dim"), "", "", "", "", ""
+    step, progress = line.step, line.progress
+    where = f"{line.number}/{line.total} {step.name}"
+    if progress is None:
+        return label, where, ProgressBar(total=1, completed=0, width=16), "", "", "", ""
+    fraction, left_s = _share_done(step, line.target, progress)
+    virtual = line.target.kind == "twin"
+    left = "" if left_s is None else f"{'≤ ' if step.steady else ''}{duration(round(left_s))}{' virtual' if virtual else ''}"
+    return (
+        label,
+        where,
+        ProgressBar(total=1, completed=fraction, width=16),
+        _rate(step, progress),
+        latency_text(progress.mean_us),
+        left,
+        Text(progress.state, style="dim"),
+    )
+
+
+def _rate(step: Step, progress: Progress) -> str:
+    large = max((size for sizes in step.job.block_sizes.values() for size in sizes), default=0) >= 64 * 1024
+    return mbps_text(progress.mbps) if large else iops_text(progress.iops)
+
+
+def _share_done(step: Step, target: Target, progress: Progress) -> tuple[float, float | None]:
+    """Share of the step that is done, and seconds left at the present rate."""
+    job = step.job
+    total_bytes = job.bytes
+    if job.region_multiple is not None:
+        total_bytes = round(job.region_multiple * job.region_size(target.capacity_bytes))
+    if total_bytes:
+        left = max(0, total_bytes - progress.moved_bytes) / (progress.mbps * 1e6) if progress.mbps else None
+        return min(1.0, progress.moved_bytes / total_bytes), left
+    if job.time_s:
+        return min(1.0, progress.elapsed_s / job.time_s), max(0.0, job.time_s - progress.elapsed_s)
+    return 0.0, None
+
+
+def _steadiness(outcome: StepOutcome) -> str:
+    if outcome.steady is None:
+        return ""
+    return f", {outcome.reason}" if outcome.reason else ", steady" if outcome.steady else ", not steady"

@@ -1,0 +1,29 @@
+"""The main job: the right method for each target, one run, one report."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fathom.method import Method, load_method
+from fathom.targets import Target, parse_targets
+from fathom.targets.files import scratch_file
+
+#: The drives of the SN861 review, which the default compares with this machine's own disk.
+DEFAULT_TWINS = (
+    "twin:wd-ultrastar-dc-sn861-7.68tb",
+    "twin:kioxia-cm7-r-7.68tb",
+    "twin:samsung-pm1743-7.68tb",
+    "twin:samsung-pm9a3-7.68tb",
+)
+SCRATCH_BYTES = 4 << 30
+
+
+def review_method(*, full: bool) -> Method:
+    """The method that a review runs: the four corners, quick unless asked for in full."""
+    return load_method("four-corners", quick=not full)
+
+
+def review_targets(texts: Sequence[str], scratch_directory: Path, size_bytes: int | None) -> list[Target]:
+    """The targets of a review: those given, or a scratch file on this machine's disk beside four twins."""
+    if texts:
+        return parse_targets(texts, size_bytes=size_bytes)
+    return [scratch_file(scratch_directory, size_bytes or SCRATCH_BYTES), *parse_targets(DEFAULT_TWINS)]

@@ -1,0 +1,156 @@
+"""From what a backend returns to rows of the run's tables. Column meanings are those of `fathom.runs.schema`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fathom._core import Interval, OpResult, Recording
+from fathom.analysis.uncertainty import mean_interval
+from fathom.method import Step
+
+Row = dict[str, object]
+
+#: Unit of each counter that a backend may report.
+COUNTER_UNITS = {
+    "media_read_bytes": "B",
+    "media_write_bytes": "B",
+    "joules": "J",
+    "unmapped_reads": "I/O",
+    "cpu_user_ns": "ns",
+    "cpu_sys_ns": "ns",
+}
+
+
+@dataclass
+class StepRows:
+    """The rows of one step on one target, growing interval by interval."""
+
+    target: str
+    step: Step
+    intervals: list[Row] = field(default_factory=list)
+    latency: list[Row] = field(default_factory=list)
+    telemetry: list[Row] = field(default_factory=list)
+    points: list[Row] = field(default_factory=list)
+
+    def tables(self) -> dict[str, Sequence[Row]]:
+        """Rows by table name."""
+        return {
+            "points": self.points,
+            "intervals": self.intervals,
+            "latency": self.latency,
+            "telemetry": self.telemetry,
+        }
+
+    def add(self, interval: Interval) -> dict[str, list[Row]]:
+        """Takes one second in; returns its rows by table."""
+        common = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
+        ops = interval.ops
+        new: dict[str, list[Row]] = {
+            "intervals": [self._interval_row(common, interval, op) for op in ops],
+            "latency": [row for op in ops for row in _latency_rows(common, interval.index, op)],
+            "telemetry": list(self._telemetry(interval)),
+        }
+        self.intervals += new["intervals"]
+        self.latency += new["latency"]
+        self.telemetry += new["telemetry"]
+        return new
+
+    def finish(self, recording: Recording, method: str, steady: bool | None) -> None:
+        """Derives the step's points; only measured steps have any."""
+        if self.step.kind != "measure":
+            return
+        for op in recording.ops:
+            self.points.append(self._point(recording, op, method, steady))
+
+    def _interval_row(self, common: Row, interval: Interval, op: OpResult) -> Row:
+        seconds = interval.length_s
+        return common | {
+            "kind": self.step.kind,
+            "op": op.op,
+            "index": interval.index,
+            "start_s": interval.start_s,
+            "length_s": seconds,
+            "n": op.n,
+            "bytes": op.bytes,
+            "errors": op.errors,
+            "iops": op.n / seconds,
+            "mbps": op.bytes / 1e6 / seconds,
+            "mean_us": op.mean_us,
+            "p50_us": op.p50_us,
+            "p99_us": op.p99_us,
+            "max_us": op.max_us,
+            "offered": interval.offered,
+            "backlog": interval.backlog,
+        }
+
+    def _telemetry(self, interval: Interval) -> Iterable[Row]:
+        common = {
+            "target": self.target,
+            "step": self.step.name,
+            "start_s": interval.start_s,
+            "length_s": interval.length_s,
+        }
+        for name, value in interval.counters.items():
+            yield common | {"name": name, "value": value, "unit": COUNTER_UNITS[name]}
+        if interval.outstanding is not None:
+            yield common | {"name": "outstanding", "value": interval.outstanding, "unit": "I/O"}
+        for use in interval.utilisation:
+            yield common | {"name": f"utilisation: {use.resource}", "value": use.mean, "unit": "1"}
+
+    def _point(self, recording: Recording, op: OpResult, method: str, steady: bool | None) -> Row:
+        job, window_s = self.step.job, recording.window_s
+        counters = recording.counters
+        host_writes = sum(o.bytes for o in recording.ops if o.op in ("write", "append"))
+        media_writes = counters.get("media_write_bytes")
+        low, high = self._iops_interval(op.op)
+        return {
+            "target": self.target,
+            "method": method,
+            "step": self.step.name,
+            "workload": self.step.workload,
+            "op": op.op,
+            "block_bytes": job.block_bytes(op.op),
+            "read_pct": job.read_pct,
+            "threads": job.threads,
+            "iodepth": job.iodepth,
+            "offered_iops": None if recording.offered is None else recording.offered / window_s,
+            "iops": op.n / window_s,
+            "iops_low": low,
+            "iops_high": high,
+            "mbps": op.bytes / 1e6 / window_s,
+            "mean_us": op.mean_us,
+            "p50_us": op.p50_us,
+            "p99_us": op.p99_us,
+            "p999_us": op.p999_us,
+            "p9999_us": op.p9999_us,
+            "max_us": op.max_us,
+            "response_mean_us": op.response_mean_us,
+            "response_p99_us": op.response_p99_us,
+            "errors": op.errors,
+            "waf": media_writes / host_writes if media_writes is not None and host_writes else None,
+            "joules": counters.get("joules"),
+            "outstanding": recording.outstanding,
+            "backlog": recording.backlog,
+            "limited_by": recording.limited_by(),
+            "steady": steady,
+            "window_s": window_s,
+            "n": op.n,
+        }
+
+    def _iops_interval(self, op: str) -> tuple[float | None, float | None]:
+        """95 % interval of the mean rate, from the whole seconds; None where there are too few to tell."""
+        rates = [row["iops"] for row in self.intervals if row["op"] == op and row["length_s"] == 1.0]
+        interval = mean_interval([rate for rate in rates if isinstance(rate, float)])
+        return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _latency_rows(common: Row, index: int, op: OpResult) -> Iterable[Row]:
+    for kind, bins in (("service", op.service_bins), ("response", op.response_bins)):
+        for low_ns, high_ns, count in bins:
+            yield common | {
+                "op": op.op,
+                "latency": kind,
+                "index": index,
+                "low_ns": low_ns,
+                "high_ns": high_ns,
+                "count": count,
+            }

@@ -1,0 +1,63 @@
+"""Lists of runs and query results on a terminal."""
+
+import csv
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fathom.runs.home import runs_home
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Rows of a query that a terminal shows; `--csv` and `--json` print all.
+ROWS_SHOWN = 200
+
+
+def print_runs(console: "Console", table: pa.Table) -> None:
+    """One line per run, newest first."""
+    from rich.table import Table
+
+    if table.num_rows == 0:
+        console.print(f"no runs in {runs_home()} yet; `fathom review` makes the first", highlight=False)
+        return
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("run", "status", "method", "points", "targets"):
+        shown.add_column(column, no_wrap=column != "targets", justify="right" if column == "points" else "left")
+    for row in reversed(table.to_pylist()):
+        method = f"{row['method']} (quick)" if row["quick"] else row["method"]
+        shown.add_row(row["run"], row["status"], method, str(row["points"]), ", ".join(row["targets"]))
+    console.print(shown)
+    console.print(f"in {runs_home()}", style="dim", highlight=False)
+
+
+def print_result(console: "Console", table: pa.Table) -> None:
+    """A query's rows, numbers to the right."""
+    from rich.table import Table
+
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for field in table.schema:
+        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        shown.add_column(field.name, justify="right" if numeric else "left", overflow="fold")
+    for row in table.slice(0, ROWS_SHOWN).to_pylist():
+        shown.add_row(*(_cell(value) for value in row.values()))
+    console.print(shown)
+    if table.num_rows > ROWS_SHOWN:
+        console.print(f"{ROWS_SHOWN} of {table.num_rows:,} rows; all of them with --csv or --json", style="dim")
+
+
+def print_csv(table: pa.Table) -> None:
+    """A query's rows as CSV on stdout."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows(row.values() for row in table.to_pylist())
+    sys.stdout.write(buffer.getvalue())
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,303 @@
+"""Runs a method on its targets: safety, journal, steps in order, resume. Draws nothing, computes no statistics.
+
+Real targets run one after another, alone on the machine; twins run afterwards, several at a time, since each
+lives in its own virtual time. A twin's state is a function of the steps before, so resuming repeats them without
+recording them again; a real target's state is on the target.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+from fathom import __version__, _core
+from fathom.backend import Backend, EngineBackend, TwinBackend
+from fathom.errors import FathomError, InterruptedRunError
+from fathom.judge import judge_of
+from fathom.method import Method, Step, parse_method
+from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, TargetRecord
+from fathom.runs.home import new_run_id, runs_home
+from fathom.runs.reader import Run
+from fathom.runs.rows import Row, StepRows
+from fathom.runs.store import RunStore, StepKey, StepOutcome
+from fathom.stepper import Progress, run_step, step_seed
+from fathom.targets import Target, parse_targets
+from fathom.targets.environment import environment
+from fathom.targets.safety import prepare_target
+from fathom.targets.telemetry import Telemetry
+
+
+class Observer(Protocol):
+    """Watches a session. Called from several threads."""
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        """A step begins; `number` counts from 1."""
+        ...
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        """News of a running step."""
+        ...
+
+    def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+        """A step has ended and its rows are on the disk."""
+        ...
+
+    def target_ended(self, target: Target, error: str | None) -> None:
+        """All steps of a target have ended, or one of them failed."""
+        ...
+
+
+class SilentObserver:
+    """Watches nothing."""
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        """Does nothing."""
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        """Does nothing."""
+
+    def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+        """Does nothing."""
+
+    def target_ended(self, target: Target, error: str | None) -> None:
+        """Does nothing."""
+
+
+@dataclass
+class Options:
+    """How to run: everything that is neither method nor target."""
+
+    seed: int = 1
+    destroy: tuple[str, ...] = ()
+    out: Path | None = None
+    observer: Observer = field(default_factory=SilentObserver)
+    interrupt: Event = field(default_factory=Event)
+
+
+def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
+    """Runs the method on every target and returns the run.
+
+    Raises RefusedError before anything is written when a target is not safe; InterruptedRunError after an
+    interrupt and FathomError after a failed target, both with all that was measured saved.
+    """
+    with _prepared(method, targets, options):
+        store = RunStore.create(
+            (options.out or runs_home()) / (run_id := new_run_id(method.name)),
+            _new_document(run_id, method, targets, options),
+        )
+        return _Session(store, method, targets, options).run()
+
+
+def resume_run(path: Path, options: Options) -> Run:
+    """Goes on with a run that was interrupted or killed. Finished steps are kept as they are.
+
+    Raises UsageError when a target is no longer the one that the run began with.
+    """
+    document = RunDocument.load(path)
+    if document.status == "complete":
+        return Run(path)
+    method = parse_method(document.method.text, f"{document.method.name}.toml", quick=document.quick is not None)
+    targets = _same_targets(document)
+    options.seed = document.seed
+    with _prepared(method, targets, options):
+        return _Session(RunStore.reopen(path), method, targets, options).run()
+
+
+@contextmanager
+def _prepared(method: Method, targets: Sequence[Target], options: Options) -> Iterator[None]:
+    """Holds every target for the length of the run: refused, created or opened exclusively, all before any I/O."""
+    with ExitStack() as stack:
+        for target in targets:
+            stack.enter_context(prepare_target(target, method.destructive, options.destroy))
+        yield
+
+
+def _new_document(run_id: str, method: Method, targets: Sequence[Target], options: Options) -> RunDocument:
+    quick = method.quick
+    return RunDocument(
+        id=run_id,
+        created=_now(),
+        status="running",
+        seed=options.seed,
+        quick=QuickFactors(divide_times_by=quick.divide_times_by, divide_volumes_by=quick.divide_volumes_by)
+        if quick
+        else None,
+        method=MethodRecord(
+            name=method.name, title=method.title, source=method.source, text=method.text, parsed=dict(method.parsed)
+        ),
+        targets=[
+            TargetRecord(
+                name=target.name,
+                kind=target.kind,
+                label=target.label,
+                capacity_bytes=target.capacity_bytes,
+                catalog=target.catalog,
+                identity=dict(target.identity.to_json()),
+            )
+            for target in targets
+        ],
+        environment=dict(environment(targets)),
+        versions={"fathom": __version__, "core": _core.__version__},
+    )
+
+
+class _Session:
+    """One execution of a run: fresh or resumed."""
+
+    def __init__(self, store: RunStore, method: Method, targets: Sequence[Target], options: Options) -> None:
+        self.store = store
+        self.method = method
+        self.targets = targets
+        self.options = options
+        self.errors: dict[int, str] = {}
+
+    def run(self) -> Run:
+        """Runs what is left, then writes the run's tables."""
+        real = [i for i, target in enumerate(self.targets) if target.kind != "twin"]
+        twins = [i for i, target in enumerate(self.targets) if target.kind == "twin"]
+        for index in real:
+            self._run_target(index)
+        with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
+            list(pool.map(self._run_target, twins))
+        return self._finish()
+
+    def _finish(self) -> Run:
+        document = self.store.document
+        interrupted = self.options.interrupt.is_set()
+        if self.errors:
+            document.error = "; ".join(f"{self.targets[i].name}: {text}" for i, text in sorted(self.errors.items()))
+        document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
+        document.finished = _now()
+        self.store.compact()
+        _write_notes(self.store)
+        self.store.save()
+        self.store.journal("run-end", status=document.status)
+        if interrupted:
+            raise InterruptedRunError(
+                f"interrupted; what was measured is in {self.store.path}", f"go on with `fathom resume {document.id}`"
+            )
+        if self.errors:
+            raise FathomError(
+                f"{document.error}; what was measured is in {self.store.path}",
+                f"when the cause is mended: `fathom resume {document.id}`",
+            )
+        return Run(self.store.path)
+
+    def _run_target(self, index: int) -> None:
+        target = self.targets[index]
+        if self.options.interrupt.is_set() or self._all_finished(index):
+            return
+        error = None
+        try:
+            backend = self._backend(index)
+            with _telemetry(target, backend) as sampler:
+                self._run_steps(index, backend, sampler)
+        except (FathomError, _core.BackendError) as failure:
+            error = self.errors[index] = str(failure)
+            self.store.journal("target-failed", target=target.name, error=error)
+        self.options.observer.target_ended(target, error)
+
+    def _keys(self, index: int) -> list[StepKey]:
+        return [StepKey(index, number, step.name) for number, step in enumerate(self.method.steps, 1)]
+
+    def _all_finished(self, index: int) -> bool:
+        return all(self._finished(key) for key in self._keys(index))
+
+    def _finished(self, key: StepKey) -> bool:
+        outcome = self.store.outcome(key)
+        return outcome is not None and outcome.status == "complete"
+
+    def _backend(self, index: int) -> Backend:
+        target = self.targets[index]
+        if target.kind != "twin":
+            return EngineBackend([target])
+        from fathom.catalog import load_device
+
+        device = load_device(target.catalog or target.name)
+        backend = TwinBackend([device.twin_params_json()], self.options.seed)
+        twin = backend.devices[0]
+        record = self.store.document.targets[index]
+        record.scale = twin.scale
+        self.store.save()
+        return backend
+
+    def _run_steps(self, index: int, backend: Backend, sampler: Telemetry | None) -> None:
+        target, steps = self.targets[index], self.method.steps
+        steady: dict[str, bool | None] = {}
+        for key, step in zip(self._keys(index), steps, strict=True):
+            if self.options.interrupt.is_set():
+                return
+            outcome = self.store.outcome(key) if self._finished(key) else None
+            if outcome is None:
+                self.options.observer.step_started(target, key.number, len(steps), step)
+                outcome = self._run_one(key, step, backend, sampler, steady.get(step.workload))
+                self.options.observer.step_ended(target, step, outcome)
+            elif not backend.real_time and not all(self._finished(later) for later in self._keys(index)[key.number :]):
+                self._repeat(key, step, backend)
+            if step.kind == "precondition":
+                steady[step.workload] = outcome.steady
+
+    def _run_one(
+        self, key: StepKey, step: Step, backend: Backend, sampler: Telemetry | None, steady: bool | None
+    ) -> StepOutcome:
+        target, store = self.targets[key.target], self.store
+        store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
+        rows = StepRows(target.name, step)
+        live = store.live_path(key)
+        try:
+            recording, outcome = run_step(
+                backend,
+                step,
+                step_seed(self.options.seed, key.number),
+                rows,
+                judge_of(step, target.capacity_bytes, quick=self.method.quick is not None),
+                self.options.interrupt,
+                (lambda new: store.append_live(live, new)) if backend.real_time else _keep_in_memory,
+                lambda progress: self.options.observer.progressed(target, progress),
+            )
+        except _core.BackendError as failure:
+            store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0))
+            raise
+        rows.finish(recording, self.method.name, steady)
+        if sampler is not None:
+            rows.telemetry += sampler.take(step.name)
+        for note in recording.notes:
+            store.journal("note", key, text=note)
+        store.finish_step(key, rows.tables(), outcome)
+        return outcome
+
+    def _repeat(self, key: StepKey, step: Step, backend: Backend) -> None:
+        """Brings a twin to the state in which a finished step left it."""
+        run_step(
+            backend,
+            step,
+            step_seed(self.options.seed, key.number),
+            StepRows(self.targets[key.target].name, step),
+            judge_of(step, self.targets[key.target].capacity_bytes, quick=self.method.quick is not None),
+            self.options.interrupt,
+            _keep_in_memory,
+            lambda progress: None,
+        )
+
+
+def _keep_in_memory(rows: Mapping[str, Sequence[Row]]) -> None:
+    """A twin's seconds can be simulated again, so they are not logged one by one."""
+
+
+@contextmanager
+def _telemetry(target: Target, backend: Backend) -> Iterator[Telemetry | None]:
+    """Samples the machine and the device while a real target runs; twins report their own."""
+    if not backend.real_time:
+        yield None
+        return
+    with Telemetry([target]) as sampler:
+        yield sampler
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,141 @@
+"""One step on one target: drives a backend's handle, judges rounds, collects rows. Knows no files and no safety."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Protocol
+
+from fathom import _core
+from fathom.backend import Backend, Handle
+from fathom.method import Step
+from fathom.runs.rows import Row, StepRows
+from fathom.runs.store import StepOutcome
+
+POLL_S = 0.25
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher sees of a running step, once per poll."""
+
+    elapsed_s: float
+    moved_bytes: int
+    iops: float
+    mbps: float
+    mean_us: float | None
+    rounds: int
+    state: str
+
+
+class RoundJudge(Protocol):
+    """Decides after each round whether a precondition may end."""
+
+    round_s: float
+
+    def add_round(self, iops: float, waf: float | None, written_bytes: int) -> bool:
+        """Takes a round in; returns whether the target is steady."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why it is steady, or why not yet, in plain words."""
+        ...
+
+
+def step_seed(seed: int, number: int) -> int:
+    """The seed of a step: differs from step to step, so that no step repeats the addresses of the one before."""
+    digest = hashlib.sha256(f"fathom step {seed} {number}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+class _Rounds:
+    """Groups intervals into rounds of the judge's length."""
+
+    def __init__(self, judge: RoundJudge) -> None:
+        self.judge = judge
+        self.count = 0
+        self._open: list[_core.Interval] = []
+        self._written_bytes = 0
+
+    def add(self, interval: _core.Interval) -> bool:
+        """Takes an interval in; returns whether the target is now steady."""
+        self._open.append(interval)
+        seconds = sum(part.length_s for part in self._open)
+        if seconds < self.judge.round_s * (1 - 1e-6):
+            return False
+        ops = [op for part in self._open for op in part.ops]
+        host = sum(op.bytes for op in ops if op.op in ("write", "append"))
+        media = [part.counters.get("media_write_bytes") for part in self._open]
+        known = [value for value in media if value is not None]
+        self._written_bytes += host
+        self._open = []
+        self.count += 1
+        return self.judge.add_round(
+            sum(op.n for op in ops) / seconds,
+            sum(known) / host if host and len(known) == len(media) else None,
+            self._written_bytes,
+        )
+
+
+def run_step(
+    backend: Backend,
+    step: Step,
+    seed: int,
+    rows: StepRows,
+    judge: RoundJudge | None,
+    interrupt: Event,
+    on_interval: Callable[[Mapping[str, Sequence[Row]]], None],
+    on_progress: Callable[[Progress], None],
+) -> tuple[_core.Recording, StepOutcome]:
+    """Runs the step to its end, to steadiness, or to the interrupt.
+
+    Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
+    """
+    rounds = _Rounds(judge) if judge else None
+    handle = backend.start(step.job.json, seed, judge.round_s if judge else None)
+    steady = False
+    moved_bytes = 0
+    while not handle.done():
+        if interrupt.is_set():
+            handle.stop()
+        for interval in handle.poll(POLL_S):
+            on_interval(rows.add(interval))
+            moved_bytes += sum(op.bytes for op in interval.ops)
+            if rounds and not steady and rounds.add(interval):
+                steady = True
+                if backend.real_time:
+                    handle.stop()
+            on_progress(_progress(interval, moved_bytes, rounds))
+        _answer_hold(handle, steady)
+    recording = handle.result()[0]
+    return recording, StepOutcome(
+        status="partial" if interrupt.is_set() else "complete",
+        steady=steady if judge else None,
+        reason=judge.reason if judge else "",
+        window_s=recording.window_s,
+    )
+
+
+def _answer_hold(handle: Handle, steady: bool) -> None:
+    if not handle.held():
+        return
+    if steady:
+        handle.stop()
+    else:
+        handle.proceed()
+
+
+def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None) -> Progress:
+    ops, seconds = interval.ops, interval.length_s
+    n = sum(op.n for op in ops)
+    sum_us = sum((op.mean_us or 0.0) * op.n for op in ops)
+    return Progress(
+        elapsed_s=interval.start_s + seconds,
+        moved_bytes=moved_bytes,
+        iops=n / seconds,
+        mbps=sum(op.bytes for op in ops) / 1e6 / seconds,
+        mean_us=sum_us / n if n else None,
+        rounds=rounds.count if rounds else 0,
+        state=rounds.judge.reason if rounds else "",
+    )

@@ -1,0 +1,52 @@
+"""Numbers as people read them, with their unit: the one place that formats figures for terminals."""
+
+
+def duration(seconds: float) -> str:
+    """`850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.0f} s" if seconds == int(seconds) else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def size(number_of_bytes: float) -> str:
+    """Binary: `4 KiB`, `1.5 GiB`."""
+    value = float(number_of_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:.3g} TiB"
+
+
+def capacity(number_of_bytes: float) -> str:
+    """Decimal, as drives are sold: `7.68 TB`."""
+    value = float(number_of_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} TB"
+
+
+def iops_text(iops: float) -> str:
+    """`812 IOPS`, `45.2K IOPS`, `2.11M IOPS`."""
+    if iops < 1e4:
+        return f"{iops:,.0f} IOPS"
+    return f"{iops / 1e3:,.1f}K IOPS" if iops < 1e6 else f"{iops / 1e6:.2f}M IOPS"
+
+
+def mbps_text(mbps: float) -> str:
+    """MB/s of 10^6 bytes."""
+    return f"{mbps:,.0f} MB/s" if mbps >= 100 else f"{mbps:.1f} MB/s"
+
+
+def latency_text(mean_us: float | None) -> str:
+    """`87.2 us`, `1.25 ms`; a dash where there is none."""
+    if mean_us is None:
+        return "-"
+    return f"{mean_us:.1f} us" if mean_us < 1000 else f"{mean_us / 1e3:.2f} ms"
