@@ -1,7 +1,7 @@
-"""The catalogue: devices, systems, published results and methods, each a TOML file that can be read, copied and added to.
+"""The catalogue: devices, systems, published results and methods, each a TOML file to read, copy and add to.
 
-The public functions; a terminal view of them is in `fathom.catalog.views`. Importing this package costs only the
-standard library: pydantic, tomllib and the files themselves are touched by the first load.
+The public functions; their terminal views are in `fathom.catalog.views`. Importing this package costs only
+the standard library: pydantic, tomllib and the files themselves are touched by the first load.
 """
 
 from fathom.catalog.load import (

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, StringConstraints, ValidationError
 
-from fathom.catalog.models import MODELS, Device, Published, System
+from fathom.catalog.models import MODELS, Device, Key, Name, Published, System, Text
 from fathom.catalog.positions import Path, key_lines
 from fathom.catalog.store import CatalogError, nearest
 
@@ -27,11 +27,17 @@ _EXPECTED = {
     "dict_type": "a table",
     "model_type": "a table",
     "finite_number": "a finite number; leave the key out where the source does not say",
-    "greater_than": "a number above {gt}",
-    "greater_than_equal": "a number from {ge} up",
-    "less_than_equal": "a number up to {le}",
-    "too_short": "at least {min_length} element",
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number from {ge:g} up",
+    "less_than_equal": "a number up to {le:g}",
 }
+_WORDING = {
+    Name: "lower-case letters, digits, dots and dashes",
+    Key: "lower-case words joined by _, the unit last",
+    Text: "one line of text, not empty",
+}
+
+
 @lru_cache(maxsize=256)
 def parse(kind: str, text: str, location: str) -> Device | System | Published:
     """The model of a file.
@@ -90,30 +96,40 @@ def _place(loc: Path, lines: Mapping[Path, int]) -> tuple[Path, Path]:
 
 def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
     kind, context = error["type"], error.get("ctx", {})
-    key, value = str(error["loc"][-1]) if error["loc"] else "", error["input"]
+    key, value = _label(error["loc"]), error["input"]
     match kind:
         case "extra_forbidden":
             known = _keys_at(model, error["loc"][:-1])
-            hint = nearest(key, known) or "known here: " + ", ".join(known)
+            hint = nearest(key, known, 1) or "known here: " + ", ".join(known)
             return f'unknown key "{key}"; {hint}'.rstrip()
         case "missing":
             return f'key "{key}" is missing'
         case "literal_error":
             choices = re.findall("'([^']*)'", str(context["expected"]))
-            near = nearest(str(value), choices)
+            near = nearest(str(value), choices, 1)
             return f"{key}: {_quote(value)} is none of {', '.join(choices)}; {near}".rstrip("; ")
         case "string_pattern_mismatch":
-            is_name = str(context["pattern"]).startswith("^[a-z")
-            wanted = "lower-case letters, digits, dots and dashes" if is_name else "one line of text, not empty"
+            wanted = next(text for type_, text in _WORDING.items() if _pattern(type_) == context["pattern"])
             return f"{key}: expected {wanted}, found {_quote(value)}"
         case "value_error":
             return str(context["error"])
         case _ if rest:
-            owner = str(error["loc"][-len(rest) - 1])
-            return f"{owner}: expected a number, true, false or text, found {_quote(value)}"
+            return f"{_label(error['loc'][: -len(rest)])}: expected a number, true, false or text, found {_quote(value)}"
         case _ if kind in _EXPECTED:
             return f"{key}: expected {_EXPECTED[kind].format(**context)}, found {_quote(value)}"
     return f"{key}: {error['msg']}"
+
+
+def _label(loc: Path) -> str:
+    """The key's own name, with its place in a list: `capacities_gb[1]`."""
+    end = next((i for i in range(len(loc) - 1, -1, -1) if isinstance(loc[i], str) and loc[i] != "[key]"), 0)
+    return "".join(
+        str(part) if i == 0 else f"[{part}]" for i, part in enumerate(loc[end:]) if part != "[key]"
+    )
+
+
+def _pattern(type_: object) -> str:
+    return next(item.pattern for item in get_args(type_) if isinstance(item, StringConstraints))
 
 
 def _quote(value: object) -> str:
@@ -121,7 +137,13 @@ def _quote(value: object) -> str:
         return "a table"
     if isinstance(value, list | tuple):
         return "a list"
-    return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        f'"{value}"'
+        if isinstance(value, str)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
 
 
 def _keys_at(model: type[BaseModel], loc: Path) -> list[str]:

@@ -57,7 +57,9 @@ def load(entry: Entry) -> Device | System | Published:
 
     model = parse(entry.kind, entry.text(), str(entry.file))
     if model.name != entry.name:
-        raise CatalogError(f'{entry.file}: name is "{model.name}"; a file has the name of its entry, so rename one')
+        raise CatalogError(
+            f'{entry.file}: name is "{model.name}"; a file has the name of its entry, so rename one'
+        )
     return model
 
 
@@ -96,7 +98,10 @@ def is_about(row: PublishedRow, device: Device) -> bool:
     """Whether a row's subject is one such device: the same capacity, or one not stated."""
     if row.units not in (None, 1):
         return False
-    return row.capacity_gb is None or abs(row.capacity_gb * 1e9 / device.capacity_bytes - 1) <= CAPACITY_TOLERANCE
+    return (
+        row.capacity_gb is None
+        or abs(row.capacity_gb * 1e9 / device.capacity_bytes - 1) <= CAPACITY_TOLERANCE
+    )
 
 
 def entry_json(name: str) -> dict[str, object]:
@@ -111,7 +116,9 @@ def entry_json(name: str) -> dict[str, object]:
 
     document: dict[str, object] = {"schema": DOCUMENT_SCHEMA, "name": name}
     for entry in named(name):
-        document[entry.kind] = tomllib.loads(entry.text()) if entry.kind == "methods" else load(entry).to_dict()
+        document[entry.kind] = (
+            tomllib.loads(entry.text()) if entry.kind == "methods" else load(entry).to_dict()
+        )
         if entry.kind == "devices" and (published := load_device(name).published):
             document["published"] = load_published(published).to_dict()
     return document
@@ -128,7 +135,9 @@ def named(name: str) -> list[Entry]:
     everything = [entry for kind in KINDS for entry in entries(kind)]
     if not (found := [entry for entry in everything if entry.name == name]):
         near = nearest(name, sorted({entry.name for entry in everything}))
-        raise UnknownEntryError(f'nothing in the catalogue is called "{name}"; {near}`fathom catalog` lists all')
+        raise UnknownEntryError(
+            f'nothing in the catalogue is called "{name}"; {near}`fathom catalog` lists all'
+        )
     return found
 
 

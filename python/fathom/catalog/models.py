@@ -20,6 +20,7 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(gt=0)]
 
 _T = TypeVar("_T")
+_Group = TypeVar("_Group", "SpecGroup", "ResultGroup")
 Many = Annotated[tuple[_T, ...], Field(strict=False)]
 
 FIGURES = ("iops", "mbps", "mibps", "latency_us", "value")
@@ -101,7 +102,9 @@ class Device(_Strict):
         if chosen is not None:
             system = load_system(chosen)
             if twice := sorted(parameters.keys() & system.parameters.keys()):
-                raise CatalogError(f"{self.name} and its bench {chosen} both define {', '.join(twice)}; keep one")
+                raise CatalogError(
+                    f"{self.name} and its bench {chosen} both define {', '.join(twice)}; keep one"
+                )
             parameters |= system.parameters
         values = {name: parameter.value for name, parameter in parameters.items()}
         return json.dumps({"capacity_bytes": self.capacity_bytes, **values}, sort_keys=True)
@@ -183,7 +186,7 @@ class SpecRow(_Strict):
 class SpecGroup(SpecRow):
     """`[[spec]]`: data-sheet rows; a key given beside `rows` holds for every row that does not give its own."""
 
-    rows: Many[SpecRow] = Field(min_length=1)
+    rows: Many[SpecRow]
 
     @model_validator(mode="before")
     @classmethod
@@ -192,9 +195,7 @@ class SpecGroup(SpecRow):
 
     @model_validator(mode="after")
     def _rows_are_whole(self) -> Self:
-        for number, row in enumerate(self.rows, 1):
-            _require(number, row, "source")
-        return self
+        return _whole(self, "source")
 
 
 class Conditions(_Strict):
@@ -274,7 +275,7 @@ class PublishedRow(Conditions):
 class ResultGroup(Conditions):
     """`[[published]]`: results of one test; a key given beside `rows` holds for every row that does not give its own."""
 
-    rows: Many[PublishedRow] = Field(min_length=1)
+    rows: Many[PublishedRow]
 
     @model_validator(mode="before")
     @classmethod
@@ -283,9 +284,7 @@ class ResultGroup(Conditions):
 
     @model_validator(mode="after")
     def _rows_are_whole(self) -> Self:
-        for number, row in enumerate(self.rows, 1):
-            _require(number, row, "subject", "source")
-        return self
+        return _whole(self, "subject", "source")
 
 
 class Published(_Strict):
@@ -316,12 +315,16 @@ def _rows_with_group_keys(group: object) -> object:
     return {**group, "rows": rows}
 
 
-def _require(number: int, row: SpecRow | PublishedRow, *keys: str) -> None:
-    for key in keys:
-        if getattr(row, key) is None:
-            raise ValueError(f"row {number} has no {key}, here or in the group")
-    if row.uncertain and row.note is None:
-        raise ValueError(f"row {number} is uncertain and has no note to say why")
+def _whole(group: _Group, *required: str) -> _Group:
+    if not group.rows:
+        raise ValueError("rows is empty")
+    for number, row in enumerate(group.rows, 1):
+        for key in required:
+            if getattr(row, key) is None:
+                raise ValueError(f"row {number} has no {key}, here or in the group")
+        if row.uncertain and row.note is None:
+            raise ValueError(f"row {number} is uncertain and has no note to say why")
+    return group
 
 
 MODELS: dict[str, type[Device | System | Published]] = {

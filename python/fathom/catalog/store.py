@@ -82,13 +82,15 @@ def find(kind: Kind, name: str) -> Entry:
     if name not in known:
         noun = {"published": "published results"}.get(kind, kind.removesuffix("s"))
         where = "`fathom methods`" if kind == "methods" else f"`fathom catalog {kind}`"
-        raise UnknownEntryError(f'no {noun} called "{name}" in the catalogue; {nearest(name, known)}{where} lists all')
+        raise UnknownEntryError(
+            f'no {noun} called "{name}" in the catalogue; {nearest(name, known)}{where} lists all'
+        )
     return known[name]
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, known: Iterable[str], most: int = 3) -> str:
     """`did you mean "x" or "y"? `, or nothing where no known word is near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, known, n=3, cutoff=0.6)
+    near = get_close_matches(word, known, n=most, cutoff=0.6)
     return "did you mean " + " or ".join(f'"{word}"' for word in near) + "? " if near else ""
