@@ -1,7 +1,7 @@
-"""The errors a user can cause, each with its exit code, each printed as one line: what happened and where, then what to do.
+"""The errors a user can cause: each has an exit code and prints as one line: what, where, what to do next.
 
-The command line catches `FathomError`, prints `str(error)` and exits with `error.exit_code`. Defects of the product
-itself are ordinary Python exceptions and are not in this tree.
+The command line catches `FathomError`, prints `str(error)` and exits with `error.exit_code`. Defects of the
+product itself are ordinary Python exceptions and are not in this tree.
 """
 
 from enum import IntEnum
@@ -21,18 +21,20 @@ class ExitCode(IntEnum):
 class FathomError(Exception):
     """Something went wrong in a way that the user can understand and mend.
 
-    `message` says what happened and where (file, line, device, step), `hint` what to do next. Neither ends in a
-    full stop; line breaks in either are folded, so that the error stays one line.
+    `message` says what happened and where (file, line, device, step), `hint` what to do next. Neither ends in
+    a full stop; line breaks in either are folded, so that the error stays one line.
     """
 
     exit_code = ExitCode.FAILED
 
     def __init__(self, message: str, hint: str | None = None) -> None:
+        """Fold both texts to one line each."""
         self.message = " ".join(message.split())
         self.hint = " ".join(hint.split()) if hint else None
         super().__init__(self.message)
 
     def __str__(self) -> str:
+        """Return the one line: `message; hint`."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
 

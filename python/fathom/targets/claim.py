@@ -1,0 +1,79 @@
+"""One way for a session to take its targets, whatever their kind: check all, then hold each, then re-check.
+
+    for target in targets:
+        check_target(target, writes=True, destroy_tokens=tokens)
+    with ExitStack() as stack:
+        ready = [stack.enter_context(claim(target, writes=True, destroy_tokens=tokens)) for target in targets]
+        ...
+        recheck(ready[0], writes=True)  # before each destructive step
+
+Checks write nothing, so that a run on several targets is refused before the first of them is touched.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from fathom.errors import FathomError, RefusedError
+from fathom.targets.files import check_file, hold_file, prepare_file
+from fathom.targets.safety import (
+    ExclusiveHold,
+    authorise_destroy,
+    check_device,
+    recheck_identity,
+    refuse,
+)
+from fathom.targets.target import Target
+
+
+def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Target:
+    """Passes when the target may be read, or written if `writes`; returns it with notes on who else uses it.
+
+    Raises RefusedError with every reason, and for a device without its token the one to type.
+    """
+    if target.kind == "device" and target.path is not None:
+        refusals = check_device(target.path)
+        refuse(target.name, [refusal for refusal in refusals if writes or refusal.blocks_reads])
+        if writes:
+            authorise_destroy(target, *destroy_tokens)
+        shared = [r.reason for r in refusals if r.rule in ("mounted", "swap", "open", "held", "exported")]
+        note = f"{target.name} is in use ({', '.join(shared)}): other I/O may change the figures"
+        return replace(target, notes=(*target.notes, note)) if shared else target
+    if target.kind in ("file", "dir"):
+        refuse(target.name, check_file(target, writes=writes))
+    return target
+
+
+@contextmanager
+def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
+    """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
+
+    A device that is written is held with O_EXCL, a file with flock; twins and `null:` need nothing.
+    """
+    checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens)
+    if target.kind == "device" and writes:
+        with ExclusiveHold(checked):
+            yield checked
+    elif target.kind in ("file", "dir"):
+        ready = prepare_file(checked, writes=writes)
+        with hold_file(ready, writes=writes):
+            yield ready
+    else:
+        yield checked
+
+
+def recheck(target: Target, *, writes: bool) -> None:
+    """Passes when the target is still what was claimed: the same device, or a file that may still be used.
+
+    Raises RefusedError when it is another, FathomError when it is gone.
+    """
+    recheck_identity(target)
+    if target.kind not in ("file", "dir") or target.path is None:
+        return
+    try:
+        status = target.path.lstat()
+    except OSError as error:
+        raise FathomError(f"{target.name}: the file is gone", "start a new run") from error
+    refuse(target.name, check_file(target, writes=writes))
+    if status.st_size < target.capacity_bytes:
+        raise RefusedError(f"{target.name}: the file has shrunk to {status.st_size} bytes", "start a new run")

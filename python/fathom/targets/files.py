@@ -1,0 +1,352 @@
+"""File targets: which files Fathom made, making them with room reserved, and the scratch file of a review.
+
+Only files that carry Fathom's mark are ever written. The mark is the extended attribute `user.fathom`; where
+the file system keeps none, a side-car `.NAME.fathom-mark`. It holds the file's birth time (its inode number
+where there is no birth time), so that a copy, or another file of the same name, is not taken for Fathom's.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.targets import sysfs
+from fathom.targets.mounts import PROC, SYS, Mount, dev_of_path, mount_of
+from fathom.targets.safety import Refusal
+from fathom.targets.syscalls import fallocate, statx
+from fathom.targets.target import Identity, Kind, Target
+
+SCRATCH_NAME = "fathom-scratch.bin"
+SCRATCH_BYTES = 4 << 30
+_MIN_SCRATCH_BYTES = 64 << 20
+_SIZE_STEP_BYTES = 1 << 20
+_RESERVED_SHARE = 0.10
+_UNKNOWN_ALIGN_BYTES = 4096
+_MARK = "user.fathom"
+_MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs"})
+
+
+def file_target(path: Path, size_bytes: int | None) -> Target:
+    """Describes `file:PATH`; makes nothing. An existing file keeps its size unless another is asked for.
+
+    Raises UsageError for paths that cannot be a file target, RefusedError for symlinks and special files.
+    """
+    path = path.absolute()
+    status = _lstat(path)
+    if status is None and not size_bytes:
+        raise UsageError(
+            f"file:{path}: does not exist and no size is given", "add --size, for example --size 1GiB"
+        )
+    capacity = size_bytes or (status.st_size if status else 0)
+    if status and capacity > status.st_size and not is_own(path):
+        raise RefusedError(
+            f"file:{path}: has {_size(status.st_size)} and was not made by Fathom, so it is not extended to "
+            f"{_size(capacity)}",
+            "give another path",
+        )
+    if capacity == 0:
+        raise UsageError(f"file:{path}: is empty", "add --size or choose another file")
+    return _describe(path, f"file:{path}", "file", capacity)
+
+
+def dir_target(directory: Path, size_bytes: int | None) -> Target:
+    """Describes `dir:PATH`: Fathom's own file in the directory, by default 4 GiB where that fits."""
+    directory = directory.absolute()
+    if not directory.is_dir():
+        raise UsageError(f"dir:{directory}: is not a directory", "create it, or write file:PATH for a file")
+    path = directory / SCRATCH_NAME
+    if size_bytes:
+        _lstat(path)
+        return _describe(path, f"dir:{directory}", "dir", size_bytes)
+    return replace(scratch_file(directory), name=f"dir:{directory}", kind="dir")
+
+
+def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES) -> Target:
+    """Plans the scratch file of a review: `want_bytes`, or less so that a tenth of the free space stays free.
+
+    Without a directory the user's cache and /var/tmp are tried, memory file systems last. A smaller size
+    and a memory file system are said in the target's notes.
+
+    Raises FathomError when not even 64 MiB fit.
+    """
+    directory = (directory or _scratch_directory()).absolute()
+    path = directory / SCRATCH_NAME
+    status = _lstat(path)
+    usable = int(_free_bytes(directory) * (1 - _RESERVED_SHARE)) + (_allocated_bytes(status) if status else 0)
+    size = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
+    if size < min(want_bytes, _MIN_SCRATCH_BYTES):
+        raise FathomError(
+            f"{directory}: {_size(usable)} can be used, a scratch file needs {_size(_MIN_SCRATCH_BYTES)}",
+            "free some space or give another target, for example dir:PATH",
+        )
+    target = _describe(path, f"file:{path}", "file", size)
+    if size < want_bytes:
+        note = f"scratch file is {_size(size)} instead of {_size(want_bytes)}: {directory} has no more room"
+        target = replace(target, notes=(*target.notes, note))
+    return target
+
+
+def check_file(target: Target, *, writes: bool) -> list[Refusal]:
+    """Reasons not to use the file; room, permissions and O_DIRECT are found out when it is prepared."""
+    path = _path(target)
+    if _lstat(path) is None:
+        return []
+    refusals = [Refusal("held", f"in use by {user}") for user in _kernel_users(path)] if writes else []
+    if writes and not is_own(path):
+        refusals.append(Refusal("not-own", "exists and was not made by Fathom, so it is not overwritten"))
+    return refusals
+
+
+def prepare_file(target: Target, *, writes: bool) -> Target:
+    """Makes the file where it does not exist, gives an own file its size, and tries O_DIRECT.
+
+    Returns the target with the alignment that its file system asks for.
+
+    Raises FathomError when there is no room, no permission or no O_DIRECT. A file that this call made and
+    could not finish is removed again.
+    """
+    path = _path(target)
+    status = _lstat(path)
+    if status is None or (is_own(path) and status.st_size != target.capacity_bytes):
+        _reserve(path, target.capacity_bytes, status)
+    flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        os.close(os.open(path, flags))
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            mount = mount_of(path)
+            kind = mount.file_system if mount else "its file system"
+            raise FathomError(
+                f"{target.name}: {kind} has no O_DIRECT, so the page cache would be measured",
+                "choose a file on another file system",
+            ) from error
+        raise _explained(path, error) from error
+    aligned = statx(path).direct_align_bytes
+    return target if aligned is None else replace(target, direct_align_bytes=aligned)
+
+
+@contextmanager
+def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
+    """Keeps other Fathom runs off the file while it is measured (flock: exclusive to write, shared to read).
+
+    Raises RefusedError when another run has it.
+    """
+    fd = os.open(_path(target), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, (fcntl.LOCK_EX if writes else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise RefusedError(f"{target.name} refused: another Fathom run is using it", "wait for it") from error
+    finally:
+        os.close(fd)
+
+
+def is_own(path: Path) -> bool:
+    """Whether Fathom made the file at `path`."""
+    try:
+        mark = os.getxattr(path, _MARK, follow_symlinks=False)
+    except OSError:
+        try:
+            mark = _side_car(path).read_bytes()
+        except OSError:
+            return False
+    return mark == _mark(path)
+
+
+def remove_file(target: Target) -> None:
+    """Removes the target's file and side-car if Fathom made them; leaves all others."""
+    path = _path(target)
+    if _lstat(path) is not None and is_own(path):
+        path.unlink()
+        _side_car(path).unlink(missing_ok=True)
+
+
+def _reserve(path: Path, size_bytes: int, status: os.stat_result | None) -> None:
+    """Makes or resizes an own file and reserves its blocks, so that a full disk shows beforehand."""
+    held = _allocated_bytes(status) if status else 0
+    free = _free_bytes(path.parent)
+    if size_bytes - held > free:
+        raise _no_room(path, size_bytes - held, free)
+    try:
+        if status is None:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        else:
+            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise _explained(path, error) from error
+    try:
+        if status is None:
+            _set_mark(path)
+        os.ftruncate(fd, size_bytes)
+        fallocate(fd, size_bytes)
+    except OSError as error:
+        if error.errno == errno.EOPNOTSUPP:
+            return
+        _undo(path, fd, status)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_room(path, size_bytes - held, free) from error
+        raise _explained(path, error) from error
+    finally:
+        os.close(fd)
+
+
+def _undo(path: Path, fd: int, status: os.stat_result | None) -> None:
+    if status is not None:
+        os.ftruncate(fd, status.st_size)
+        return
+    path.unlink()
+    _side_car(path).unlink(missing_ok=True)
+
+
+def _mark(path: Path) -> bytes:
+    """What the mark of the file now at `path` must say."""
+    born_ns = statx(path).born_ns
+    made = f"born={born_ns}" if born_ns is not None else f"inode={path.lstat().st_ino}"
+    return f"fathom-file/1 {made}".encode()
+
+
+def _set_mark(path: Path) -> None:
+    mark = _mark(path)
+    try:
+        os.setxattr(path, _MARK, mark, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EPERM, errno.ENOSPC):
+            raise
+        _side_car(path).write_bytes(mark)
+
+
+def _side_car(path: Path) -> Path:
+    return path.with_name(f".{path.name}.fathom-mark")
+
+
+def _describe(path: Path, name: str, kind: Kind, capacity_bytes: int) -> Target:
+    mount = mount_of(path.parent)
+    identity = _identity(mount)
+    block_bytes = identity.logical_block_bytes or _UNKNOWN_ALIGN_BYTES
+    aligned = statx(path).direct_align_bytes if _lstat(path) else None
+    where = identity.model or identity.device or "an unnamed device"
+    in_memory = mount is not None and mount.file_system in _MEMORY_FILE_SYSTEMS
+    note = f"{path} is on {identity.file_system}: its figures are those of memory, not of a drive"
+    return Target(
+        name=name,
+        kind=kind,
+        path=path,
+        capacity_bytes=capacity_bytes // block_bytes * block_bytes,
+        logical_block_bytes=block_bytes,
+        direct_align_bytes=block_bytes if aligned is None else aligned,
+        identity=identity,
+        label=f"{path.name} in memory ({identity.file_system})"
+        if in_memory
+        else f"file on {where} ({identity.file_system})",
+        notes=(note,) if in_memory else (),
+    )
+
+
+def _identity(mount: Mount | None) -> Identity:
+    """The file system, and the one block device below it."""
+    if mount is None:
+        return Identity(file_system="unknown")
+    dev = (
+        dev_of_path(mount.source)
+        if mount.dev.startswith("0:") and mount.source.startswith("/")
+        else mount.dev
+    )
+    device = sysfs.by_dev(dev) if dev else None
+    below = device.identity() if device else Identity()
+    return replace(below, file_system=mount.file_system, mount_point=mount.point, mount_options=mount.options)
+
+
+def _lstat(path: Path) -> os.stat_result | None:
+    """The status of a regular file, None when nothing is there.
+
+    Raises UsageError or RefusedError for everything else.
+    """
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise UsageError(
+                f"{path}: directory {path.parent} does not exist", "create it or choose another"
+            ) from None
+        return None
+    except OSError as error:
+        raise UsageError(f"{path}: {(error.strerror or '').lower()}", "check the path") from error
+    if stat.S_ISREG(status.st_mode):
+        return status
+    if stat.S_ISDIR(status.st_mode):
+        raise UsageError(f"{path}: is a directory", f"write dir:{path}")
+    if stat.S_ISBLK(status.st_mode):
+        raise UsageError(f"{path}: is a block device", f"write {path} without file:")
+    if stat.S_ISLNK(status.st_mode):
+        raise RefusedError(f"{path}: is a symbolic link", f"give the file itself: file:{path.resolve()}")
+    raise RefusedError(f"{path}: is not a regular file", "choose another path")
+
+
+def _kernel_users(path: Path) -> list[str]:
+    """Loop devices and swap that use the file; processes may read what they like."""
+    loops = [
+        entry.parent.parent.name
+        for entry in SYS.glob("block/loop*/loop/backing_file")
+        if sysfs.text(entry) == str(path.resolve())
+    ]
+    swaps = [line.split()[0] for line in (sysfs.text(PROC / "swaps") or "").splitlines()[1:]]
+    return loops + (["swap"] if str(path.resolve()) in swaps else [])
+
+
+def _scratch_directory() -> Path:
+    """The first writable place on a disk: the user's cache, /var/tmp, else the working directory."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fathom"
+    candidates = [cache, Path("/var/tmp"), Path.cwd()]
+    for directory in candidates:
+        existing = next(parent for parent in [directory, *directory.parents] if parent.is_dir())
+        mount = mount_of(existing)
+        if os.access(existing, os.W_OK) and not (mount and mount.file_system in _MEMORY_FILE_SYSTEMS):
+            directory.mkdir(parents=True, exist_ok=True)
+            return directory
+    return Path.cwd()
+
+
+def _free_bytes(directory: Path) -> int:
+    """What an ordinary user may still write; the blocks kept for root are left to root."""
+    room = os.statvfs(directory)
+    return room.f_bavail * room.f_frsize
+
+
+def _allocated_bytes(status: os.stat_result) -> int:
+    return status.st_blocks * sysfs.SECTOR_BYTES
+
+
+def _no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
+    return FathomError(
+        f"{path}: not enough space: needs {_size(need_bytes)}, {path.parent} has {_size(free_bytes)} free",
+        "give a smaller --size or another place",
+    )
+
+
+def _explained(path: Path, error: OSError) -> FathomError:
+    known = {
+        errno.EROFS: ("the file system is read-only", "choose another place"),
+        errno.EACCES: ("no permission", "choose a path that you may write"),
+        errno.EPERM: ("no permission; it may be immutable", "choose a path that you may write"),
+        errno.ETXTBSY: ("it is in use as swap or as a program", "choose another path"),
+        errno.EFBIG: ("the file system does not allow a file of this size", "give a smaller --size"),
+    }
+    what, hint = known.get(error.errno or 0, ((error.strerror or str(error)).lower(), "choose another place"))
+    return FathomError(f"{path}: {what}", hint)
+
+
+def _path(target: Target) -> Path:
+    if target.path is None:
+        raise UsageError(f"{target.name} is not a file", "give file:PATH or dir:PATH")
+    return target.path
+
+
+def _size(size_bytes: int) -> str:
+    """A size in MiB or GiB for a sentence."""
+    gib = size_bytes / (1 << 30)
+    return f"{gib:.2f} GiB" if gib >= 1 else f"{size_bytes / (1 << 20):.1f} MiB"

@@ -1,0 +1,179 @@
+"""Who uses which block device, by /proc and /sys: mounts of every visible namespace, swap, open files.
+
+Read once into a `Usage`, so that one check or one listing sees one consistent picture. Decides nothing.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+SYS = Path("/sys")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One line of mountinfo; `dev` is `major:minor`, `source` the device as mount(8) was told."""
+
+    dev: str
+    point: str
+    file_system: str
+    source: str
+    options: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """A process that has a block device open."""
+
+    pid: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """All present uses of block devices, each keyed by the device's `major:minor`."""
+
+    mounts: dict[str, list[Mount]]
+    swaps: frozenset[str]
+    openers: dict[str, list[Opener]]
+    exports: frozenset[str]
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """The devices that carry `/` in any visible mount namespace."""
+        return frozenset(dev for dev, mounts in self.mounts.items() if any(m.point == "/" for m in mounts))
+
+
+def read_usage() -> Usage:
+    """Takes the picture. Processes that end meanwhile, or that may not be looked into, are passed over."""
+    mounts: dict[str, list[Mount]] = {}
+    for mount in _all_mounts():
+        for dev in _devices_of(mount):
+            known = mounts.setdefault(dev, [])
+            if mount not in known:
+                known.append(mount)
+    return Usage(mounts=mounts, swaps=_swaps(), openers=_openers(), exports=_nvmet_exports())
+
+
+def parse_mountinfo(text: str) -> list[Mount]:
+    """Parses /proc/PID/mountinfo, proc(5): optional fields end at a lone dash, octal escapes are undone."""
+    mounts = []
+    for line in text.splitlines():
+        head, _, tail = line.partition(" - ")
+        first, last = head.split(" "), tail.split(" ")
+        mounts.append(
+            Mount(
+                dev=first[2],
+                point=_unescape(first[4]),
+                file_system=last[0],
+                source=_unescape(last[1]),
+                options=",".join(dict.fromkeys([*first[5].split(","), *last[2].split(",")])),
+            )
+        )
+    return mounts
+
+
+def mount_of(path: Path) -> Mount | None:
+    """The mount that `path` lies on for this process: the last one whose point is its nearest ancestor."""
+    resolved = path.resolve()
+    own = parse_mountinfo((PROC / "self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape"))
+    around = [m for m in own if resolved == Path(m.point) or Path(m.point) in resolved.parents]
+    return max(enumerate(around), key=lambda at: (len(Path(at[1].point).parts), at[0]))[1] if around else None
+
+
+def dev_of_path(path: str | Path) -> str | None:
+    """`major:minor` of the block device that `path` names, or None when it names none."""
+    try:
+        stat = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return dev_text(stat.st_rdev) if (stat.st_mode & 0o170000) == 0o060000 else None
+
+
+def dev_text(rdev: int) -> str:
+    """`major:minor` of a device number."""
+    return f"{os.major(rdev)}:{os.minor(rdev)}"
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), text)
+
+
+def _processes() -> Iterator[Path]:
+    return (entry for entry in PROC.iterdir() if entry.name.isdigit())
+
+
+def _all_mounts() -> Iterator[Mount]:
+    seen: set[str] = set()
+    for process in [PROC / "self", *_processes()]:
+        try:
+            namespace = str((process / "ns/mnt").readlink())
+            if namespace in seen:
+                continue
+            text = (process / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            continue
+        seen.add(namespace)
+        yield from parse_mountinfo(text)
+
+
+def _devices_of(mount: Mount) -> set[str]:
+    """The block devices below a mount; for btrfs, which shows an anonymous 0:N, its source and sysfs tell."""
+    if not mount.dev.startswith("0:"):
+        return {mount.dev}
+    source = dev_of_path(mount.source) if mount.source.startswith("/") else None
+    if source is None:
+        return {mount.dev}
+    members = {source}
+    if mount.file_system == "btrfs":
+        for listing in SYS.glob("fs/btrfs/*/devices"):
+            devs = {_text(entry / "dev") for entry in listing.iterdir()}
+            if source in devs:
+                members |= devs
+    return members
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _swaps() -> frozenset[str]:
+    lines = _text(PROC / "swaps").splitlines()[1:]
+    return frozenset(dev for line in lines if (dev := dev_of_path(_unescape(line.split()[0]))))
+
+
+def _openers() -> dict[str, list[Opener]]:
+    """Block devices among the open files of all other processes; Fathom's own are its business."""
+    openers: dict[str, list[Opener]] = {}
+    for process in _processes():
+        if process.name == str(os.getpid()):
+            continue
+        try:
+            descriptors = list((process / "fd").iterdir())
+        except OSError:
+            continue
+        devs = {dev for fd in descriptors if _names_a_path(fd) and (dev := dev_of_path(fd))}
+        for dev in sorted(devs):
+            opener = Opener(int(process.name), _text(process / "comm") or "?")
+            openers.setdefault(dev, []).append(opener)
+    return openers
+
+
+def _names_a_path(descriptor: Path) -> bool:
+    try:
+        return descriptor.readlink().is_absolute()
+    except OSError:
+        return False
+
+
+def _nvmet_exports() -> frozenset[str]:
+    """Devices that the kernel's NVMe-oF target serves: it opens them with no claim and no process."""
+    entries = SYS.glob("kernel/config/nvmet/subsystems/*/namespaces/*")
+    served = (_text(entry / "device_path") for entry in entries if _text(entry / "enable") == "1")
+    return frozenset(dev for path in served if (dev := dev_of_path(path)))

@@ -1,0 +1,243 @@
+"""Block devices as sysfs describes them: identity, geometry, children and stacks. Decides nothing.
+
+Every function takes the sysfs root, so that drives which are not attached can be described in a directory
+tree.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathom.targets.mounts import SYS, dev_of_path
+from fathom.targets.target import Identity
+
+SECTOR_BYTES = 512
+
+
+def text(path: Path) -> str | None:
+    """The trimmed content of an attribute, None when it is absent, unreadable or empty."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").replace("\0", "").strip() or None
+    except OSError:
+        return None
+
+
+def number(path: Path) -> int | None:
+    """An attribute that is a whole number; None when absent or something else."""
+    content = text(path)
+    try:
+        return int(content) if content else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDevice:
+    """One directory of block devices in sysfs: a whole disk or a partition."""
+
+    directory: Path
+    sys: Path = SYS
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, where `!` stands for the slash of names such as cciss/c0d0."""
+        return self.directory.name
+
+    @property
+    def node(self) -> Path:
+        """The device node that devtmpfs makes for it."""
+        return Path("/dev") / self.name.replace("!", "/")
+
+    @property
+    def dev(self) -> str:
+        """`major:minor`."""
+        return text(self.directory / "dev") or ""
+
+    @property
+    def size_bytes(self) -> int:
+        """The capacity; sysfs counts in 512-byte sectors whatever the block size is."""
+        return (number(self.directory / "size") or 0) * SECTOR_BYTES
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the kernel refuses writes to it."""
+        return number(self.directory / "ro") == 1
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is only a path below a multipath disk and has no node of its own."""
+        return number(self.directory / "hidden") == 1
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether it is part of another device."""
+        return (self.directory / "partition").exists()
+
+    @property
+    def disk(self) -> "BlockDevice":
+        """The whole disk: itself, or what it is a partition of."""
+        return BlockDevice(self.directory.parent, self.sys) if self.is_partition else self
+
+    @property
+    def partitions(self) -> list["BlockDevice"]:
+        """The partitions that the kernel knows."""
+        found = sorted(self.directory.glob("*/partition"))
+        return [BlockDevice(entry.parent, self.sys) for entry in found]
+
+    def below(self) -> set["BlockDevice"]:
+        """All devices this one lies on, itself included: its disk and the members of every stack under it."""
+        found: set[BlockDevice] = set()
+        queue: list[BlockDevice] = [self]
+        while queue:
+            device = queue.pop()
+            if device not in found:
+                found.add(device)
+                queue += [device.disk, *device._linked("slaves")]
+        return found
+
+    def above(self) -> list["BlockDevice"]:
+        """All devices that lie on this one: partitions, holders (dm, md, bcache) and loops, to the top."""
+        found: list[BlockDevice] = []
+        loops = {device.name: dev_of_path(path) for device, path in _loops(self.sys)}
+        queue: list[BlockDevice] = [self]
+        while queue:
+            device = queue.pop(0)
+            looped = [
+                BlockDevice((self.sys / "block" / n).resolve(), self.sys)
+                for n, d in loops.items()
+                if d == device.dev
+            ]
+            for child in [*device.partitions, *device.holders, *looped]:
+                if child not in found:
+                    found.append(child)
+                    queue.append(child)
+        return found
+
+    @property
+    def holders(self) -> list["BlockDevice"]:
+        """The devices stacked directly on it."""
+        return self._linked("holders")
+
+    def _linked(self, kind: str) -> list["BlockDevice"]:
+        links = self.directory / kind
+        return (
+            [BlockDevice(link.resolve(), self.sys) for link in sorted(links.iterdir())]
+            if links.is_dir()
+            else []
+        )
+
+    def identity(self) -> Identity:
+        """Everything the kernel says about who this is."""
+        disk = self.disk.directory
+        device = disk / "device"
+        queue = disk / "queue"
+        pci = self._pci()
+        return Identity(
+            device=self.name,
+            dev=self.dev,
+            diskseq=number(disk / "diskseq"),
+            model=text(device / "model"),
+            serial=_first(device / "serial", disk / "serial") or _vpd_serial(device / "vpd_pg80"),
+            firmware=_first(device / "firmware_rev", device / "rev"),
+            wwid=_first(disk / "wwid", device / "wwid"),
+            transport=self._transport(),
+            link_speed_gtps=_speed(pci, "current_link_speed"),
+            link_width_lanes=number(pci / "current_link_width") if pci else None,
+            link_max_speed_gtps=_speed(pci, "max_link_speed"),
+            link_max_width_lanes=number(pci / "max_link_width") if pci else None,
+            namespace=number(disk / "nsid"),
+            size_bytes=self.size_bytes,
+            logical_block_bytes=number(queue / "logical_block_size"),
+            physical_block_bytes=number(queue / "physical_block_size"),
+            scheduler=_selected(text(queue / "scheduler")),
+            rotational=_flag(queue / "rotational"),
+            zoned=text(queue / "zoned"),
+            numa_node=_node(_first_number(device / "numa_node", pci / "numa_node" if pci else None)),
+            write_cache=text(queue / "write_cache"),
+            backing_file=text(disk / "loop/backing_file"),
+        )
+
+    def _pci(self) -> Path | None:
+        """The PCI function this disk hangs on: its nearest ancestor that reports a link."""
+        for directory in (self.disk.directory / "device").resolve().parents:
+            if (directory / "current_link_speed").exists():
+                return directory
+        return None
+
+    def _transport(self) -> str | None:
+        name = self.disk.name
+        for prefix in ("loop", "zram", "ram", "md", "dm-", "nbd", "bcache", "rbd", "mmcblk"):
+            if name.startswith(prefix):
+                return {"dm-": "device-mapper", "mmcblk": "mmc"}.get(prefix, prefix)
+        if name.startswith("nvme"):
+            fabric = text(self.disk.directory / "device/transport")
+            return "nvme-" + fabric if fabric else "nvme"
+        where = str((self.disk.directory / "device").resolve())
+        known = {
+            "/usb": "usb",
+            "/ata": "sata",
+            "/virtio": "virtio",
+            "/session": "iscsi",
+            "/end_device-": "sas",
+        }
+        return next((label for part, label in known.items() if part in where), None)
+
+
+def all_disks(sys: Path = SYS) -> list[BlockDevice]:
+    """Every whole disk that has a node, in natural order of its name."""
+    disks = [BlockDevice(entry.resolve(), sys) for entry in (sys / "block").iterdir()]
+    return sorted((disk for disk in disks if not disk.hidden), key=lambda disk: (len(disk.name), disk.name))
+
+
+def by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
+    """The device with this `major:minor`; None when there is none, as for anonymous file systems."""
+    link = sys / "dev/block" / dev
+    return BlockDevice(link.resolve(), sys) if link.exists() else None
+
+
+def _loops(sys: Path) -> Iterator[tuple[BlockDevice, str]]:
+    for entry in (sys / "block").glob("loop*"):
+        backing = text(entry / "loop/backing_file")
+        if backing:
+            yield BlockDevice(entry.resolve(), sys), backing
+
+
+def _first(*paths: Path) -> str | None:
+    return next((content for path in paths if (content := text(path))), None)
+
+
+def _first_number(*paths: Path | None) -> int | None:
+    return next((value for path in paths if path and (value := number(path)) is not None), None)
+
+
+def _vpd_serial(path: Path) -> str | None:
+    """The unit serial number page of SCSI (SPC-4, 7.8.15): four bytes of header, then ASCII."""
+    try:
+        return path.read_bytes()[4:].decode("ascii", "replace").strip("\0 ") or None
+    except OSError:
+        return None
+
+
+def _speed(pci: Path | None, attribute: str) -> float | None:
+    """A PCI link speed; sysfs says `32.0 GT/s PCIe`."""
+    words = (text(pci / attribute) or "").split() if pci else []
+    try:
+        return float(words[0]) if words else None
+    except ValueError:
+        return None
+
+
+def _selected(choices: str | None) -> str | None:
+    """The bracketed one of `none [mq-deadline] kyber`; a lone word is the choice itself."""
+    if choices is None:
+        return None
+    return next((word[1:-1] for word in choices.split() if word.startswith("[")), choices)
+
+
+def _flag(path: Path) -> bool | None:
+    value = number(path)
+    return None if value is None else value == 1
+
+
+def _node(value: int | None) -> int | None:
+    return None if value is None or value < 0 else value

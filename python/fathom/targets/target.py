@@ -1,0 +1,82 @@
+"""What a target is once its text is parsed and its facts are read: plain data that opens nothing."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+Kind = Literal["device", "file", "dir", "null", "twin"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Which thing was measured, as the kernel tells it; None where the kernel does not say.
+
+    For files and directories the device fields describe the block device below the file system, where there
+    is exactly one. `dev` is `major:minor`; `diskseq` is a number the kernel never gives twice between two
+    boots, so it tells a device from another that took its name. `link_max_*` is what the device can do,
+    `link_*` what it negotiated.
+    """
+
+    device: str | None = None
+    dev: str | None = None
+    diskseq: int | None = None
+    model: str | None = None
+    serial: str | None = None
+    firmware: str | None = None
+    wwid: str | None = None
+    transport: str | None = None
+    link_speed_gtps: float | None = None
+    link_width_lanes: int | None = None
+    link_max_speed_gtps: float | None = None
+    link_max_width_lanes: int | None = None
+    namespace: int | None = None
+    size_bytes: int | None = None
+    logical_block_bytes: int | None = None
+    physical_block_bytes: int | None = None
+    scheduler: str | None = None
+    rotational: bool | None = None
+    zoned: str | None = None
+    numa_node: int | None = None
+    write_cache: str | None = None
+    backing_file: str | None = None
+    file_system: str | None = None
+    mount_point: str | None = None
+    mount_options: str | None = None
+
+    def to_json(self) -> "dict[str, JsonValue]":
+        """The fields that are known, for run.json."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, object]) -> "Identity":
+        """The reverse of `to_json`; keys that this version does not know are left out."""
+        known = {field.name for field in fields(cls)}
+        present = {name: value for name, value in values.items() if name in known}
+        return cls(**present)  # pyright: ignore[reportArgumentType]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One thing that I/O can go to.
+
+    `name` is unique within a run and parses back to the same target. `path` is what the engine opens (None
+    for twins and `null:`). `capacity_bytes` is the size of the device or file, or the size that the file
+    shall get. `logical_block_bytes` is the smallest I/O; `direct_align_bytes` the alignment that O_DIRECT
+    needs of offset and length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue
+    entry. `notes` are things the user must be told about the target before its figures are read.
+    """
+
+    name: str
+    kind: Kind
+    path: Path | None
+    capacity_bytes: int
+    logical_block_bytes: int
+    direct_align_bytes: int
+    identity: Identity
+    label: str
+    catalog: str | None = None
+    notes: tuple[str, ...] = ()

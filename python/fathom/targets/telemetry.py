@@ -1,0 +1,282 @@
+"""What machine and devices did while a job ran, once a second: temperature, traffic, CPU, energy, throttling.
+
+Rows have the columns of the telemetry table. A source that the machine does not have is named in `absent` and
+gives no rows; nothing is estimated in its place. Rows without a target are of the whole machine.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, TypedDict
+
+from fathom.targets import sysfs
+from fathom.targets.mounts import PROC, SYS
+from fathom.targets.sysfs import number, text
+from fathom.targets.target import Target
+
+_JOULES_PER_MICROJOULE = 1e-6
+
+
+class TelemetryRow(TypedDict):
+    """One value over one interval; `start_s` counts from the beginning of the step."""
+
+    target: str | None
+    step: str
+    start_s: float
+    length_s: float
+    name: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a source measured since it was asked last."""
+
+    name: str
+    value: float
+    unit: str
+
+
+class Source(Protocol):
+    """Something that can be sampled; `target` is None for the whole machine."""
+
+    target: str | None
+
+    def sample(self, length_s: float) -> list[Value]:
+        """Values over the `length_s` since the last call; empty when it has gone."""
+        ...
+
+
+class Telemetry:
+    """Samples in a thread of its own between enter and exit.
+
+    `step` begins a step: it closes the running interval, so that no interval spans two steps. `drain` hands
+    over the rows gathered since the last call. The thread costs some file reads a second and no CPU between.
+    """
+
+    def __init__(
+        self, targets: Sequence[Target], *, period_s: float = 1.0, proc: Path = PROC, sys: Path = SYS
+    ) -> None:
+        """Find the sources that exist; what does not is listed in `absent`."""
+        self.absent: list[str] = []
+        self._sources: list[Source] = []
+        for found in _sources(targets, proc, sys):
+            if isinstance(found, str):
+                self.absent.append(found)
+            else:
+                self._sources.append(found)
+        self._period_s = period_s
+        self._rows: list[TelemetryRow] = []
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
+        self._step: str | None = None
+        self._step_start_s = self._last_s = time.monotonic()
+
+    def __enter__(self) -> "Telemetry":
+        """Start sampling; rows begin with the first `step`."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the last sample and end the thread."""
+        self._stop.set()
+        self._thread.join()
+        self._sample()
+
+    def step(self, name: str) -> None:
+        """Ends the interval of the step before and counts time from here."""
+        self._sample()
+        with self._lock:
+            self._step = name
+            self._step_start_s = self._last_s
+
+    def drain(self) -> list[TelemetryRow]:
+        """The rows since the last call, up to now."""
+        self._sample()
+        with self._lock:
+            rows, self._rows = self._rows, []
+        return rows
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._period_s):
+            self._sample()
+
+    def _sample(self) -> None:
+        with self._lock:
+            now_s = time.monotonic()
+            start_s, length_s = self._last_s - self._step_start_s, now_s - self._last_s
+            if length_s <= 0:
+                return
+            self._last_s = now_s
+            rows = [
+                TelemetryRow(
+                    target=source.target,
+                    step=self._step or "",
+                    start_s=start_s,
+                    length_s=length_s,
+                    name=value.name,
+                    value=value.value,
+                    unit=value.unit,
+                )
+                for source in self._sources
+                for value in source.sample(length_s)
+            ]
+            self._rows += rows if self._step is not None else []
+
+
+def foreign_share(rows: Iterable[TelemetryRow], target: str, own_bytes: int) -> float | None:
+    """The part of the device's traffic that was not Fathom's: (device - own) / device, not below 0.
+
+    `own_bytes` are all bytes that Fathom read and wrote over the intervals of `rows`. On a file the file
+    system's own metadata counts as foreign. None when the device's traffic is not known or there was none.
+    """
+    moved = sum(
+        row["value"]
+        for row in rows
+        if row["target"] == target and row["name"] in ("device_read", "device_written")
+    )
+    return max(0.0, (moved - own_bytes) / moved) if moved > 0 else None
+
+
+def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | str]:
+    found: list[Source | str] = [_Cpu(proc), _frequency(sys), _energy(sys), _throttling(sys)]
+    for target in targets:
+        if target.kind in ("device", "file", "dir"):
+            device = sysfs.by_dev(target.identity.dev, sys) if target.identity.dev else None
+            if device is None:
+                found.append(f"traffic and temperature of {target.name}: no block device is known below it")
+            else:
+                found += [
+                    _Disk(target.name, device.disk.directory),
+                    _temperature(target.name, device.disk.directory),
+                ]
+    return found
+
+
+class _Disk:
+    """Traffic of the whole disk, from its `stat` file (Documentation/block/stat.rst)."""
+
+    def __init__(self, target: str, directory: Path) -> None:
+        self.target: str | None = target
+        self._path = directory / "stat"
+        self._last = self._read()
+
+    def _read(self) -> tuple[int, int, int] | None:
+        fields = (text(self._path) or "").split()
+        return (int(fields[2]), int(fields[6]), int(fields[9])) if len(fields) > 9 else None
+
+    def sample(self, length_s: float) -> list[Value]:
+        before, self._last = self._last, self._read()
+        if before is None or self._last is None:
+            return []
+        read, written, busy_ms = (now - then for now, then in zip(self._last, before, strict=True))
+        return [
+            Value("device_read", float(read * sysfs.SECTOR_BYTES), "B"),
+            Value("device_written", float(written * sysfs.SECTOR_BYTES), "B"),
+            Value("device_busy", min(100.0, busy_ms / (length_s * 10)), "%"),
+        ]
+
+
+class _Cpu:
+    """Use of all processors together, from the first line of /proc/stat, proc(5)."""
+
+    def __init__(self, proc: Path) -> None:
+        self.target: str | None = None
+        self._path = proc / "stat"
+        self._last = self._read()
+
+    def _read(self) -> tuple[int, int, int]:
+        lines = (text(self._path) or "cpu").splitlines()
+        user, nice, system, idle, iowait, irq, softirq, steal = (
+            [int(word) for word in lines[0].split()[1:9]] + [0] * 8
+        )[:8]
+        busy = user + nice + system + irq + softirq
+        return busy, steal, busy + steal + idle + iowait
+
+    def sample(self, length_s: float) -> list[Value]:
+        before, self._last = self._last, self._read()
+        busy, steal, total = (now - then for now, then in zip(self._last, before, strict=True))
+        if total <= 0:
+            return []
+        return [Value("cpu_busy", 100 * busy / total, "%"), Value("cpu_steal", 100 * steal / total, "%")]
+
+
+@dataclass
+class _Gauge:
+    """The mean of some files, scaled."""
+
+    target: str | None
+    name: str
+    unit: str
+    scale: float
+    paths: list[Path]
+
+    def sample(self, length_s: float) -> list[Value]:
+        values = [value for path in self.paths if (value := number(path)) is not None]
+        return [Value(self.name, sum(values) / len(values) * self.scale, self.unit)] if values else []
+
+
+class _Counter:
+    """The growth of some counters together, scaled; one that wrapped has gone through its range once."""
+
+    def __init__(
+        self,
+        name: str,
+        unit: str,
+        scale: float,
+        paths: list[Path],
+        wraps_at: Callable[[Path], int] = lambda _: 0,
+    ) -> None:
+        self.target: str | None = None
+        self._name, self._unit, self._scale = name, unit, scale
+        self._last = {path: number(path) for path in paths}
+        self._range = {path: wraps_at(path) for path in paths}
+
+    def sample(self, length_s: float) -> list[Value]:
+        grown = 0
+        for path, before in self._last.items():
+            now = self._last[path] = number(path)
+            if now is None or before is None:
+                return []
+            grown += now - before if now >= before else now - before + self._range[path]
+        return [Value(self._name, grown * self._scale, self._unit)]
+
+
+def _frequency(sys: Path) -> Source | str:
+    paths = sorted(sys.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"))
+    return _Gauge(None, "cpu_frequency", "MHz", 1e-3, paths) if paths else "CPU frequency: no cpufreq driver"
+
+
+def _energy(sys: Path) -> Source | str:
+    """Package energy by RAPL; sub-domains (`intel-rapl:0:0`) are parts of their package and left out."""
+    paths = sorted(sys.glob("class/powercap/intel-rapl:[0-9]/energy_uj"))
+    if not paths:
+        return "CPU package energy: no RAPL"
+    if any(number(path) is None for path in paths):
+        return "CPU package energy: RAPL can only be read by root"
+    return _Counter("package_energy", "J", _JOULES_PER_MICROJOULE, paths, _rapl_range)
+
+
+def _rapl_range(path: Path) -> int:
+    return number(path.with_name("max_energy_range_uj")) or 0
+
+
+def _throttling(sys: Path) -> Source | str:
+    paths = sorted(sys.glob("devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"))
+    return _Counter("cpu_throttled", "events", 1, paths) if paths else "CPU thermal throttling: no counters"
+
+
+def _temperature(target: str, disk: Path) -> Source | str:
+    """The first sensor of the drive: NVMe's composite temperature, or drivetemp's on SATA and SAS."""
+    device = disk / "device"
+    found = sorted([*device.glob("hwmon*/temp1_input"), *device.glob("hwmon/hwmon*/temp1_input")])
+    if not found:
+        return f"temperature of {target}: no hwmon sensor"
+    return _Gauge(target, "device_temperature", "degC", 1e-3, found[:1])
