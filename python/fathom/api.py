@@ -6,7 +6,7 @@ from pathlib import Path
 from fathom.method import load_method
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
-from fathom.targets import parse_targets
+from fathom.resolve import resolve_targets
 
 
 def run(
@@ -24,7 +24,7 @@ def run(
     `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
     Raises FathomError; whatever was measured before the error is in the run directory.
     """
-    parsed = parse_targets(targets, size_bytes=size_bytes)
+    parsed = resolve_targets(targets, size_bytes)
     options = Options(seed=seed, destroy=tuple(destroy), out=out)
     return start_run(load_method(method, quick=quick), parsed, options)
 

@@ -12,7 +12,7 @@ from fathom import _core
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
-    from fathom.targets import Target
+    from fathom.targets.target import Target
 
 NS_PER_S = 1_000_000_000
 
@@ -50,6 +50,8 @@ class Backend(Protocol):
 
     #: Whether time is the wall clock's: then measurements cannot be repeated and are logged as they come.
     real_time: bool
+    #: Bytes that jobs address, where that is not the target's own capacity (a twin simulates a slice).
+    capacity_bytes: int | None
 
     def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
         """Starts a job on every target at once. Raises FathomError when it cannot."""
@@ -60,6 +62,7 @@ class EngineBackend:
     """Real files and devices through the io_uring engine."""
 
     real_time = True
+    capacity_bytes = None
 
     def __init__(self, targets: Sequence["Target"]) -> None:
         kinds = {"file": "file", "dir": "file", "device": "device", "null": "null"}
@@ -86,6 +89,7 @@ class TwinBackend:
             self.devices = [_core.TwinDevice(parameters, seed) for parameters in parameters_json]
         except _core.BackendError as error:
             raise FathomError(f"twin: {error}") from error
+        self.capacity_bytes: int | None = self.devices[0].capacity_bytes
 
     def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
         """Starts the job in virtual time."""

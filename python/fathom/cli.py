@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fathom.method import Method
     from fathom.runs.reader import Run
     from fathom.session import Options
-    from fathom.targets import Target
+    from fathom.targets.target import Target
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -82,10 +82,10 @@ def run(
 ) -> None:
     """Run a method on targets."""
     from fathom.method import load_method
-    from fathom.targets import parse_targets
+    from fathom.resolve import resolve_targets
 
     parsed = load_method(method, quick=quick)
-    _execute(parsed, parse_targets(targets, size_bytes=_bytes(size)), _options(seed, destroy, out), as_json)
+    _execute(parsed, resolve_targets(targets, _bytes(size)), _options(seed, destroy, out), as_json)
 
 
 @app.command()
@@ -93,21 +93,23 @@ def plan(method: MethodName, targets: Targets, quick: Quick = False, size: Size 
     """Show what a run would do: steps, bytes written, time. Touches nothing."""
     from fathom.method import load_method
     from fathom.plan import print_plan
-    from fathom.targets import parse_targets
+    from fathom.resolve import resolve_targets
 
     parsed = load_method(method, quick=quick)
-    print_plan(_stdout(), parsed, parse_targets(targets, size_bytes=_bytes(size)))
+    print_plan(_stdout(), parsed, resolve_targets(targets, _bytes(size)))
 
 
 @app.command()
 def resume(run: RunName, destroy: Destroy = [], as_json: AsJson = False) -> None:  # noqa: B006
     """Go on with a run after a crash or an interrupt; what is finished is kept."""
+    from fathom.resolve import targets_of_run
+    from fathom.runs.document import RunDocument
     from fathom.runs.home import find_run
-    from fathom.session import resume_run, targets_of_run
+    from fathom.session import resume_run
 
     path = find_run(run)
-    options = _options(None, destroy, None)
-    with _watched(targets_of_run(path), options):
+    options = _options(1, destroy, None)
+    with _watched(targets_of_run(RunDocument.load(path)), options):
         finished = resume_run(path, options)
     _conclude(finished, as_json)
 
@@ -264,10 +266,10 @@ def _conclude(finished: "Run", as_json: bool) -> None:
     console.print(f"run     {finished.id}", highlight=False, soft_wrap=True)
 
 
-def _options(seed: int | None, destroy: Sequence[str], out: Path | None) -> "Options":
+def _options(seed: int, destroy: Sequence[str], out: Path | None) -> "Options":
     from fathom.session import Options
 
-    return Options(seed=1 if seed is None else seed, destroy=tuple(destroy), out=out, interrupt=Event())
+    return Options(seed=seed, destroy=tuple(destroy), out=out, interrupt=Event())
 
 
 def _bytes(size: str | None) -> int | None:

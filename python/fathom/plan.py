@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom.method import Job, Method
-from fathom.targets import Target
+from fathom.targets.target import Target
 from fathom.text import capacity, duration, size
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rich.text import Text
 from fathom.method import Step
 from fathom.runs.store import StepOutcome
 from fathom.stepper import Progress
-from fathom.targets import Target
+from fathom.targets.target import Target
 from fathom.text import duration, iops_text, latency_text, mbps_text
 
 

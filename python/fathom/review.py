@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.method import Method, load_method
-from fathom.targets import Target, parse_targets
+from fathom.resolve import resolve_targets
 from fathom.targets.files import scratch_file
+from fathom.targets.target import Target
 
 #: The drives of the SN861 review, which the default compares with this machine's own disk.
 DEFAULT_TWINS = (
@@ -25,5 +26,5 @@ def review_method(*, full: bool) -> Method:
 def review_targets(texts: Sequence[str], scratch_directory: Path, size_bytes: int | None) -> list[Target]:
     """The targets of a review: those given, or a scratch file on this machine's disk beside four twins."""
     if texts:
-        return parse_targets(texts, size_bytes=size_bytes)
-    return [scratch_file(scratch_directory, size_bytes or SCRATCH_BYTES), *parse_targets(DEFAULT_TWINS)]
+        return resolve_targets(texts, size_bytes)
+    return [scratch_file(scratch_directory, size_bytes or SCRATCH_BYTES), *resolve_targets(DEFAULT_TWINS)]

@@ -6,7 +6,7 @@ recording them again; a real target's state is on the target.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,17 +18,18 @@ from typing import Protocol
 from fathom import __version__, _core
 from fathom.backend import Backend, EngineBackend, TwinBackend
 from fathom.errors import FathomError, InterruptedRunError
-from fathom.judge import judge_of
+from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
+from fathom.resolve import targets_of_run
 from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, TargetRecord
 from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.reader import Run
 from fathom.runs.rows import Row, StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.stepper import Progress, run_step, step_seed
-from fathom.targets import Target, parse_targets
+from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.environment import environment
-from fathom.targets.safety import prepare_target
+from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry
 
 
@@ -85,36 +86,36 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     Raises RefusedError before anything is written when a target is not safe; InterruptedRunError after an
     interrupt and FathomError after a failed target, both with all that was measured saved.
     """
-    with _prepared(method, targets, options):
-        store = RunStore.create(
-            (options.out or runs_home()) / (run_id := new_run_id(method.name)),
-            _new_document(run_id, method, targets, options),
-        )
-        return _Session(store, method, targets, options).run()
+    with _claimed(method, targets, options) as ready:
+        run_id = new_run_id(method.name)
+        store = RunStore.create((options.out or runs_home()) / run_id, _new_document(run_id, method, ready, options))
+        return _Session(store, method, ready, options).run()
 
 
 def resume_run(path: Path, options: Options) -> Run:
     """Goes on with a run that was interrupted or killed. Finished steps are kept as they are.
 
-    Raises UsageError when a target is no longer the one that the run began with.
+    Raises RefusedError when a target is no longer the one that the run began with.
     """
     document = RunDocument.load(path)
     if document.status == "complete":
         return Run(path)
     method = parse_method(document.method.text, f"{document.method.name}.toml", quick=document.quick is not None)
-    targets = _same_targets(document)
     options.seed = document.seed
-    with _prepared(method, targets, options):
-        return _Session(RunStore.reopen(path), method, targets, options).run()
+    with _claimed(method, targets_of_run(document), options) as ready:
+        return _Session(RunStore.reopen(path), method, ready, options).run()
 
 
 @contextmanager
-def _prepared(method: Method, targets: Sequence[Target], options: Options) -> Iterator[None]:
-    """Holds every target for the length of the run: refused, created or opened exclusively, all before any I/O."""
+def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
+    """Holds every target for the length of the run. All are checked before the first of them is touched."""
+    writes = method.destructive
+    for target in targets:
+        check_target(target, writes=writes, destroy_tokens=options.destroy)
     with ExitStack() as stack:
-        for target in targets:
-            stack.enter_context(prepare_target(target, method.destructive, options.destroy))
-        yield
+        yield [
+            stack.enter_context(claim(target, writes=writes, destroy_tokens=options.destroy)) for target in targets
+        ]
 
 
 def _new_document(run_id: str, method: Method, targets: Sequence[Target], options: Options) -> RunDocument:
@@ -174,7 +175,7 @@ class _Session:
         document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
         document.finished = _now()
         self.store.compact()
-        _write_notes(self.store)
+        document.notes = validity_notes(self.store.path, document)
         self.store.save()
         self.store.journal("run-end", status=document.status)
         if interrupted:
@@ -229,23 +230,33 @@ class _Session:
     def _run_steps(self, index: int, backend: Backend, sampler: Telemetry | None) -> None:
         target, steps = self.targets[index], self.method.steps
         steady: dict[str, bool | None] = {}
+        written = Written()
         for key, step in zip(self._keys(index), steps, strict=True):
             if self.options.interrupt.is_set():
                 return
             outcome = self.store.outcome(key) if self._finished(key) else None
             if outcome is None:
                 self.options.observer.step_started(target, key.number, len(steps), step)
-                outcome = self._run_one(key, step, backend, sampler, steady.get(step.workload))
+                outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
                 self.options.observer.step_ended(target, step, outcome)
             elif not backend.real_time and not all(self._finished(later) for later in self._keys(index)[key.number :]):
-                self._repeat(key, step, backend)
+                self._repeat(key, step, backend, written)
+            written.add(step, outcome.written_bytes)
             if step.kind == "precondition":
                 steady[step.workload] = outcome.steady
 
     def _run_one(
-        self, key: StepKey, step: Step, backend: Backend, sampler: Telemetry | None, steady: bool | None
+        self,
+        key: StepKey,
+        step: Step,
+        backend: Backend,
+        sampler: Telemetry | None,
+        written: Written,
+        steady: bool | None,
     ) -> StepOutcome:
         target, store = self.targets[key.target], self.store
+        if step.job.destructive:
+            recheck(target, writes=True)
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
         rows = StepRows(target.name, step)
         live = store.live_path(key)
@@ -255,13 +266,13 @@ class _Session:
                 step,
                 step_seed(self.options.seed, key.number),
                 rows,
-                judge_of(step, target.capacity_bytes, quick=self.method.quick is not None),
+                self._judge(step, backend, target, written),
                 self.options.interrupt,
                 (lambda new: store.append_live(live, new)) if backend.real_time else _keep_in_memory,
                 lambda progress: self.options.observer.progressed(target, progress),
             )
         except _core.BackendError as failure:
-            store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0))
+            store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
             raise
         rows.finish(recording, self.method.name, steady)
         if sampler is not None:
@@ -271,14 +282,20 @@ class _Session:
         store.finish_step(key, rows.tables(), outcome)
         return outcome
 
-    def _repeat(self, key: StepKey, step: Step, backend: Backend) -> None:
+    def _judge(self, step: Step, backend: Backend, target: Target, written: Written) -> Judge | None:
+        if step.steady is None:
+            return None
+        capacity_bytes = backend.capacity_bytes or target.capacity_bytes
+        return Judge(step, capacity_bytes, written, quick=self.method.quick is not None)
+
+    def _repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
         """Brings a twin to the state in which a finished step left it."""
         run_step(
             backend,
             step,
             step_seed(self.options.seed, key.number),
             StepRows(self.targets[key.target].name, step),
-            judge_of(step, self.targets[key.target].capacity_bytes, quick=self.method.quick is not None),
+            self._judge(step, backend, self.targets[key.target], written),
             self.options.interrupt,
             _keep_in_memory,
             lambda progress: None,

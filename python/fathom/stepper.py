@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Protocol
 
 from fathom import _core
 from fathom.backend import Backend, Handle
+from fathom.judge import Judge
 from fathom.method import Step
 from fathom.runs.rows import Row, StepRows
 from fathom.runs.store import StepOutcome
@@ -28,21 +28,6 @@ class Progress:
     state: str
 
 
-class RoundJudge(Protocol):
-    """Decides after each round whether a precondition may end."""
-
-    round_s: float
-
-    def add_round(self, iops: float, waf: float | None, written_bytes: int) -> bool:
-        """Takes a round in; returns whether the target is steady."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """Why it is steady, or why not yet, in plain words."""
-        ...
-
-
 def step_seed(seed: int, number: int) -> int:
     """The seed of a step: differs from step to step, so that no step repeats the addresses of the one before."""
     digest = hashlib.sha256(f"fathom step {seed} {number}".encode()).digest()
@@ -52,14 +37,13 @@ def step_seed(seed: int, number: int) -> int:
 class _Rounds:
     """Groups intervals into rounds of the judge's length."""
 
-    def __init__(self, judge: RoundJudge) -> None:
+    def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.count = 0
         self._open: list[_core.Interval] = []
-        self._written_bytes = 0
 
     def add(self, interval: _core.Interval) -> bool:
-        """Takes an interval in; returns whether the target is now steady."""
+        """Takes an interval in; returns whether the precondition may end."""
         self._open.append(interval)
         seconds = sum(part.length_s for part in self._open)
         if seconds < self.judge.round_s * (1 - 1e-6):
@@ -68,13 +52,12 @@ class _Rounds:
         host = sum(op.bytes for op in ops if op.op in ("write", "append"))
         media = [part.counters.get("media_write_bytes") for part in self._open]
         known = [value for value in media if value is not None]
-        self._written_bytes += host
         self._open = []
         self.count += 1
         return self.judge.add_round(
             sum(op.n for op in ops) / seconds,
             sum(known) / host if host and len(known) == len(media) else None,
-            self._written_bytes,
+            host,
         )
 
 
@@ -83,7 +66,7 @@ def run_step(
     step: Step,
     seed: int,
     rows: StepRows,
-    judge: RoundJudge | None,
+    judge: Judge | None,
     interrupt: Event,
     on_interval: Callable[[Mapping[str, Sequence[Row]]], None],
     on_progress: Callable[[Progress], None],
@@ -94,7 +77,7 @@ def run_step(
     """
     rounds = _Rounds(judge) if judge else None
     handle = backend.start(step.job.json, seed, judge.round_s if judge else None)
-    steady = False
+    enough = False
     moved_bytes = 0
     while not handle.done():
         if interrupt.is_set():
@@ -102,25 +85,26 @@ def run_step(
         for interval in handle.poll(POLL_S):
             on_interval(rows.add(interval))
             moved_bytes += sum(op.bytes for op in interval.ops)
-            if rounds and not steady and rounds.add(interval):
-                steady = True
+            if rounds and not enough and rounds.add(interval):
+                enough = True
                 if backend.real_time:
                     handle.stop()
             on_progress(_progress(interval, moved_bytes, rounds))
-        _answer_hold(handle, steady)
+        _answer_hold(handle, enough)
     recording = handle.result()[0]
     return recording, StepOutcome(
         status="partial" if interrupt.is_set() else "complete",
-        steady=steady if judge else None,
-        reason=judge.reason if judge else "",
+        steady=judge.steady if judge else None,
+        reason=judge.conclude() if judge else "",
         window_s=recording.window_s,
+        written_bytes=sum(op.bytes for op in recording.ops if op.op in ("write", "append")),
     )
 
 
-def _answer_hold(handle: Handle, steady: bool) -> None:
+def _answer_hold(handle: Handle, enough: bool) -> None:
     if not handle.held():
         return
-    if steady:
+    if enough:
         handle.stop()
     else:
         handle.proceed()

@@ -4,6 +4,7 @@ A step is finished when its folder exists: the folder is filled under another na
 leaves is therefore either a whole step or a live log, and both are kept.
 """
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -44,6 +45,7 @@ class StepOutcome:
     steady: bool | None
     reason: str
     window_s: float
+    written_bytes: int
 
 
 class RunStore:
@@ -142,8 +144,6 @@ def read_outcome(folder: Path) -> StepOutcome | None:
     path = folder / "step.json"
     if not path.exists():
         return None
-    import json
-
     return StepOutcome(**json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -1,0 +1,68 @@
+"""When a precondition may end: the combined steady-state criterion applied to a method's rounds."""
+
+from dataclasses import dataclass
+
+from fathom.analysis.steady import SteadyState, Verdict, Volume
+from fathom.method import Step
+
+
+@dataclass
+class Written:
+    """What has been written to a target since the run began, in bytes."""
+
+    sequential_bytes: int = 0
+    random_bytes: int = 0
+
+    def add(self, step: Step, written_bytes: int) -> None:
+        """Counts a step's writes."""
+        if step.job.pattern == "sequential":
+            self.sequential_bytes += written_bytes
+        else:
+            self.random_bytes += written_bytes
+
+    def volume(self, capacity_bytes: int) -> Volume:
+        """The same in multiples of the capacity."""
+        return Volume(self.sequential_bytes / capacity_bytes, self.random_bytes / capacity_bytes)
+
+
+class Judge:
+    """Judges the rounds of one precondition on one target.
+
+    A full run ends its precondition when the combined criterion holds. A quick run cannot claim steady state; it
+    ends when the SNIA window alone passes, so that what follows is at least not the first seconds of a workload.
+    """
+
+    def __init__(self, step: Step, capacity_bytes: int, before: Written, *, quick: bool) -> None:
+        assert step.steady is not None
+        self.round_s = step.steady.round_s
+        self._capacity_bytes = capacity_bytes
+        self._quick = quick
+        writes_at_random = step.job.destructive and step.job.pattern != "sequential"
+        self._state = SteadyState(
+            pattern="random" if writes_at_random else "sequential",
+            before=before.volume(capacity_bytes),
+            quick=quick,
+            window=step.steady.window,
+            range_fraction=step.steady.range_fraction,
+            slope_fraction=step.steady.slope_fraction,
+        )
+        self._last: Verdict | None = None
+
+    def add_round(self, iops: float, waf: float | None, written_bytes: int) -> bool:
+        """Takes a round in: its rate, its WAF where known, what it wrote. Returns whether to end."""
+        self._last = self._state.add_round(iops, waf, written_bytes / self._capacity_bytes)
+        return self._last.window.passed if self._quick else self._last.steady
+
+    @property
+    def steady(self) -> bool | None:
+        """Whether the target is steady; None in a quick run, which does not claim it either way."""
+        return None if self._quick or self._last is None else self._last.steady
+
+    @property
+    def reason(self) -> str:
+        """Why it is steady, or why not yet, in plain words."""
+        return self._last.reason if self._last else "no round finished yet"
+
+    def conclude(self) -> str:
+        """The same when no round will follow."""
+        return self._state.conclude().reason

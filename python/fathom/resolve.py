@@ -1,0 +1,42 @@
+"""From the texts a user types to targets, with the catalogue behind `twin:`; and from a run back to its targets."""
+
+from collections.abc import Sequence
+
+from fathom.catalog import load_device
+from fathom.runs.document import RunDocument
+from fathom.targets.parse import TwinFacts, parse_targets
+from fathom.targets.safety import ensure_same
+from fathom.targets.target import Identity, Target
+
+#: Twins take I/O in units of their mapping.
+TWIN_BLOCK_BYTES = 4096
+
+
+def resolve_targets(texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
+    """The targets of a command line; `size_bytes` is the size of files that Fathom makes.
+
+    Raises UsageError for what is no target or no entry of the catalogue.
+    """
+    return parse_targets(texts, size_bytes, twins=_twin_facts)
+
+
+def targets_of_run(document: RunDocument) -> list[Target]:
+    """The targets that a run began with, found again.
+
+    Raises RefusedError when a device is no longer the one that the run began with.
+    """
+    found = []
+    for record in document.targets:
+        files = record.kind in ("file", "dir")
+        [target] = resolve_targets([record.name], record.capacity_bytes if files else None)
+        if record.kind == "device":
+            ensure_same(record.name, Identity.from_json(record.identity), target.identity)
+        found.append(target)
+    return found
+
+
+def _twin_facts(name: str) -> TwinFacts:
+    device = load_device(name)
+    return TwinFacts(
+        label=device.identity.label, capacity_bytes=device.capacity_bytes, logical_block_bytes=TWIN_BLOCK_BYTES
+    )

@@ -1,0 +1,26 @@
+"""Shared fixtures: every test has its own home of runs, and asks for what it needs by name."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def runs_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "runs"
+    monkeypatch.setenv("FATHOM_RUNS", str(home))
+    return home
+
+
+@pytest.fixture()
+def disk(tmp_path: Path) -> Path:
+    """A folder on a file system with O_DIRECT."""
+    probe = tmp_path / "probe"
+    probe.write_bytes(b"\0" * 4096)
+    try:
+        os.close(os.open(probe, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        pytest.skip(f"{tmp_path} has no O_DIRECT")
+    probe.unlink()
+    return tmp_path

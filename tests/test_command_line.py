@@ -1,0 +1,238 @@
+"""The command line as a user meets it: what it prints, where, and how it exits."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SHORT = Path(__file__).parent / "data" / "short.toml"
+TWIN = "twin:samsung-pm9a3-7.68tb"
+
+
+def fathom(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fathom", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | environment,
+        check=False,
+    )
+
+
+def refused(*arguments: str | Path) -> tuple[int, str]:
+    """Exit code and the one line on stderr; nothing may be on stdout."""
+    result = fathom(*arguments)
+    lines = result.stderr.strip().splitlines()
+    assert result.stdout == ""
+    assert len(lines) == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.returncode, lines[0]
+
+
+def needs_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root for loop devices and mounts")
+
+
+@pytest.fixture()
+def small_file_system(tmp_path: Path) -> Iterator[Path]:
+    needs_root()
+    image, mount = tmp_path / "image", tmp_path / "mount"
+    image.write_bytes(b"")
+    os.truncate(image, 24 << 20)
+    mount.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, mount], check=True)
+    yield mount
+    subprocess.run(["umount", mount], check=True)
+
+
+def test_help_answers_without_loading_the_heavy_parts() -> None:
+    code = "import sys; from fathom.cli import app; sys.exit(bool({'pyarrow', 'duckdb', 'numpy', 'pydantic', 'rich'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert "review" in fathom("--help").stdout
+
+
+def test_a_run_prints_one_json_document_on_stdout(disk: Path) -> None:
+    result = fathom("run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB", "--json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["schema"] == "fathom-run/1"
+    assert {(p["workload"], p["op"]) for p in document["points"]} == {
+        ("4k-rand-write", "write"),
+        ("4k-rand-read", "read"),
+    }
+    for point in document["points"]:
+        assert point["n"] == pytest.approx(point["iops"] * point["window_s"], rel=1e-9)
+        assert point["errors"] == 0
+
+
+def test_a_misspelt_key_is_named_with_line_and_nearest_key(tmp_path: Path) -> None:
+    method = tmp_path / "mine.toml"
+    method.write_text(SHORT.read_text().replace('pattern = "sequential"', 'patern = "sequential"'))
+    line = SHORT.read_text().splitlines().index('pattern = "sequential"') + 1
+    code, text = refused("run", method, TWIN)
+    assert code == 2
+    assert f"{method}:{line}:" in text
+    assert "pattern" in text
+
+
+def test_an_unknown_method_is_answered_with_the_nearest() -> None:
+    code, text = refused("run", "four-coners", TWIN)
+    assert code == 2
+    assert "four-corners" in text
+
+
+def test_an_unknown_twin_is_answered_with_the_nearest() -> None:
+    code, text = refused("run", SHORT, "twin:samsung-pm9a3-7.86tb")
+    assert code == 2
+    assert "samsung-pm9a3-7.68tb" in text
+
+
+def test_a_missing_directory_is_one_line_and_leaves_nothing(tmp_path: Path, runs_home: Path) -> None:
+    code, text = refused("run", SHORT, f"file:{tmp_path}/nowhere/x.bin", "--size", "64MiB")
+    assert code in (1, 2)
+    assert "nowhere" in text
+    assert not runs_home.exists()
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(disk: Path, runs_home: Path) -> None:
+    mine = disk / "precious.bin"
+    mine.write_bytes(b"precious" * 8192)
+    code, text = refused("run", SHORT, f"file:{mine}", "--size", "64MiB")
+    assert code == 3
+    assert "precious.bin" in text
+    assert mine.read_bytes() == b"precious" * 8192
+    assert not runs_home.exists()
+
+
+def test_a_read_only_file_is_one_line(disk: Path) -> None:
+    file = disk / "x.bin"
+    assert fathom("run", SHORT, f"file:{file}", "--size", "64MiB", "--json").returncode == 0
+    before = file.stat().st_mtime_ns
+    file.chmod(stat.S_IRUSR)
+    if os.geteuid() == 0:
+        subprocess.run(["chattr", "+i", file], check=True)
+    try:
+        code, text = refused("run", SHORT, f"file:{file}", "--size", "64MiB")
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["chattr", "-i", file], check=True)
+    assert code in (1, 3)
+    assert "x.bin" in text
+    assert file.stat().st_mtime_ns == before
+
+
+def test_a_full_disk_is_one_line_and_leaves_no_file(small_file_system: Path) -> None:
+    code, text = refused("run", SHORT, f"file:{small_file_system}/x.bin", "--size", "1GiB")
+    assert code == 1
+    assert "1 GiB" in text or "1.0 GiB" in text
+    assert not (small_file_system / "x.bin").exists()
+
+
+def test_a_mounted_device_is_refused_with_its_mount_point(small_file_system: Path, runs_home: Path) -> None:
+    device = subprocess.run(
+        ["findmnt", "-no", "SOURCE", small_file_system], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    code, text = refused("run", SHORT, device, "--destroy", "whatever")
+    assert code == 3
+    assert str(small_file_system) in text
+    assert not runs_home.exists()
+
+
+def test_the_root_disk_is_refused(runs_home: Path) -> None:
+    source = subprocess.run(
+        ["findmnt", "-no", "SOURCE", "/"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    if not source.startswith("/dev/"):
+        pytest.skip(f"the root file system is on {source}, no block device")
+    code, text = refused("run", SHORT, source, "--destroy", "whatever")
+    assert code == 3
+    assert "root" in text
+    assert not runs_home.exists()
+
+
+def test_a_plan_touches_nothing(tmp_path: Path, runs_home: Path) -> None:
+    result = fathom("plan", SHORT, f"file:{tmp_path}/x.bin", "--size", "64MiB")
+    assert result.returncode == 0, result.stderr
+    assert "64 MiB" in result.stdout
+    assert not (tmp_path / "x.bin").exists()
+    assert not runs_home.exists()
+
+
+def points(run: Path) -> list[dict[str, object]]:
+    document = json.loads(fathom("report", run, "--json").stdout)
+    return document["points"]
+
+
+def wait_for(condition: Path, what: str, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not any(condition.parent.glob(condition.name)):
+        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
+        time.sleep(0.05)
+
+
+def start(runs_home: Path, *arguments: str | Path) -> tuple[subprocess.Popen[bytes], Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fathom", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(runs_home / "*" / "run.json", "run")
+    return process, next(runs_home.iterdir())
+
+
+def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
+    process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+    wait_for(run / "steps" / "00-003-write" / "step.json", "measured step")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = points(run)
+    assert [point["step"] for point in before] == ["write"]
+
+    result = fathom("resume", run.name, "--json")
+    assert result.returncode == 0, result.stderr
+    after = json.loads(result.stdout)["points"]
+    assert [point["step"] for point in after] == ["write", "read"]
+    assert after[0] == before[0]
+
+
+def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
+    process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+    wait_for(run / "steps" / "00-002-precondition.live.jsonl", "live log")
+    time.sleep(1.5)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert fathom("resume", run.name).returncode == 0
+    kept = (run / "steps" / "00-002-precondition.interrupted-1.jsonl").read_text().splitlines()
+    assert json.loads(kept[0])["intervals"][0]["n"] > 0
+
+
+def test_an_interrupt_saves_what_there_is(disk: Path, runs_home: Path) -> None:
+    process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+    wait_for(run / "steps" / "00-003-write" / "step.json", "measured step")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    document = json.loads((run / "run.json").read_text())
+    assert document["status"] == "interrupted"
+    assert (run / "points.parquet").exists()
+    assert fathom("resume", run.name).returncode == 0
+    assert [point["step"] for point in points(run)] == ["write", "read"]
+
+
+def test_runs_can_be_listed_and_queried(disk: Path) -> None:
+    assert fathom("run", SHORT, "null:", "--json").returncode == 0
+    assert "short" in fathom("runs").stdout
+    result = fathom("query", "select count(*) as n from points where iops > 0", "--json")
+    assert json.loads(result.stdout)["rows"] == [{"n": 2}]
+    code, text = refused("query", "select nothing from points")
+    assert code == 2
+    assert "nothing" in text

@@ -1,0 +1,23 @@
+"""The examples of the documentation run, and its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+
+
+def test_the_examples_of_the_python_page_run(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs/how-to/python-api.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(examples) >= 4
+    exec(compile("\n".join(examples), "docs/how-to/python-api.md", "exec"), {"__name__": "example"})
+    assert "four-corners" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_to_pages(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        assert (page.parent / link).exists(), f"{page.name} links to {link}"

@@ -1,0 +1,69 @@
+"""Runs from Python: twins repeat exactly, resume lives their life again, targets differ from one another."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.runs.reader import Run
+from fathom.session import Options, resume_run
+
+SHORT = str(Path(__file__).parent / "data" / "short.toml")
+SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
+PM9A3 = "twin:samsung-pm9a3-7.68tb"
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fathom.run(SHORT, targets=[SN861, PM9A3], seed=5, out=tmp_path_factory.mktemp("runs"))
+
+
+def test_a_twin_with_one_seed_gives_identical_tables(first: Run, tmp_path: Path) -> None:
+    again = fathom.run(SHORT, targets=[SN861, PM9A3], seed=5, out=tmp_path)
+    for name in ("points", "intervals", "latency", "telemetry"):
+        assert first.table(name).equals(again.table(name)), name
+
+
+def test_another_seed_gives_other_seconds(first: Run, tmp_path: Path) -> None:
+    other = fathom.run(SHORT, targets=[SN861, PM9A3], seed=6, out=tmp_path)
+    assert not first.table("latency").equals(other.table("latency"))
+
+
+def test_a_twin_beside_others_measures_what_it_measures_alone(first: Run, tmp_path: Path) -> None:
+    alone = fathom.run(SHORT, targets=[PM9A3], seed=5, out=tmp_path)
+    beside = [row for row in first.points.to_pylist() if row["target"] == PM9A3]
+    assert alone.points.to_pylist() == beside
+
+
+def test_resuming_a_twin_changes_no_figure(first: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(first.path, copy)
+    for folder in ("00-004-read", "01-003-write", "01-004-read"):
+        shutil.rmtree(copy / "steps" / folder)
+    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
+    (copy / "run.json").write_text(text)
+    resumed = resume_run(copy, Options())
+    assert resumed.points.equals(first.points)
+    assert resumed.latency.equals(first.latency)
+
+
+def test_every_measured_step_has_points_with_their_window(first: Run) -> None:
+    points = first.points.to_pylist()
+    assert [(p["target"], p["step"]) for p in points] == [
+        (target, step) for target in (SN861, PM9A3) for step in ("write", "read")
+    ]
+    for point in points:
+        assert point["window_s"] == pytest.approx(2.0)
+        assert point["n"] == round(point["iops"] * point["window_s"])
+        assert point["limited_by"]
+
+
+def test_littles_law_holds_in_every_point(first: Run) -> None:
+    for point in first.points.to_pylist():
+        outstanding = point["iops"] * point["mean_us"] / 1e6
+        assert outstanding == pytest.approx(8, rel=0.01)
+
+
+def test_tables_come_as_arrow_pandas_and_polars(first: Run) -> None:
+    assert first.to_pandas().shape[0] == first.to_polars().height == first.points.num_rows == 4
