@@ -1,4 +1,4 @@
-"""Turns the text of a catalogue file into its model, or into one line per problem with file, line and remedy."""
+"""Turns the text of a catalogue file into its model, or into one line per problem: file, line, remedy."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _syntax(message: str, text: str, location: str) -> str:
 
 
 def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, location: str) -> list[str]:
-    """One line per wrong key in the order of the file: a key of a group is at fault once, not once per row."""
+    """One line per wrong key, in the file's order: a key of a group is at fault once, not once per row."""
     lines = key_lines(text)
     found: dict[tuple[int, str], None] = {}
     for error in errors:
@@ -79,7 +79,7 @@ def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, loc
 
 
 def _place(loc: Path, lines: Mapping[Path, int]) -> tuple[Path, Path]:
-    """The part of an error's path that stands in the file, and the rest: a missing key, or a branch of a union.
+    """The part of an error's path that the file has, and the rest: a missing key, or a branch of a union.
 
     A row's key may stand in the row or, for all rows, in its group.
     """
@@ -114,7 +114,8 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
         case "value_error":
             return str(context["error"])
         case _ if rest:
-            return f"{_label(error['loc'][: -len(rest)])}: expected a number, true, false or text, found {_quote(value)}"
+            owner = _label(error["loc"][: -len(rest)])
+            return f"{owner}: expected a number, true, false or text, found {_quote(value)}"
         case _ if kind in _EXPECTED:
             return f"{key}: expected {_EXPECTED[kind].format(**context)}, found {_quote(value)}"
     return f"{key}: {error['msg']}"
@@ -122,13 +123,12 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
 
 def _label(loc: Path) -> str:
     """The key's own name, with its place in a list: `capacities_gb[1]`."""
-    end = next((i for i in range(len(loc) - 1, -1, -1) if isinstance(loc[i], str) and loc[i] != "[key]"), 0)
-    return "".join(
-        str(part) if i == 0 else f"[{part}]" for i, part in enumerate(loc[end:]) if part != "[key]"
-    )
+    path = [part for part in loc if part != "[key]"]
+    last = max((i for i, part in enumerate(path) if isinstance(part, str)), default=0)
+    return "".join(str(part) if i == 0 else f"[{part}]" for i, part in enumerate(path[last:]))
 
 
-def _pattern(type_: object) -> str:
+def _pattern(type_: object) -> object:
     return next(item.pattern for item in get_args(type_) if isinstance(item, StringConstraints))
 
 
@@ -137,13 +137,9 @@ def _quote(value: object) -> str:
         return "a table"
     if isinstance(value, list | tuple):
         return "a list"
-    return (
-        f'"{value}"'
-        if isinstance(value, str)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _keys_at(model: type[BaseModel], loc: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Loads catalogue entries by name, and finds the published result that a workload on a device is to be compared with."""
+"""Loads catalogue entries by name, and finds the published result to compare a workload on a device with."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load_published(name: str) -> Published:
 
 
 def method_text(name: str) -> str:
-    """A method's TOML, verbatim, for the `workload` crate to parse or a user to copy. Raises as `load_device`."""
+    """A method's TOML, verbatim, to be parsed by the `workload` crate or copied. Raises as `load_device`."""
     return find("methods", name).text()
 
 
@@ -68,8 +68,8 @@ def published_for(
 ) -> PublishedRow | None:
     """The published result of a workload on a device, or None where nobody published one.
 
-    Of several rows the measured come before the context ones, the certain before the uncertain, then the file's order.
-    Rows of another capacity are another device's.
+    Of several rows the measured come before the context ones, the certain before the uncertain, then the
+    file's order. Rows of another capacity are another device's.
 
     Args:
         device_name: a device of the catalogue.
@@ -105,7 +105,7 @@ def is_about(row: PublishedRow, device: Device) -> bool:
 
 
 def entry_json(name: str) -> dict[str, object]:
-    """All that the catalogue says under a name: `{"schema": "fathom-catalog/1", "name", "devices": {...}, ...}`.
+    """All that the catalogue says under a name: `{"schema": "fathom-catalog/1", "name", "devices": ...}`.
 
     A device brings its published results along; a method is its parsed TOML.
 

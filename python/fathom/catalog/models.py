@@ -1,7 +1,7 @@
-"""What a catalogue file may say: the schemas `fathom-device/1`, `fathom-system/1` and `fathom-published/1`.
+"""What a catalogue file may say: schemas `fathom-device/1`, `fathom-system/1` and `fathom-published/1`.
 
-Strict: an unknown key, a number written as text or a value outside its set is refused. Units are the last part of a
-key. A key that is absent means that the source does not say. Methods have their schema in the `workload` crate.
+Strict: an unknown key, a number written as text or a value outside its set is refused. Units are the last
+part of a key; an absent key means that the source does not say. Methods have theirs in crate `workload`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Parameter(_Strict):
     value: bool | int | float | Text
     """In the unit that ends the parameter's name."""
     basis: Literal["published", "derived", "calibrated", "assumed"]
-    """Printed in the source; computed from published figures; fitted to calibration rows; or this project's assumption."""
+    """Printed in the source; computed from published figures; fitted to calibration rows; or assumed here."""
     source: Text
     """Where from: a document, a formula, or the rows it was fitted to."""
     note: Text | None = None
@@ -66,7 +66,7 @@ class TwinModel(_Strict):
 
     kind: Name
     """The model: `ssd`, ..."""
-    bench: Name | None = None
+    bench: Name
     """The system it is driven from, where nothing else is asked for."""
     parameters: dict[Key, Parameter]
 
@@ -84,30 +84,27 @@ class Device(_Strict):
     twin: TwinModel | None = None
 
     def twin_params_json(self, bench: str | None = None) -> str:
-        """The twin's parameters as the crate `twin` takes them: one flat object of name to value, bench included.
+        """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
 
         Args:
             bench: name of the system to drive it from; the device's own bench if absent.
 
         Raises:
-            CatalogError: the device has no twin, the bench is unknown, or both define a parameter.
+            CatalogError: the device has no twin, or the bench is unknown.
         """
         from fathom.catalog.load import load_system
         from fathom.catalog.store import CatalogError
 
         if self.twin is None:
             raise CatalogError(f"{self.name} has no [twin]: it can be looked up, not simulated")
-        chosen = bench or self.twin.bench
-        parameters = dict(self.twin.parameters)
-        if chosen is not None:
-            system = load_system(chosen)
-            if twice := sorted(parameters.keys() & system.parameters.keys()):
-                raise CatalogError(
-                    f"{self.name} and its bench {chosen} both define {', '.join(twice)}; keep one"
-                )
-            parameters |= system.parameters
-        values = {name: parameter.value for name, parameter in parameters.items()}
-        return json.dumps({"capacity_bytes": self.capacity_bytes, **values}, sort_keys=True)
+        host = load_system(bench or self.twin.bench)
+        return json.dumps(
+            {
+                "capacity_bytes": self.capacity_bytes,
+                **_values(self.twin.parameters),
+                "host": _values(host.parameters),
+            }
+        )
 
 
 class System(_Strict):
@@ -184,7 +181,7 @@ class SpecRow(_Strict):
 
 
 class SpecGroup(SpecRow):
-    """`[[spec]]`: data-sheet rows; a key given beside `rows` holds for every row that does not give its own."""
+    """`[[spec]]`: data-sheet rows; a key beside `rows` holds for every row that does not give its own."""
 
     rows: Many[SpecRow]
 
@@ -245,7 +242,7 @@ class PublishedRow(Conditions):
     """2^20 B/s."""
     latency_us: Positive | None = None
     latency_kind: Literal["mean", "added", "threshold"] | None = None
-    """Mean of the row's operation; added by a controller to its drives; or a limit that the value or note refers to."""
+    """Mean over the row's operation; added by a controller to its drives; or a limit the note explains."""
     value: Positive | None = None
     """Any other metric, in `unit`."""
     unit: Text | None = None
@@ -273,7 +270,7 @@ class PublishedRow(Conditions):
 
 
 class ResultGroup(Conditions):
-    """`[[published]]`: results of one test; a key given beside `rows` holds for every row that does not give its own."""
+    """`[[published]]`: results of one test; a key beside `rows` holds for rows that do not give their own."""
 
     rows: Many[PublishedRow]
 
@@ -305,6 +302,10 @@ class Published(_Strict):
     def rows(self) -> tuple[PublishedRow, ...]:
         """All published results, each complete, in the file's order."""
         return tuple(chain.from_iterable(group.rows for group in self.published))
+
+
+def _values(parameters: dict[Key, Parameter]) -> dict[str, bool | int | float | str]:
+    return {name: parameter.value for name, parameter in parameters.items()}
 
 
 def _rows_with_group_keys(group: object) -> object:

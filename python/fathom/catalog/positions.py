@@ -1,7 +1,7 @@
 """On which line of a TOML text each key stands, which `tomllib` does not tell.
 
-For texts that `tomllib` has accepted: the scanner follows tables, dotted keys, arrays and inline tables, and does not
-check anything.
+For texts that `tomllib` has accepted: the scanner follows tables, dotted keys, arrays and inline tables, and
+checks nothing.
 """
 
 import re

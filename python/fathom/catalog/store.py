@@ -50,7 +50,7 @@ class Entry:
 
 
 def user_folders() -> list[Path]:
-    """The user's catalogue folders, the strongest first: `$FATHOM_CATALOG`, then `~/.config/fathom/catalog`."""
+    """The user's folders, the strongest first: `$FATHOM_CATALOG`, then `~/.config/fathom/catalog`."""
     config = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
     chosen = os.environ.get("FATHOM_CATALOG")
     folders = [Path(chosen).expanduser()] if chosen else []

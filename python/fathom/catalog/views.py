@@ -1,0 +1,332 @@
+"""The catalogue in a terminal: lists, and all there is to know about one entry.
+
+Prints to the Console it is given; the same as data is `fathom.catalog.entry_json`. Texts from files are never
+read as markup.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fathom.catalog.load import is_about, load_device, load_published, load_system, named
+from fathom.catalog.models import (
+    Device,
+    DeviceIdentity,
+    Parameter,
+    ProductIdentity,
+    PublishedRow,
+    SpecRow,
+    System,
+)
+from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries
+
+_ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
+_BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
+_Column = tuple[str, Callable[[SpecRow], float | str | None]]
+
+_RATINGS: tuple[_Column, ...] = (
+    ("GB", lambda row: row.capacity_gb),
+    ("form\nfactor", lambda row: row.form_factor),
+    ("DWPD", lambda row: row.endurance_dwpd),
+    ("seq read\nMB/s", lambda row: row.seq_read_mbps),
+    ("seq write\nMB/s", lambda row: row.seq_write_mbps),
+    ("rand read\nIOPS", lambda row: row.rand_read_iops),
+    ("rand write\nIOPS", lambda row: row.rand_write_iops),
+    ("mixed\nIOPS", lambda row: row.mixed_iops),
+    ("read\nus", lambda row: row.read_latency_us),
+    ("write\nus", lambda row: row.write_latency_us),
+    ("active\nW", lambda row: row.power_active_w or row.power_write_w),
+    ("idle\nW", lambda row: row.power_idle_w),
+    ("TBW", lambda row: row.tbw_tb),
+)
+
+
+def print_catalog(console: Console, kind: Kind | None = None) -> None:
+    """List the entries of a kind, or of every kind that has any; a wrong file with what is wrong."""
+    for each in (kind,) if kind else KINDS:
+        found = entries(each)
+        if found:
+            console.print(_LISTS[each](found), Text())
+        elif kind:
+            console.print(Text(f"no {each} in the catalogue"))
+
+
+def print_methods(console: Console) -> None:
+    """List the methods: what each answers, and in how many steps."""
+    print_catalog(console, "methods")
+
+
+def print_entry(console: Console, name: str) -> None:
+    """All that the catalogue says under a name; a device brings its published results, a method its file.
+
+    Raises:
+        CatalogError: no entry of that name, or its file is wrong.
+    """
+    for entry in named(name):
+        match entry.kind:
+            case "devices":
+                _print_device(console, load_device(name))
+            case "systems":
+                _print_system(console, load_system(name))
+            case "published":
+                published = load_published(name)
+                _print_identity(
+                    console, f"{published.identity.vendor} {published.identity.model}", published.identity
+                )
+                _print_ratings(console, published.ratings)
+                _print_rows(console, published.rows)
+            case "methods":
+                console.print(Text(entry.text().rstrip()), soft_wrap=True)
+
+
+def _table(*columns: str, numbers: Iterable[str] = (), title: str = "") -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=Text(title, style="bold"),
+        title_justify="left",
+        pad_edge=False,
+        header_style="dim",
+        padding=(0, 1, 0, 0),
+    )
+    for column in columns:
+        if column in numbers:
+            table.add_column(column, justify="right", no_wrap=True)
+        else:
+            whole = column in ("name", "role", "load", "basis")
+            table.add_column(column, overflow="fold", no_wrap=whole, min_width=None if whole else 8)
+    return table
+
+
+def _row(table: Table, *cells: object) -> None:
+    table.add_row(*(cell if isinstance(cell, Text) else Text(_number(cell)) for cell in cells))
+
+
+def _number(value: object) -> str:
+    """A number as people read it: thousands apart, no trailing zeros; text as it is; nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.6g}"
+    return str(value)
+
+
+def _capacity(size_bytes: int) -> str:
+    return f"{size_bytes / 1e12:.4g} TB" if size_bytes >= 1e12 else f"{size_bytes / 1e9:.4g} GB"
+
+
+def _name(entry: Entry) -> Text:
+    return Text.assemble((entry.name, "bold"), "" if entry.shipped else (" (yours)", "yellow"))
+
+
+def _devices(found: Sequence[Entry]) -> Table:
+    table = _table(
+        "name", "device", "capacity", "interface", "twin", "bench", title="Devices", numbers=["capacity"]
+    )
+
+    def add(entry: Entry) -> None:
+        device = load_device(entry.name)
+        twin = device.twin
+        cells = device.identity.label, _capacity(device.capacity_bytes), device.identity.interface
+        _row(table, _name(entry), *cells, twin and twin.kind, twin and twin.bench)
+
+    return _filled(table, found, add)
+
+
+def _systems(found: Sequence[Entry]) -> Table:
+    table = _table("name", "system", "kind", title="Systems")
+
+    def add(entry: Entry) -> None:
+        system = load_system(entry.name)
+        _row(table, _name(entry), system.label, system.kind)
+
+    return _filled(table, found, add)
+
+
+def _published(found: Sequence[Entry]) -> Table:
+    counts = ["rat-\nings", "cali-\nbration", "vali-\ndation", "con-\ntext"]
+    table = _table("name", "product", "kind", *counts, title="Published results", numbers=counts)
+
+    def add(entry: Entry) -> None:
+        published = load_published(entry.name)
+        roles = Counter(row.role for row in published.rows)
+        numbers = (len(published.ratings), *(roles[role] for role in _ROLE_STYLE))
+        _row(
+            table,
+            _name(entry),
+            published.identity.model,
+            published.identity.kind,
+            *(n or None for n in numbers),
+        )
+
+    return _filled(table, found, add)
+
+
+def _methods(found: Sequence[Entry]) -> Table:
+    table = _table("name", "method", "steps", title="Methods", numbers=["steps"])
+
+    def add(entry: Entry) -> None:
+        try:
+            method = tomllib.loads(entry.text())
+        except tomllib.TOMLDecodeError as error:
+            raise CatalogError(f"{entry.file}: not TOML: {error}") from error
+        steps = method.get("steps", method.get("step", ()))
+        title = Text.assemble(str(method.get("title", "")), ("\n" + str(method.get("summary", "")), "dim"))
+        _row(table, _name(entry), title, len(steps))
+
+    return _filled(table, found, add)
+
+
+def _filled(table: Table, found: Sequence[Entry], add: Callable[[Entry], None]) -> Table:
+    for entry in found:
+        try:
+            add(entry)
+        except CatalogError as error:
+            _row(table, _name(entry), Text(str(error), style="red"))
+    return table
+
+
+_LISTS = {"devices": _devices, "systems": _systems, "published": _published, "methods": _methods}
+
+
+def _print_device(console: Console, device: Device) -> None:
+    _print_identity(console, f"{device.identity.label}  {_capacity(device.capacity_bytes)}", device.identity)
+    published = load_published(device.published) if device.published else None
+    if published:
+        ratings = [row for row in published.ratings if _rates(row, device)]
+        _print_ratings(console, ratings)
+    if device.twin:
+        title = f"Twin ({device.twin.kind}, driven from {device.twin.bench})"
+        _print_parameters(console, title, device.twin.parameters)
+    if published:
+        _print_rows(console, [row for row in published.rows if is_about(row, device)])
+        if others := sum(not is_about(row, device) for row in published.rows):
+            console.print(
+                Text(f"{others} more about other capacities and sets: {published.name}", style="dim")
+            )
+
+
+def _rates(row: SpecRow, device: Device) -> bool:
+    return row.capacity_gb is None or abs(row.capacity_gb * 1e9 / device.capacity_bytes - 1) < 0.02
+
+
+def _print_system(console: Console, system: System) -> None:
+    console.print(Text.assemble((system.label, "bold"), f"  {system.kind}"))
+    console.print(Padding(Text(f"source: {system.source}", style="dim"), (0, 0, 0, 2), expand=False))
+    _print_parameters(console, "Parameters", system.parameters)
+
+
+def _print_identity(console: Console, title: str, identity: DeviceIdentity | ProductIdentity) -> None:
+    console.print(Text(title, style="bold"))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    doubtful = getattr(identity, "uncertain", ())
+    for key in type(identity).model_fields:
+        value = getattr(identity, key)
+        if value not in (None, ()) and key not in ("label", "vendor", "model", "uncertain"):
+            text = ", ".join(_number(v) for v in value) if isinstance(value, tuple) else _number(value)
+            _row(grid, key.replace("_", " "), text + (" (?)" if key in doubtful else ""))
+    console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+
+
+def _print_parameters(console: Console, title: str, parameters: dict[str, Parameter]) -> None:
+    table = _table("parameter", "value", "basis", "source", title=title, numbers=["value"])
+    for name, parameter in parameters.items():
+        basis = Text(parameter.basis, style=_BASIS_STYLE[parameter.basis])
+        note = f"; {parameter.note}" if parameter.note else ""
+        _row(table, name, parameter.value, basis, Text(parameter.source + note, style="dim"))
+    console.print(table)
+
+
+def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
+    """Columns that no row has are left out; what is doubtful or remarkable follows as numbered notes."""
+    columns = [column for column in _RATINGS if any(column[1](row) is not None for row in rows)]
+    numbers = [head for head, _ in columns if "factor" not in head]
+    table = _table(*(head for head, _ in columns), "note", title="Ratings (data sheets)", numbers=numbers)
+    notes = _Notes()
+    for row in rows:
+        _row(table, *(read(row) for _, read in columns), notes.mark(row))
+    notes.print_under(console, table)
+
+
+def _print_rows(console: Console, rows: Sequence[PublishedRow]) -> None:
+    """One section per bench; columns that no row has are left out."""
+    columns = [(head, read) for head, read in _RESULTS if any(read(row) for row in rows)]
+    numbers = [head for head, _ in columns if head in ("IOPS", "MB/s", "MiB/s", "latency us")]
+    table = _table(
+        "workload", *(head for head, _ in columns), "role", title="Published results", numbers=numbers
+    )
+    notes, bench = _Notes(), object()
+    for row in rows:
+        if row.bench != bench:
+            table.add_section()
+            _row(table, Text(row.bench or "no bench", style="italic"))
+            bench = row.bench
+        of_mix = " of the mix" if row.calibrates == "workload" else ""
+        role = Text.assemble((row.role + of_mix, _ROLE_STYLE[row.role]), " ", notes.mark(row))
+        name = row.workload + (f", {row.op}s" if row.op else "")
+        _row(table, name, *(read(row) for _, read in columns), role)
+    notes.print_under(console, table)
+
+
+def _load(row: PublishedRow) -> str:
+    counts = ((row.hosts, "H"), (row.jobs, "J"), (row.threads, "T"), (row.iodepth, "Q"))
+    return "/".join(f"{count}{letter}" for count, letter in counts if count is not None)
+
+
+def _figure(row: PublishedRow, value: float | None) -> str:
+    sign = {"at-least": "≥ ", "at-most": "≤ "}.get(row.bound or "", "")
+    return "" if value is None else sign + _number(value)
+
+
+def _latency(row: PublishedRow) -> str:
+    if row.latency_kind == "added":
+        return f"+{_number(row.latency_us)}"
+    return _figure(row, row.latency_us) + (" limit" if row.latency_kind == "threshold" else "")
+
+
+_RESULTS: tuple[tuple[str, Callable[[PublishedRow], str]], ...] = (
+    ("load", _load),
+    ("IOPS", lambda row: _figure(row, row.iops)),
+    ("MB/s", lambda row: _figure(row, row.mbps)),
+    ("MiB/s", lambda row: _figure(row, row.mibps)),
+    ("latency us", _latency),
+    ("other", lambda row: "" if row.value is None else f"{_figure(row, row.value)} {row.unit}"),
+)
+
+
+class _Notes:
+    """What cannot stand in a table: doubts, numbered notes and sources, each text once."""
+
+    def __init__(self) -> None:
+        self._notes: list[str] = []
+        self._sources: dict[str, None] = {}
+
+    def mark(self, row: SpecRow | PublishedRow) -> Text:
+        """What to print at the end of a row: `?` for a doubt, the number of its note."""
+        if row.source:
+            self._sources[row.source] = None
+        if row.note and row.note not in self._notes:
+            self._notes.append(row.note)
+        number = f"[{self._notes.index(row.note) + 1}]" if row.note else ""
+        return Text.assemble(("? " if row.uncertain else "", "yellow"), (number, "dim"))
+
+    def print_under(self, console: Console, table: Table) -> None:
+        """The table if it has rows, then the notes and sources."""
+        if not table.row_count:
+            return
+        console.print(table)
+        lines = [f"[{number}] {note}" for number, note in enumerate(self._notes, 1)]
+        for line in [*lines, *(f"source: {source}" for source in self._sources)]:
+            console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False))
+        console.print()
