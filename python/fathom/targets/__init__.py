@@ -1,6 +1,6 @@
 """What can be tested: targets and their identity, discovery, safety, the machine around them, telemetry.
 
-Importing this package opens nothing and costs little; see docs/reference/safety.md for what is refused and why.
+docs/reference/safety.md says what is refused and why.
 """
 
 from fathom.targets.claim import check_target, claim, recheck

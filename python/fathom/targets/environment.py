@@ -38,7 +38,8 @@ class Environment:
     """Facts about the machine; None where it does not tell.
 
     `threads_allowed` are the hardware threads this process may run on, `cpu_quota_threads` how many of them
-    its control group pays for. `governor` lists every one in use. `io_uring` is `available`, or why it is not.
+    its control group pays for. `governor` lists every one in use. `io_uring` is `available` or the reason
+    why it is not.
     """
 
     kernel: str

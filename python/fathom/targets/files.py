@@ -119,14 +119,11 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
         os.close(os.open(path, flags))
     except OSError as error:
         if error.errno == errno.EINVAL:
-            mount = mount_of(path)
-            kind = mount.file_system if mount else "its file system"
-            raise FathomError(
-                f"{target.name}: {kind} has no O_DIRECT, so the page cache would be measured",
-                "choose a file on another file system",
-            ) from error
+            raise _no_direct_io(target) from error
         raise _explained(path, error) from error
     aligned = statx(path).direct_align_bytes
+    if aligned == 0:
+        raise _no_direct_io(target)
     return target if aligned is None else replace(target, direct_align_bytes=aligned)
 
 
@@ -325,6 +322,14 @@ def _no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
     return FathomError(
         f"{path}: not enough space: needs {_size(need_bytes)}, {path.parent} has {_size(free_bytes)} free",
         "give a smaller --size or another place",
+    )
+
+
+def _no_direct_io(target: Target) -> FathomError:
+    kind = target.identity.file_system or "its file system"
+    return FathomError(
+        f"{target.name}: {kind} as mounted has no O_DIRECT, so the page cache would be measured",
+        "choose a place on another file system",
     )
 
 
