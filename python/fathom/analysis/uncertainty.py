@@ -1,0 +1,327 @@
+"""How sure a figure is: intervals for mean rates, for ratios between targets and for percentiles.
+
+Seconds of a run resemble their neighbours, so the bootstrap draws blocks, not seconds. All draws come from a seeded
+generator: the same series and seed give the same interval. Nothing here decides which figure is reported.
+Definitions, sources and measured coverage: docs/explanation/statistics.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log10, sqrt
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+LEAST_SAMPLES = 5
+"""Fewest samples from which an interval of a mean is given."""
+RESAMPLES = 2000
+_MOST_SAMPLES = 2048
+_MOST_PHI = 0.95
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval of a mean, in the unit of the series.
+
+    `n_effective` is how many independent samples would tell as much as the series did.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_effective: float
+    confidence: float = 0.95
+
+    def scaled(self, factor: float) -> "Interval":
+        """The interval of the mean times a positive constant (IOPS to MB/s at a fixed block size)."""
+        return Interval(
+            self.mean * factor, self.low * factor, self.high * factor, self.n_effective, self.confidence
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The ratio a / b of two means with its interval; a winner only where the interval excludes 1."""
+
+    ratio: float
+    low: float
+    high: float
+    verdict: Literal["a", "b", "level"]
+    confidence: float = 0.95
+
+
+def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval | None:
+    """Interval of the mean of equally long samples (seconds); `None` for fewer than `LEAST_SAMPLES`.
+
+    Circular block bootstrap (Politis & Romano 1992) with automatic block length, of the residuals of a fitted
+    AR(1) that is put back afterwards (pre-whitening, Andrews & Monahan 1992), widened from the normal to
+    Student's t with the effective number of samples.
+    """
+    y = _series(series)
+    if len(y) < LEAST_SAMPLES:
+        return None
+    drawn = _deviations(y, confidence, np.random.default_rng(seed))
+    return _interval(float(y.mean()), drawn, confidence)
+
+
+def repeats_interval(
+    repeats: Sequence[ArrayLike], confidence: float = 0.95, seed: int = 0
+) -> Interval | None:
+    """Interval of the mean over repeats of a run: repeats are drawn first, then blocks inside each.
+
+    With few repeats a plain hierarchical bootstrap is too narrow: the draw between repeats is scaled by
+    sqrt(R / (R - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`.
+    """
+    runs = [_series(repeat) for repeat in repeats]
+    if len(runs) == 1:
+        return mean_interval(runs[0], confidence, seed)
+    if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
+        return None
+    drawn = _repeat_deviations(runs, confidence, np.random.default_rng(seed))
+    return _interval(float(np.mean([run.mean() for run in runs])), drawn, confidence)
+
+
+def compare(
+    a: ArrayLike | Sequence[ArrayLike],
+    b: ArrayLike | Sequence[ArrayLike],
+    confidence: float = 0.95,
+    seed: int = 0,
+    *,
+    higher_is_better: bool = True,
+) -> Comparison | None:
+    """Ratio of the means of two targets measured independently; each a series, or a list of repeats.
+
+    `None` where a side has too few samples or the mean of `b` is not clear of zero.
+    """
+    rng = np.random.default_rng(seed)
+    sides = []
+    for side in (a, b):
+        runs = _runs(side)
+        if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
+            return None
+        one = len(runs) == 1
+        drawn = _deviations(runs[0], confidence, rng) if one else _repeat_deviations(runs, confidence, rng)
+        sides.append((float(np.mean([run.mean() for run in runs])), drawn))
+    (mean_a, drawn_a), (mean_b, drawn_b) = sides
+    if mean_b <= 0 or np.quantile(mean_b + drawn_b.means, (1 - confidence) / 2) <= 0:
+        return None
+    # Drawn in another order, so that the two sides stay independent whatever their generators share.
+    ratios = (mean_a + drawn_a.means) / (mean_b + rng.permutation(drawn_b.means))
+    low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
+    above, below = ("a", "b") if higher_is_better else ("b", "a")
+    verdict: Literal["a", "b", "level"] = above if low > 1 else below if high < 1 else "level"
+    return Comparison(mean_a / mean_b, float(low), float(high), verdict, confidence)
+
+
+def block_length(series: ArrayLike) -> int:
+    """Block length for the circular block bootstrap of the mean, from the autocorrelation of the series.
+
+    Politis & White, Econometric Reviews 23 (2004) 53, with the correction of Patton, Politis & White, 28 (2009) 372.
+    """
+    y = _series(series)
+    n = len(y)
+    covariance = _autocovariance(y)
+    if n < 4 or covariance[0] <= 0:
+        return 1
+    rho = covariance / covariance[0]
+    run = max(5, ceil(sqrt(log10(n))))
+    longest = min(ceil(sqrt(n)) + run, n - 1)
+    small = np.abs(rho[1 : longest + 1]) < 2 * sqrt(log10(n) / n)
+    lags = np.flatnonzero(~small) + 1
+    quiet = next((m for m in range(len(small) - run + 1) if small[m : m + run].all()), None)
+    cut = quiet if quiet is not None else int(lags[-1]) if len(lags) else 0
+    reach = min(2 * max(cut, 1), longest)
+    k = np.arange(1, reach + 1)
+    taper = np.clip(2 * (1 - k / reach), 0.0, 1.0)
+    spread = 2 * float((taper * k * covariance[1 : reach + 1]).sum())
+    level = float(covariance[0] + 2 * (taper * covariance[1 : reach + 1]).sum())
+    if level <= 0:
+        return 1
+    best = (2 * spread**2 / (4 / 3 * level**2)) ** (1 / 3) * n ** (1 / 3)
+    return int(np.clip(round(best), 1, ceil(min(3 * sqrt(n), n / 3))))
+
+
+def percentile_allowed(n: int, q: float) -> bool:
+    """Whether n samples may speak about quantile q: at least 100 of them lie beyond it."""
+    return n * (1 - q) >= 100 * (1 - 1e-12)
+
+
+def quantile_interval_us(
+    low_ns: ArrayLike,
+    high_ns: ArrayLike,
+    count: ArrayLike,
+    q: float,
+    confidence: float = 0.95,
+    n_effective: float | None = None,
+) -> tuple[float, float] | None:
+    """Distribution-free interval of a percentile from its rank, in us; `None` by the minimum-n rule.
+
+    The ranks are those between which a binomial(n, q) count falls (order statistics: David & Nagaraja, 7.1), with
+    n reduced to `n_effective` where latencies of one second resemble each other; the ends are the outer edges of the
+    bins that hold them. Bins ascend.
+    """
+    counts = np.asarray(count, dtype=np.int64)
+    n = int(counts.sum())
+    if n == 0 or not percentile_allowed(n, q):
+        return None
+    enough = min(float(n), n_effective or n)
+    reach = _NORMAL.inv_cdf((1 + confidence) / 2) * sqrt(q * (1 - q) / enough) * n
+    ranks = np.clip([np.floor(q * n - reach), np.ceil(q * n + reach) + 1], 1, n)
+    first, last = np.searchsorted(np.cumsum(counts), ranks)
+    return float(np.asarray(low_ns)[first]) / 1000, float(np.asarray(high_ns)[last]) / 1000
+
+
+def effective_count(beyond: ArrayLike, total: ArrayLike) -> float:
+    """How many independent I/Os would fix the share beyond a percentile as well as these seconds do.
+
+    `beyond` and `total` are I/Os per second: above the percentile, and all. The variance of the ratio of their means
+    (linearised, Woodruff 1952) over that of a binomial share. Never more than the I/Os there are.
+    """
+    x, n = _series(beyond), _series(total)
+    whole = float(n.sum())
+    share = float(x.sum()) / whole if whole else 0.0
+    if len(n) < LEAST_SAMPLES or not 0 < share < 1:
+        return whole
+    variance = _long_run(x - share * n).variance * len(n) / whole**2
+    return min(whole, share * (1 - share) / variance) if variance > 0 else whole
+
+
+@dataclass(frozen=True, slots=True)
+class _LongRun:
+    """A series taken apart: its long-run variance, the AR(1) coefficient and the block length of its residuals."""
+
+    variance: float
+    phi: float
+    residuals: Floats
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Bootstrap deviations of a mean, already widened to Student's t."""
+
+    means: Floats
+    n_effective: float
+
+
+def _interval(mean: float, drawn: _Drawn, confidence: float) -> Interval:
+    low, high = np.quantile(drawn.means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(mean, mean + float(low), mean + float(high), drawn.n_effective, confidence)
+
+
+def _long_run(y: Floats) -> _LongRun:
+    n = len(y)
+    centred = y - y.mean()
+    power = float(centred @ centred)
+    if power <= 1e-24 * float(y @ y):
+        return _LongRun(0.0, 0.0, np.zeros(n), 1)
+    phi = float(centred[1:] @ centred[:-1]) / power
+    # Kendall's bias of a fitted AR(1) with unknown mean is -(1 + 3 phi) / n. The width goes with 1 / (1 - phi), which a
+    # phi too small hurts more than one too large: 0.4 standard errors make up for it (measured, see statistics.md).
+    phi = phi + (1 + 3 * phi) / n + 0.4 * sqrt(max(1 - phi * phi, 0.0) / n)
+    phi = float(np.clip(phi, 0.0, _MOST_PHI))
+    residuals = centred[1:] - phi * centred[:-1]
+    residuals = residuals - residuals.mean()
+    block = block_length(residuals)
+    sums = _block_sums(residuals, block)
+    # Circular blocks take out the sample mean; (m - b) of every m degrees of freedom are left.
+    left = len(residuals) / (len(residuals) - block)
+    variance = float(np.mean(sums * sums)) / block * left / (1 - phi) ** 2
+    return _LongRun(variance, phi, residuals, block)
+
+
+def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Drawn:
+    """Draws of (bootstrap mean - mean) for one series."""
+    samples = len(y)
+    if samples > _MOST_SAMPLES:
+        y = _block_means(y, -(-samples // _MOST_SAMPLES))
+    n = len(y)
+    run = _long_run(y)
+    if run.variance == 0:
+        return _Drawn(np.zeros(RESAMPLES), float(samples))
+    sums = _block_sums(run.residuals, run.block)
+    blocks = ceil(n / run.block)
+    means = sums[rng.integers(0, len(sums), size=(RESAMPLES, blocks))].sum(axis=1) / (blocks * run.block)
+    spread = float(means.std())
+    independent = float(np.var(y, ddof=1)) / run.variance * n
+    # What is left to estimate the spread from: blocks, fewer where neighbours resemble each other.
+    freedom = max(min(n / run.block, n * (1 - run.phi) / (1 + run.phi)) - 1, 1.0)
+    widen = _student(confidence, freedom) / _NORMAL.inv_cdf((1 + confidence) / 2)
+    scale = sqrt(run.variance / n) / spread if spread > 0 else 0.0
+    return _Drawn(means * scale * widen, min(independent * samples / n, float(samples)))
+
+
+def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random.Generator) -> _Drawn:
+    means = np.array([run.mean() for run in runs])
+    count = len(runs)
+    inside = [_deviations(run, confidence, rng) for run in runs]
+    within = np.mean([rng.permutation(drawn.means) for drawn in inside], axis=0)
+    chosen = means[rng.integers(0, count, size=(RESAMPLES, count))].mean(axis=1) - means.mean()
+    widen = _student(confidence, count - 1) / _NORMAL.inv_cdf((1 + confidence) / 2)
+    between = chosen * sqrt(count / (count - 1)) * widen
+    # The spread between repeats already holds that inside them; the latter is the least there can be.
+    wider = between if between.std() >= within.std() else within
+    return _Drawn(wider, float(sum(drawn.n_effective for drawn in inside)))
+
+
+def _student(confidence: float, freedom: float) -> float:
+    """Two-sided Student quantile: exact for 1 and 2 degrees of freedom, Cornish-Fisher expansion from 3 on
+    (Abramowitz & Stegun 26.7.5), interpolated in 1 / freedom between them.
+    """
+    p = (1 + confidence) / 2
+    if freedom <= 1:
+        return float(np.tan(np.pi * (p - 0.5)))
+    two = (2 * p - 1) * sqrt(2 / (4 * p * (1 - p)))
+    if freedom < 3:
+        ends = (_student(confidence, 1), two) if freedom < 2 else (two, _student(confidence, 3))
+        left = 1.0 if freedom < 2 else 2.0
+        share = (1 / left - 1 / freedom) / (1 / left - 1 / (left + 1))
+        return ends[0] + share * (ends[1] - ends[0])
+    z = _NORMAL.inv_cdf(p)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / freedom ** (power + 1) for power, term in enumerate(terms))
+
+
+def _autocovariance(y: Floats) -> Floats:
+    """Biased autocovariance at every lag, by FFT."""
+    n = len(y)
+    if n == 0:
+        return np.zeros(1)
+    power = np.abs(np.fft.rfft(y - y.mean(), 2 * n)) ** 2
+    return np.fft.irfft(power)[:n] / n
+
+
+def _block_sums(y: Floats, block: int) -> Floats:
+    """Sum of the circular block of that length from every sample on."""
+    total = np.concatenate([[0.0], np.cumsum(np.concatenate([y, y[: block - 1]]))])
+    return total[block:] - total[:-block]
+
+
+def _block_means(y: Floats, block: int) -> Floats:
+    whole = len(y) // block * block
+    return y[:whole].reshape(-1, block).mean(axis=1)
+
+
+def _runs(side: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
+    """A side of a comparison as a list of repeats."""
+    if isinstance(side, Sequence) and side and not np.isscalar(side[0]):
+        return [_series(repeat) for repeat in side]
+    one = np.asarray(side, dtype=np.float64)
+    return [_series(repeat) for repeat in (one if one.ndim == 2 else [one])]
+
+
+def _series(values: ArrayLike) -> Floats:
+    series = np.asarray(values, dtype=np.float64)
+    if series.ndim != 1 or not np.all(np.isfinite(series)):
+        raise ValueError("a series of rates is one-dimensional and finite")
+    return series
