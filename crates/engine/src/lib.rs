@@ -1,1 +1,28 @@
-//! Issues a job to real files and devices.
+//! Issues a job to real files and devices, as fast as one core can, and records what happened.
+//!
+//! [`start`] opens the targets, sets every thread up, releases them together and returns a [`Run`]
+//! that is polled for one-second intervals while it runs. Each thread of a job has its own io_uring
+//! with one registered file and one registered buffer region; where the kernel forbids io_uring, a
+//! thread per outstanding I/O does the same with `pread` and `pwrite`. Nothing here decides *what*
+//! to issue (crate `workload` does) or whether it is safe to overwrite a target (the session does).
+//! How it works and what it costs: `docs/explanation/engine.md`.
+
+mod affinity;
+mod buffers;
+mod clock;
+mod error;
+mod lane;
+mod options;
+mod ring;
+mod run;
+mod setup;
+mod submission;
+mod target;
+mod threads;
+mod uring;
+
+pub use error::EngineError;
+pub use options::{Backend, Options};
+pub use run::{Run, start};
+pub use setup::{SetupReport, TargetSetup};
+pub use target::{TargetKind, TargetSpec};

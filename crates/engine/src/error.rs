@@ -1,0 +1,132 @@
+//! What can go wrong, each as one line that says where and what to do next.
+
+use std::{io, path::PathBuf};
+
+use recording::Recording;
+use workload::StreamError;
+
+/// A job that could not start, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Nothing to do.
+    #[error("no target given: name at least one file or device")]
+    NoTarget,
+    /// Zero threads or zero iodepth, or more than a ring holds.
+    #[error(
+        "threads {threads} x iodepth {iodepth}: both must be at least 1 and iodepth at most {most}"
+    )]
+    BadLoad {
+        /// Threads asked for.
+        threads: u32,
+        /// I/O per thread asked for.
+        iodepth: u32,
+        /// Most a ring takes.
+        most: u32,
+    },
+    /// `open` failed.
+    #[error("{path}: cannot open for {access}: {source}{hint}")]
+    Open {
+        /// The target.
+        path: PathBuf,
+        /// `reading` or `reading and writing`.
+        access: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do, with its separator, or empty.
+        hint: &'static str,
+    },
+    /// The file system cannot bypass the page cache.
+    #[error(
+        "{path}: this file system has no direct I/O (O_DIRECT): put the file on another one (ext4, xfs, btrfs), or set direct = false to measure through the page cache"
+    )]
+    NoDirect {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The path is neither a regular file nor a block device, or not the kind named.
+    #[error("{path}: is {found}, not {expected}")]
+    WrongKind {
+        /// The target.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+        /// What was asked for.
+        expected: &'static str,
+    },
+    /// Reads would run past the end.
+    #[error(
+        "{path}: holds {found_bytes} bytes but the job reads {expected_bytes}: fill it first, or use a smaller size"
+    )]
+    TooSmall {
+        /// The target.
+        path: PathBuf,
+        /// Its size.
+        found_bytes: u64,
+        /// What the job needs.
+        expected_bytes: u64,
+    },
+    /// The job does not fit the target.
+    #[error("{path}: {source}")]
+    Stream {
+        /// The target.
+        path: PathBuf,
+        /// Why.
+        source: StreamError,
+    },
+    /// An operation that this kind of target cannot do.
+    #[error("{path}: {op} is not possible here: {reason}")]
+    Unsupported {
+        /// The target.
+        path: PathBuf,
+        /// The operation.
+        op: &'static str,
+        /// Why, and what to use instead.
+        reason: &'static str,
+    },
+    /// Memory for the buffers could not be had.
+    #[error(
+        "cannot map {bytes} bytes of I/O buffers: {source}: use fewer threads, a lower iodepth or smaller blocks"
+    )]
+    Buffers {
+        /// Bytes asked for.
+        bytes: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// io_uring was asked for and cannot be had.
+    #[error(
+        "io_uring cannot be used: {reason}: allow it (sysctl kernel.io_uring_disabled=0, or the container's seccomp profile) or use the threads backend"
+    )]
+    NoRing {
+        /// What failed.
+        reason: String,
+    },
+    /// A thread could not be started or set up.
+    #[error("cannot start load thread {thread} of {path}: {source}")]
+    Thread {
+        /// The target.
+        path: PathBuf,
+        /// 0-based thread.
+        thread: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A load thread panicked.
+    #[error(
+        "load thread {thread} ended by a defect of the engine; please report it with the method and the target"
+    )]
+    Defect {
+        /// 0-based thread.
+        thread: u32,
+    },
+    /// The target failed during the run; what was measured before is kept.
+    #[error("{path}: {reason}; the run was ended, what was measured before is kept")]
+    TargetFailed {
+        /// The target.
+        path: PathBuf,
+        /// What happened.
+        reason: String,
+        /// One per target, up to the failure.
+        recordings: Vec<Recording>,
+    },
+}

@@ -1,0 +1,314 @@
+//! What every load thread shares, whichever backend it belongs to: the start gate and stop flag,
+//! the messages to the [`crate::Run`], and the meter that cuts a thread's counts into intervals.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::Sender,
+    },
+};
+
+use recording::{Interval, Recorder, Utilisation};
+use workload::{Op, RequestStream};
+
+use crate::{EngineError, TargetSetup, affinity::thread_cpu_ns, clock::Clock};
+
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+/// Longest time a thread goes without looking at the stop flag.
+pub(crate) const TICK_NS: u64 = 20_000_000;
+/// Name of the load threads' utilisation.
+const GENERATOR_CPU: &str = "load generator CPU";
+
+/// Flags of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// 0: wait; `ABORT`: give up; else the start, on the run's clock.
+    gate: AtomicU64,
+    stop: AtomicBool,
+}
+
+const ABORT: u64 = u64::MAX;
+
+impl Shared {
+    /// Opens the gate: all threads start at `start_ns`.
+    pub(crate) fn release(&self, start_ns: u64) {
+        self.gate.store(start_ns.max(1), Ordering::Release);
+    }
+
+    /// Tells waiting threads that there will be no run.
+    pub(crate) fn abort(&self) {
+        self.gate.store(ABORT, Ordering::Release);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits at the gate; `None`: there will be no run. The clock returned reads 0 at the start.
+    pub(crate) fn wait_for_start(&self, clock: Clock) -> Option<Clock> {
+        let start_ns = loop {
+            match self.gate.load(Ordering::Acquire) {
+                0 => std::thread::park(),
+                ABORT => return None,
+                start_ns => break start_ns,
+            }
+        };
+        while clock.now_ns() < start_ns {
+            std::hint::spin_loop();
+        }
+        Some(clock.rebased(start_ns))
+    }
+}
+
+/// What a load thread tells the run.
+pub(crate) enum Message {
+    /// Set up and waiting at the gate, or not.
+    Ready {
+        target: usize,
+        setup: Result<TargetSetup, EngineError>,
+    },
+    /// A second of one thread.
+    Interval {
+        target: usize,
+        member: usize,
+        interval: Interval,
+    },
+    /// The thread's last message.
+    Finished {
+        target: usize,
+        member: usize,
+        summary: Summary,
+    },
+}
+
+/// What a load thread has to say besides its intervals.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    /// Failed I/O by errno; 0: short.
+    pub(crate) errno: BTreeMap<i32, u64>,
+    /// I/O that had not returned when the drain was given up.
+    pub(crate) lost: u64,
+    /// Why the target is taken as failed.
+    pub(crate) failure: Option<String>,
+    /// Open load: (I/O issued on arrival, their summed delay in ns).
+    pub(crate) lateness: (u64, u64),
+}
+
+/// The name of one load thread in messages, and the way to the run.
+#[derive(Clone)]
+pub(crate) struct Post {
+    pub(crate) target: usize,
+    pub(crate) member: usize,
+    pub(crate) sender: Sender<Message>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Post {
+    /// A run that was dropped no longer listens; its threads end by the stop flag.
+    fn send(&self, message: Message) {
+        let _ = self.sender.send(message);
+    }
+
+    pub(crate) fn ready(&self, setup: Result<TargetSetup, EngineError>) {
+        self.send(Message::Ready {
+            target: self.target,
+            setup,
+        });
+    }
+
+    pub(crate) fn finished(&self, summary: Summary) {
+        self.send(Message::Finished {
+            target: self.target,
+            member: self.member,
+            summary,
+        });
+    }
+}
+
+/// Counts arrivals of an open load on its own copy of the stream, so that the backlog is known
+/// exactly and needs no memory however long it grows.
+#[derive(Debug)]
+pub(crate) struct Offered {
+    arrivals: RequestStream,
+    next_ns: u64,
+    limit: u64,
+    arrived: u64,
+    reported: u64,
+}
+
+impl Offered {
+    /// Counts the arrivals of `stream`, at most `limit`.
+    pub(crate) fn new(stream: &RequestStream, limit: u64) -> Self {
+        let mut arrivals = stream.clone();
+        let next_ns = arrivals.next_arrival_ns();
+        Self {
+            arrivals,
+            next_ns,
+            limit,
+            arrived: 0,
+            reported: 0,
+        }
+    }
+
+    /// Counts what arrives before `until_ns`.
+    #[inline]
+    pub(crate) fn advance(&mut self, until_ns: u64) {
+        while self.next_ns < until_ns && self.arrived < self.limit {
+            self.arrived += 1;
+            self.next_ns = self.arrivals.next_arrival_ns();
+        }
+    }
+
+    /// (arrived since the last call, arrived but not among the `issued`), at `at_ns`.
+    pub(crate) fn report(&mut self, at_ns: u64, issued: u64) -> (u64, u64) {
+        self.advance(at_ns);
+        let new = self.arrived - self.reported;
+        self.reported = self.arrived;
+        (new, self.arrived.saturating_sub(issued))
+    }
+}
+
+/// Cuts one thread's counts into intervals and decides when its time is up.
+pub(crate) struct Meter {
+    pub(crate) recorder: Recorder,
+    pub(crate) summary: Summary,
+    /// The next moment at which something is due: the interval's end or the run's.
+    pub(crate) due_ns: u64,
+    end_ns: u64,
+    interval_start_ns: u64,
+    cpu_ns: (u64, u64),
+    post: Post,
+}
+
+impl Meter {
+    pub(crate) fn new(post: Post, end_ns: u64) -> Self {
+        Self {
+            recorder: Recorder::default(),
+            summary: Summary::default(),
+            due_ns: SECOND_NS.min(end_ns),
+            end_ns,
+            interval_start_ns: 0,
+            cpu_ns: thread_cpu_ns(),
+            post,
+        }
+    }
+
+    /// Whether the thread must look up from its loop.
+    #[inline]
+    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.due_ns || self.post.shared.stopped()
+    }
+
+    /// Whether the run is over for this thread.
+    pub(crate) fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.end_ns || self.post.shared.stopped()
+    }
+
+    /// Counts a failed I/O. `result` is the negative errno or the bytes a short one moved.
+    #[cold]
+    pub(crate) fn fail(&mut self, op: Op, result: i32, service_ns: u64) {
+        let errno = if result < 0 { -result } else { 0 };
+        *self.summary.errno.entry(errno).or_default() += 1;
+        self.recorder.fail(op, service_ns);
+        if matches!(errno, libc::ENODEV | libc::ENXIO | libc::EBADF) {
+            self.give_up(format!("the device is gone ({})", describe_errno(errno)));
+        }
+    }
+
+    /// Ends the run because the target failed.
+    pub(crate) fn give_up(&mut self, reason: String) {
+        self.summary.failure.get_or_insert(reason);
+        self.post.shared.stop();
+    }
+
+    /// Cuts the intervals that ended by `now_ns`. `age_ns` is the summed age of the I/O in flight
+    /// at a time; `offered` gives arrivals and backlog at a time.
+    pub(crate) fn cut_due(
+        &mut self,
+        now_ns: u64,
+        age_ns: impl Fn(u64) -> u64,
+        mut offered: impl FnMut(u64) -> Option<(u64, u64)>,
+    ) {
+        while now_ns >= self.due_ns && self.interval_start_ns < self.end_ns {
+            self.cut(self.due_ns, &age_ns, &mut offered);
+        }
+    }
+
+    /// Cuts the last interval at `now_ns`, or at the end of the run if that was earlier.
+    pub(crate) fn cut_last(
+        &mut self,
+        now_ns: u64,
+        age_ns: impl Fn(u64) -> u64,
+        mut offered: impl FnMut(u64) -> Option<(u64, u64)>,
+    ) {
+        self.cut_due(now_ns, &age_ns, &mut offered);
+        if now_ns.min(self.end_ns) > self.interval_start_ns {
+            self.cut(now_ns.min(self.end_ns), &age_ns, &mut offered);
+        }
+    }
+
+    fn cut(
+        &mut self,
+        at_ns: u64,
+        age_ns: &impl Fn(u64) -> u64,
+        offered: &mut impl FnMut(u64) -> Option<(u64, u64)>,
+    ) {
+        self.notice_total_failure(at_ns);
+        let mut interval = self.recorder.cut(at_ns, age_ns(at_ns));
+        if let Some((arrived, backlog)) = offered(at_ns) {
+            interval.offered = Some(arrived);
+            interval.backlog = Some(backlog);
+        }
+        let (user_ns, sys_ns) = thread_cpu_ns();
+        let (user, sys) = (user_ns - self.cpu_ns.0, sys_ns - self.cpu_ns.1);
+        self.cpu_ns = (user_ns, sys_ns);
+        interval.counters.cpu_user_ns = Some(user);
+        interval.counters.cpu_sys_ns = Some(sys);
+        let busy = ((user + sys) as f64 / interval.length_ns.max(1) as f64).min(1.0);
+        interval.utilisation.push(Utilisation {
+            resource: GENERATOR_CPU.into(),
+            servers: 1,
+            mean: busy,
+            max: busy,
+        });
+        self.post.send(Message::Interval {
+            target: self.post.target,
+            member: self.post.member,
+            interval,
+        });
+        self.interval_start_ns = at_ns;
+        self.due_ns = (at_ns + 1).next_multiple_of(SECOND_NS).min(self.end_ns);
+    }
+
+    /// A whole second in which every I/O failed means that the target is gone, whatever the errno.
+    fn notice_total_failure(&mut self, at_ns: u64) {
+        let (completed, failed) = self.recorder.counted();
+        if completed == 0 && failed > 0 && at_ns - self.interval_start_ns >= SECOND_NS {
+            let errno = self.summary.errno.keys().next_back().copied().unwrap_or(0);
+            self.give_up(format!(
+                "every I/O of a whole second failed ({})",
+                describe_errno(errno)
+            ));
+        }
+    }
+
+    /// The thread's last word.
+    pub(crate) fn finish(self) {
+        self.post.finished(self.summary);
+    }
+}
+
+/// `errno 5: Input/output error`; 0 is a short I/O.
+pub(crate) fn describe_errno(errno: i32) -> String {
+    match errno {
+        0 => "fewer bytes moved than asked".into(),
+        errno => std::io::Error::from_raw_os_error(errno).to_string(),
+    }
+}

@@ -1,0 +1,46 @@
+//! How to run a job, beyond what the job itself says.
+
+use std::time::Duration;
+
+/// Which system interface issues the I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// io_uring, or threads where the kernel forbids it; the setup report says which and why.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    IoUring,
+    /// One thread per outstanding I/O, `pread` and `pwrite`.
+    Threads,
+}
+
+/// How to run a job.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Seed of the request streams.
+    pub seed: u64,
+    /// System interface.
+    pub backend: Backend,
+    /// Pin each load thread to a core of its own, when there are enough cores.
+    pub pin: bool,
+    /// Poll for completions where the device has poll queues (`queue/io_poll`).
+    pub poll: bool,
+    /// Completions to wait for before a thread reaps (fio: `iodepth_batch_complete_min`). 1 sees
+    /// every completion as soon as possible; more saves CPU and adds to the latency measured.
+    pub reap_min: u32,
+    /// How long the end of a run waits for I/O still in flight before it is reported as lost.
+    pub drain_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            backend: Backend::Auto,
+            pin: true,
+            poll: true,
+            reap_min: 1,
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Setting up one thread's ring: the newest features the kernel takes, tried one rung after the
+//! other, with one registered file and one registered buffer region.
+
+use std::{io, os::fd::RawFd};
+
+use io_uring::{Builder, IoUring, Submitter, cqueue, squeue};
+
+use crate::buffers::Buffers;
+
+/// Most submission entries the kernel accepts.
+pub(crate) const MOST_ENTRIES: u32 = 32_768;
+/// A registered buffer is at most this long.
+const MOST_REGISTERED_BYTES: usize = 1 << 30;
+
+type Setup = Builder<squeue::Entry, cqueue::Entry>;
+
+/// A rung of the ladder: what to ask for, the names to report, and the kernel that brought it.
+struct Rung {
+    features: &'static [&'static str],
+    ask: fn(&mut Setup),
+}
+
+const LADDER: [Rung; 4] = [
+    // Linux 6.6
+    Rung {
+        features: &["single-issuer", "defer-taskrun", "no-sqarray"],
+        ask: |setup| {
+            setup
+                .setup_single_issuer()
+                .setup_defer_taskrun()
+                .setup_no_sqarray();
+        },
+    },
+    // Linux 6.1
+    Rung {
+        features: &["single-issuer", "defer-taskrun"],
+        ask: |setup| {
+            setup.setup_single_issuer().setup_defer_taskrun();
+        },
+    },
+    // Linux 5.19
+    Rung {
+        features: &["coop-taskrun"],
+        ask: |setup| {
+            setup.setup_coop_taskrun();
+        },
+    },
+    // Linux 5.1
+    Rung {
+        features: &[],
+        ask: |_| {},
+    },
+];
+
+/// A ring and what it has.
+pub(crate) struct Ring {
+    pub(crate) io: IoUring,
+    pub(crate) features: Vec<String>,
+    pub(crate) polls: bool,
+    /// Whether the kernel flags completions that wait to be run, so that a spinning thread sees
+    /// them without a system call.
+    pub(crate) flags_taskrun: bool,
+    pub(crate) registered_buffers: bool,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Ring {
+    /// A ring for `iodepth` I/O in flight on the calling thread. `poll` busy-polls the device;
+    /// `spin` is for threads that look for completions between arrivals.
+    pub(crate) fn new(iodepth: u32, poll: bool, spin: bool) -> io::Result<Self> {
+        let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
+        for rung in &LADDER {
+            let mut setup = IoUring::builder();
+            (rung.ask)(&mut setup);
+            setup.setup_clamp();
+            let flags_taskrun = spin && !rung.features.is_empty();
+            if flags_taskrun {
+                setup.setup_taskrun_flag();
+            }
+            if poll {
+                setup.setup_iopoll();
+            }
+            // One entry more than I/O in flight, for the tick.
+            match setup.build((iodepth + 1).next_power_of_two()) {
+                Ok(io) => {
+                    return Ok(Self {
+                        io,
+                        features: rung.features.iter().map(ToString::to_string).collect(),
+                        polls: poll,
+                        flags_taskrun,
+                        registered_buffers: false,
+                        notes: Vec::new(),
+                    });
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Registers the target's descriptor and the buffers. A refused buffer registration (usually
+    /// RLIMIT_MEMLOCK) costs speed only and becomes a note.
+    pub(crate) fn register(&mut self, fd: Option<RawFd>, buffers: &Buffers) -> io::Result<()> {
+        let Some(fd) = fd else { return Ok(()) };
+        let submitter = self.io.submitter();
+        submitter.register_files(&[fd])?;
+        let region = buffers.region();
+        let registered = match region.iov_len {
+            ..=MOST_REGISTERED_BYTES => {
+                // SAFETY: the region stays mapped while I/O can be in flight; see `uring::run`.
+                unsafe { submitter.register_buffers(&[region]) }
+            }
+            _ => Err(io::Error::other("more than 1 GiB per thread")),
+        };
+        match registered {
+            Ok(()) => self.registered_buffers = true,
+            Err(error) => self.notes.push(format!(
+                "I/O buffers are not registered ({error}); each I/O pins its own pages, which costs CPU: raise RLIMIT_MEMLOCK"
+            )),
+        }
+        Ok(())
+    }
+}
+
+/// Lets system calls name the ring by index instead of descriptor; saves a look-up in each.
+pub(crate) fn register_ring_fd(submitter: &mut Submitter<'_>) -> bool {
+    submitter.register_ring_fd().is_ok()
+}
+
+/// Why io_uring cannot be used here; `None` when it can.
+pub(crate) fn refusal() -> Option<String> {
+    let error = IoUring::new(2).err()?;
+    Some(match error.raw_os_error() {
+        Some(libc::ENOSYS) => "the kernel or its seccomp filter does not know io_uring".into(),
+        Some(libc::EPERM | libc::EACCES) => "io_uring is forbidden here".into(),
+        _ => format!("io_uring set-up failed: {error}"),
+    })
+}

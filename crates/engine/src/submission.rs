@@ -1,0 +1,109 @@
+//! A request as a submission queue entry.
+
+use io_uring::{opcode, squeue::Entry, types::Fixed};
+use workload::{Op, Request};
+
+use crate::{TargetKind, buffers::Buffers};
+
+/// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h` (Linux 6.12): `_IO(0x12, 0)`.
+const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
+
+/// The registered file's index.
+const FILE: Fixed = Fixed(0);
+/// The registered buffer's index.
+const BUFFER: u16 = 0;
+
+/// How requests become entries on one target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Encoder {
+    pub(crate) kind: TargetKind,
+    pub(crate) registered_buffers: bool,
+    /// Block devices only: discard by command, else by punching a hole.
+    pub(crate) discard_command: bool,
+}
+
+impl Encoder {
+    /// The entry for `request` in `slot`, and the result of its success.
+    #[inline(always)]
+    pub(crate) fn encode(
+        &self,
+        request: &Request,
+        slot: u16,
+        buffers: &mut Buffers,
+    ) -> (Entry, i32) {
+        let (size, at) = (request.size_bytes, request.offset_bytes);
+        let slot_index = usize::from(slot);
+        let (entry, success) = match request.op {
+            _ if self.kind == TargetKind::Null => (opcode::Nop::new().build(), 0),
+            Op::Read => (
+                self.read(buffers.read_at(slot_index), size, at),
+                size as i32,
+            ),
+            Op::Write | Op::Append => (
+                self.write(buffers.write_from(slot_index, size), size, at),
+                size as i32,
+            ),
+            Op::Trim => (self.trim(size, at), 0),
+            Op::Flush => (opcode::Fsync::new(FILE).build(), 0),
+            Op::WriteZeroes => (
+                fallocate(
+                    size,
+                    at,
+                    libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE,
+                ),
+                0,
+            ),
+        };
+        (entry.user_data(u64::from(slot)), success)
+    }
+
+    #[inline(always)]
+    fn read(&self, data: *mut u8, size: u32, at: u64) -> Entry {
+        if self.registered_buffers {
+            opcode::ReadFixed::new(FILE, data, size, BUFFER)
+                .offset(at)
+                .build()
+        } else {
+            opcode::Read::new(FILE, data, size).offset(at).build()
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, data: *const u8, size: u32, at: u64) -> Entry {
+        if self.registered_buffers {
+            opcode::WriteFixed::new(FILE, data, size, BUFFER)
+                .offset(at)
+                .build()
+        } else {
+            opcode::Write::new(FILE, data, size).offset(at).build()
+        }
+    }
+
+    fn trim(&self, size: u32, at: u64) -> Entry {
+        if self.discard_command {
+            return discard(at, u64::from(size));
+        }
+        fallocate(
+            size,
+            at,
+            libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+        )
+    }
+}
+
+/// Discards a range of a block device: start in `addr`, length in the command's first eight bytes.
+pub(crate) fn discard(at: u64, bytes: u64) -> Entry {
+    let mut command = [0; 16];
+    command[..8].copy_from_slice(&bytes.to_ne_bytes());
+    opcode::UringCmd16::new(FILE, BLOCK_URING_CMD_DISCARD)
+        .addr(Some(at))
+        .cmd(command)
+        .build()
+}
+
+fn fallocate(size: u32, at: u64, mode: i32) -> Entry {
+    opcode::Fallocate::new(FILE, u64::from(size))
+        .offset(at)
+        .mode(mode)
+        .build()
+}

@@ -1,0 +1,265 @@
+//! The load loop where io_uring is not to be had: one thread per outstanding I/O, each doing
+//! `pread` and `pwrite`. The `iodepth` threads of a load thread draw from one request stream behind
+//! a lock, so the I/O is the same as io_uring's; the cost per I/O is not, and the setup says so.
+
+use std::{
+    io,
+    os::fd::RawFd,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use workload::{Job, Limits, Load, Op, Request, RequestStream};
+
+use crate::{
+    TargetKind, TargetSetup,
+    affinity::pin_to,
+    buffers::Buffers,
+    clock::Clock,
+    lane::{Meter, Offered, Post, TICK_NS},
+    target::Target,
+};
+
+/// `BLKDISCARD` and `BLKZEROOUT` of `linux/fs.h`.
+const BLKDISCARD: libc::c_ulong = 0x1277;
+const BLKZEROOUT: libc::c_ulong = 0x127f;
+
+/// What one I/O thread is to do.
+pub(crate) struct Worker {
+    pub(crate) job: Arc<Job>,
+    pub(crate) target: Arc<Target>,
+    /// Shared by the `iodepth` threads of a load thread.
+    pub(crate) source: Arc<Source>,
+    /// One of them reports arrivals and backlog for all.
+    pub(crate) reports_offered: bool,
+    pub(crate) clock: Clock,
+    pub(crate) end_ns: u64,
+    pub(crate) cpu: Option<usize>,
+    pub(crate) seed: u64,
+    pub(crate) fallback: Option<String>,
+    pub(crate) post: Post,
+}
+
+/// Requests of one load thread.
+#[derive(Debug)]
+pub(crate) struct Source(Mutex<Drawn>);
+
+#[derive(Debug)]
+struct Drawn {
+    stream: RequestStream,
+    offered: Offered,
+    left: Limits,
+    issued: u64,
+}
+
+impl Source {
+    pub(crate) fn new(stream: RequestStream, limits: Limits) -> Self {
+        Self(Mutex::new(Drawn {
+            offered: Offered::new(&stream, limits.count),
+            stream,
+            left: limits,
+            issued: 0,
+        }))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Drawn> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next request and its arrival.
+    fn next(&self) -> Option<(Request, u64)> {
+        let mut drawn = self.lock();
+        if drawn.left.count == 0 || drawn.left.bytes == 0 {
+            return None;
+        }
+        let request = drawn.stream.next_request();
+        drawn.left.count -= 1;
+        drawn.left.bytes = drawn
+            .left
+            .bytes
+            .saturating_sub(u64::from(request.size_bytes));
+        Some((request, drawn.stream.next_arrival_ns()))
+    }
+
+    fn issued_one(&self) {
+        self.lock().issued += 1;
+    }
+
+    fn report(&self, at_ns: u64) -> (u64, u64) {
+        let mut drawn = self.lock();
+        let issued = drawn.issued;
+        drawn.offered.report(at_ns, issued)
+    }
+}
+
+/// The body of an I/O thread.
+pub(crate) fn run(worker: Worker) {
+    let mut notes = Vec::new();
+    if let Some(Err(error)) = worker.cpu.map(pin_to) {
+        notes.push(format!(
+            "an I/O thread could not be pinned to its core: {error}"
+        ));
+    }
+    let slots = u32::from(worker.target.fd().is_some());
+    let buffers = match Buffers::new(&worker.job, slots, worker.seed) {
+        Ok(buffers) => buffers,
+        Err(error) => return worker.post.ready(Err(error)),
+    };
+    worker.post.ready(Ok(TargetSetup {
+        backend: "threads".into(),
+        fallback: worker.fallback.clone(),
+        huge_pages: buffers.pages.name().into(),
+        direct: worker.target.direct,
+        notes,
+        ..TargetSetup::default()
+    }));
+    let Some(clock) = worker.post.shared.wait_for_start(worker.clock) else {
+        return;
+    };
+    let meter = Meter::new(worker.post.clone(), worker.end_ns);
+    let mut thread = Thread {
+        worker: &worker,
+        buffers,
+        clock,
+        meter,
+    };
+    thread.run();
+    thread.meter.finish();
+}
+
+struct Thread<'w> {
+    worker: &'w Worker,
+    buffers: Buffers,
+    clock: Clock,
+    meter: Meter,
+}
+
+impl Thread<'_> {
+    fn run(&mut self) {
+        let is_open = matches!(self.worker.job.load, Load::Open { .. });
+        while let Some((request, arrival_ns)) = self.worker.source.next() {
+            if is_open && !self.sleep_until(arrival_ns) {
+                break;
+            }
+            let issued_ns = self.clock.now_ns();
+            self.worker.source.issued_one();
+            let result = perform(&self.worker.target, &request, &mut self.buffers);
+            let now_ns = self.clock.now_ns();
+            self.cut_due(now_ns, Some(issued_ns));
+            if self.meter.is_over(now_ns) {
+                break;
+            }
+            let service_ns = now_ns - issued_ns;
+            let bytes = u64::from(request.size_bytes);
+            match result {
+                Err(result) => self.meter.fail(request.op, result, service_ns),
+                Ok(()) if is_open => {
+                    let response_ns = now_ns - arrival_ns.min(now_ns);
+                    self.meter
+                        .recorder
+                        .record_open(request.op, service_ns, response_ns, bytes);
+                }
+                Ok(()) => self.meter.recorder.record(request.op, service_ns, bytes),
+            }
+        }
+        let now_ns = self.clock.now_ns();
+        let offered = offered(self.worker);
+        self.meter.cut_last(now_ns, |_| 0, offered);
+    }
+
+    /// Whether the run still goes on at `until_ns`.
+    fn sleep_until(&mut self, until_ns: u64) -> bool {
+        loop {
+            let now_ns = self.clock.now_ns();
+            self.cut_due(now_ns, None);
+            if self.meter.is_over(now_ns) {
+                return false;
+            }
+            match until_ns.saturating_sub(now_ns) {
+                0 => return true,
+                gap_ns => std::thread::sleep(Duration::from_nanos(gap_ns.min(TICK_NS))),
+            }
+        }
+    }
+
+    fn cut_due(&mut self, now_ns: u64, issued_ns: Option<u64>) {
+        if self.meter.is_due(now_ns) {
+            let age_ns =
+                |at_ns: u64| issued_ns.map_or(0, |issued_ns| at_ns.saturating_sub(issued_ns));
+            let offered = offered(self.worker);
+            self.meter.cut_due(now_ns, age_ns, offered);
+        }
+    }
+}
+
+/// Arrivals and backlog at a time: from one thread for all that share a source, nothing from the
+/// others.
+fn offered(worker: &Worker) -> impl FnMut(u64) -> Option<(u64, u64)> {
+    move |at_ns| match worker.job.load {
+        Load::Closed { .. } => None,
+        Load::Open { .. } if worker.reports_offered => Some(worker.source.report(at_ns)),
+        Load::Open { .. } => Some((0, 0)),
+    }
+}
+
+/// Does one request; the error is what io_uring would have given as result: the negative errno or
+/// the bytes that a short transfer moved.
+fn perform(target: &Target, request: &Request, buffers: &mut Buffers) -> Result<(), i32> {
+    let Some(fd) = target.fd() else { return Ok(()) };
+    let (size, at) = (
+        request.size_bytes as usize,
+        request.offset_bytes as libc::off_t,
+    );
+    let (result, success) = match request.op {
+        // SAFETY: the buffer of slot 0 is at least as long as the job's largest block.
+        Op::Read => (
+            unsafe { libc::pread(fd, buffers.read_at(0).cast(), size, at) },
+            size,
+        ),
+        Op::Write | Op::Append => {
+            let data = buffers.write_from(0, request.size_bytes);
+            // SAFETY: as for reads.
+            (unsafe { libc::pwrite(fd, data.cast(), size, at) }, size)
+        }
+        // SAFETY: a system call on an open descriptor, no memory involved.
+        Op::Flush => (unsafe { libc::fsync(fd) } as isize, 0),
+        Op::Trim => (deallocate(target, fd, request), 0),
+        Op::WriteZeroes => (write_zeroes(target, fd, request), 0),
+    };
+    match result {
+        -1 => Err(-io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO)),
+        moved if moved == success as isize => Ok(()),
+        moved => Err(moved as i32),
+    }
+}
+
+fn deallocate(target: &Target, fd: RawFd, request: &Request) -> isize {
+    match target.spec.kind {
+        TargetKind::BlockDevice => device_range(fd, BLKDISCARD, request),
+        _ => fallocate(fd, libc::FALLOC_FL_PUNCH_HOLE, request),
+    }
+}
+
+fn write_zeroes(target: &Target, fd: RawFd, request: &Request) -> isize {
+    match target.spec.kind {
+        TargetKind::BlockDevice => device_range(fd, BLKZEROOUT, request),
+        _ => fallocate(fd, libc::FALLOC_FL_ZERO_RANGE, request),
+    }
+}
+
+fn device_range(fd: RawFd, command: libc::c_ulong, request: &Request) -> isize {
+    let range = [request.offset_bytes, u64::from(request.size_bytes)];
+    // SAFETY: both commands read two u64, start and length.
+    (unsafe { libc::ioctl(fd, command as _, range.as_ptr()) }) as isize
+}
+
+fn fallocate(fd: RawFd, mode: libc::c_int, request: &Request) -> isize {
+    let (at, bytes) = (
+        request.offset_bytes as libc::off_t,
+        request.size_bytes as libc::off_t,
+    );
+    // SAFETY: a system call on an open descriptor, no memory involved.
+    (unsafe { libc::fallocate(fd, mode | libc::FALLOC_FL_KEEP_SIZE, at, bytes) }) as isize
+}

@@ -1,0 +1,463 @@
+//! The load loop on io_uring. One thread, one ring, `iodepth` slots.
+//!
+//! A round fills every free slot from the request stream, reads the clock, submits and waits in one
+//! system call, reads the clock, and counts every completion there is. Per I/O that leaves: one
+//! request drawn, one 64-byte entry written, one completion read, one histogram bin counted.
+//! A tick (a timeout entry every 20 ms) wakes a thread whose I/O does not return, so the stop flag
+//! and the interval's end are seen without a timer or a system call of their own.
+
+use std::{io, mem, sync::Arc, time::Duration};
+
+use io_uring::{
+    CompletionQueue, SubmissionQueue, Submitter, opcode,
+    types::{SubmitArgs, Timespec},
+};
+use workload::{Job, Limits, Load, Op, Request, RequestStream};
+
+use crate::{
+    EngineError, TargetKind, TargetSetup,
+    affinity::pin_to,
+    buffers::Buffers,
+    clock::Clock,
+    lane::{Meter, Offered, Post, TICK_NS},
+    ring::{Ring, register_ring_fd},
+    submission::{Encoder, discard},
+    target::Target,
+};
+
+/// Completion tag of the tick.
+const TICK: u64 = u64::MAX;
+/// Completion tag of a probe before the run.
+const PROBE: u64 = u64::MAX - 1;
+/// Open load: a thread sleeps until this long before the next arrival, then spins. Waking up takes
+/// tens of microseconds; arrivals closer than this never sleep.
+const SPIN_NS: u64 = 50_000;
+
+/// What one load thread is to do.
+pub(crate) struct Lane {
+    pub(crate) job: Arc<Job>,
+    pub(crate) target: Arc<Target>,
+    pub(crate) stream: RequestStream,
+    pub(crate) limits: Limits,
+    pub(crate) clock: Clock,
+    pub(crate) cpu: Option<usize>,
+    pub(crate) poll: bool,
+    pub(crate) reap_min: u32,
+    pub(crate) drain_timeout: Duration,
+    pub(crate) seed: u64,
+    pub(crate) post: Post,
+}
+
+/// The body of a load thread: sets up, waits for the start, runs, drains, reports.
+pub(crate) fn run(lane: Lane) {
+    let (mut ring, buffers, encoder) = match set_up(&lane) {
+        Ok((ring, buffers, encoder, setup)) => {
+            lane.post.ready(Ok(setup));
+            (ring, buffers, encoder)
+        }
+        Err(error) => return lane.post.ready(Err(error)),
+    };
+    let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
+        return;
+    };
+    let mut driver = Driver::new(&lane, &mut ring, buffers, encoder, clock);
+    let outcome = match lane.job.load {
+        Load::Closed { .. } => driver.closed(),
+        Load::Open { .. } => driver.open(),
+    };
+    let outcome = outcome.and_then(|()| driver.drain(lane.drain_timeout));
+    if let Err(error) = outcome {
+        driver.meter.give_up(format!("io_uring failed: {error}"));
+    }
+    let lost = driver.in_flight();
+    let Driver {
+        mut meter, buffers, ..
+    } = driver;
+    meter.summary.lost = lost as u64;
+    meter.finish();
+    if lost > 0 {
+        // The kernel may still write to the buffers of I/O that has not returned.
+        mem::forget(buffers);
+    }
+}
+
+fn set_up(lane: &Lane) -> Result<(Ring, Buffers, Encoder, TargetSetup), EngineError> {
+    let (job, target) = (&*lane.job, &*lane.target);
+    let mut notes = Vec::new();
+    if let Some(Err(error)) = lane.cpu.map(pin_to) {
+        notes.push(format!(
+            "a load thread could not be pinned to its core: {error}"
+        ));
+    }
+    let only_moves_data = job
+        .mix
+        .ops
+        .iter()
+        .all(|b| matches!(b.op, Op::Read | Op::Write));
+    let poll = lane.poll && target.pollable && only_moves_data;
+    let iodepth = job.load.iodepth();
+    let is_open = matches!(job.load, Load::Open { .. });
+    let no_ring = |error: io::Error| EngineError::NoRing {
+        reason: error.to_string(),
+    };
+    let mut ring = Ring::new(iodepth, poll, is_open).map_err(no_ring)?;
+    let slots = if target.spec.kind == TargetKind::Null {
+        0
+    } else {
+        iodepth
+    };
+    let buffers = Buffers::new(job, slots, lane.seed)?;
+    ring.register(target.fd(), &buffers).map_err(no_ring)?;
+    notes.append(&mut ring.notes);
+    let trims_device =
+        target.spec.kind == TargetKind::BlockDevice && job.mix.ops.iter().any(|b| b.op == Op::Trim);
+    let discard_command = trims_device && knows_discard(&mut ring).map_err(no_ring)?;
+    if trims_device && !discard_command {
+        notes.push("trim is done by punching holes: this kernel has no discard command for io_uring (Linux 6.12)".into());
+    }
+    let encoder = Encoder {
+        kind: target.spec.kind,
+        registered_buffers: ring.registered_buffers,
+        discard_command,
+    };
+    let setup = TargetSetup {
+        backend: "io_uring".into(),
+        ring: ring.features.clone(),
+        registered_buffers: ring.registered_buffers,
+        huge_pages: buffers.pages.name().into(),
+        direct: target.direct,
+        poll,
+        notes,
+        ..TargetSetup::default()
+    };
+    Ok((ring, buffers, encoder, setup))
+}
+
+/// Asks for a discard of nothing: refused as invalid where the command exists, as unsupported
+/// where it does not.
+fn knows_discard(ring: &mut Ring) -> io::Result<bool> {
+    // SAFETY: the entry refers to no memory.
+    let pushed = unsafe { ring.io.submission().push(&discard(0, 0).user_data(PROBE)) };
+    pushed.map_err(io::Error::other)?;
+    ring.io.submit_and_wait(1)?;
+    let result = ring
+        .io
+        .completion()
+        .next()
+        .map(|completion| completion.result());
+    Ok(result == Some(-libc::EINVAL))
+}
+
+/// One I/O in flight.
+#[derive(Clone, Copy)]
+struct Slot {
+    issued_ns: u64,
+    arrival_ns: u64,
+    size_bytes: u32,
+    /// The completion's result when all went well.
+    success: i32,
+    op: Op,
+}
+
+struct Driver<'r> {
+    submitter: Submitter<'r>,
+    submissions: SubmissionQueue<'r>,
+    completions: CompletionQueue<'r>,
+    encoder: Encoder,
+    buffers: Buffers,
+    stream: RequestStream,
+    slots: Box<[Slot]>,
+    /// Free slots, a stack of `free_len`. What lies above was handed out last.
+    free: Box<[u16]>,
+    free_len: usize,
+    left: Limits,
+    issued: u64,
+    reap_min: usize,
+    polls: bool,
+    flags_taskrun: bool,
+    tick: Box<Timespec>,
+    tick_armed: bool,
+    clock: Clock,
+    meter: Meter,
+}
+
+impl<'r> Driver<'r> {
+    fn new(
+        lane: &Lane,
+        ring: &'r mut Ring,
+        buffers: Buffers,
+        encoder: Encoder,
+        clock: Clock,
+    ) -> Self {
+        let iodepth = lane.job.load.iodepth() as u16;
+        let idle = Slot {
+            issued_ns: 0,
+            arrival_ns: 0,
+            size_bytes: 0,
+            success: 0,
+            op: Op::Read,
+        };
+        let (polls, flags_taskrun) = (ring.polls, ring.flags_taskrun);
+        let (mut submitter, submissions, completions) = ring.io.split();
+        register_ring_fd(&mut submitter);
+        Self {
+            submitter,
+            submissions,
+            completions,
+            encoder,
+            buffers,
+            stream: lane.stream.clone(),
+            slots: vec![idle; usize::from(iodepth)].into(),
+            free: (0..iodepth).rev().collect(),
+            free_len: usize::from(iodepth),
+            left: lane.limits,
+            issued: 0,
+            reap_min: lane.reap_min.max(1) as usize,
+            polls,
+            flags_taskrun,
+            tick: Box::new(Timespec::from(Duration::from_nanos(TICK_NS))),
+            tick_armed: false,
+            clock,
+            meter: Meter::new(lane.post.clone(), lane.limits.time_ns),
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free_len
+    }
+
+    fn exhausted(&self) -> bool {
+        self.left.count == 0 || self.left.bytes == 0
+    }
+
+    /// `iodepth` in flight at all times.
+    fn closed(&mut self) -> io::Result<()> {
+        loop {
+            let free_before = self.free_len;
+            while self.free_len > 0 && !self.exhausted() {
+                let request = self.stream.next_request();
+                self.push(request, 0)?;
+            }
+            self.stamp(free_before);
+            if self.in_flight() == 0 {
+                self.cut_last(None);
+                return Ok(());
+            }
+            self.submit(self.reap_min.min(self.in_flight()))?;
+            let now_ns = self.clock.now_ns();
+            if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
+                return Ok(());
+            }
+            self.reap::<false>(now_ns);
+        }
+    }
+
+    /// Requests arrive on their own clock; those that find no free slot wait in the backlog.
+    fn open(&mut self) -> io::Result<()> {
+        let mut offered = Offered::new(&self.stream, self.left.count);
+        let mut arrival_ns = self.stream.next_arrival_ns();
+        let mut waited_for_slot = false;
+        loop {
+            let now_ns = self.clock.now_ns();
+            let free_before = self.free_len;
+            while arrival_ns <= now_ns && self.free_len > 0 && !self.exhausted() {
+                let request = self.stream.next_request();
+                self.push(request, arrival_ns)?;
+                if !waited_for_slot {
+                    self.meter.summary.lateness.0 += 1;
+                    self.meter.summary.lateness.1 += now_ns - arrival_ns;
+                }
+                arrival_ns = self.stream.next_arrival_ns();
+            }
+            self.stamp(free_before);
+            waited_for_slot = self.free_len == 0;
+            if self.exhausted() && self.in_flight() == 0 {
+                self.cut_last(Some(&mut offered));
+                return Ok(());
+            }
+            if self.free_len == 0 || self.exhausted() {
+                self.submit(1)?;
+            } else {
+                self.submit_until(arrival_ns)?;
+            }
+            let now_ns = self.clock.now_ns();
+            offered.advance(now_ns.min(self.meter.due_ns));
+            if self.meter.is_due(now_ns) && self.look_up(now_ns, Some(&mut offered)) {
+                return Ok(());
+            }
+            self.reap::<true>(now_ns);
+        }
+    }
+
+    /// Waits for what is in flight without counting it, for a bounded time.
+    fn drain(&mut self, timeout: Duration) -> io::Result<()> {
+        let give_up_ns = self.clock.now_ns() + timeout.as_nanos() as u64;
+        while self.in_flight() > 0 && self.clock.now_ns() < give_up_ns {
+            self.submit(1)?;
+            for completion in &mut self.completions {
+                match completion.user_data() {
+                    TICK => self.tick_armed = false,
+                    slot => {
+                        self.free[self.free_len] = slot as u16;
+                        self.free_len += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues a request in a free slot.
+    #[inline(always)]
+    fn push(&mut self, request: Request, arrival_ns: u64) -> io::Result<()> {
+        self.left.count -= 1;
+        self.left.bytes = self
+            .left
+            .bytes
+            .saturating_sub(u64::from(request.size_bytes));
+        self.free_len -= 1;
+        let index = self.free[self.free_len];
+        let (entry, success) = self.encoder.encode(&request, index, &mut self.buffers);
+        let slot = &mut self.slots[usize::from(index)];
+        slot.arrival_ns = arrival_ns;
+        slot.size_bytes = request.size_bytes;
+        slot.success = success;
+        slot.op = request.op;
+        // SAFETY: the buffers outlive the I/O: they are dropped after the drain, or leaked.
+        unsafe { self.submissions.push(&entry) }.map_err(io::Error::other)
+    }
+
+    /// Stamps the slots handed out since `free_before` with the time of issue.
+    #[inline(always)]
+    fn stamp(&mut self, free_before: usize) {
+        let issued_ns = self.clock.now_ns();
+        for &index in &self.free[self.free_len..free_before] {
+            self.slots[usize::from(index)].issued_ns = issued_ns;
+        }
+        self.issued += (free_before - self.free_len) as u64;
+    }
+
+    /// Submits what is queued and waits for `want` completions or the tick.
+    #[inline(always)]
+    fn submit(&mut self, want: usize) -> io::Result<()> {
+        if !self.tick_armed && !self.polls {
+            self.arm_tick()?;
+        }
+        self.submissions.sync();
+        self.enter(|submitter| submitter.submit_and_wait(want))
+    }
+
+    /// Submits what is queued and waits for a completion until `until_ns`: asleep while that is
+    /// far, spinning when it is near.
+    fn submit_until(&mut self, until_ns: u64) -> io::Result<()> {
+        if !self.tick_armed && !self.polls {
+            self.arm_tick()?;
+        }
+        self.submissions.sync();
+        let gap_ns = until_ns.saturating_sub(self.clock.now_ns());
+        if gap_ns > SPIN_NS && !self.polls {
+            let timeout = Timespec::from(Duration::from_nanos(gap_ns - SPIN_NS));
+            let arguments = SubmitArgs::new().timespec(&timeout);
+            self.enter(|submitter| submitter.submit_with_args(1, &arguments))?;
+        } else if !self.submissions.is_empty() {
+            self.enter(Submitter::submit)?;
+        }
+        while self.completions.is_empty() && self.clock.now_ns() < until_ns {
+            self.submissions.sync();
+            if self.polls || (self.flags_taskrun && self.submissions.taskrun()) {
+                self.enter(Submitter::submit)?;
+            }
+            std::hint::spin_loop();
+            self.completions.sync();
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, call: impl Fn(&Submitter<'r>) -> io::Result<usize>) -> io::Result<()> {
+        let entered = call(&self.submitter);
+        self.completions.sync();
+        match entered {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    #[cold]
+    fn arm_tick(&mut self) -> io::Result<()> {
+        let entry = opcode::Timeout::new(&raw const *self.tick)
+            .build()
+            .user_data(TICK);
+        // SAFETY: the kernel copies the timespec at submission; the box outlives that.
+        unsafe { self.submissions.push(&entry) }.map_err(io::Error::other)?;
+        self.tick_armed = true;
+        Ok(())
+    }
+
+    /// Counts every completion there is, all at `now_ns`.
+    #[inline(always)]
+    fn reap<const OPEN: bool>(&mut self, now_ns: u64) {
+        for completion in &mut self.completions {
+            let tag = completion.user_data();
+            if tag == TICK {
+                self.tick_armed = false;
+                continue;
+            }
+            let slot = self.slots[tag as usize];
+            self.free[self.free_len] = tag as u16;
+            self.free_len += 1;
+            let service_ns = now_ns - slot.issued_ns;
+            let bytes = u64::from(slot.size_bytes);
+            if completion.result() != slot.success {
+                self.meter.fail(slot.op, completion.result(), service_ns);
+            } else if OPEN {
+                let response_ns = now_ns - slot.arrival_ns;
+                self.meter
+                    .recorder
+                    .record_open(slot.op, service_ns, response_ns, bytes);
+            } else {
+                self.meter.recorder.record(slot.op, service_ns, bytes);
+            }
+        }
+    }
+
+    /// Cuts the intervals that are due; whether the run is over.
+    #[cold]
+    fn look_up(&mut self, now_ns: u64, mut offered: Option<&mut Offered>) -> bool {
+        let issued = self.issued;
+        let (slots, free) = (&self.slots, &self.free[..self.free_len]);
+        let age_ns = |at_ns| age_of_busy(slots, free, at_ns);
+        self.meter.cut_due(now_ns, age_ns, |at_ns| {
+            Some(offered.as_mut()?.report(at_ns, issued))
+        });
+        if !self.meter.is_over(now_ns) {
+            return false;
+        }
+        self.cut_last(offered);
+        true
+    }
+
+    /// Ends the record now.
+    fn cut_last(&mut self, mut offered: Option<&mut Offered>) {
+        let (now_ns, issued) = (self.clock.now_ns(), self.issued);
+        let (slots, free) = (&self.slots, &self.free[..self.free_len]);
+        let age_ns = |at_ns| age_of_busy(slots, free, at_ns);
+        self.meter.cut_last(now_ns, age_ns, |at_ns| {
+            Some(offered.as_mut()?.report(at_ns, issued))
+        });
+    }
+}
+
+/// Summed age at `at_ns` of the I/O in flight: of all slots less that of the free ones.
+fn age_of_busy(slots: &[Slot], free: &[u16], at_ns: u64) -> u64 {
+    let age = |slot: &Slot| at_ns.saturating_sub(slot.issued_ns);
+    let all: u64 = slots.iter().map(age).sum();
+    let idle: u64 = free
+        .iter()
+        .map(|&index| age(&slots[usize::from(index)]))
+        .sum();
+    all - idle
+}
