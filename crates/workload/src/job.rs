@@ -1,11 +1,12 @@
 //! The job: one step's I/O, complete and independent of any device.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Op;
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Job {
     /// Which operations, in which shares, at which block sizes.
     pub mix: Mix,
@@ -13,7 +14,8 @@ pub struct Job {
     pub pattern: Pattern,
     /// Part of the target that is touched.
     pub region: Region,
-    /// Alignment of offsets in bytes; `None` means each request's own block size.
+    /// Alignment of offsets in bytes, counted from the region's start. `None`: random patterns align
+    /// each request to its own block size, sequential ones follow on without gaps.
     pub align_bytes: Option<u64>,
     /// What is written.
     pub content: Content,
@@ -28,14 +30,16 @@ pub struct Job {
 }
 
 /// Operation mix: for each operation a relative weight and its block sizes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Mix {
     /// At least one entry; weights are relative and need not sum to 100.
     pub ops: Vec<Block>,
 }
 
 /// One operation of a [`Mix`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Block {
     /// The operation.
     pub op: Op,
@@ -46,7 +50,8 @@ pub struct Block {
 }
 
 /// One block size with its share.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BlockShare {
     /// Block size in bytes.
     pub size_bytes: u32,
@@ -55,8 +60,8 @@ pub struct BlockShare {
 }
 
 /// Address pattern.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
 pub enum Pattern {
     /// Ascending offsets. With several threads, thread `i` of `n` starts at `i/n` of the region;
     /// each wraps at the end of the region.
@@ -65,7 +70,7 @@ pub enum Pattern {
     Uniform,
     /// Zipf-distributed over the region's blocks, hot blocks scattered over the region.
     Zipf {
-        /// Skew, > 0 and != 1 handled like fio's `zipf:theta`.
+        /// Skew, > 0: probability of rank k is proportional to k^-theta (1 included).
         theta: f64,
     },
     /// Bands of the region with given shares of accesses, uniform inside a band.
@@ -76,7 +81,8 @@ pub enum Pattern {
 }
 
 /// One band of [`Pattern::HotSpots`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HotBand {
     /// Share of the region's space.
     pub area: f64,
@@ -85,7 +91,7 @@ pub struct HotBand {
 }
 
 /// A length or position, absolute or relative to the target's capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extent {
     /// Bytes.
@@ -95,7 +101,8 @@ pub enum Extent {
 }
 
 /// Part of the target.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Region {
     /// First byte.
     pub start: Extent,
@@ -104,15 +111,16 @@ pub struct Region {
 }
 
 /// What writes carry. Data is prepared before the run; see `docs/explanation/engine.md`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Content {
     /// Share of each block that compresses away, 0..=1. 0 is incompressible random data.
     pub compressible: f64,
 }
 
 /// How hard to drive the target. Per target: with N targets each gets this load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
 pub enum Load {
     /// `threads` x `iodepth` outstanding at all times.
     Closed {
@@ -151,7 +159,7 @@ impl Load {
 }
 
 /// Inter-arrival distribution of an open load, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
     /// Poisson process.
@@ -163,13 +171,14 @@ pub enum Arrival {
 }
 
 /// When a step ends: the first condition met. At least one is set.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Until {
     /// Elapsed time, ns.
     pub time_ns: Option<u64>,
     /// Bytes moved, all threads of a target together.
     pub bytes: Option<u64>,
-    /// Bytes moved as a multiple of the region's size ("2x").
+    /// Bytes moved as a multiple of the region's size ("2x"); only for jobs that only write.
     pub region_multiple: Option<f64>,
     /// Number of I/Os.
     pub count: Option<u64>,

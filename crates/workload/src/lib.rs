@@ -8,6 +8,7 @@
 mod error;
 mod job;
 mod method;
+mod parse;
 mod region;
 mod request;
 mod stream;
@@ -21,4 +22,6 @@ pub use method::{Method, Quick, Steady, Step, StepKind};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use stream::{Geometry, RequestStream, StreamError};
-pub use units::{parse_duration_ns, parse_size_bytes};
+pub use units::{
+    parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,
+};

@@ -1,11 +1,12 @@
 //! The method: a named procedure of steps.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Job;
 
 /// A procedure that turns targets into a result. See `docs/reference/method.md`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Method {
     /// `fathom-method/1`.
     pub schema: String,
@@ -24,16 +25,20 @@ pub struct Method {
 }
 
 /// How `--quick` shortens a method.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Quick {
-    /// Every duration is divided by this, > 1.
+    /// Every duration is divided by this, >= 1.
     pub divide_times_by: f64,
+    /// Instead of `divide_times_by` for precondition steps (their rounds and their time limit):
+    /// preconditioning may shrink to rounds of a second while a measurement keeps several.
+    pub divide_preconditioning_by: f64,
     /// Every written volume given as a multiple of the region is divided by this, >= 1.
     pub divide_volumes_by: f64,
 }
 
 /// What a step is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
     /// Write the region so that every block holds data. Recorded, not reported as a result.
@@ -45,7 +50,8 @@ pub enum StepKind {
 }
 
 /// One workload under one load until one condition.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Step {
     /// Unique within the method, lower-case with dashes.
     pub name: String,
@@ -63,8 +69,38 @@ pub struct Step {
     pub job: Job,
 }
 
+impl Method {
+    /// The method as `--quick` runs it: times, rounds and volumes in multiples of the region divided
+    /// as [`Method::quick`] says. Absolute volumes and counts stay. A method without `quick` comes
+    /// back unchanged; refuse `--quick` before.
+    #[must_use]
+    pub fn shortened(&self) -> Method {
+        let mut method = self.clone();
+        let Some(quick) = self.quick else {
+            return method;
+        };
+        let divide = |ns: u64, by: f64| ((ns as f64 / by).round() as u64).max(1);
+        for step in &mut method.steps {
+            let by = match step.kind {
+                StepKind::Precondition => quick.divide_preconditioning_by,
+                StepKind::Fill | StepKind::Measure => quick.divide_times_by,
+            };
+            if let Some(steady) = &mut step.steady {
+                steady.round_ns = divide(steady.round_ns, by);
+            }
+            let until = &mut step.job.until;
+            until.time_ns = until.time_ns.map(|ns| divide(ns, by));
+            until.region_multiple = until
+                .region_multiple
+                .map(|multiple| multiple / quick.divide_volumes_by);
+        }
+        method
+    }
+}
+
 /// The SNIA SSS PTS steady-state window over rounds of IOPS.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Steady {
     /// Length of a round, ns.
     pub round_ns: u64,

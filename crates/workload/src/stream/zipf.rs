@@ -84,7 +84,7 @@ pub(super) struct Scatter {
     n: u64,
     mask: u64,
     shift: u32,
-    multipliers: [u64; 3],
+    multipliers: [u64; 4],
 }
 
 impl Scatter {
@@ -95,7 +95,12 @@ impl Scatter {
             n,
             mask: u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0),
             shift: bits.div_ceil(2).max(1),
-            multipliers: [random.next() | 1, random.next() | 1, random.next() | 1],
+            multipliers: [
+                random.next() | 1,
+                random.next() | 1,
+                random.next() | 1,
+                random.next() | 1,
+            ],
         }
     }
 

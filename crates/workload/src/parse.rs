@@ -1,0 +1,111 @@
+//! TOML and JSON to checked jobs and methods. Two readers make one tree with line numbers, one
+//! grammar turns the tree into types, one set of checks judges the result; every refusal carries its
+//! file and line. `docs/reference/job.md` and `docs/reference/method.md` describe the grammar.
+//!
+//! JSON has a second form: the *normal form* that `Serialize` writes (sizes in bytes, times in ns,
+//! no defaults left out), by which jobs travel between programs. `from_json` takes either.
+
+mod check;
+mod fields;
+mod grammar;
+mod tree;
+
+use serde::de::DeserializeOwned;
+
+use self::tree::Node;
+use crate::{Job, Method, ParseError};
+
+/// A refusal before the file name is known.
+#[derive(Debug)]
+struct Refusal {
+    line: u32,
+    message: String,
+}
+
+impl Job {
+    /// Reads a job from TOML. `file` names the source in errors.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its line.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, ParseError> {
+        named(
+            file,
+            tree::from_toml(text).and_then(|node| checked_job(&node)),
+        )
+    }
+
+    /// Reads a job from JSON, as written by a person or in normal form.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its line.
+    pub fn from_json(text: &str, file: &str) -> Result<Self, ParseError> {
+        let read = |node: Node| match is_normal(&node) {
+            true => normal(text, &node, check::job),
+            false => checked_job(&node),
+        };
+        named(file, tree::from_json(text).and_then(read))
+    }
+}
+
+impl Method {
+    /// Reads a method from TOML. `file` names the source in errors.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its line.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, ParseError> {
+        named(
+            file,
+            tree::from_toml(text).and_then(|node| checked_method(&node)),
+        )
+    }
+
+    /// Reads a method from JSON, as written by a person or in normal form.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its line.
+    pub fn from_json(text: &str, file: &str) -> Result<Self, ParseError> {
+        let read = |node: Node| match node.get("steps.0.job").is_some_and(is_normal) {
+            true => normal(text, &node, check::method),
+            false => checked_method(&node),
+        };
+        named(file, tree::from_json(text).and_then(read))
+    }
+}
+
+fn checked_job(node: &Node) -> Result<Job, Refusal> {
+    let job = grammar::job(node)?;
+    check::job(&job).map_err(|fault| fault.at(node))?;
+    Ok(job)
+}
+
+fn checked_method(node: &Node) -> Result<Method, Refusal> {
+    let method = grammar::method(node)?;
+    check::method(&method).map_err(|fault| fault.at(node))?;
+    Ok(method)
+}
+
+/// Only the normal form of a job has `mix.ops`.
+fn is_normal(job: &Node) -> bool {
+    job.get("mix.ops").is_some()
+}
+
+fn normal<T: DeserializeOwned>(
+    text: &str,
+    node: &Node,
+    check: impl Fn(&T) -> Result<(), check::Fault>,
+) -> Result<T, Refusal> {
+    let value = serde_json::from_str(text).map_err(|error| tree::json_refusal(&error, 1))?;
+    check(&value).map_err(|fault| fault.at(node))?;
+    Ok(value)
+}
+
+fn named<T>(file: &str, result: Result<T, Refusal>) -> Result<T, ParseError> {
+    result.map_err(|refusal| ParseError {
+        file: file.to_owned(),
+        line: refusal.line,
+        message: refusal.message,
+    })
+}
+
+#[cfg(test)]
+mod tests;

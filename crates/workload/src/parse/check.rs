@@ -1,0 +1,316 @@
+//! Whether a job and a method make sense, whatever form they were written in. A fault names the place
+//! by its dotted path in the written form, which the caller turns into a line.
+
+use super::Refusal;
+use super::tree::Node;
+use crate::{Block, Extent, Job, Load, Method, Op, Pattern, Step, StepKind};
+
+const SCHEMA: &str = "fathom-method/1";
+const THREADS_MAX: u32 = 1024;
+const IODEPTH_MAX: u32 = 65_536;
+const BLOCK_BYTES_MAX: u32 = 1 << 30;
+const SIZES_MAX: usize = 64;
+const BANDS_MAX: usize = 64;
+const THETA_MAX: f64 = 10.0;
+const RATE_IOPS_MAX: f64 = 1e9;
+
+#[derive(Debug)]
+pub(super) struct Fault {
+    path: String,
+    message: String,
+}
+
+impl Fault {
+    /// The refusal at this fault's line in `document`.
+    pub fn at(self, document: &Node) -> Refusal {
+        Refusal {
+            line: document.line_of(&self.path),
+            message: self.message,
+        }
+    }
+
+    fn below(self, parent: &str) -> Self {
+        Self {
+            path: format!("{parent}.{}", self.path),
+            ..self
+        }
+    }
+}
+
+type Checked = Result<(), Fault>;
+
+fn ensure(holds: bool, path: &str, message: impl FnOnce() -> String) -> Checked {
+    match holds {
+        true => Ok(()),
+        false => Err(Fault {
+            path: path.to_owned(),
+            message: message(),
+        }),
+    }
+}
+
+pub(super) fn method(method: &Method) -> Checked {
+    ensure(method.schema == SCHEMA, "schema", || {
+        format!("schema is {:?}, expected {SCHEMA:?}", method.schema)
+    })?;
+    name(&method.name, "name")?;
+    if let Some(quick) = method.quick {
+        for (key, factor) in [
+            ("divide_times_by", quick.divide_times_by),
+            ("divide_preconditioning_by", quick.divide_preconditioning_by),
+            ("divide_volumes_by", quick.divide_volumes_by),
+        ] {
+            ensure(
+                factor >= 1.0 && factor.is_finite(),
+                &format!("quick.{key}"),
+                || format!("{key} is {factor}, expected 1 or more"),
+            )?;
+        }
+    }
+    ensure(!method.steps.is_empty(), "steps", || {
+        "a method needs at least one step".to_owned()
+    })?;
+    for (index, step) in method.steps.iter().enumerate() {
+        let at = format!("steps.{index}");
+        check_step(step).map_err(|fault| fault.below(&at))?;
+        let earlier = method.steps[..index]
+            .iter()
+            .any(|other| other.name == step.name);
+        ensure(!earlier, &format!("{at}.name"), || {
+            format!(
+                "step name {:?} is used twice: names must be unique",
+                step.name
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn name(name: &str, path: &str) -> Checked {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    ensure(starts_well && name.chars().all(allowed), path, || {
+        format!("name {name:?} is not of the form 4k-rand-read: lower-case letters, digits, dashes")
+    })
+}
+
+fn check_step(step: &Step) -> Checked {
+    name(&step.name, "name")?;
+    name(&step.workload, "workload")?;
+    job(&step.job).map_err(|fault| fault.below("job"))?;
+    let until = &step.job.until;
+    match step.kind {
+        StepKind::Fill => {
+            ensure(only(&step.job, Op::Write), "job.mix", || {
+                "a fill step only writes: set mix = \"write\"".to_owned()
+            })?;
+            let volume = until.bytes.is_some() || until.region_multiple.is_some();
+            ensure(volume, "job.until", || {
+                "a fill step ends by volume: set until = { written = \"1x\" }".to_owned()
+            })?;
+        }
+        StepKind::Precondition => {
+            let Some(steady) = step.steady else {
+                let message = || {
+                    "a precondition step needs `steady`, such as steady = { round = \"1min\" }"
+                        .to_owned()
+                };
+                return ensure(false, "kind", message);
+            };
+            ensure(steady.window >= 2, "steady.window", || {
+                format!("window is {}, expected 2 rounds or more", steady.window)
+            })?;
+            ensure(steady.round_ns > 0, "steady.round", || {
+                "round is 0".to_owned()
+            })?;
+            for (path, limit) in [
+                ("steady.range", steady.range),
+                ("steady.slope", steady.slope),
+            ] {
+                ensure(limit > 0.0 && limit <= 1.0, path, || {
+                    format!("{path} is {limit}, expected more than 0% and at most 100%")
+                })?;
+            }
+            let least_ns = steady.round_ns.saturating_mul(u64::from(steady.window));
+            ensure(
+                until.time_ns.is_some_and(|most_ns| most_ns >= least_ns),
+                "job.until",
+                || {
+                    let least_s = least_ns as f64 / 1e9;
+                    format!(
+                        "a precondition step needs until.time of at least round x window = {least_s} s, the time at which it gives up"
+                    )
+                },
+            )?;
+        }
+        StepKind::Measure => {}
+    }
+    let misplaced = step.steady.is_some() && step.kind != StepKind::Precondition;
+    ensure(!misplaced, "steady", || {
+        "`steady` belongs to a precondition step".to_owned()
+    })
+}
+
+pub(super) fn job(job: &Job) -> Checked {
+    ensure(!job.mix.ops.is_empty(), "mix", || {
+        "the mix has no operation".to_owned()
+    })?;
+    job.mix.ops.iter().try_for_each(block)?;
+    pattern(&job.pattern)?;
+    region(job)?;
+    ensure(job.align_bytes != Some(0), "align", || {
+        "align is 0".to_owned()
+    })?;
+    let compressible = job.content.compressible;
+    ensure(
+        (0.0..=1.0).contains(&compressible),
+        "content.compressible",
+        || format!("compressible is {compressible}, expected 0% to 100%"),
+    )?;
+    load(&job.load)?;
+    until(job)
+}
+
+fn only(job: &Job, op: Op) -> bool {
+    job.mix.ops.iter().all(|block| block.op == op)
+}
+
+fn weight(value: f64, path: &str, what: &str) -> Checked {
+    ensure(value > 0.0 && value.is_finite(), path, || {
+        format!("{what} is {value}, expected a number above 0")
+    })
+}
+
+fn block(block: &Block) -> Checked {
+    let op = block.op.name();
+    weight(
+        block.weight,
+        &format!("mix.{op}"),
+        &format!("the weight of {op}"),
+    )?;
+    ensure(block.op != Op::Append, "mix", || {
+        "append needs a zoned pattern, which this version does not have".to_owned()
+    })?;
+    if block.op == Op::Flush {
+        return ensure(block.sizes.is_empty(), "block", || {
+            "a flush has no block size".to_owned()
+        });
+    }
+    let path = format!("block.{op}");
+    let count = block.sizes.len();
+    ensure((1..=SIZES_MAX).contains(&count), &path, || {
+        format!("{op} has {count} block sizes, expected 1 to {SIZES_MAX}")
+    })?;
+    for size in &block.sizes {
+        ensure(
+            (1..=BLOCK_BYTES_MAX).contains(&size.size_bytes),
+            &path,
+            || {
+                format!(
+                    "block size is {} bytes, expected up to 1GiB",
+                    size.size_bytes
+                )
+            },
+        )?;
+        weight(size.weight, &path, "share")?;
+    }
+    Ok(())
+}
+
+fn pattern(pattern: &Pattern) -> Checked {
+    match pattern {
+        Pattern::Sequential | Pattern::Uniform => Ok(()),
+        Pattern::Zipf { theta } => {
+            ensure(*theta > 0.0 && *theta <= THETA_MAX, "pattern.zipf", || {
+                format!(
+                    "zipf is {theta}, expected a skew above 0 and up to {THETA_MAX}; \"uniform\" has no skew"
+                )
+            })
+        }
+        Pattern::HotSpots { bands } => {
+            let path = "pattern.hot-spots";
+            ensure((1..=BANDS_MAX).contains(&bands.len()), path, || {
+                format!(
+                    "hot-spots has {} bands, expected 1 to {BANDS_MAX}",
+                    bands.len()
+                )
+            })?;
+            for band in bands {
+                weight(band.area, path, "area")?;
+                ensure(band.access >= 0.0 && band.access.is_finite(), path, || {
+                    format!("access is {}, expected 0 or more", band.access)
+                })?;
+            }
+            let accesses: f64 = bands.iter().map(|band| band.access).sum();
+            weight(accesses, path, "the sum of accesses")
+        }
+    }
+}
+
+fn region(job: &Job) -> Checked {
+    let fraction = |extent| match extent {
+        Extent::Fraction(fraction) => fraction,
+        Extent::Bytes(_) => 0.0,
+    };
+    let (start, size) = (fraction(job.region.start), fraction(job.region.size));
+    let inside = start >= 0.0 && size >= 0.0 && start + size <= 1.0 + 1e-12;
+    ensure(inside, "region", || {
+        let percent = |fraction: f64| (fraction * 1e6).round() / 1e4;
+        let (start, end) = (percent(start), percent(start + size));
+        format!("region runs from {start}% to {end}%, expected to end at 100% or before")
+    })?;
+    let empty =
+        matches!(job.region.size, Extent::Bytes(0)) || job.region.size == Extent::Fraction(0.0);
+    ensure(!empty, "region", || "region is empty".to_owned())
+}
+
+fn load(load: &Load) -> Checked {
+    let (threads, iodepth) = (load.threads(), load.iodepth());
+    ensure((1..=THREADS_MAX).contains(&threads), "load.threads", || {
+        format!("threads is {threads}, expected 1 to {THREADS_MAX}")
+    })?;
+    ensure((1..=IODEPTH_MAX).contains(&iodepth), "load.iodepth", || {
+        format!("iodepth is {iodepth}, expected 1 to {IODEPTH_MAX}")
+    })?;
+    match *load {
+        Load::Open { rate_iops, .. } => ensure(
+            rate_iops > 0.0 && rate_iops <= RATE_IOPS_MAX,
+            "load.rate",
+            || format!("rate is {rate_iops}/s, expected more than 0/s and up to 1000M/s"),
+        ),
+        Load::Closed { .. } => Ok(()),
+    }
+}
+
+fn until(job: &Job) -> Checked {
+    let until = &job.until;
+    let positive = [
+        ("until.time", until.time_ns.map(|ns| ns > 0)),
+        ("until.bytes", until.bytes.map(|bytes| bytes > 0)),
+        ("until.count", until.count.map(|count| count > 0)),
+        (
+            "until.written",
+            until
+                .region_multiple
+                .map(|multiple| multiple > 0.0 && multiple.is_finite()),
+        ),
+    ];
+    ensure(
+        positive.iter().any(|(_, given)| given.is_some()),
+        "until",
+        || "until needs at least one of time, bytes, written, count".to_owned(),
+    )?;
+    for (path, given) in positive {
+        ensure(given != Some(false), path, || {
+            format!("{path} is 0, expected more")
+        })?;
+    }
+    let writes = until.region_multiple.is_none() || only(job, Op::Write);
+    ensure(writes, "until.written", || {
+        "written counts the writes of a job that only writes; set time, bytes or count".to_owned()
+    })?;
+    let timeless = only(job, Op::Flush) && until.time_ns.is_none() && until.count.is_none();
+    ensure(!timeless, "until", || {
+        "flushes move no bytes: set time or count".to_owned()
+    })
+}

@@ -1,0 +1,401 @@
+//! The grammar: what each key of a job and a method may hold, and its default. Values are only read
+//! here; whether they make sense together is decided in `check`.
+
+use super::Refusal;
+use super::fields::Fields;
+use super::tree::{Node, Value};
+use crate::units::{
+    parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,
+};
+use crate::{
+    Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Method, Mix, Op, Pattern,
+    Quick, Region, Steady, Step, StepKind, Until,
+};
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+const METHOD_KEYS: [&str; 7] = [
+    "schema", "name", "title", "summary", "source", "quick", "steps",
+];
+const STEP_KEYS: [&str; 7] = [
+    "name",
+    "kind",
+    "workload",
+    "label",
+    "published",
+    "steady",
+    "job",
+];
+const JOB_KEYS: [&str; 10] = [
+    "mix",
+    "block",
+    "pattern",
+    "region",
+    "align",
+    "content",
+    "placement",
+    "direct",
+    "load",
+    "until",
+];
+const OPS: [(&str, Op); 5] = [
+    ("read", Op::Read),
+    ("write", Op::Write),
+    ("trim", Op::Trim),
+    ("flush", Op::Flush),
+    ("write-zeroes", Op::WriteZeroes),
+];
+const FOREIGN_OPS: [(&str, &str); 6] = [
+    ("randread", "read"),
+    ("randwrite", "write"),
+    ("unmap", "trim"),
+    ("discard", "trim"),
+    ("deallocate", "trim"),
+    ("fsync", "flush"),
+];
+const FOREIGN_PATTERNS: [(&str, &str); 6] = [
+    ("random", "uniform"),
+    ("rand", "uniform"),
+    ("randread", "uniform"),
+    ("randwrite", "uniform"),
+    ("read", "sequential"),
+    ("write", "sequential"),
+];
+
+pub(super) fn method(node: &Node) -> Result<Method> {
+    let fields = Fields::new(node, "the method", &METHOD_KEYS)?;
+    let name = fields.text("name")?;
+    Ok(Method {
+        schema: fields.text("schema")?,
+        title: fields.text_or("title", &name)?,
+        summary: fields.text_or("summary", "")?,
+        source: fields.text_or("source", "")?,
+        quick: fields.get("quick").map(quick).transpose()?,
+        steps: fields
+            .need("steps")?
+            .list("steps")?
+            .iter()
+            .map(step)
+            .collect::<Result<_>>()?,
+        name,
+    })
+}
+
+fn quick(node: &Node) -> Result<Quick> {
+    let keys = [
+        "divide_times_by",
+        "divide_preconditioning_by",
+        "divide_volumes_by",
+    ];
+    let fields = Fields::new(node, "quick", &keys)?;
+    let factor = |key: &str| fields.get(key).map(|node| node.number(key)).transpose();
+    let divide_times_by = fields.need(keys[0])?.number(keys[0])?;
+    Ok(Quick {
+        divide_times_by,
+        divide_preconditioning_by: factor(keys[1])?.unwrap_or(divide_times_by),
+        divide_volumes_by: factor(keys[2])?.unwrap_or(1.0),
+    })
+}
+
+fn step(node: &Node) -> Result<Step> {
+    let fields = Fields::new(node, "the step", &STEP_KEYS)?;
+    let kinds = [
+        ("fill", StepKind::Fill),
+        ("precondition", StepKind::Precondition),
+        ("measure", StepKind::Measure),
+    ];
+    let name = fields.text("name")?;
+    let workload = fields.text_or("workload", &name)?;
+    Ok(Step {
+        kind: match fields.get("kind") {
+            Some(node) => node.word("kind", &kinds, &[])?,
+            None => StepKind::Measure,
+        },
+        label: fields.text_or("label", &workload)?,
+        published: fields.parsed("published", |text| Ok(text.to_owned()))?,
+        steady: fields.get("steady").map(steady).transpose()?,
+        job: job(fields.need("job")?)?,
+        workload,
+        name,
+    })
+}
+
+/// Defaults are those of SNIA SSS PTS 2.0.
+fn steady(node: &Node) -> Result<Steady> {
+    let fields = Fields::new(node, "steady", &["round", "window", "range", "slope"])?;
+    Ok(Steady {
+        round_ns: fields
+            .parsed("round", parse_duration_ns)?
+            .unwrap_or(60_000_000_000),
+        window: fields.integer_or("window", 5)?,
+        range: fields.parsed("range", parse_percent)?.unwrap_or(0.20),
+        slope: fields.parsed("slope", parse_percent)?.unwrap_or(0.10),
+    })
+}
+
+pub(super) fn job(node: &Node) -> Result<Job> {
+    let fields = Fields::new(node, "the job", &JOB_KEYS)?;
+    Ok(Job {
+        mix: mix(&fields)?,
+        pattern: pattern(fields.need("pattern")?)?,
+        region: fields.get("region").map_or(
+            Ok(Region {
+                start: Extent::Bytes(0),
+                size: Extent::Fraction(1.0),
+            }),
+            region,
+        )?,
+        align_bytes: fields.parsed("align", parse_size_bytes)?,
+        content: fields
+            .get("content")
+            .map_or(Ok(Content { compressible: 0.0 }), content)?,
+        placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
+        direct: fields
+            .get("direct")
+            .map_or(Ok(true), |node| node.flag("direct"))?,
+        load: load(fields.need("load")?)?,
+        until: until(fields.need("until")?)?,
+    })
+}
+
+/// `mix` and `block` together. Operations come in the order of [`Op::ALL`] however they were
+/// written, so that TOML and JSON give the same request stream.
+fn mix(fields: &Fields) -> Result<Mix> {
+    let node = fields.need("mix")?;
+    let mut weights: Vec<(Op, f64)> = match &node.value {
+        Value::Text(_) => vec![(node.word("mix", &OPS, &FOREIGN_OPS)?, 1.0)],
+        Value::Table(entries) if !entries.is_empty() => {
+            let weight = |entry: &super::tree::Entry| {
+                let op = entry.node.choose("mix", &entry.key, &OPS, &FOREIGN_OPS)?;
+                Ok((op, entry.node.number(&entry.key)?))
+            };
+            entries.iter().map(weight).collect::<Result<_>>()?
+        }
+        _ => return Err(node.refuse("mix", "an operation or { read = 70, write = 30 }")),
+    };
+    weights.sort_by_key(|(op, _)| *op);
+    let moves_data = weights.iter().any(|(op, _)| *op != Op::Flush);
+    let block = match moves_data {
+        true => Some(fields.need("block")?),
+        false => fields.get("block"),
+    };
+    if let Some(block) = block {
+        check_block_keys(block, &weights)?;
+    }
+    let ops = weights.into_iter().map(|(op, weight)| {
+        let sizes = match (block, op) {
+            (Some(block), op) if op != Op::Flush => sizes_of(block, op)?,
+            _ => Vec::new(),
+        };
+        Ok(Block { op, weight, sizes })
+    });
+    Ok(Mix {
+        ops: ops.collect::<Result<_>>()?,
+    })
+}
+
+/// Block sizes per operation may only name operations of the mix.
+fn check_block_keys(block: &Node, weights: &[(Op, f64)]) -> Result<()> {
+    let Value::Table(entries) = &block.value else {
+        return Ok(());
+    };
+    for entry in entries {
+        let op = entry.node.choose("block", &entry.key, &OPS, &FOREIGN_OPS)?;
+        if op == Op::Flush || !weights.iter().any(|(in_mix, _)| *in_mix == op) {
+            let message = format!(
+                "block gives sizes for `{}`, which the mix does not issue with data",
+                entry.key
+            );
+            return Err(entry.node.fault(message));
+        }
+    }
+    Ok(())
+}
+
+/// The sizes of one operation: from a table per operation, or the same for all.
+fn sizes_of(block: &Node, op: Op) -> Result<Vec<BlockShare>> {
+    let node = match &block.value {
+        Value::Table(_) => block.get(op.name()).ok_or_else(|| {
+            block.fault(format!(
+                "block gives no size for `{}`, which is in the mix",
+                op.name()
+            ))
+        })?,
+        _ => block,
+    };
+    let size = |node: &Node| {
+        let bytes = node.parsed("block", parse_size_bytes)?;
+        u32::try_from(bytes).map_err(|_| node.refuse("block", "less than 4GiB"))
+    };
+    let Value::List(_) = node.value else {
+        return Ok(vec![BlockShare {
+            size_bytes: size(node)?,
+            weight: 1.0,
+        }]);
+    };
+    let shares = node.list("block")?.iter().map(|item| {
+        let fields = Fields::new(item, "block", &["size", "share"])?;
+        Ok(BlockShare {
+            size_bytes: size(fields.need("size")?)?,
+            weight: fields.need("share")?.number("share")?,
+        })
+    });
+    shares.collect()
+}
+
+fn pattern(node: &Node) -> Result<Pattern> {
+    if let Value::Table(_) = node.value {
+        let fields = Fields::new(node, "pattern", &["zipf", "hot-spots"])?;
+        return match (fields.get("zipf"), fields.get("hot-spots")) {
+            (Some(theta), None) => Ok(Pattern::Zipf {
+                theta: theta.number("zipf")?,
+            }),
+            (None, Some(bands)) => hot_spots(bands),
+            _ => Err(node.fault("pattern needs either `zipf` or `hot-spots`".to_owned())),
+        };
+    }
+    let plain = [("sequential", false), ("uniform", true)];
+    if let Value::Text(text) = &node.value
+        && (text == "zipf" || text == "hot-spots")
+    {
+        let example = match text.as_str() {
+            "zipf" => "{ zipf = 0.99 }",
+            _ => "{ hot-spots = [{ area = 10, access = 90 }] }",
+        };
+        return Err(node.refuse("pattern", example));
+    }
+    match node.word("pattern", &plain, &FOREIGN_PATTERNS)? {
+        true => Ok(Pattern::Uniform),
+        false => Ok(Pattern::Sequential),
+    }
+}
+
+/// Bands in percent. What they leave of space and accesses forms a last band.
+fn hot_spots(node: &Node) -> Result<Pattern> {
+    let band = |item: &Node| {
+        let fields = Fields::new(item, "hot-spots", &["area", "access"])?;
+        Ok(HotBand {
+            area: fields.need("area")?.number("area")?,
+            access: fields.need("access")?.number("access")?,
+        })
+    };
+    let mut bands = node
+        .list("hot-spots")?
+        .iter()
+        .map(band)
+        .collect::<Result<Vec<_>>>()?;
+    let area: f64 = bands.iter().map(|band| band.area).sum();
+    let access: f64 = bands.iter().map(|band| band.access).sum();
+    let (area_left, access_left) = (100.0 - area, 100.0 - access);
+    let tolerance = 1e-9;
+    if area_left < -tolerance || access_left < -tolerance {
+        return Err(node.fault(format!(
+            "hot-spots: areas add up to {area}% and accesses to {access}%, expected at most 100% each"
+        )));
+    }
+    if area_left > tolerance {
+        bands.push(HotBand {
+            area: area_left,
+            access: access_left.max(0.0),
+        });
+    } else if access_left > tolerance {
+        return Err(node.fault(format!(
+            "hot-spots: the areas cover everything, but only {access}% of the accesses are given"
+        )));
+    }
+    Ok(Pattern::HotSpots { bands })
+}
+
+fn region(node: &Node) -> Result<Region> {
+    if !matches!(node.value, Value::Table(_)) {
+        return Ok(Region {
+            start: Extent::Bytes(0),
+            size: node.parsed("region", extent)?,
+        });
+    }
+    let fields = Fields::new(node, "region", &["start", "size"])?;
+    let start = fields.parsed("start", extent)?.unwrap_or(Extent::Bytes(0));
+    let size = match (fields.parsed("size", extent)?, start) {
+        (Some(size), _) => size,
+        (None, Extent::Fraction(start)) => Extent::Fraction(1.0 - start),
+        (None, Extent::Bytes(0)) => Extent::Fraction(1.0),
+        (None, Extent::Bytes(_)) => {
+            return Err(node.fault("a region that starts at a byte needs a size".to_owned()));
+        }
+    };
+    Ok(Region { start, size })
+}
+
+fn extent(text: &str) -> std::result::Result<Extent, String> {
+    match text.trim_end().ends_with('%') {
+        true => parse_percent(text).map(Extent::Fraction),
+        false => parse_size_bytes(text).map(Extent::Bytes),
+    }
+}
+
+fn content(node: &Node) -> Result<Content> {
+    let fields = Fields::new(node, "content", &["compressible"])?;
+    let compressible = fields.parsed("compressible", parse_percent)?;
+    Ok(Content {
+        compressible: compressible.unwrap_or(0.0),
+    })
+}
+
+fn placement(node: &Node) -> Result<Vec<u16>> {
+    match node.value {
+        Value::List(_) => node
+            .list("placement")?
+            .iter()
+            .map(|handle| handle.integer("placement"))
+            .collect(),
+        _ => Ok(vec![node.integer("placement")?]),
+    }
+}
+
+fn load(node: &Node) -> Result<Load> {
+    let fields = Fields::new(node, "load", &["threads", "iodepth", "rate", "arrival"])?;
+    let arrivals = [
+        ("exponential", Arrival::Exponential),
+        ("uniform", Arrival::Uniform),
+        ("deterministic", Arrival::Deterministic),
+    ];
+    let foreign = [
+        ("poisson", "exponential"),
+        ("linear", "deterministic"),
+        ("constant", "deterministic"),
+    ];
+    let threads = fields.integer_or("threads", 1)?;
+    match (
+        fields.parsed("rate", parse_rate_iops)?,
+        fields.get("arrival"),
+    ) {
+        (Some(rate_iops), arrival) => Ok(Load::Open {
+            rate_iops,
+            arrival: arrival.map_or(Ok(Arrival::Exponential), |node| {
+                node.word("arrival", &arrivals, &foreign)
+            })?,
+            threads,
+            iodepth: fields.need("iodepth")?.integer("iodepth")?,
+        }),
+        (None, Some(arrival)) => {
+            Err(arrival.fault("arrival needs a rate, such as rate = \"100000/s\"".to_owned()))
+        }
+        (None, None) => Ok(Load::Closed {
+            threads,
+            iodepth: fields.integer_or("iodepth", 1)?,
+        }),
+    }
+}
+
+fn until(node: &Node) -> Result<Until> {
+    let fields = Fields::new(node, "until", &["time", "bytes", "written", "count"])?;
+    Ok(Until {
+        time_ns: fields.parsed("time", parse_duration_ns)?,
+        bytes: fields.parsed("bytes", parse_size_bytes)?,
+        region_multiple: fields.parsed("written", parse_multiple)?,
+        count: fields
+            .get("count")
+            .map(|node| node.integer("count"))
+            .transpose()?,
+    })
+}

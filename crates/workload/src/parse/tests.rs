@@ -1,0 +1,704 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    Arrival, Block, BlockShare, Content, Extent, Geometry, HotBand, Load, Mix, Op, Pattern, Region,
+    RequestStream, StepKind, Until,
+};
+
+const JOB: &str = r#"mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 8, iodepth = 32 }
+until = { time = "60s" }
+"#;
+
+fn job(text: &str) -> Job {
+    Job::from_toml(text, "job.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The message for `JOB` with one line replaced.
+fn refusal(line: &str, replacement: &str) -> String {
+    let text = JOB.replace(line, replacement);
+    assert_ne!(text, JOB);
+    let error = Job::from_toml(&text, "job.toml").expect_err("refused");
+    error.to_string()
+}
+
+#[test]
+fn a_short_job_gets_the_documented_defaults() {
+    let expected = Job {
+        mix: Mix {
+            ops: vec![Block {
+                op: Op::Read,
+                weight: 1.0,
+                sizes: vec![BlockShare {
+                    size_bytes: 4096,
+                    weight: 1.0,
+                }],
+            }],
+        },
+        pattern: Pattern::Uniform,
+        region: Region {
+            start: Extent::Bytes(0),
+            size: Extent::Fraction(1.0),
+        },
+        align_bytes: None,
+        content: Content { compressible: 0.0 },
+        placement: vec![],
+        direct: true,
+        load: Load::Closed {
+            threads: 8,
+            iodepth: 32,
+        },
+        until: Until {
+            time_ns: Some(60_000_000_000),
+            bytes: None,
+            region_multiple: None,
+            count: None,
+        },
+    };
+    assert_eq!(job(JOB), expected);
+}
+
+#[test]
+fn every_written_shape_is_understood() {
+    let job = job(r#"
+mix = { write = 30, read = 70, flush = 1 }
+block = { read = [{ size = "8KiB", share = 90 }, { size = "32KiB", share = 10 }], write = "16k" }
+pattern = { hot-spots = [{ area = 10, access = 90 }] }
+region = { start = "50%" }
+align = "4KiB"
+content = { compressible = "50%" }
+placement = [1, 2]
+direct = false
+load = { rate = "400k/s", arrival = "uniform", threads = 4, iodepth = 256 }
+until = { time = "1h30min", bytes = "10GiB", count = 1000000 }
+"#);
+    let ops: Vec<Op> = job.mix.ops.iter().map(|block| block.op).collect();
+    assert_eq!(ops, [Op::Read, Op::Write, Op::Flush]);
+    assert_eq!(job.mix.ops[0].sizes[1].size_bytes, 32 << 10);
+    assert_eq!(job.mix.ops[1].sizes[0].size_bytes, 16 << 10);
+    let rest = HotBand {
+        area: 90.0,
+        access: 10.0,
+    };
+    assert!(matches!(&job.pattern, Pattern::HotSpots { bands } if bands[1] == rest));
+    assert_eq!(
+        job.region,
+        Region {
+            start: Extent::Fraction(0.5),
+            size: Extent::Fraction(0.5)
+        }
+    );
+    assert_eq!(
+        job.load,
+        Load::Open {
+            rate_iops: 400_000.0,
+            arrival: Arrival::Uniform,
+            threads: 4,
+            iodepth: 256
+        }
+    );
+    assert_eq!(job.until.time_ns, Some(5_400_000_000_000));
+    assert_eq!(job.until.bytes, Some(10 << 30));
+    assert_eq!((job.placement, job.direct), (vec![1, 2], false));
+}
+
+#[test]
+fn toml_and_json_spell_the_same_job() {
+    let json = r#"{
+        "mix": "read", "block": 4096, "pattern": "uniform",
+        "load": {"iodepth": 32, "threads": 8}, "until": {"time": "1min"}
+    }"#;
+    assert_eq!(Job::from_json(json, "job.json").expect("parses"), job(JOB));
+}
+
+#[test]
+fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_key() {
+    let message = refusal("iodepth = 32", "iodpeth = 32");
+    assert_eq!(
+        message,
+        "job.toml:4: unknown key `iodpeth` in load, did you mean `iodepth`?"
+    );
+}
+
+#[test]
+fn fio_words_are_led_to_the_words_used_here() {
+    assert_eq!(
+        refusal("block =", "bs ="),
+        "job.toml:2: unknown key `bs` in the job: see `block`"
+    );
+    assert_eq!(
+        refusal("\"uniform\"", "\"randread\""),
+        "job.toml:3: pattern is \"randread\", expected one of sequential, uniform, did you mean \"uniform\"?"
+    );
+    let arrival = r#"load = { rate = "1k/s", arrival = "poisson", iodepth = 32 }"#;
+    let message = refusal("load = { threads = 8, iodepth = 32 }", arrival);
+    assert!(
+        message.ends_with("did you mean \"exponential\"?"),
+        "{message}"
+    );
+}
+
+#[test]
+fn every_refusal_names_what_was_found_and_what_was_expected() {
+    let cases = [
+        (
+            r#""read""#,
+            r#"{ read = 70, wriet = 30 }"#,
+            1,
+            "did you mean \"write\"?",
+        ),
+        (
+            r#""read""#,
+            r#"{ read = 0 }"#,
+            1,
+            "the weight of read is 0, expected a number above 0",
+        ),
+        (
+            r#""read""#,
+            r#""append""#,
+            1,
+            "expected one of read, write, trim, flush, write-zeroes",
+        ),
+        (r#""read""#, "7", 1, "mix is 7, expected an operation"),
+        (r#"block = "4KiB""#, "", 1, "the job lacks the key `block`"),
+        (
+            r#""4KiB""#,
+            r#""4Kb""#,
+            2,
+            "block: `4Kb`: unknown unit `Kb`",
+        ),
+        (r#""4KiB""#, r#""5GiB""#, 2, "expected less than 4GiB"),
+        (r#""4KiB""#, r#""2GiB""#, 2, "expected up to 1GiB"),
+        (r#""4KiB""#, r#""0""#, 2, "block size is 0 bytes"),
+        (
+            r#""4KiB""#,
+            r#"{ write = "4KiB" }"#,
+            2,
+            "block gives sizes for `write`",
+        ),
+        (
+            r#""4KiB""#,
+            r#"[{ size = "4KiB", share = -1 }]"#,
+            2,
+            "share is -1",
+        ),
+        (
+            r#""4KiB""#,
+            "[]",
+            2,
+            "expected a list with at least one entry",
+        ),
+        (
+            r#""uniform""#,
+            r#"{ zipf = 0 }"#,
+            3,
+            "zipf is 0, expected a skew above 0",
+        ),
+        (r#""uniform""#, r#""zipf""#, 3, "expected { zipf = 0.99 }"),
+        (
+            r#""uniform""#,
+            "{ hot-spots = [{ area = 60, access = 1 }, { area = 60, access = 9 }] }",
+            3,
+            "areas add up to 120%",
+        ),
+        (
+            r#""uniform""#,
+            "{ hot-spots = [{ area = 100, access = 90 }] }",
+            3,
+            "only 90% of the accesses",
+        ),
+        (
+            "threads = 8",
+            "threads = 0",
+            4,
+            "threads is 0, expected 1 to 1024",
+        ),
+        (
+            "threads = 8",
+            "threads = -1",
+            4,
+            "threads is -1, expected a whole number in range",
+        ),
+        (
+            "iodepth = 32",
+            "rate = \"10k/s\"",
+            4,
+            "load lacks the key `iodepth`",
+        ),
+        (
+            "threads = 8",
+            "rate = 1000",
+            4,
+            "rate: `1000`: expected a rate such as",
+        ),
+        (
+            "threads = 8",
+            "arrival = \"uniform\"",
+            4,
+            "arrival needs a rate",
+        ),
+        (
+            r#""60s""#,
+            r#""10mins""#,
+            5,
+            "unknown unit `mins`, did you mean `min`?",
+        ),
+        (r#""60s""#, r#""0s""#, 5, "until.time is 0"),
+        (
+            r#"time = "60s""#,
+            "",
+            5,
+            "until needs at least one of time, bytes, written, count",
+        ),
+        (
+            r#"time = "60s""#,
+            r#"written = "2x""#,
+            5,
+            "a job that only writes",
+        ),
+        (
+            "until",
+            "direct = 1\nuntil",
+            5,
+            "direct is 1, expected true or false",
+        ),
+        ("until", "region = \"0%\"\nuntil", 5, "region is empty"),
+        (
+            "until",
+            "region = { start = \"60%\", size = \"50%\" }\nuntil",
+            5,
+            "runs from 60% to 110%",
+        ),
+        (
+            "until",
+            "region = { start = \"1GiB\" }\nuntil",
+            5,
+            "needs a size",
+        ),
+        (
+            "until",
+            "content = { compressible = 50 }\nuntil",
+            5,
+            "expected a percentage such as 25%",
+        ),
+        ("until", "align = 0\nuntil", 5, "align is 0"),
+        ("until", "placement = 70000\nuntil", 5, "placement is 70000"),
+    ];
+    for (line, replacement, at, expected) in cases {
+        let message = refusal(line, replacement);
+        assert!(
+            message.starts_with(&format!("job.toml:{at}: ")),
+            "{replacement}: {message}"
+        );
+        assert!(message.contains(expected), "{replacement}: {message}");
+    }
+}
+
+#[test]
+fn broken_toml_and_json_are_refused_at_their_line() {
+    let error = Job::from_toml("mix = \"read\"\nblock = = 4\n", "a.toml").expect_err("refused");
+    assert!(
+        error.to_string().starts_with("a.toml:2: not TOML: "),
+        "{error}"
+    );
+    let error = Job::from_json("{\n \"mix\": \"read\",\n oops }", "a.json").expect_err("refused");
+    assert!(
+        error.to_string().starts_with("a.json:3: not JSON: "),
+        "{error}"
+    );
+    let error = Job::from_json("{\n\"mix\": 1,\n\"mix\": 2}", "a.json").expect_err("refused");
+    assert_eq!(error.to_string(), "a.json:3: key `mix` is given twice");
+    let error = Job::from_json(&"[".repeat(50_000), "a.json").expect_err("refused");
+    assert_eq!(error.line, 1);
+}
+
+#[test]
+fn a_json_error_deep_inside_a_method_has_its_own_line() {
+    let json = r#"{
+  "schema": "fathom-method/1",
+  "name": "mine",
+  "steps": [
+    {
+      "name": "one",
+      "job": {
+        "mix": "read",
+        "block": "4KiB",
+        "pattern": "uniform",
+        "load": {
+          "threads": 1,
+          "iodepht": 32
+        },
+        "until": {"time": "10s"}
+      }
+    }
+  ]
+}"#;
+    let error = Method::from_json(json, "m.json").expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "m.json:13: unknown key `iodepht` in load, did you mean `iodepth`?"
+    );
+    let error = Method::from_json(&json.replace("iodepht\": 32", "iodepth\": 0"), "m.json");
+    assert_eq!(
+        error.expect_err("refused").to_string(),
+        "m.json:13: iodepth is 0, expected 1 to 65536"
+    );
+}
+
+const METHOD: &str = r#"schema = "fathom-method/1"
+name = "mine"
+[quick]
+divide_times_by = 10
+divide_volumes_by = 2
+
+[[steps]]
+name = "fill"
+kind = "fill"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = {}, until = { written = "2x" } }
+
+[[steps]]
+name = "settle"
+kind = "precondition"
+steady = { round = "30s" }
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = {}, until = { time = "10min" } }
+
+[[steps]]
+name = "measure"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = {}, until = { time = "1min", count = 7 } }
+"#;
+
+fn method_refusal(line: &str, replacement: &str) -> String {
+    let text = METHOD.replacen(line, replacement, 1);
+    assert_ne!(text, METHOD);
+    let error = Method::from_toml(&text, "m.toml").expect_err("refused");
+    error.to_string()
+}
+
+#[test]
+fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
+    let cases = [
+        (
+            "fathom-method/1",
+            "fathom-method/2",
+            1,
+            "expected \"fathom-method/1\"",
+        ),
+        ("\"mine\"", "\"My method\"", 2, "lower-case letters"),
+        ("times_by = 10", "times_by = 0.5", 4, "expected 1 or more"),
+        (
+            "divide_times_by = 10",
+            "divide_time_by = 10",
+            4,
+            "did you mean `divide_times_by`?",
+        ),
+        (
+            "kind = \"fill\"",
+            "kind = \"filling\"",
+            9,
+            "did you mean \"fill\"?",
+        ),
+        (
+            "mix = \"write\"",
+            "mix = \"read\"",
+            10,
+            "written counts the writes",
+        ),
+        (
+            "written = \"2x\"",
+            "time = \"1min\"",
+            10,
+            "a fill step ends by volume",
+        ),
+        (
+            "{ mix = \"write\"",
+            "{ mix = { write = 1, trim = 1 }",
+            10,
+            "written counts",
+        ),
+        ("steady = { round = \"30s\" }", "", 14, "needs `steady`"),
+        (
+            "time = \"10min\"",
+            "time = \"1min\"",
+            16,
+            "at least round x window = 150 s",
+        ),
+        ("name = \"measure\"", "name = \"settle\"", 19, "used twice"),
+        (
+            "name = \"measure\"",
+            "name = \"measure\"\nsteady = {}",
+            20,
+            "belongs to a precondition",
+        ),
+        (
+            "steady = { round = \"30s\" }",
+            "steady = { window = 1 }",
+            15,
+            "expected 2 rounds or more",
+        ),
+    ];
+    for (line, replacement, at, expected) in cases {
+        let message = method_refusal(line, replacement);
+        assert!(
+            message.starts_with(&format!("m.toml:{at}: ")),
+            "{replacement}: {message}"
+        );
+        assert!(message.contains(expected), "{replacement}: {message}");
+    }
+}
+
+#[test]
+fn quick_divides_times_rounds_and_volumes_and_nothing_else() {
+    let method = Method::from_toml(METHOD, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let quick = method.shortened();
+    assert_eq!(quick.steps[0].job.until.region_multiple, Some(1.0));
+    let steady = quick.steps[1].steady.expect("kept");
+    assert_eq!((steady.round_ns, steady.window), (3_000_000_000, 5));
+    assert_eq!(quick.steps[1].job.until.time_ns, Some(60_000_000_000));
+    assert_eq!(quick.steps[2].job.until.time_ns, Some(6_000_000_000));
+    assert_eq!(quick.steps[2].job.until.count, Some(7));
+}
+
+#[test]
+fn preconditioning_may_shrink_by_its_own_factor() {
+    let text = METHOD.replace("[quick]", "[quick]\ndivide_preconditioning_by = 30");
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let quick = method.shortened();
+    assert_eq!(
+        quick.steps[1].steady.map(|steady| steady.round_ns),
+        Some(1_000_000_000)
+    );
+    assert_eq!(quick.steps[2].job.until.time_ns, Some(6_000_000_000));
+}
+
+fn catalogue() -> Vec<Method> {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../python/fathom/catalog/methods"
+    );
+    let files = std::fs::read_dir(folder).expect("the catalogue is in the tree");
+    let mut methods = Vec::new();
+    for file in files {
+        let path = file.expect("readable").path();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let name = path.display().to_string();
+        let method = Method::from_toml(&text, &name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            path.file_stem().and_then(|stem| stem.to_str()),
+            Some(&*method.name)
+        );
+        methods.push(method);
+    }
+    assert!(!methods.is_empty());
+    methods
+}
+
+#[test]
+fn built_in_methods_parse_run_quick_and_survive_their_normal_form() {
+    for method in catalogue() {
+        let json = serde_json::to_string_pretty(&method).expect("serialises");
+        assert_eq!(
+            Method::from_json(&json, "normal.json").as_ref(),
+            Ok(&method)
+        );
+        let quick = method.shortened();
+        let json = serde_json::to_string(&quick).expect("serialises");
+        assert_eq!(
+            Method::from_json(&json, "quick.json"),
+            Ok(quick),
+            "{}",
+            method.name
+        );
+    }
+}
+
+#[test]
+fn four_corners_is_the_published_procedure() {
+    let methods = catalogue();
+    let method = methods
+        .iter()
+        .find(|method| method.name == "four-corners")
+        .expect("built in");
+    let measured: Vec<_> = method
+        .steps
+        .iter()
+        .filter(|step| step.kind == StepKind::Measure)
+        .map(|step| {
+            let sizes = &step.job.mix.ops[0].sizes;
+            let (threads, iodepth) = (step.job.load.threads(), step.job.load.iodepth());
+            let published = step.published.as_deref().unwrap_or_default();
+            (
+                published,
+                sizes[0].size_bytes >> 10,
+                threads,
+                iodepth,
+                step.job.until.time_ns,
+            )
+        })
+        .collect();
+    let minute = Some(60_000_000_000);
+    assert_eq!(
+        measured,
+        [
+            ("fio-256k-seq-read", 256, 1, 64, minute),
+            ("fio-256k-seq-write", 256, 1, 64, minute),
+            ("fio-4k-rand-read", 4, 8, 32, minute),
+            ("fio-4k-rand-write", 4, 8, 32, minute),
+        ]
+    );
+    // Each corner settles under the very I/O that is then measured.
+    for pair in method.steps[1..].chunks(2) {
+        let mut settled = pair[0].job.clone();
+        settled.until = pair[1].job.until;
+        assert_eq!(settled, pair[1].job);
+        assert_eq!(pair[0].kind, StepKind::Precondition);
+    }
+}
+
+#[test]
+fn a_normal_form_with_an_unknown_key_is_refused() {
+    let json = serde_json::to_string_pretty(&job(JOB)).expect("serialises");
+    let broken = json.replace("\"direct\"", "\"directly\"");
+    let error = Job::from_json(&broken, "n.json").expect_err("refused");
+    let line = broken
+        .lines()
+        .position(|line| line.contains("directly"))
+        .expect("there")
+        + 1;
+    assert_eq!(error.line as usize, line, "{error}");
+    let senseless = json.replace("\"iodepth\": 32", "\"iodepth\": 0");
+    let error = Job::from_json(&senseless, "n.json").expect_err("refused");
+    assert!(error.message.contains("iodepth is 0"), "{error}");
+}
+
+fn any_job() -> impl Strategy<Value = Job> {
+    let weight = 0.01..1000.0f64;
+    let size = prop_oneof![
+        Just(512u32),
+        Just(4096),
+        Just(12_288),
+        Just(131_072),
+        Just(1 << 20)
+    ];
+    let share =
+        (size, weight.clone()).prop_map(|(size_bytes, weight)| BlockShare { size_bytes, weight });
+    let sizes = proptest::collection::vec(share, 1..5);
+    let op = prop_oneof![
+        Just(Op::Read),
+        Just(Op::Write),
+        Just(Op::Trim),
+        Just(Op::WriteZeroes)
+    ];
+    let block =
+        (op, weight.clone(), sizes).prop_map(|(op, weight, sizes)| Block { op, weight, sizes });
+    let band = (0.5..10.0f64, 0.1..10.0f64).prop_map(|(area, access)| HotBand { area, access });
+    let pattern = prop_oneof![
+        Just(Pattern::Sequential),
+        Just(Pattern::Uniform),
+        (0.1..3.0f64).prop_map(|theta| Pattern::Zipf { theta }),
+        proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
+    ];
+    let extent = |bytes: std::ops::Range<u64>, fractions: std::ops::Range<f64>| {
+        prop_oneof![
+            bytes.prop_map(Extent::Bytes),
+            fractions.prop_map(Extent::Fraction)
+        ]
+    };
+    let region = (
+        extent(0..1 << 28, 0.0..0.4),
+        extent(1 << 26..1 << 28, 0.1..0.6),
+    );
+    let load = prop_oneof![
+        (1..9u32, 1..65u32).prop_map(|(threads, iodepth)| Load::Closed { threads, iodepth }),
+        (1.0..1e7f64, 1..9u32).prop_map(|(rate_iops, threads)| Load::Open {
+            rate_iops,
+            arrival: Arrival::Exponential,
+            threads,
+            iodepth: 8
+        }),
+    ];
+    let align = proptest::option::of(prop_oneof![Just(512u64), Just(4096), Just(65_536)]);
+    let blocks = proptest::collection::vec(block, 1..4);
+    (blocks, pattern, region, align, load, 1..u64::MAX).prop_map(
+        |(ops, pattern, (start, size), align_bytes, load, time_ns)| Job {
+            mix: Mix { ops },
+            pattern,
+            region: Region { start, size },
+            align_bytes,
+            content: Content { compressible: 0.25 },
+            placement: vec![3],
+            direct: true,
+            load,
+            until: Until {
+                time_ns: Some(time_ns),
+                bytes: None,
+                region_multiple: None,
+                count: None,
+            },
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn the_normal_form_of_any_job_reads_back_as_the_same_job(job in any_job()) {
+        let json = serde_json::to_string(&job).expect("serialises");
+        prop_assert_eq!(Job::from_json(&json, "n.json"), Ok(job));
+    }
+
+    #[test]
+    fn offsets_stay_inside_the_region_and_aligned(job in any_job(), seed: u64) {
+        let geometry = Geometry { capacity_bytes: (1 << 30) + 512, block_bytes: 512 };
+        let region = job.region.resolve(geometry).expect("inside by construction");
+        let sequential = job.pattern == Pattern::Sequential;
+        let thread = job.load.threads() - 1;
+        let mut stream = RequestStream::new(&job, geometry, seed, thread).expect("fits");
+        for _ in 0..500 {
+            let request = stream.next_request();
+            let end_bytes = request.offset_bytes + u64::from(request.size_bytes);
+            prop_assert!(request.offset_bytes >= region.start_bytes);
+            prop_assert!(end_bytes <= region.start_bytes + region.size_bytes);
+            let own_bytes = if sequential { 512 } else { u64::from(request.size_bytes) };
+            let within_bytes = request.offset_bytes - region.start_bytes;
+            let align_bytes = job.align_bytes.unwrap_or(own_bytes);
+            // A small block of a skewed pattern is aligned inside its unit.
+            let unit_bytes = job.mix.ops.iter().flat_map(|block| &block.sizes)
+                .map(|share| u64::from(share.size_bytes)).max().unwrap_or(1)
+                .next_multiple_of(job.align_bytes.unwrap_or(1));
+            let skewed = !sequential && job.pattern != Pattern::Uniform;
+            let counted_bytes = if skewed { within_bytes % unit_bytes } else { within_bytes };
+            prop_assert_eq!(counted_bytes % align_bytes, 0);
+        }
+    }
+
+    #[test]
+    fn arbitrary_text_is_refused_without_panic(text in any::<String>()) {
+        prop_assert!(Method::from_toml(&text, "x").is_err());
+        prop_assert!(Method::from_json(&text, "x").is_err());
+        prop_assert!(Job::from_json(&text, "x").is_err());
+    }
+
+    #[test]
+    fn a_method_with_damaged_characters_never_panics(
+        at in 0..METHOD.len(), length in 0..40usize, insert in "[ -~\n]{0,6}"
+    ) {
+        let end = (at + length).min(METHOD.len());
+        let text = format!("{}{insert}{}", &METHOD[..at], &METHOD[end..]);
+        if let Err(error) = Method::from_toml(&text, "m.toml") {
+            prop_assert!((error.line as usize) <= text.lines().count() + 1);
+            prop_assert!(!error.message.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_value_or_a_refusal_of_a_unit(text in "[0-9a-zA-Zµ .%_/+-]{0,12}") {
+        for result in [crate::parse_size_bytes(&text), crate::parse_duration_ns(&text)] {
+            if let Err(message) = result {
+                prop_assert!(!message.is_empty());
+            }
+        }
+        let _ = (crate::parse_percent(&text), crate::parse_multiple(&text), crate::parse_rate_iops(&text));
+    }
+}
