@@ -48,10 +48,15 @@ class Handle(Protocol):
 class Backend(Protocol):
     """Starts jobs on the targets it was made for."""
 
-    #: Whether time is the wall clock's: then measurements cannot be repeated and are logged as they come.
-    real_time: bool
-    #: Bytes that jobs address, where that is not the target's own capacity (a twin simulates a slice).
-    capacity_bytes: int | None
+    @property
+    def real_time(self) -> bool:
+        """Whether time is the wall clock's: then measurements cannot be repeated and are logged as they come."""
+        ...
+
+    @property
+    def capacity_bytes(self) -> int | None:
+        """Bytes that jobs address, where that is not the target's own capacity (a twin simulates a slice)."""
+        ...
 
     def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
         """Starts a job on every target at once. Raises FathomError when it cannot."""
@@ -89,7 +94,7 @@ class TwinBackend:
             self.devices = [_core.TwinDevice(parameters, seed) for parameters in parameters_json]
         except _core.BackendError as error:
             raise FathomError(f"twin: {error}") from error
-        self.capacity_bytes: int | None = self.devices[0].capacity_bytes
+        self.capacity_bytes = self.devices[0].capacity_bytes
 
     def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
         """Starts the job in virtual time."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.catalog import Kind
 from fathom.errors import ExitCode, FathomError
 
 if TYPE_CHECKING:
@@ -29,30 +30,46 @@ app = typer.Typer(
 )
 methods_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, help="What can be run.")
 catalog_app = typer.Typer(
-    invoke_without_command=True, rich_markup_mode=None, help="Devices, systems and published results built in."
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    help="Devices, systems and published results built in.",
 )
 app.add_typer(methods_app, name="methods")
 app.add_typer(catalog_app, name="catalog")
 
 Targets = Annotated[
     list[str],
-    typer.Argument(help="/dev/nvme0n1, file:PATH, dir:PATH, null:, twin:NAME or twin:NAME*8", metavar="TARGET..."),
+    typer.Argument(
+        help="/dev/nvme0n1, file:PATH, dir:PATH, null:, twin:NAME or twin:NAME*8", metavar="TARGET..."
+    ),
 ]
-MethodName = Annotated[str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")]
-Quick = Annotated[bool, typer.Option("--quick", help="shorten the method as it states itself; the report says so")]
+MethodName = Annotated[
+    str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="shorten the method as it states itself; the report says so")
+]
 Seed = Annotated[int, typer.Option(help="seed of every random choice", metavar="N")]
-Size = Annotated[str | None, typer.Option(help="size of files that Fathom makes, such as 4GiB", metavar="SIZE")]
-Destroy = Annotated[
-    list[str], typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL")
+Size = Annotated[
+    str | None, typer.Option(help="size of files that Fathom makes, such as 4GiB", metavar="SIZE")
 ]
-Out = Annotated[Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")]
+Destroy = Annotated[
+    list[str],
+    typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL"),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]
 
 
 @app.command()
 def review(
-    targets: Annotated[list[str] | None, typer.Argument(help="default: a scratch file here and four twins", metavar="[TARGET...]")] = None,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(help="default: a scratch file here and four twins", metavar="[TARGET...]"),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="full durations")] = False,
     seed: Seed = 1,
     size: Size = None,
@@ -66,7 +83,9 @@ def review(
 
     method = review_method(full=full)
     folder = out or runs_home()
-    _execute(method, review_targets(targets or [], folder, _bytes(size)), _options(seed, destroy, out), as_json)
+    _execute(
+        method, review_targets(targets or [], folder, _bytes(size)), _options(seed, destroy, out), as_json
+    )
 
 
 @app.command()
@@ -138,7 +157,7 @@ def report(
 @app.command()
 def devices(as_json: AsJson = False) -> None:
     """What is attached, and why each device is safe or refused."""
-    from fathom.targets.discovery import devices_json, discover, print_devices
+    from fathom.targets.discover import devices_json, discover, print_devices
 
     reports = discover()
     if as_json:
@@ -148,15 +167,12 @@ def devices(as_json: AsJson = False) -> None:
 
 
 @methods_app.callback()
-def methods(context: typer.Context, as_json: AsJson = False) -> None:
+def methods(context: typer.Context) -> None:
     """What can be run."""
     if context.invoked_subcommand is None:
-        from fathom.catalog.views import methods_json, print_methods
+        from fathom.catalog.views import print_methods
 
-        if as_json:
-            _print_json(methods_json())
-        else:
-            print_methods(_stdout())
+        print_methods(_stdout())
 
 
 @methods_app.command("show")
@@ -170,7 +186,9 @@ def methods_show(name: MethodName) -> None:
 @catalog_app.callback()
 def catalog(
     context: typer.Context,
-    kind: Annotated[str | None, typer.Option(help="devices, systems, methods or published", metavar="KIND")] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="devices, systems, methods or published", metavar="KIND")
+    ] = None,
 ) -> None:
     """Devices, systems and published results built in."""
     if context.invoked_subcommand is None:
@@ -182,7 +200,8 @@ def catalog(
 @catalog_app.command("show")
 def catalog_show(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: AsJson = False) -> None:
     """Print an entry with every parameter, figure and source."""
-    from fathom.catalog.views import entry_json, print_entry
+    from fathom.catalog import entry_json
+    from fathom.catalog.views import print_entry
 
     if as_json:
         _print_json(entry_json(name))
@@ -206,7 +225,10 @@ def runs(as_json: AsJson = False) -> None:
 
 @app.command()
 def query(
-    sql: Annotated[str, typer.Argument(help="one statement over runs, points, intervals, latency, telemetry", metavar="SQL")],
+    sql: Annotated[
+        str,
+        typer.Argument(help="one statement over runs, points, intervals, latency, telemetry", metavar="SQL"),
+    ],
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV instead")] = False,
 ) -> None:

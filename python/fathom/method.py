@@ -7,15 +7,90 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from fathom import _core
 from fathom.errors import UsageError
 
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
 StepKind = Literal["fill", "precondition", "measure"]
 NS_PER_S = 1e9
 
-JsonObject = Mapping[str, object]
+
+class _SizeJson(TypedDict):
+    size_bytes: int
+
+
+class _OpJson(TypedDict):
+    op: str
+    weight: float
+    sizes: list[_SizeJson]
+
+
+class _MixJson(TypedDict):
+    ops: list[_OpJson]
+
+
+class _PatternJson(TypedDict):
+    kind: str
+
+
+class _RegionJson(TypedDict):
+    size: dict[str, float]
+
+
+class _LoadJson(TypedDict):
+    threads: int
+    iodepth: int
+
+
+class _UntilJson(TypedDict):
+    time_ns: int | None
+    bytes: int | None
+    region_multiple: float | None
+
+
+class _JobJson(TypedDict):
+    mix: _MixJson
+    pattern: _PatternJson
+    region: _RegionJson
+    load: _LoadJson
+    until: _UntilJson
+
+
+class _SteadyJson(TypedDict):
+    round_ns: int
+    window: int
+    range: float
+    slope: float
+
+
+class _StepJson(TypedDict):
+    name: str
+    kind: StepKind
+    workload: str
+    label: str
+    published: str | None
+    steady: _SteadyJson | None
+    job: _JobJson
+
+
+class _QuickJson(TypedDict):
+    divide_times_by: float
+    divide_volumes_by: float
+
+
+class _MethodJson(TypedDict):
+    """The part of the parser's normal form that Python reads."""
+
+    name: str
+    title: str
+    summary: str
+    source: str
+    quick: _QuickJson | None
+    steps: list[_StepJson]
 
 
 @dataclass(frozen=True)
@@ -25,15 +100,13 @@ class Job:
     json: str
     weights: Mapping[str, float]
     block_sizes: Mapping[str, tuple[int, ...]]
+    pattern: str
     threads: int
     iodepth: int
-    rate_iops: float | None
-    region_fraction: float | None
-    region_bytes: int | None
     time_s: float | None
     bytes: int | None
     region_multiple: float | None
-    count: int | None
+    _region: Mapping[str, float]
 
     @property
     def read_pct(self) -> float:
@@ -44,6 +117,12 @@ class Job:
     def destructive(self) -> bool:
         """Whether any operation changes data."""
         return any(op not in ("read", "flush") for op in self.weights)
+
+    def region_size(self, capacity_bytes: int) -> int:
+        """Bytes of the region on a target of that capacity."""
+        if "bytes" in self._region:
+            return int(self._region["bytes"])
+        return int(self._region["fraction"] * capacity_bytes)
 
     def block_bytes(self, op: str) -> int | None:
         """The operation's block size, None where it has several or none."""
@@ -93,7 +172,7 @@ class Method:
     quick: Quick | None
     steps: tuple[Step, ...]
     text: str
-    parsed: JsonObject
+    parsed: "Mapping[str, JsonValue]"
 
     @property
     def destructive(self) -> bool:
@@ -107,9 +186,10 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
     Raises UsageError: one line with file, line and what was expected.
     """
     try:
-        parsed = json.loads(_core.parse_method(text, file, quick))
+        normal = json.loads(_core.parse_method(text, file, quick))
     except _core.ParseError as error:
         raise UsageError(str(error)) from error
+    parsed = cast("_MethodJson", normal)
     factors = parsed["quick"]
     return Method(
         name=parsed["name"],
@@ -119,7 +199,7 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
         quick=Quick(**factors) if quick and factors else None,
         steps=tuple(_step(step) for step in parsed["steps"]),
         text=text,
-        parsed=parsed,
+        parsed=normal,
     )
 
 
@@ -129,24 +209,41 @@ def load_method(name: str, *, quick: bool = False) -> Method:
         try:
             text = Path(name).read_text(encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"method file {name}: {error.strerror}", "copy a built-in one with `fathom methods show`") from error
+            raise UsageError(
+                f"method file {name}: {error.strerror}", "copy a built-in one with `fathom methods show`"
+            ) from error
         return parse_method(text, name, quick=quick)
     from fathom.catalog import method_text
 
     return parse_method(method_text(name), f"{name}.toml", quick=quick)
 
 
-def _step(step: dict[str, object]) -> Step:
-    steady = cast("dict[str, float] | None", step["steady"])
+def _step(step: _StepJson) -> Step:
+    steady = step["steady"]
     return Step(
-        name=str(step["name"]),
-        kind=cast("StepKind", step["kind"]),
-        workload=str(step["workload"]),
-        label=str(step["label"]),
-        published=cast("str | None", step["published"]),
-        steady=steady
-        and Steady(
-            steady["round_ns"] / NS_PER_S, int(steady["window"]), steady["range"], steady["slope"]
-        ),
-        job=_job(cast("dict[str, dict[str, object]]", step["job"])),
+        name=step["name"],
+        kind=step["kind"],
+        workload=step["workload"],
+        label=step["label"],
+        published=step["published"],
+        steady=Steady(steady["round_ns"] / NS_PER_S, steady["window"], steady["range"], steady["slope"])
+        if steady
+        else None,
+        job=_job(step["job"]),
+    )
+
+
+def _job(job: _JobJson) -> Job:
+    until = job["until"]
+    return Job(
+        json=json.dumps(job),
+        weights={op["op"]: op["weight"] for op in job["mix"]["ops"]},
+        block_sizes={op["op"]: tuple(s["size_bytes"] for s in op["sizes"]) for op in job["mix"]["ops"]},
+        pattern=job["pattern"]["kind"],
+        threads=job["load"]["threads"],
+        iodepth=job["load"]["iodepth"],
+        time_s=None if until["time_ns"] is None else until["time_ns"] / NS_PER_S,
+        bytes=until["bytes"],
+        region_multiple=until["region_multiple"],
+        _region=job["region"]["size"],
     )

@@ -1,4 +1,4 @@
-"""From the texts a user types to targets, with the catalogue behind `twin:`; and from a run back to its targets."""
+"""From the texts a user types to targets, with the catalogue behind `twin:`; from a run back to its targets."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def resolve_targets(texts: Sequence[str], size_bytes: int | None = None) -> list
 
     Raises UsageError for what is no target or no entry of the catalogue.
     """
-    return parse_targets(texts, size_bytes, twins=_twin_facts)
+    return parse_targets(texts, size_bytes=size_bytes, twins=_twin_facts)
 
 
 def targets_of_run(document: RunDocument) -> list[Target]:
@@ -38,5 +38,7 @@ def targets_of_run(document: RunDocument) -> list[Target]:
 def _twin_facts(name: str) -> TwinFacts:
     device = load_device(name)
     return TwinFacts(
-        label=device.identity.label, capacity_bytes=device.capacity_bytes, logical_block_bytes=TWIN_BLOCK_BYTES
+        label=device.identity.label,
+        capacity_bytes=device.capacity_bytes,
+        logical_block_bytes=TWIN_BLOCK_BYTES,
     )

@@ -88,7 +88,9 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     """
     with _claimed(method, targets, options) as ready:
         run_id = new_run_id(method.name)
-        store = RunStore.create((options.out or runs_home()) / run_id, _new_document(run_id, method, ready, options))
+        store = RunStore.create(
+            (options.out or runs_home()) / run_id, _new_document(run_id, method, ready, options)
+        )
         return _Session(store, method, ready, options).run()
 
 
@@ -100,7 +102,9 @@ def resume_run(path: Path, options: Options) -> Run:
     document = RunDocument.load(path)
     if document.status == "complete":
         return Run(path)
-    method = parse_method(document.method.text, f"{document.method.name}.toml", quick=document.quick is not None)
+    method = parse_method(
+        document.method.text, f"{document.method.name}.toml", quick=document.quick is not None
+    )
     options.seed = document.seed
     with _claimed(method, targets_of_run(document), options) as ready:
         return _Session(RunStore.reopen(path), method, ready, options).run()
@@ -114,7 +118,8 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
         check_target(target, writes=writes, destroy_tokens=options.destroy)
     with ExitStack() as stack:
         yield [
-            stack.enter_context(claim(target, writes=writes, destroy_tokens=options.destroy)) for target in targets
+            stack.enter_context(claim(target, writes=writes, destroy_tokens=options.destroy))
+            for target in targets
         ]
 
 
@@ -129,7 +134,11 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
         if quick
         else None,
         method=MethodRecord(
-            name=method.name, title=method.title, source=method.source, text=method.text, parsed=dict(method.parsed)
+            name=method.name,
+            title=method.title,
+            source=method.source,
+            text=method.text,
+            parsed=dict(method.parsed),
         ),
         targets=[
             TargetRecord(
@@ -142,7 +151,7 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
             )
             for target in targets
         ],
-        environment=dict(environment(targets)),
+        environment=environment().to_json(),
         versions={"fathom": __version__, "core": _core.__version__},
     )
 
@@ -171,7 +180,9 @@ class _Session:
         document = self.store.document
         interrupted = self.options.interrupt.is_set()
         if self.errors:
-            document.error = "; ".join(f"{self.targets[i].name}: {text}" for i, text in sorted(self.errors.items()))
+            document.error = "; ".join(
+                f"{self.targets[i].name}: {text}" for i, text in sorted(self.errors.items())
+            )
         document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
         document.finished = _now()
         self.store.compact()
@@ -180,7 +191,8 @@ class _Session:
         self.store.journal("run-end", status=document.status)
         if interrupted:
             raise InterruptedRunError(
-                f"interrupted; what was measured is in {self.store.path}", f"go on with `fathom resume {document.id}`"
+                f"interrupted; what was measured is in {self.store.path}",
+                f"go on with `fathom resume {document.id}`",
             )
         if self.errors:
             raise FathomError(
@@ -239,7 +251,9 @@ class _Session:
                 self.options.observer.step_started(target, key.number, len(steps), step)
                 outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
                 self.options.observer.step_ended(target, step, outcome)
-            elif not backend.real_time and not all(self._finished(later) for later in self._keys(index)[key.number :]):
+            elif not backend.real_time and not all(
+                self._finished(later) for later in self._keys(index)[key.number :]
+            ):
                 self._repeat(key, step, backend, written)
             written.add(step, outcome.written_bytes)
             if step.kind == "precondition":
@@ -260,6 +274,8 @@ class _Session:
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
         rows = StepRows(target.name, step)
         live = store.live_path(key)
+        if sampler is not None:
+            sampler.step(step.name)
         try:
             recording, outcome = run_step(
                 backend,
@@ -276,7 +292,7 @@ class _Session:
             raise
         rows.finish(recording, self.method.name, steady)
         if sampler is not None:
-            rows.telemetry += sampler.take(step.name)
+            rows.telemetry += [dict(row) for row in sampler.drain()]
         for note in recording.notes:
             store.journal("note", key, text=note)
         store.finish_step(key, rows.tables(), outcome)

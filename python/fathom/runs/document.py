@@ -92,5 +92,7 @@ class RunDocument(_Model):
             first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.strerror
             raise FathomError(f"{path}: not a readable run: {first}", f"expected {RUN_SCHEMA}") from error
         if document.format != RUN_SCHEMA:
-            raise FathomError(f"{path}: format {document.format}, this Fathom reads {RUN_SCHEMA}", "update Fathom")
+            raise FathomError(
+                f"{path}: format {document.format}, this Fathom reads {RUN_SCHEMA}", "update Fathom"
+            )
         return document

@@ -43,5 +43,7 @@ def find_run(text: str) -> Path:
         return matches[0]
     if matches:
         names = ", ".join(run.name for run in matches[-3:])
-        raise UsageError(f"run {text!r} is not unique: {len(matches)} runs match ({names})", "name one in full")
+        raise UsageError(
+            f"run {text!r} is not unique: {len(matches)} runs match ({names})", "name one in full"
+        )
     raise UsageError(f"no run {text!r} in {runs_home()}", "list what there is with `fathom runs`")

@@ -40,12 +40,15 @@ def query(sql: str) -> pa.Table:
         else:
             connection.register(name, schema.insert(0, pa.field("run", pa.string())).empty_table())
     try:
-        return connection.execute(sql).to_arrow_table()
+        relation = connection.sql(sql)
     except duckdb.Error as error:
         first = str(error).strip().split("\n")[0]
         raise UsageError(
             f"query: {first}", f"views: runs, {', '.join(TABLES)} (over {len(runs)} runs in {runs_home()})"
         ) from error
+    if relation is None:
+        raise UsageError("query: the statement has no result", "write a select")
+    return relation.to_arrow_table()
 
 
 def _view(files: Sequence[str]) -> str:

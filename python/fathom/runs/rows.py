@@ -42,7 +42,7 @@ class StepRows:
 
     def add(self, interval: Interval) -> dict[str, list[Row]]:
         """Takes one second in; returns its rows by table."""
-        common = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
+        common: Row = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
         ops = interval.ops
         new: dict[str, list[Row]] = {
             "intervals": [self._interval_row(common, interval, op) for op in ops],

@@ -25,7 +25,9 @@ def print_runs(console: "Console", table: pa.Table) -> None:
         return
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("run", "status", "method", "points", "targets"):
-        shown.add_column(column, no_wrap=column != "targets", justify="right" if column == "points" else "left")
+        shown.add_column(
+            column, no_wrap=column != "targets", justify="right" if column == "points" else "left"
+        )
     for row in reversed(table.to_pylist()):
         method = f"{row['method']} (quick)" if row["quick"] else row["method"]
         shown.add_row(row["run"], row["status"], method, str(row["points"]), ", ".join(row["targets"]))
@@ -45,7 +47,9 @@ def print_result(console: "Console", table: pa.Table) -> None:
         shown.add_row(*(_cell(value) for value in row.values()))
     console.print(shown)
     if table.num_rows > ROWS_SHOWN:
-        console.print(f"{ROWS_SHOWN} of {table.num_rows:,} rows; all of them with --csv or --json", style="dim")
+        console.print(
+            f"{ROWS_SHOWN} of {table.num_rows:,} rows; all of them with --csv or --json", style="dim"
+        )
 
 
 def print_csv(table: pa.Table) -> None:

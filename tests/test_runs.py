@@ -1,0 +1,133 @@
+"""The run directory: what is written survives a crash at any moment and reads back as it was."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fathom.errors import FathomError, UsageError
+from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
+from fathom.runs.files import append_line, drop_cut_line, read_lines, write_atomically
+from fathom.runs.home import find_run, run_directories
+from fathom.runs.query import query
+from fathom.runs.reader import Run
+from fathom.runs.store import RunStore, StepKey, StepOutcome
+
+KEY = StepKey(0, 1, "read")
+COMPLETE = StepOutcome("complete", None, "", 1.0, 0)
+
+
+def new_store(home: Path, run_id: str = "20260101-000000-short-0000") -> RunStore:
+    document = RunDocument(
+        id=run_id,
+        created="2026-01-01T00:00:00Z",
+        status="running",
+        seed=1,
+        method=MethodRecord(name="short", title="Short", source="", text="", parsed={"steps": []}),
+        targets=[TargetRecord(name="null:", kind="null", label="null", capacity_bytes=1 << 30)],
+    )
+    return RunStore.create(home / run_id, document)
+
+
+def point(iops: float) -> dict[str, object]:
+    return {"target": "null:", "step": "read", "workload": "read", "op": "read", "iops": iops, "n": int(iops)}
+
+
+def test_a_finished_step_reads_back_with_nulls_where_nothing_applies(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(5.0)]}, COMPLETE)
+    [row] = Run(store.path).points.to_pylist()
+    assert row["iops"] == 5.0
+    assert row["waf"] is None
+    assert store.outcome(KEY) == COMPLETE
+
+
+def test_a_step_that_was_being_written_when_the_power_went_does_not_exist(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    half = store.path / "steps" / f".{KEY.folder}.new"
+    half.mkdir()
+    (half / "points.parquet").write_bytes(b"half")
+    reopened = RunStore.reopen(store.path)
+    assert reopened.outcome(KEY) is None
+    assert not half.exists()
+    reopened.finish_step(KEY, {"points": [point(7.0)]}, COMPLETE)
+    assert Run(store.path).points.num_rows == 1
+
+
+def test_a_line_cut_short_is_dropped_and_the_log_goes_on(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    append_line(log, {"a": 1})
+    with log.open("a") as file:
+        file.write('{"a": 2')
+    assert read_lines(log) == [{"a": 1}]
+    drop_cut_line(log)
+    append_line(log, {"a": 3})
+    assert read_lines(log) == [{"a": 1}, {"a": 3}]
+
+
+def test_an_atomic_write_replaces_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    write_atomically(path, "long old text")
+    write_atomically(path, "new")
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_repeating_a_step_replaces_its_points(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, StepOutcome("partial", None, "", 0.5, 0))
+    store.finish_step(KEY, {"points": [point(2.0)]}, COMPLETE)
+    assert Run(store.path).points["iops"].to_pylist() == [2.0]
+
+
+def test_every_event_is_in_the_journal_with_its_time(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    store.journal("step-start", KEY, kind="measure")
+    store.finish_step(KEY, {}, COMPLETE)
+    events = read_lines(store.path / "journal.jsonl")
+    assert [event["event"] for event in events] == ["run-start", "step-start", "step-end"]
+    assert events[1]["target"] == "null:"
+    assert all(str(event["time"]).endswith("Z") for event in events)
+
+
+def test_queries_see_every_finished_run(runs_home: Path) -> None:
+    for number, iops in enumerate((10.0, 30.0)):
+        store = new_store(runs_home, f"20260101-00000{number}-short-000{number}")
+        store.finish_step(KEY, {"points": [point(iops)]}, COMPLETE)
+        store.document.status = "complete"
+        store.compact()
+        store.save()
+    assert query("select avg(iops) as mean from points").to_pylist() == [{"mean": 20.0}]
+    assert query("select count(distinct run) as n from points join runs using (run)").to_pylist() == [{"n": 2}]
+
+
+def test_queries_without_any_run_give_empty_tables() -> None:
+    assert query("select * from points").num_rows == 0
+
+
+def test_a_run_is_found_by_part_of_its_id_and_by_last(runs_home: Path) -> None:
+    first = new_store(runs_home, "20260101-000000-short-aaaa").path
+    second = new_store(runs_home, "20260102-000000-short-bbbb").path
+    assert run_directories() == [first, second]
+    assert find_run("aaaa") == first
+    assert find_run("last") == second
+    with pytest.raises(UsageError, match="not unique"):
+        find_run("short")
+    with pytest.raises(UsageError, match="no run 'zzzz'"):
+        find_run("zzzz")
+
+
+@pytest.mark.parametrize("damage", ["{", '{"schema": "fathom-run/1"}'])
+def test_a_damaged_run_is_one_line(runs_home: Path, damage: str) -> None:
+    path = new_store(runs_home).path
+    (path / "run.json").write_text(damage)
+    with pytest.raises(FathomError, match=r"run\.json: not a readable run"):
+        Run(path)
+
+
+def test_a_run_of_another_format_is_refused(runs_home: Path) -> None:
+    path = new_store(runs_home).path
+    document = json.loads((path / "run.json").read_text()) | {"schema": "fathom-run/9"}
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(FathomError, match="fathom-run/9"):
+        Run(path)
