@@ -18,9 +18,9 @@ def size(number_of_bytes: float) -> str:
     value = float(number_of_bytes)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:
-            return f"{value:.3g} {unit}"
+            return f"{value:.4g} {unit}"
         value /= 1024
-    return f"{value:.3g} TiB"
+    return f"{value:.4g} TiB"
 
 
 def capacity(number_of_bytes: float) -> str:

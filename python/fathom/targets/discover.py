@@ -9,9 +9,10 @@ from rich.text import Text
 
 from fathom.targets import sysfs
 from fathom.targets.mounts import read_usage
-from fathom.targets.parse import decimal_size, device_target
+from fathom.targets.parse import device_target
 from fathom.targets.safety import Refusal, check_device, destroy_token
 from fathom.targets.target import Target
+from fathom.text import capacity
 
 DEVICES_SCHEMA = "fathom-devices/1"
 
@@ -63,7 +64,7 @@ def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
             report.target.name,
             identity.model,
             identity.serial,
-            decimal_size(report.target.capacity_bytes),
+            capacity(report.target.capacity_bytes),
         ]
         row = [Text(cell or "-") for cell in [*cells, identity.transport]]
         table.add_row(*row, Text(report.verdict, style="green" if report.safe else "yellow"))

@@ -20,6 +20,7 @@ from fathom.targets.mounts import PROC, SYS, Mount, dev_of_path, mount_of
 from fathom.targets.safety import Refusal
 from fathom.targets.syscalls import fallocate, statx
 from fathom.targets.target import Identity, Kind, Target
+from fathom.text import size
 
 SCRATCH_NAME = "fathom-scratch.bin"
 SCRATCH_BYTES = 4 << 30
@@ -45,8 +46,8 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
     capacity = size_bytes or (status.st_size if status else 0)
     if status and capacity > status.st_size and not is_own(path):
         raise RefusedError(
-            f"file:{path}: has {_size(status.st_size)} and was not made by Fathom, so it is not extended to "
-            f"{_size(capacity)}",
+            f"file:{path}: has {size(status.st_size)} and was not made by Fathom, so it is not extended to "
+            f"{size(capacity)}",
             "give another path",
         )
     if capacity == 0:
@@ -78,15 +79,17 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
     path = directory / SCRATCH_NAME
     status = _lstat(path)
     usable = int(_free_bytes(directory) * (1 - _RESERVED_SHARE)) + (_allocated_bytes(status) if status else 0)
-    size = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
-    if size < min(want_bytes, _MIN_SCRATCH_BYTES):
+    size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
+    if size_bytes < min(want_bytes, _MIN_SCRATCH_BYTES):
         raise FathomError(
-            f"{directory}: {_size(usable)} can be used, a scratch file needs {_size(_MIN_SCRATCH_BYTES)}",
+            f"{directory}: {size(usable)} can be used, a scratch file needs {size(_MIN_SCRATCH_BYTES)}",
             "free some space or give another target, for example dir:PATH",
         )
-    target = _describe(path, f"file:{path}", "file", size)
-    if size < want_bytes:
-        note = f"scratch file is {_size(size)} instead of {_size(want_bytes)}: {directory} has no more room"
+    target = _describe(path, f"file:{path}", "file", size_bytes)
+    if size_bytes < want_bytes:
+        note = (
+            f"scratch file is {size(size_bytes)} instead of {size(want_bytes)}: {directory} has no more room"
+        )
         target = replace(target, notes=(*target.notes, note))
     return target
 
@@ -135,10 +138,13 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
     """
     fd = os.open(_path(target), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        fcntl.flock(fd, (fcntl.LOCK_EX if writes else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(fd, (fcntl.LOCK_EX if writes else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RefusedError(
+                f"{target.name} refused: another Fathom run is using it", "wait for it"
+            ) from error
         yield
-    except BlockingIOError as error:
-        raise RefusedError(f"{target.name} refused: another Fathom run is using it", "wait for it") from error
     finally:
         os.close(fd)
 
@@ -320,7 +326,7 @@ def _allocated_bytes(status: os.stat_result) -> int:
 
 def _no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
     return FathomError(
-        f"{path}: not enough space: needs {_size(need_bytes)}, {path.parent} has {_size(free_bytes)} free",
+        f"{path}: not enough space: needs {size(need_bytes)}, {path.parent} has {size(free_bytes)} free",
         "give a smaller --size or another place",
     )
 
@@ -349,9 +355,3 @@ def _path(target: Target) -> Path:
     if target.path is None:
         raise UsageError(f"{target.name} is not a file", "give file:PATH or dir:PATH")
     return target.path
-
-
-def _size(size_bytes: int) -> str:
-    """A size in MiB or GiB for a sentence."""
-    gib = size_bytes / (1 << 30)
-    return f"{gib:.2f} GiB" if gib >= 1 else f"{size_bytes / (1 << 20):.1f} MiB"

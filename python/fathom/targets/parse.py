@@ -5,6 +5,7 @@ later, when it is known whether it will be written.
 """
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from fathom.targets.files import dir_target, file_target
 from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
+from fathom.text import capacity
 
 NULL_CAPACITY_BYTES = 1 << 40
 MAX_TWINS = 4096
@@ -63,7 +65,7 @@ def parse_target(
         if not rest:
             raise UsageError(f"{text}: the path is missing", f"write {kind}:PATH")
         make = file_target if kind == "file" else dir_target
-        return [make(Path(rest).expanduser(), size_bytes)]
+        return [make(_expanded(text, rest), size_bytes)]
     if text == "null:":
         return [_null_target()]
     if kind == "twin" and colon:
@@ -93,15 +95,19 @@ def device_label(device: BlockDevice, identity: Identity) -> str:
     """What a person calls the device: its model, or what it is, and its capacity in vendor's units."""
     what = identity.model or identity.backing_file or identity.transport or device.name
     part = f", partition {device.name}" if device.is_partition else ""
-    return f"{what} {decimal_size(device.size_bytes)}{part}"
+    return f"{what} {capacity(device.size_bytes)}{part}"
 
 
-def decimal_size(size_bytes: int) -> str:
-    """A capacity as vendors print it: powers of ten, three significant digits."""
-    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.3g} {unit}"
-    return f"{size_bytes} B"
+def _expanded(text: str, rest: str) -> Path:
+    """The path with `~` replaced. Raises UsageError for what no file system can hold."""
+    try:
+        path = Path(rest).expanduser()
+        encoded = os.fsencode(path)
+    except (ValueError, RuntimeError) as error:
+        raise UsageError(f"{text!r} is not a path: {error}", "give a plain path") from error
+    if b"\0" in encoded:
+        raise UsageError(f"{text!r} is not a path: it has a null byte in it", "give a plain path")
+    return path
 
 
 def _null_target() -> Target:

@@ -1,0 +1,338 @@
+import errno
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from loop_devices import Loops, sh
+
+from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
+from fathom.targets import files
+from fathom.targets.claim import check_target, claim, recheck
+from fathom.targets.files import file_target, is_own, remove_file, scratch_file
+from fathom.targets.target import Target
+
+MIB = 1 << 20
+
+
+def make(path: Path, size_bytes: int = MIB, *, writes: bool = True) -> Target:
+    with claim(file_target(path, size_bytes), writes=writes) as ready:
+        return ready
+
+
+def refused(target: Target, *, writes: bool = True) -> str:
+    with pytest.raises(RefusedError) as caught:
+        check_target(target, writes=writes)
+    return str(caught.value)
+
+
+def test_an_absent_file_is_made_with_its_blocks_reserved_and_marked(tmp_path: Path):
+    path = tmp_path / "x.bin"
+    ready = make(path)
+    assert path.stat().st_size == MIB
+    assert path.stat().st_blocks * 512 >= MIB
+    assert is_own(path)
+    assert ready.direct_align_bytes in (512, 4096)
+
+
+def test_describing_and_checking_a_file_makes_nothing(tmp_path: Path):
+    check_target(file_target(tmp_path / "x.bin", MIB), writes=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_own_file_is_used_again_and_takes_the_size_asked_for(tmp_path: Path):
+    path = tmp_path / "x.bin"
+    make(path)
+    inode = path.stat().st_ino
+    make(path, 2 * MIB)
+    assert (path.stat().st_ino, path.stat().st_size) == (inode, 2 * MIB)
+    make(path, MIB)
+    assert path.stat().st_size == MIB
+    assert is_own(path)
+
+
+def test_somebody_elses_file_is_read_but_never_written(tmp_path: Path):
+    path = tmp_path / "thesis.tex"
+    path.write_bytes(b"x" * 8192)
+    target = file_target(path, None)
+    assert target.capacity_bytes == 8192
+    with claim(target, writes=False):
+        pass
+    assert "was not made by Fathom" in refused(target)
+    with pytest.raises(RefusedError), claim(target, writes=True):
+        pass
+    assert path.read_bytes() == b"x" * 8192
+
+
+def test_somebody_elses_file_is_not_extended(tmp_path: Path):
+    path = tmp_path / "thesis.tex"
+    path.write_bytes(b"x" * 8192)
+    with pytest.raises(RefusedError, match="not extended"):
+        file_target(path, MIB)
+    assert path.stat().st_size == 8192
+
+
+def test_a_copy_of_an_own_file_with_all_its_attributes_is_not_own(tmp_path: Path):
+    make(tmp_path / "x.bin")
+    sh("cp", "--archive", tmp_path / "x.bin", tmp_path / "copy.bin")
+    assert os.getxattr(tmp_path / "copy.bin", "user.fathom")
+    assert not is_own(tmp_path / "copy.bin")
+
+
+def test_a_renamed_own_file_stays_own(tmp_path: Path):
+    make(tmp_path / "x.bin")
+    moved = (tmp_path / "x.bin").rename(tmp_path / "y.bin")
+    assert is_own(moved)
+
+
+@pytest.fixture
+def no_xattrs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(*_: object, **__: object) -> bytes:
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    monkeypatch.setattr(os, "setxattr", unsupported)
+    monkeypatch.setattr(os, "getxattr", unsupported)
+
+
+@pytest.mark.usefixtures("no_xattrs")
+def test_without_extended_attributes_a_side_car_marks_the_file(tmp_path: Path):
+    path = tmp_path / "x.bin"
+    target = make(path)
+    assert (tmp_path / ".x.bin.fathom-mark").exists()
+    assert is_own(path)
+    remove_file(target)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("no_xattrs")
+def test_a_side_car_does_not_vouch_for_another_file_of_that_name(tmp_path: Path):
+    path = tmp_path / "x.bin"
+    make(path)
+    path.unlink()
+    path.write_bytes(b"x" * MIB)
+    assert "was not made by Fathom" in refused(file_target(path, MIB))
+
+
+def test_only_own_files_are_removed(tmp_path: Path):
+    path = tmp_path / "thesis.tex"
+    path.write_bytes(b"x" * 8192)
+    remove_file(file_target(path, None))
+    assert path.exists()
+    own = make(tmp_path / "x.bin")
+    remove_file(own)
+    assert not (tmp_path / "x.bin").exists()
+
+
+def test_a_missing_directory_is_one_line_that_names_it(tmp_path: Path):
+    with pytest.raises(UsageError) as caught:
+        file_target(tmp_path / "no/x.bin", MIB)
+    assert f"directory {tmp_path / 'no'} does not exist" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_absent_file_without_a_size_asks_for_one(tmp_path: Path):
+    with pytest.raises(UsageError, match="--size"):
+        file_target(tmp_path / "x.bin", None)
+
+
+def test_symlinks_and_special_files_are_refused(tmp_path: Path):
+    (tmp_path / "x.bin").write_bytes(b"x" * 4096)
+    (tmp_path / "link").symlink_to(tmp_path / "x.bin")
+    os.mkfifo(tmp_path / "pipe")
+    for name, what in [("link", "symbolic link"), ("pipe", "not a regular file")]:
+        with pytest.raises(RefusedError, match=what):
+            file_target(tmp_path / name, MIB)
+
+
+def test_a_symlink_put_in_place_of_a_checked_file_is_not_followed(tmp_path: Path):
+    (tmp_path / "thesis.tex").write_bytes(b"x" * 8192)
+    target = file_target(tmp_path / "x.bin", MIB)
+    (tmp_path / "x.bin").symlink_to(tmp_path / "thesis.tex")
+    with pytest.raises(RefusedError, match="symbolic link"), claim(target, writes=True):
+        pass
+    assert (tmp_path / "thesis.tex").stat().st_size == 8192
+
+
+def test_a_directory_and_a_device_as_file_say_how_to_write_them(tmp_path: Path):
+    with pytest.raises(UsageError, match=f"dir:{tmp_path}"):
+        file_target(tmp_path, MIB)
+    node = next((n for n in Path("/dev").iterdir() if n.is_block_device()), None)
+    if node is not None:
+        with pytest.raises(UsageError, match=f"write {node} without file:"):
+            file_target(node, MIB)
+
+
+def test_two_runs_cannot_write_one_file_but_can_read_it(tmp_path: Path):
+    path = tmp_path / "x.bin"
+    target = make(path)
+    with (
+        claim(target, writes=True),
+        pytest.raises(RefusedError, match="another Fathom run"),
+        claim(target, writes=False),
+    ):
+        pass
+    with claim(target, writes=False), claim(target, writes=False):
+        pass
+
+
+def test_a_file_that_backs_a_loop_device_is_refused(loops: Loops, tmp_path: Path):
+    path = tmp_path / "x.bin"
+    target = make(path)
+    node = loops.attach(path)
+    assert f"in use by {node.name}" in refused(target)
+
+
+def test_a_file_that_was_replaced_shrunk_or_removed_fails_the_recheck(tmp_path: Path):
+    path = tmp_path / "x.bin"
+    target = make(path)
+    recheck(target, writes=True)
+    os.truncate(path, 4096)
+    with pytest.raises(RefusedError, match="shrunk"):
+        recheck(target, writes=True)
+    path.unlink()
+    with pytest.raises(FathomError, match="gone"):
+        recheck(target, writes=True)
+    path.write_bytes(b"x" * MIB)
+    with pytest.raises(RefusedError, match="not made by Fathom"):
+        recheck(target, writes=True)
+
+
+def test_too_little_space_is_said_before_anything_is_written(small_ext4: Callable[..., Path]):
+    point = small_ext4()
+    with pytest.raises(FathomError) as caught:
+        make(point / "x.bin", 64 * MIB)
+    assert "needs 64 MiB" in str(caught.value)
+    assert "MiB free" in str(caught.value)
+    assert caught.value.exit_code == ExitCode.FAILED
+    assert not (point / "x.bin").exists()
+
+
+def test_a_disk_that_fills_while_space_is_reserved_leaves_no_file(
+    small_ext4: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+):
+    point = small_ext4()
+    before = os.statvfs(point).f_bavail
+    monkeypatch.setattr(files, "_free_bytes", lambda _: 1 << 40)
+    with pytest.raises(FathomError, match="not enough space"):
+        make(point / "x.bin", 64 * MIB)
+    assert not (point / "x.bin").exists()
+    assert os.statvfs(point).f_bavail == before
+
+
+def test_growing_an_own_file_on_a_full_disk_leaves_it_as_it_was(
+    small_ext4: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+):
+    path = small_ext4() / "x.bin"
+    make(path)
+    monkeypatch.setattr(files, "_free_bytes", lambda _: 1 << 40)
+    with pytest.raises(FathomError, match="not enough space"):
+        make(path, 64 * MIB)
+    assert path.stat().st_size == MIB
+    assert is_own(path)
+
+
+def test_a_read_only_file_system_is_one_line(small_ext4: Callable[..., Path]):
+    point = small_ext4("-o", "ro")
+    with pytest.raises(FathomError, match="the file system is read-only"):
+        make(point / "x.bin")
+
+
+def test_an_immutable_file_is_one_line(small_ext4: Callable[..., Path]):
+    path = small_ext4() / "x.bin"
+    target = make(path)
+    sh("chattr", "+i", path)
+    try:
+        with pytest.raises(FathomError, match="no permission"), claim(target, writes=True):
+            pass
+        with claim(target, writes=False):
+            pass
+    finally:
+        sh("chattr", "-i", path)
+
+
+@pytest.fixture
+def nobody() -> Iterator[Path]:
+    """A directory that an ordinary user owns, with the test running as that user."""
+    if os.geteuid() != 0:
+        pytest.skip("changing the user needs root")
+    directory = Path(tempfile.mkdtemp())
+    os.chown(directory, 65534, 65534)
+    os.seteuid(65534)
+    yield directory
+    os.seteuid(0)
+    shutil.rmtree(directory)
+
+
+def test_a_directory_or_file_without_permission_is_one_line(nobody: Path):
+    target = make(nobody / "x.bin")
+    (nobody / "x.bin").chmod(0o400)
+    with pytest.raises(FathomError, match="no permission"), claim(target, writes=True):
+        pass
+    nobody.chmod(0o500)
+    with pytest.raises(FathomError, match="no permission"):
+        make(nobody / "y.bin")
+
+
+def test_a_file_system_that_only_pretends_o_direct_is_refused(small_ext4: Callable[..., Path]):
+    point = small_ext4("-o", "data=journal")
+    with pytest.raises(FathomError, match="ext4 as mounted has no O_DIRECT"):
+        make(point / "x.bin")
+
+
+def test_a_file_knows_its_file_system_mount_and_device(loops: Loops):
+    node = loops.attach()
+    sh("mkfs.ext4", "-q", node)
+    point = loops.mount(node, "-o", "noatime")
+    identity = file_target(point / "x.bin", MIB).identity
+    assert (identity.file_system, identity.mount_point) == ("ext4", str(point))
+    assert "noatime" in (identity.mount_options or "")
+    assert (identity.device, identity.logical_block_bytes) == (node.name, 512)
+
+
+def test_the_scratch_file_is_as_large_as_asked_where_there_is_room(tmp_path: Path):
+    target = scratch_file(tmp_path, 8 * MIB)
+    assert (target.capacity_bytes, target.notes) == (8 * MIB, ())
+    assert not (tmp_path / files.SCRATCH_NAME).exists()
+
+
+def test_the_scratch_file_is_smaller_where_there_is_less_room_and_says_so(loops: Loops):
+    node = loops.attach(256 * MIB)
+    sh("mkfs.ext4", "-q", node)
+    point = loops.mount(node)
+    target = scratch_file(point)
+    room = os.statvfs(point)
+    assert 64 * MIB <= target.capacity_bytes <= 0.9 * room.f_bavail * room.f_frsize
+    assert "instead of 4 GiB" in target.notes[0]
+    with claim(target, writes=True):
+        left = os.statvfs(point)
+        assert left.f_bavail >= 0.09 * room.f_bavail
+    assert scratch_file(point).capacity_bytes >= target.capacity_bytes
+
+
+def test_no_room_for_a_scratch_file_is_one_line(small_ext4: Callable[..., Path]):
+    with pytest.raises(FathomError, match="a scratch file needs 64"):
+        scratch_file(small_ext4())
+
+
+def test_a_file_in_memory_is_named_as_such(loops: Loops, tmp_path: Path):
+    point = tmp_path / "memory"
+    point.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", point], check=False).returncode != 0:
+        pytest.skip("tmpfs cannot be mounted here")
+    loops.later("umount", str(point))
+    target = scratch_file(point, MIB)
+    assert "memory (tmpfs)" in target.label
+    assert "not of a drive" in target.notes[0]
+
+
+def test_without_a_directory_the_scratch_file_avoids_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert scratch_file(None, MIB).path == tmp_path / "cache/fathom" / files.SCRATCH_NAME
+    monkeypatch.setattr(
+        files, "_MEMORY_FILE_SYSTEMS", frozenset({(scratch_file(tmp_path, MIB).identity.file_system)})
+    )
+    monkeypatch.chdir(tmp_path)
+    assert scratch_file(None, MIB).path == tmp_path / files.SCRATCH_NAME

@@ -1,0 +1,120 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from loop_devices import Loops
+
+from fathom.errors import FathomError, UsageError
+from fathom.targets.parse import TwinFacts, parse_target, parse_targets
+from fathom.targets.target import Target
+
+
+def twins(name: str) -> TwinFacts:
+    if name != "acme-fast-1tb":
+        raise UsageError(f"twin:{name}: no such twin", "did you mean acme-fast-1tb")
+    return TwinFacts(label="Acme Fast 1TB", capacity_bytes=10**12, logical_block_bytes=4096)
+
+
+def one(text: str, size_bytes: int | None = None) -> Target:
+    (target,) = parse_target(text, size_bytes=size_bytes, twins=twins)
+    return target
+
+
+def test_a_twin_takes_its_facts_from_the_catalogue():
+    target = one("twin:acme-fast-1tb")
+    assert (target.kind, target.name, target.catalog) == ("twin", "twin:acme-fast-1tb", "acme-fast-1tb")
+    assert (target.capacity_bytes, target.logical_block_bytes, target.path) == (10**12, 4096, None)
+
+
+def test_a_twin_times_eight_is_eight_targets_that_parse_back_one_by_one():
+    targets = parse_targets(["twin:acme-fast-1tb*8"], twins=twins)
+    assert [target.name for target in targets] == [f"twin:acme-fast-1tb#{n}" for n in range(1, 9)]
+    assert [one(target.name) for target in targets] == targets
+
+
+@pytest.mark.parametrize(
+    "text", ["twin:acme-fast-1tb*0", "twin:acme-fast-1tb*9999", "twin:Acme Fast", "twin:"]
+)
+def test_a_twin_out_of_form_is_a_usage_error(text: str):
+    with pytest.raises(UsageError, match="twin:"):
+        one(text)
+
+
+def test_an_unknown_twin_has_the_catalogues_own_error():
+    with pytest.raises(UsageError, match="did you mean acme-fast-1tb"):
+        one("twin:acme-fsat-1tb")
+
+
+def test_null_is_the_load_generator_alone():
+    assert (one("null:").kind, one("null:").path) == ("null", None)
+
+
+def test_a_device_is_known_by_its_kernel_name_through_any_link(loops: Loops, tmp_path: Path):
+    node = loops.attach(32 << 20)
+    target = one(str(node))
+    assert (target.kind, target.name, target.path) == ("device", str(node), node)
+    assert (target.capacity_bytes, target.direct_align_bytes) == (32 << 20, 512)
+    assert target.identity.backing_file == str(tmp_path / "disk1.img")
+
+
+def test_a_device_with_4_kib_blocks_needs_4_kib_alignment(loops: Loops):
+    target = one(str(loops.attach(32 << 20, "--sector-size", "4096")))
+    assert (target.logical_block_bytes, target.direct_align_bytes) == (4096, 4096)
+
+
+def test_a_directory_holds_one_scratch_file_of_the_size_asked_for(tmp_path: Path):
+    target = one(f"dir:{tmp_path}", 1 << 20)
+    assert (target.kind, target.name, target.capacity_bytes) == ("dir", f"dir:{tmp_path}", 1 << 20)
+    assert target.path is not None
+    assert target.path.parent == tmp_path
+
+
+def test_a_directory_without_a_size_gets_the_default_scratch_size(tmp_path: Path):
+    assert 0 < one(f"dir:{tmp_path}").capacity_bytes <= 4 << 30
+
+
+def test_a_missing_directory_is_a_usage_error(tmp_path: Path):
+    with pytest.raises(UsageError, match="is not a directory"):
+        one(f"dir:{tmp_path}/no")
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("x.bin", "write file:x.bin"),
+        ("/", "write dir:/"),
+        ("flie:x.bin", "did you mean file:x.bin"),
+        ("twn:a*8", "did you mean twin:a*8"),
+        ("nonsense", "/dev/NAME, file:PATH, dir:PATH, null:, twin:NAME"),
+        ("file:", "write file:PATH"),
+    ],
+)
+def test_what_is_no_target_is_answered_with_the_nearest_right_form(text: str, advice: str):
+    with pytest.raises(UsageError) as caught:
+        one(text)
+    assert advice in str(caught.value)
+
+
+def test_a_target_named_twice_is_a_usage_error(tmp_path: Path):
+    (tmp_path / "sub").mkdir()
+    texts = [f"file:{tmp_path}/x.bin", f"file:{tmp_path}/sub/../x.bin"]
+    with pytest.raises(UsageError, match="same target"):
+        parse_targets(texts, size_bytes=1 << 20)
+
+
+@given(st.sampled_from(["", "file:", "dir:", "twin:", "/dev/", "file:~", "file:/"]), st.text(max_size=20))
+@example("file:", "~no-such-user/x")
+@example("file:", "a\0b")
+@example("dir:", "a\0b")
+@example("/dev/", "a\0b")
+@example("file:", "x" * 300)
+def test_any_text_is_targets_or_one_clear_line(prefix: str, rest: str):
+    error = None
+    try:
+        assert parse_target(prefix + rest, size_bytes=1 << 20, twins=twins)
+    except FathomError as caught:
+        error = caught
+    if error is not None:
+        assert "\n" not in str(error)
+        assert error.hint

@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import pytest
+
+from fathom.targets import mounts, sysfs
+from fathom.targets.mounts import Mount, mount_of, parse_mountinfo
+from fathom.targets.sysfs import BlockDevice
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+@pytest.fixture
+def nvme(tmp_path: Path) -> BlockDevice:
+    """A PCIe drive as the kernel shows it: link on the PCI function, identity on the controller above the disk."""
+    pci = "devices/pci0000:00/0000:00:01.0/0000:01:00.0"
+    disk = f"{pci}/nvme/nvme0/nvme0n1"
+    write(
+        tmp_path,
+        {
+            f"{pci}/current_link_speed": "16.0 GT/s PCIe\n",
+            f"{pci}/max_link_speed": "32.0 GT/s PCIe\n",
+            f"{pci}/current_link_width": "4\n",
+            f"{pci}/max_link_width": "4\n",
+            f"{pci}/nvme/nvme0/model": "WUS5EA1A1ESP5E3                         \n",
+            f"{pci}/nvme/nvme0/serial": "A0123456            \n",
+            f"{pci}/nvme/nvme0/firmware_rev": "RGT50016\n",
+            f"{pci}/nvme/nvme0/transport": "pcie\n",
+            f"{pci}/nvme/nvme0/numa_node": "1\n",
+            f"{disk}/dev": "259:0\n",
+            f"{disk}/size": "15002931888\n",
+            f"{disk}/nsid": "1\n",
+            f"{disk}/wwid": "eui.0025\n",
+            f"{disk}/diskseq": "9\n",
+            f"{disk}/queue/scheduler": "[none] mq-deadline kyber\n",
+            f"{disk}/queue/rotational": "0\n",
+            f"{disk}/queue/zoned": "none\n",
+            f"{disk}/queue/logical_block_size": "512\n",
+            f"{disk}/queue/write_cache": "write through\n",
+            f"{disk}/nvme0n1p1/partition": "1\n",
+            f"{disk}/nvme0n1p1/dev": "259:1\n",
+            f"{disk}/nvme0n1p1/size": "2048\n",
+        },
+    )
+    (tmp_path / disk / "device").symlink_to("../../nvme0")
+    (tmp_path / "block").mkdir()
+    (tmp_path / "block/nvme0n1").symlink_to(tmp_path / disk)
+    return BlockDevice(tmp_path / disk, tmp_path)
+
+
+def test_an_nvme_drive_tells_who_it_is_and_that_its_link_is_slow(nvme: BlockDevice):
+    identity = nvme.identity()
+    assert (identity.model, identity.serial, identity.firmware) == ("WUS5EA1A1ESP5E3", "A0123456", "RGT50016")
+    assert (identity.link_speed_gtps, identity.link_max_speed_gtps) == (16.0, 32.0)
+    assert (identity.link_width_lanes, identity.link_max_width_lanes) == (4, 4)
+    assert (identity.transport, identity.namespace, identity.numa_node) == ("nvme-pcie", 1, 1)
+    assert (identity.scheduler, identity.rotational, identity.write_cache) == ("none", False, "write through")
+    assert identity.size_bytes == 15002931888 * 512
+
+
+def test_a_partition_has_its_own_size_and_its_disks_identity(nvme: BlockDevice):
+    (partition,) = nvme.partitions
+    assert partition.disk == nvme
+    assert partition.identity().serial == "A0123456"
+    assert partition.identity().size_bytes == 2048 * 512
+    assert partition.below() == {partition, nvme}
+
+
+def test_a_hidden_multipath_path_is_not_listed(nvme: BlockDevice):
+    assert [disk.name for disk in sysfs.all_disks(nvme.sys)] == ["nvme0n1"]
+    (nvme.directory / "hidden").write_text("1\n")
+    assert sysfs.all_disks(nvme.sys) == []
+
+
+def test_a_stack_is_followed_up_and_down(nvme: BlockDevice):
+    (partition,) = nvme.partitions
+    mapper = nvme.sys / "devices/virtual/block/dm-0"
+    write(mapper, {"dev": "253:0", "size": "2048"})
+    for directory, link, to in [
+        (partition.directory, "holders", mapper),
+        (mapper, "slaves", partition.directory),
+    ]:
+        (directory / link).mkdir()
+        (directory / link / to.name).symlink_to(to)
+    top = BlockDevice(mapper, nvme.sys)
+    assert nvme.above() == [partition, top]
+    assert top.below() == {top, partition, nvme}
+
+
+def test_a_scsi_serial_is_read_from_its_vital_product_page(tmp_path: Path):
+    device = tmp_path / "devices/pci0/ata1/host0/0:0:0:0"
+    disk = device / "block/sda"
+    write(disk, {"dev": "8:0", "size": "2048"})
+    write(device, {"model": "WDC WUH721818AL", "rev": "W232"})
+    (device / "vpd_pg80").write_bytes(b"\x00\x80\x00\x08  3WJ123")
+    (disk / "device").symlink_to(device)
+    identity = BlockDevice(disk, tmp_path).identity()
+    assert (identity.serial, identity.firmware, identity.transport) == ("3WJ123", "W232", "sata")
+
+
+def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path):
+    write(tmp_path / "block/vdb", {"dev": "254:16", "size": "oops"})
+    identity = BlockDevice(tmp_path / "block/vdb", tmp_path).identity()
+    assert (identity.serial, identity.rotational, identity.link_speed_gtps) == (None, None, None)
+    assert identity.size_bytes == 0
+
+
+MOUNTINFO = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
+36 35 98:0 /mnt1 /mnt\040with\011tab rw,noatime shared:1 master:1 - ext3 /dev/ro\134ot rw,errors=continue
+"""
+
+
+def test_mountinfo_with_escapes_and_optional_fields_is_understood():
+    assert parse_mountinfo(MOUNTINFO)[1] == Mount(
+        dev="98:0",
+        point="/mnt with\ttab",
+        file_system="ext3",
+        source="/dev/ro\\ot",
+        options="rw,noatime,errors=continue",
+    )
+
+
+def test_the_mount_of_a_path_is_its_nearest_and_of_two_at_one_place_the_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    lines = [
+        f"1 0 8:{n} / {point} rw - ext4 /dev/sda{n} rw"
+        for n, point in enumerate(["/", "/data", "/", "/datb"])
+    ]
+    write(tmp_path, {"self/mountinfo": "\n".join(lines)})
+    monkeypatch.setattr(mounts, "PROC", tmp_path)
+    found = {
+        path: mount.dev for path in ("/data/x", "/data", "/database", "/") if (mount := mount_of(Path(path)))
+    }
+    assert found == {"/data/x": "8:1", "/data": "8:1", "/database": "8:2", "/": "8:2"}

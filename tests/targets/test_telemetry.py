@@ -1,0 +1,174 @@
+import itertools
+import os
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from loop_devices import Loops
+
+from fathom.runs.schema import TELEMETRY
+from fathom.targets.parse import device_target
+from fathom.targets.target import Identity, Target
+from fathom.targets.telemetry import Telemetry, TelemetryRow, foreign_share
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def values(rows: list[TelemetryRow], name: str) -> list[float]:
+    return [row["value"] for row in rows if row["name"] == name]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A machine with every source, all counters at a known place."""
+    disk = "sys/devices/nvme0/nvme0n1"
+    write(
+        tmp_path,
+        {
+            "proc/stat": "cpu  100 0 100 800 0 0 0 0 0 0\n",
+            f"{disk}/stat": "1 0 8 0 1 0 16 0 0 100 0\n",
+            f"{disk}/dev": "259:0",
+            "sys/devices/nvme0/hwmon1/temp1_input": "41850",
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "2000000",
+            "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": "3000000",
+            "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "5",
+            "sys/class/powercap/intel-rapl:0/energy_uj": "9000000",
+            "sys/class/powercap/intel-rapl:0/max_energy_range_uj": "10000000",
+        },
+    )
+    (tmp_path / disk / "device").symlink_to(tmp_path / "sys/devices/nvme0")
+    (tmp_path / "sys/dev/block").mkdir(parents=True)
+    (tmp_path / "sys/dev/block/259:0").symlink_to(tmp_path / disk)
+    return tmp_path
+
+
+def drive(dev: str | None = "259:0") -> Target:
+    return Target(
+        name="/dev/nvme0n1",
+        kind="device",
+        path=None,
+        capacity_bytes=1 << 40,
+        logical_block_bytes=512,
+        direct_align_bytes=512,
+        identity=Identity(dev=dev),
+        label="Acme",
+    )
+
+
+def sampler(root: Path, target: Target) -> Telemetry:
+    return Telemetry([target], period_s=3600, proc=root / "proc", sys=root / "sys")
+
+
+def test_every_source_gives_its_value_with_its_unit(machine: Path):
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        write(
+            machine,
+            {
+                "proc/stat": "cpu  130 0 110 850 0 0 0 10 0 0\n",
+                "sys/devices/nvme0/nvme0n1/stat": "9 0 2056 0 9 0 32 0 0 100 0\n",
+                "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "7",
+                "sys/class/powercap/intel-rapl:0/energy_uj": "9500000",
+            },
+        )
+        rows = telemetry.drain()
+    found = {(row["target"], row["name"], row["unit"]): row["value"] for row in rows}
+    drive_name = "/dev/nvme0n1"
+    assert found == {
+        (None, "cpu_busy", "%"): 40.0,
+        (None, "cpu_steal", "%"): 10.0,
+        (None, "cpu_frequency", "MHz"): 2500.0,
+        (None, "cpu_throttled", "events"): 2.0,
+        (None, "package_energy", "J"): pytest.approx(0.5),
+        (drive_name, "device_read", "B"): 2048 * 512.0,
+        (drive_name, "device_written", "B"): 16 * 512.0,
+        (drive_name, "device_busy", "%"): 0.0,
+        (drive_name, "device_temperature", "degC"): pytest.approx(41.85),
+    }
+    assert telemetry.absent == []
+
+
+def test_an_energy_counter_that_wrapped_is_continued(machine: Path):
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        write(machine, {"sys/class/powercap/intel-rapl:0/energy_uj": "250000"})
+        assert values(telemetry.drain(), "package_energy") == [pytest.approx(1.25)]
+
+
+def test_rows_fit_the_telemetry_table(machine: Path):
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        rows = telemetry.drain()
+    table = pa.Table.from_pylist([dict(row) for row in rows], schema=TELEMETRY)
+    assert table.num_rows == len(rows) > 0
+
+
+def test_absent_sources_are_named_and_give_no_rows(tmp_path: Path):
+    write(tmp_path, {"proc/stat": "cpu  1 0 1 8 0 0 0 0 0 0\n"})
+    with sampler(tmp_path, drive(dev=None)) as telemetry:
+        telemetry.step("read")
+        write(tmp_path, {"proc/stat": "cpu  2 0 1 9 0 0 0 0 0 0\n"})
+        assert {row["name"] for row in telemetry.drain()} == {"cpu_busy", "cpu_steal"}
+    subjects = (
+        "CPU frequency",
+        "CPU package energy",
+        "CPU thermal throttling",
+        "traffic and temperature of /dev/nvme0n1",
+    )
+    for subject in subjects:
+        assert any(line.startswith(subject) for line in telemetry.absent)
+
+
+def test_a_drive_that_goes_away_ends_its_rows_and_nothing_else(machine: Path):
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        (machine / "sys/devices/nvme0/nvme0n1/stat").unlink()
+        (machine / "sys/devices/nvme0/hwmon1/temp1_input").unlink()
+        rows = telemetry.drain()
+    assert {row["target"] for row in rows} == {None}
+    assert rows
+
+
+def test_intervals_of_a_step_join_without_gap_and_start_at_its_beginning(machine: Path):
+    with Telemetry([drive()], period_s=0.05, proc=machine / "proc", sys=machine / "sys") as telemetry:
+        telemetry.step("first")
+        time.sleep(0.18)
+        telemetry.step("second")
+        time.sleep(0.08)
+        rows = telemetry.drain()
+    for step, at_least in (("first", 3), ("second", 1)):
+        spans = [
+            (r["start_s"], r["length_s"]) for r in rows if r["step"] == step and r["name"] == "cpu_frequency"
+        ]
+        assert len(spans) >= at_least
+        assert spans[0][0] == 0
+        for (start_s, length_s), (next_s, _) in itertools.pairwise(spans):
+            assert next_s == pytest.approx(start_s + length_s, abs=1e-9)
+
+
+def test_nothing_is_recorded_outside_a_step(machine: Path):
+    with sampler(machine, drive()) as telemetry:
+        assert telemetry.drain() == []
+
+
+def test_real_traffic_is_counted_and_what_was_not_ours_is_its_share(loops: Loops):
+    node = loops.attach(16 << 20)
+    fd = os.open(node, os.O_RDWR)
+    try:
+        with Telemetry([device_target(node)]) as telemetry:
+            telemetry.step("write")
+            os.pwrite(fd, os.urandom(8 << 20), 0)
+            os.fsync(fd)
+            rows = telemetry.drain()
+    finally:
+        os.close(fd)
+    assert sum(values(rows, "device_written")) == 8 << 20
+    assert foreign_share(rows, str(node), own_bytes=8 << 20) == pytest.approx(0, abs=0.01)
+    assert foreign_share(rows, str(node), own_bytes=6 << 20) == pytest.approx(0.25, abs=0.01)
+    assert foreign_share(rows, "/dev/other", own_bytes=0) is None
