@@ -30,17 +30,18 @@ from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries
 
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
+_LEAST = {"workload": 26, "role": 11, "note": 5, "form\nfactor": 6, "device": 12, "source": 20}
 _Column = tuple[str, Callable[[SpecRow], float | str | None]]
 
 _RATINGS: tuple[_Column, ...] = (
-    ("GB", lambda row: row.capacity_gb),
+    ("TB", lambda row: _thousandth(row.capacity_gb)),
     ("form\nfactor", lambda row: row.form_factor),
     ("DWPD", lambda row: row.endurance_dwpd),
-    ("seq read\nMB/s", lambda row: row.seq_read_mbps),
-    ("seq write\nMB/s", lambda row: row.seq_write_mbps),
-    ("rand read\nIOPS", lambda row: row.rand_read_iops),
-    ("rand write\nIOPS", lambda row: row.rand_write_iops),
-    ("mixed\nIOPS", lambda row: row.mixed_iops),
+    ("read\nMB/s", lambda row: row.seq_read_mbps),
+    ("write\nMB/s", lambda row: row.seq_write_mbps),
+    ("read\nkIOPS", lambda row: _thousandth(row.rand_read_iops)),
+    ("write\nkIOPS", lambda row: _thousandth(row.rand_write_iops)),
+    ("mixed\nkIOPS", lambda row: _thousandth(row.mixed_iops)),
     ("read\nus", lambda row: row.read_latency_us),
     ("write\nus", lambda row: row.write_latency_us),
     ("active\nW", lambda row: row.power_active_w or row.power_write_w),
@@ -100,8 +101,8 @@ def _table(*columns: str, numbers: Iterable[str] = (), title: str = "") -> Table
         if column in numbers:
             table.add_column(column, justify="right", no_wrap=True)
         else:
-            whole = column in ("name", "role", "load", "basis")
-            table.add_column(column, overflow="fold", no_wrap=whole, min_width=None if whole else 8)
+            whole = column in ("name", "load", "basis")
+            table.add_column(column, overflow="fold", no_wrap=whole, min_width=_LEAST.get(column))
     return table
 
 
@@ -118,6 +119,10 @@ def _number(value: object) -> str:
     if isinstance(value, int | float):
         return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.6g}"
     return str(value)
+
+
+def _thousandth(value: float | None) -> float | None:
+    return None if value is None else value / 1000
 
 
 def _capacity(size_bytes: int) -> str:
@@ -153,20 +158,14 @@ def _systems(found: Sequence[Entry]) -> Table:
 
 
 def _published(found: Sequence[Entry]) -> Table:
-    counts = ["rat-\nings", "cali-\nbration", "vali-\ndation", "con-\ntext"]
-    table = _table("name", "product", "kind", *counts, title="Published results", numbers=counts)
+    counts = ["rated", "calibration", "validation", "context"]
+    table = _table("name", *counts, title="Published results", numbers=counts)
 
     def add(entry: Entry) -> None:
         published = load_published(entry.name)
         roles = Counter(row.role for row in published.rows)
         numbers = (len(published.ratings), *(roles[role] for role in _ROLE_STYLE))
-        _row(
-            table,
-            _name(entry),
-            published.identity.model,
-            published.identity.kind,
-            *(n or None for n in numbers),
-        )
+        _row(table, _name(entry), *(number or None for number in numbers))
 
     return _filled(table, found, add)
 
@@ -250,33 +249,38 @@ def _print_parameters(console: Console, title: str, parameters: dict[str, Parame
 
 def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
     """Columns that no row has are left out; what is doubtful or remarkable follows as numbered notes."""
+    if not rows:
+        return
     columns = [column for column in _RATINGS if any(column[1](row) is not None for row in rows)]
     numbers = [head for head, _ in columns if "factor" not in head]
-    table = _table(*(head for head, _ in columns), "note", title="Ratings (data sheets)", numbers=numbers)
+    table = _table(
+        *(head for head, _ in columns),
+        "note",
+        title="Ratings: sequential MB/s, random kIOPS",
+        numbers=numbers,
+    )
     notes = _Notes()
     for row in rows:
         _row(table, *(read(row) for _, read in columns), notes.mark(row))
-    notes.print_under(console, table)
+    console.print(table)
+    notes.print(console)
 
 
 def _print_rows(console: Console, rows: Sequence[PublishedRow]) -> None:
-    """One section per bench; columns that no row has are left out."""
-    columns = [(head, read) for head, read in _RESULTS if any(read(row) for row in rows)]
-    numbers = [head for head, _ in columns if head in ("IOPS", "MB/s", "MiB/s", "latency us")]
-    table = _table(
-        "workload", *(head for head, _ in columns), "role", title="Published results", numbers=numbers
-    )
-    notes, bench = _Notes(), object()
-    for row in rows:
-        if row.bench != bench:
-            table.add_section()
-            _row(table, Text(row.bench or "no bench", style="italic"))
-            bench = row.bench
-        of_mix = " of the mix" if row.calibrates == "workload" else ""
-        role = Text.assemble((row.role + of_mix, _ROLE_STYLE[row.role]), " ", notes.mark(row))
-        name = row.workload + (f", {row.op}s" if row.op else "")
-        _row(table, name, *(read(row) for _, read in columns), role)
-    notes.print_under(console, table)
+    """One table per bench; columns that no row of it has are left out."""
+    notes = _Notes()
+    for bench in dict.fromkeys(row.bench for row in rows):
+        here = [row for row in rows if row.bench == bench]
+        columns = [(head, read) for head, read in _RESULTS if any(read(row) for row in here)]
+        title = f"Published results on {bench}" if bench else "Published, not measured"
+        table = _table("workload", *(head for head, _ in columns), "role", title=title, numbers=_FIGURES)
+        for row in here:
+            kind = "calibrates mix" if row.calibrates == "workload" else row.role
+            role = Text.assemble((kind, _ROLE_STYLE[row.role]), " ", notes.mark(row))
+            name = row.workload + (f", {row.op}s" if row.op else "")
+            _row(table, name, *(read(row) for _, read in columns), role)
+        console.print(table)
+    notes.print(console)
 
 
 def _load(row: PublishedRow) -> str:
@@ -295,12 +299,13 @@ def _latency(row: PublishedRow) -> str:
     return _figure(row, row.latency_us) + (" limit" if row.latency_kind == "threshold" else "")
 
 
+_FIGURES = ("IOPS", "MB/s", "MiB/s", "latency\nus")
 _RESULTS: tuple[tuple[str, Callable[[PublishedRow], str]], ...] = (
     ("load", _load),
     ("IOPS", lambda row: _figure(row, row.iops)),
     ("MB/s", lambda row: _figure(row, row.mbps)),
     ("MiB/s", lambda row: _figure(row, row.mibps)),
-    ("latency us", _latency),
+    ("latency\nus", _latency),
     ("other", lambda row: "" if row.value is None else f"{_figure(row, row.value)} {row.unit}"),
 )
 
@@ -321,12 +326,10 @@ class _Notes:
         number = f"[{self._notes.index(row.note) + 1}]" if row.note else ""
         return Text.assemble(("? " if row.uncertain else "", "yellow"), (number, "dim"))
 
-    def print_under(self, console: Console, table: Table) -> None:
-        """The table if it has rows, then the notes and sources."""
-        if not table.row_count:
-            return
-        console.print(table)
+    def print(self, console: Console) -> None:
+        """Notes and sources, and a blank line after them."""
         lines = [f"[{number}] {note}" for number, note in enumerate(self._notes, 1)]
         for line in [*lines, *(f"source: {source}" for source in self._sources)]:
             console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False))
-        console.print()
+        if lines or self._sources:
+            console.print()

@@ -1,0 +1,157 @@
+"""What is shipped as published results: complete against the references, and with the roles that validation relies on.
+
+The references are a folder beside the repository; where it is absent, only the roles are checked.
+"""
+
+import math
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.catalog import entries, load_published
+from fathom.catalog.models import PublishedRow
+
+REFERENCES = Path(__file__).parents[3] / "shared" / "references"
+SHIPPED = [entry.name for entry in entries("published") if entry.shipped]
+R760 = ("wd-ultrastar-dc-sn861", "kioxia-cm7-r", "samsung-pm1743", "samsung-pm9a3")
+CLUSTERS = [name for name in SHIPPED if name.startswith("weka-cluster-")]
+
+references = pytest.mark.skipif(not REFERENCES.is_dir(), reason="the references are not beside this checkout")
+
+
+def figures(row: dict[str, Any]) -> dict[str, Any]:
+    """Numbers and lists of numbers of a row; nan and empty lists mean that the source does not say."""
+    numbers = {key: value for key, value in row.items() if isinstance(value, int | float | list)}
+    return {
+        key: value
+        for key, value in numbers.items()
+        if value != [] and key != "uncertain" and not (isinstance(value, float) and math.isnan(value))
+    }
+
+
+def citations(text: str) -> set[str]:
+    """What identifies a source whatever the wording: the source document's id, and addresses."""
+    return set(re.findall(r"\d{3}_[0-9a-f]{16}|https?://[^\s,;()]+", text))
+
+
+@references
+def test_every_reference_file_is_in_the_catalogue() -> None:
+    assert {path.stem for path in REFERENCES.glob("*.toml")} <= set(SHIPPED)
+
+
+@references
+@pytest.mark.parametrize("path", sorted(REFERENCES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_figure_of_a_reference_is_in_the_catalogue_and_no_other(path: Path) -> None:
+    reference = tomllib.loads(path.read_text())
+    shipped = load_published(path.stem)
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (reference["identity"], shipped.identity.to_dict()),
+        *zip(reference["spec"]["rows"], (row.to_dict() for row in shipped.ratings), strict=True),
+        *zip(reference["published"]["rows"], (row.to_dict() for row in shipped.rows), strict=True),
+    ]
+    for old, new in pairs:
+        assert figures(new) == figures(old)
+        assert bool(new.get("uncertain")) == bool(old.get("uncertain")) or "vendor" in new
+        assert new.get("pattern", "") == old.get("pattern", "")
+        assert new.get("subject", "") == old.get("subject", "")
+        assert new.get("state", "") == old.get("state", "")
+        assert citations(old["source"]) <= citations(new["source"])
+
+
+def rows(name: str, **where: object) -> list[PublishedRow]:
+    found = [
+        row
+        for row in load_published(name).rows
+        if all(getattr(row, key) == value for key, value in where.items())
+    ]
+    assert found, f"{name} has no row with {where}"
+    return found
+
+
+def roles(name: str, **where: object) -> set[str]:
+    return {row.role for row in rows(name, **where)}
+
+
+@pytest.mark.parametrize("name", R760)
+def test_of_the_r760_review_the_corners_and_the_4k_mix_calibrate_and_the_rest_validates(name: str) -> None:
+    calibrating = {row.workload for row in rows(name, role="calibration", calibrates="device")}
+    corners = {"fio-256k-seq-read", "fio-256k-seq-write", "fio-4k-rand-read", "fio-4k-rand-write"}
+    assert calibrating == corners | {"vdbench-4k-rand-70r30w"}
+    assert {row.bench for row in rows(name) if row.workload in corners} == {"storagereview-r760-fio"}
+    others = [
+        row for row in rows(name, bench="storagereview-r760-vdbench") if row.workload not in calibrating
+    ]
+    assert {row.role for row in others if row.workload.startswith("vdbench-")} == {"validation"}
+
+
+def test_desktop_profiles_may_be_shaped_by_one_drive_only_and_never_shape_a_drive() -> None:
+    for name in R760:
+        profiles = [row for row in rows(name) if row.workload.startswith("vdi-")]
+        assert len(profiles) == 6
+        expected = ("calibration", "workload") if name == R760[0] else ("validation", "device")
+        assert {(row.role, row.calibrates) for row in profiles} == {expected}
+
+
+def test_of_the_sn640_only_the_pure_rows_at_depth_32_calibrate() -> None:
+    calibrating = {(row.workload, row.iodepth) for row in rows("wd-ultrastar-dc-sn640", role="calibration")}
+    assert calibrating == {("fio-4k-rand-read", 32), ("fio-4k-rand-write", 32)}
+    assert len(rows("wd-ultrastar-dc-sn640", role="validation")) == 10
+
+
+def test_of_the_array_one_row_calibrates_and_all_added_latencies_validate() -> None:
+    (only,) = rows("atto-xstreamcore-9400", role="calibration")
+    assert (only.workload, only.iodepth, only.iops) == ("fio-4k-rand-read", 32, 3421239)
+    assert roles("atto-xstreamcore-9400", latency_kind="added") == {"validation"}
+    assert roles("atto-xstreamcore-9400", workload="max-4k-read") == {"context"}
+
+
+def test_of_the_disks_sequential_rates_and_the_seek_rate_calibrate_and_random_rates_validate() -> None:
+    name = "diaway-tartu-20tb-cmr-vs-smr"
+    for workload in ("fio-seq-read", "fio-seq-write", "fio-1m-seq-write", "mechanical-random-seek-rate"):
+        assert roles(name, workload=workload) == {"calibration"}
+    for workload in ("fio-4k-rand-read", "fio-64k-rand-read", "fio-4k-seq-write"):
+        assert roles(name, workload=workload) == {"validation"}
+    bounds = {(row.bound, row.iops) for row in rows(name, workload="fio-4k-rand-read")}
+    assert bounds == {("at-least", 157), ("at-most", 160)}
+
+
+def test_of_the_m510dc_only_the_steady_floor_calibrates() -> None:
+    (floor,) = rows("micron-m510dc", role="calibration")
+    assert floor.iops == 22000
+    distribution = [
+        row for row in rows("micron-m510dc") if row.workload.startswith(("latency-distribution", "qd-"))
+    ]
+    assert {row.role for row in distribution} == {"validation"}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_of_a_cluster_four_maxima_calibrate_and_mixes_and_rates_per_tb_validate(name: str) -> None:
+    calibrating = Counter(row.workload for row in rows(name, role="calibration"))
+    assert calibrating == dict.fromkeys(
+        ("fio-4k-rand-read", "fio-4k-rand-write", "fio-1m-seq-read", "fio-1m-seq-write"), 1
+    )
+    mixes = {"fio-4k-rand-70r30w", "fio-4k-rand-50r50w", "fio-4k-rand-30r70w"}
+    predicted = mixes | {"fio-128k-seq-read", "fio-128k-seq-write", "normalised-read-iops-per-tb-raw"}
+    assert predicted <= {row.workload for row in rows(name, role="validation")}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_is_no_measurement_or_has_no_number_is_context(name: str) -> None:
+    for row in load_published(name).rows:
+        if row.workload.startswith(("procedure-", "reader-remark-", "cluster-", "ai-feed-", "gpu-")):
+            assert row.role == "context", row
+        if row.role == "context":
+            assert not row.workload.startswith(("vdbench-", "vdi-")), row
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_certain_figure_is_both_fitted_and_predicted(name: str) -> None:
+    seen: dict[tuple[object, ...], str] = {}
+    for row in load_published(name).rows:
+        if row.role != "context" and not row.uncertain and row.iops is not None:
+            key = (row.workload, row.op, row.iodepth, row.iops, row.bound)
+            assert seen.setdefault(key, row.role) == row.role, row
