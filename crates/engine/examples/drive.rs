@@ -5,14 +5,24 @@
 //!   op=read|write  pattern=rand|seq  bs=4096  threads=1  iodepth=32  time_s=5  direct=1
 //!   reap=1  rate=IOPS (open load)  backend=auto|threads
 
-use std::{collections::HashMap, error::Error, mem, time::Duration};
+use std::{collections::HashMap, error::Error, mem, process::ExitCode, time::Duration};
 
 use engine::{Backend, Options, TargetKind, TargetSpec};
 use workload::{
     Arrival, Block, BlockShare, Content, Extent, Job, Load, Mix, Op, Pattern, Region, Until,
 };
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match drive() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("drive: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn drive() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, path, size, settings @ ..] = &arguments[..] else {
         return Err("usage: drive (file|device|null) PATH SIZE_BYTES KEY=VALUE...".into());

@@ -61,12 +61,12 @@ pub(crate) fn run(lane: Lane) {
         return;
     };
     let mut driver = Driver::new(&lane, &mut ring, buffers, encoder, clock);
-    let outcome = match lane.job.load {
+    let ended = match lane.job.load {
         Load::Closed { .. } => driver.closed(),
         Load::Open { .. } => driver.open(),
     };
-    let outcome = outcome.and_then(|()| driver.drain(lane.drain_timeout));
-    if let Err(error) = outcome {
+    let drained = driver.drain(lane.drain_timeout);
+    if let Err(error) = ended.and(drained) {
         driver.meter.give_up(format!("io_uring failed: {error}"));
     }
     let lost = driver.in_flight();
@@ -376,6 +376,7 @@ impl<'r> Driver<'r> {
     #[inline(always)]
     fn enter(&mut self, call: impl Fn(&Submitter<'r>) -> io::Result<usize>) -> io::Result<()> {
         let entered = call(&self.submitter);
+        self.submissions.sync();
         self.completions.sync();
         match entered {
             Ok(_) => Ok(()),
