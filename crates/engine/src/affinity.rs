@@ -1,6 +1,7 @@
-//! Which cores this process may use, and pinning to one of them.
+//! Cores: which of them this process may use, pinning a thread to one, and how long a thread has
+//! run on them and waited for them.
 
-use std::{io, mem};
+use std::{fs::File, io, mem, os::unix::fs::FileExt};
 
 /// Cores this process may use, ascending.
 pub(crate) fn allowed_cpus() -> Vec<usize> {
@@ -29,12 +30,50 @@ pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
     }
 }
 
-/// User and system CPU time of the calling thread, ns.
-pub(crate) fn thread_cpu_ns() -> (u64, u64) {
-    // SAFETY: a zeroed rusage is a valid value.
-    let mut usage: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: `usage` is valid for the call to fill.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
-    (ns(usage.ru_utime), ns(usage.ru_stime))
+/// CPU time of one thread, ns since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuTime {
+    pub(crate) user_ns: u64,
+    pub(crate) sys_ns: u64,
+    /// Ready to run, but something else had the core. 0 where the kernel does not tell.
+    pub(crate) waiting_ns: u64,
+}
+
+/// Reads the CPU time of the thread that made it.
+#[derive(Debug)]
+pub(crate) struct CpuMeter {
+    schedstat: Option<File>,
+}
+
+impl CpuMeter {
+    pub(crate) fn new() -> Self {
+        Self {
+            schedstat: File::open("/proc/thread-self/schedstat").ok(),
+        }
+    }
+
+    pub(crate) fn read(&self) -> CpuTime {
+        // SAFETY: a zeroed rusage is a valid value.
+        let mut usage: libc::rusage = unsafe { mem::zeroed() };
+        // SAFETY: `usage` is valid for the call to fill.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
+        CpuTime {
+            user_ns: ns(usage.ru_utime),
+            sys_ns: ns(usage.ru_stime),
+            waiting_ns: self.waiting_ns().unwrap_or(0),
+        }
+    }
+
+    /// Second field of `/proc/PID/schedstat` (kernel documentation, scheduler/sched-stats).
+    fn waiting_ns(&self) -> Option<u64> {
+        let mut text = [0; 96];
+        let length = self.schedstat.as_ref()?.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..length])
+            .ok()?
+            .split_ascii_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()
+    }
 }

@@ -13,7 +13,11 @@ use std::{
 use recording::{Interval, Recorder, Utilisation};
 use workload::{Op, RequestStream};
 
-use crate::{EngineError, TargetSetup, affinity::thread_cpu_ns, clock::Clock};
+use crate::{
+    EngineError, TargetSetup,
+    affinity::{CpuMeter, CpuTime},
+    clock::Clock,
+};
 
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 /// Longest time a thread goes without looking at the stop flag.
@@ -99,6 +103,8 @@ pub(crate) struct Summary {
     pub(crate) failure: Option<String>,
     /// Open load: (I/O issued on arrival, their summed delay in ns).
     pub(crate) lateness: (u64, u64),
+    /// Time ready to run while something else had the core.
+    pub(crate) waiting_ns: u64,
 }
 
 /// The name of one load thread in messages, and the way to the run.
@@ -183,19 +189,22 @@ pub(crate) struct Meter {
     pub(crate) due_ns: u64,
     end_ns: u64,
     interval_start_ns: u64,
-    cpu_ns: (u64, u64),
+    cpu_meter: CpuMeter,
+    cpu: CpuTime,
     post: Post,
 }
 
 impl Meter {
     pub(crate) fn new(post: Post, end_ns: u64) -> Self {
+        let cpu_meter = CpuMeter::new();
         Self {
+            cpu: cpu_meter.read(),
+            cpu_meter,
             recorder: Recorder::default(),
             summary: Summary::default(),
             due_ns: SECOND_NS.min(end_ns),
             end_ns,
             interval_start_ns: 0,
-            cpu_ns: thread_cpu_ns(),
             post,
         }
     }
@@ -266,18 +275,7 @@ impl Meter {
             interval.offered = Some(arrived);
             interval.backlog = Some(backlog);
         }
-        let (user_ns, sys_ns) = thread_cpu_ns();
-        let (user, sys) = (user_ns - self.cpu_ns.0, sys_ns - self.cpu_ns.1);
-        self.cpu_ns = (user_ns, sys_ns);
-        interval.counters.cpu_user_ns = Some(user);
-        interval.counters.cpu_sys_ns = Some(sys);
-        let busy = ((user + sys) as f64 / interval.length_ns.max(1) as f64).min(1.0);
-        interval.utilisation.push(Utilisation {
-            resource: GENERATOR_CPU.into(),
-            servers: 1,
-            mean: busy,
-            max: busy,
-        });
+        self.account_cpu(&mut interval);
         self.post.send(Message::Interval {
             target: self.post.target,
             member: self.post.member,
@@ -285,6 +283,25 @@ impl Meter {
         });
         self.interval_start_ns = at_ns;
         self.due_ns = (at_ns + 1).next_multiple_of(SECOND_NS).min(self.end_ns);
+    }
+
+    /// A thread that wanted the core all the time is at its limit, whoever had the core.
+    fn account_cpu(&mut self, interval: &mut Interval) {
+        let (before, now) = (self.cpu, self.cpu_meter.read());
+        self.cpu = now;
+        let (user_ns, sys_ns) = (now.user_ns - before.user_ns, now.sys_ns - before.sys_ns);
+        let waiting_ns = now.waiting_ns - before.waiting_ns;
+        self.summary.waiting_ns += waiting_ns;
+        interval.counters.cpu_user_ns = Some(user_ns);
+        interval.counters.cpu_sys_ns = Some(sys_ns);
+        let wanted_ns = (user_ns + sys_ns + waiting_ns) as f64;
+        let busy = (wanted_ns / interval.length_ns.max(1) as f64).min(1.0);
+        interval.utilisation.push(Utilisation {
+            resource: GENERATOR_CPU.into(),
+            servers: 1,
+            mean: busy,
+            max: busy,
+        });
     }
 
     /// A whole second in which every I/O failed means that the target is gone, whatever the errno.

@@ -16,13 +16,16 @@ mod options;
 mod ring;
 mod run;
 mod setup;
+mod start;
 mod submission;
 mod target;
 mod threads;
+mod track;
 mod uring;
 
 pub use error::EngineError;
 pub use options::{Backend, Options};
-pub use run::{Run, start};
+pub use run::Run;
 pub use setup::{SetupReport, TargetSetup};
+pub use start::start;
 pub use target::{TargetKind, TargetSpec};

@@ -1,0 +1,328 @@
+//! Starting a job: opens the targets, sets every load thread up, releases them together.
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{self, Receiver},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use workload::{Job, Limits, RequestStream};
+
+use crate::{
+    Backend, EngineError, Options, Run, SetupReport, TargetSetup, TargetSpec,
+    affinity::allowed_cpus,
+    clock::Clock,
+    lane::{Message, Post, Shared},
+    ring,
+    run::Member,
+    target::Target,
+    threads::{self, Source, Worker},
+    track::Track,
+    uring::{self, Lane},
+};
+
+/// From the last thread's readiness to the common start.
+const HEAD_START_NS: u64 = 1_000_000;
+
+/// Starts `job` on every target at once. Each target gets the job's whole load.
+///
+/// # Errors
+/// A target cannot be opened or does not fit the job, or a thread cannot be set up; nothing has
+/// been issued then.
+pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run, EngineError> {
+    let opened = open_targets(job, targets)?;
+    let fallback = match options.backend {
+        Backend::IoUring => match ring::refusal() {
+            Some(reason) => return Err(EngineError::NoRing { reason }),
+            None => None,
+        },
+        Backend::Auto => ring::refusal(),
+        Backend::Threads => Some("asked for".into()),
+    };
+    let mut starter = Starter::new(job, options, opened.len());
+    for (index, target) in opened.iter().enumerate() {
+        let spawned = match &fallback {
+            None => starter.spawn_lanes(index, target),
+            Some(reason) => starter.spawn_workers(index, target, reason),
+        };
+        if let Err(error) = spawned {
+            starter.abort();
+            return Err(error);
+        }
+    }
+    starter.release(targets)
+}
+
+fn open_targets(job: &Job, targets: &[TargetSpec]) -> Result<Vec<Arc<Target>>, EngineError> {
+    if targets.is_empty() {
+        return Err(EngineError::NoTarget);
+    }
+    let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
+    let most = ring::MOST_ENTRIES - 1;
+    if threads == 0 || iodepth == 0 || iodepth > most {
+        return Err(EngineError::BadLoad {
+            threads,
+            iodepth,
+            most,
+        });
+    }
+    targets
+        .iter()
+        .map(|spec| Target::open(spec, job).map(Arc::new))
+        .collect()
+}
+
+/// Threads being set up.
+struct Starter<'o> {
+    job: Arc<Job>,
+    options: &'o Options,
+    clock: Clock,
+    shared: Arc<Shared>,
+    sender: mpsc::Sender<Message>,
+    receiver: Receiver<Message>,
+    cpus: Vec<usize>,
+    threads: Vec<Member>,
+    setups: Vec<TargetSetup>,
+    end_ns: u64,
+}
+
+impl<'o> Starter<'o> {
+    fn new(job: &Job, options: &'o Options, targets: usize) -> Self {
+        let (sender, receiver) = mpsc::channel();
+        let wanted = targets * job.load.threads() as usize;
+        let mut cpus = if options.pin {
+            allowed_cpus()
+        } else {
+            Vec::new()
+        };
+        let mut setup = TargetSetup::default();
+        if options.pin && cpus.len() < wanted {
+            setup.notes.push(format!(
+                "load threads are not pinned: {wanted} threads, {} cores",
+                cpus.len()
+            ));
+            cpus.clear();
+        }
+        Self {
+            job: Arc::new(job.clone()),
+            options,
+            clock: Clock::new(),
+            shared: Arc::default(),
+            sender,
+            receiver,
+            cpus,
+            threads: Vec::new(),
+            setups: vec![setup; targets],
+            end_ns: u64::MAX,
+        }
+    }
+
+    /// The part of each thread: its requests and its limits.
+    fn parts(&mut self, target: &Target) -> Result<Vec<(RequestStream, Limits)>, EngineError> {
+        let stream_error = |source| EngineError::Stream {
+            path: target.spec.path.clone(),
+            source,
+        };
+        let region = self
+            .job
+            .region
+            .resolve(target.geometry)
+            .map_err(stream_error)?;
+        let limits = self.job.until.resolve(region.size_bytes);
+        self.end_ns = self.end_ns.min(limits.time_ns);
+        let threads = self.job.load.threads();
+        (0..threads)
+            .map(|thread| {
+                let stream =
+                    RequestStream::new(&self.job, target.geometry, self.options.seed, thread);
+                Ok((
+                    stream.map_err(stream_error)?,
+                    limits.of_thread(thread, threads),
+                ))
+            })
+            .collect()
+    }
+
+    fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
+        for (thread, (stream, limits)) in self.parts(target)?.into_iter().enumerate() {
+            let cpu = self.next_cpu(index);
+            let lane = Lane {
+                job: Arc::clone(&self.job),
+                target: Arc::clone(target),
+                stream,
+                limits,
+                clock: self.clock,
+                cpu,
+                poll: self.options.poll,
+                reap_min: self.options.reap_min,
+                drain_timeout: self.options.drain_timeout,
+                seed: self.member_seed(index, thread),
+                post: self.post(index, thread),
+            };
+            self.spawn(index, target, thread, move || uring::run(lane))?;
+        }
+        Ok(())
+    }
+
+    fn spawn_workers(
+        &mut self,
+        index: usize,
+        target: &Arc<Target>,
+        reason: &str,
+    ) -> Result<(), EngineError> {
+        let iodepth = self.job.load.iodepth() as usize;
+        for (thread, (stream, limits)) in self.parts(target)?.into_iter().enumerate() {
+            let cpu = self.next_cpu(index);
+            let source = Arc::new(Source::new(stream, limits));
+            for slot in 0..iodepth {
+                let member = thread * iodepth + slot;
+                let worker = Worker {
+                    job: Arc::clone(&self.job),
+                    target: Arc::clone(target),
+                    source: Arc::clone(&source),
+                    reports_offered: slot == 0,
+                    clock: self.clock,
+                    end_ns: limits.time_ns,
+                    cpu,
+                    seed: self.member_seed(index, member),
+                    fallback: Some(reason.to_owned()),
+                    post: self.post(index, member),
+                };
+                self.spawn(index, target, member, move || threads::run(worker))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A core of its own for each load thread, where there are enough.
+    fn next_cpu(&mut self, target: usize) -> Option<usize> {
+        let taken: usize = self.setups.iter().map(|setup| setup.cpus.len()).sum();
+        let cpu = self.cpus.get(taken).copied()?;
+        self.setups[target].cpus.push(cpu);
+        Some(cpu)
+    }
+
+    /// Makes the data written differ between threads and targets.
+    fn member_seed(&self, target: usize, member: usize) -> u64 {
+        self.options.seed ^ (((target as u64) << 12 | member as u64) + 1)
+    }
+
+    fn post(&self, target: usize, member: usize) -> Post {
+        Post {
+            target,
+            member,
+            sender: self.sender.clone(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    fn spawn(
+        &mut self,
+        target: usize,
+        opened: &Target,
+        member: usize,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<(), EngineError> {
+        let handle = thread::Builder::new()
+            .name(format!("io-{target}.{member}"))
+            .spawn(body)
+            .map_err(|source| EngineError::Thread {
+                path: opened.spec.path.clone(),
+                thread: member as u32,
+                source,
+            })?;
+        self.threads.push(Member {
+            target,
+            member,
+            handle,
+        });
+        Ok(())
+    }
+
+    fn abort(&self) {
+        self.shared.abort();
+        self.unpark();
+    }
+
+    fn unpark(&self) {
+        for member in &self.threads {
+            member.handle.thread().unpark();
+        }
+    }
+
+    /// The next thread's set-up. Buffers may take long to fill, so the wait has no limit of its own.
+    fn next_ready(&self) -> Result<(usize, TargetSetup), EngineError> {
+        loop {
+            match self.receiver.recv_timeout(Duration::from_millis(200)) {
+                Ok(Message::Ready { target, setup }) => return setup.map(|setup| (target, setup)),
+                Ok(_) => {}
+                Err(_) => {
+                    if let Some(dead) = self.threads.iter().find(|m| m.handle.is_finished()) {
+                        return Err(EngineError::Defect {
+                            thread: dead.member as u32,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until every thread is set up, then starts them together.
+    fn release(mut self, targets: &[TargetSpec]) -> Result<Run, EngineError> {
+        for _ in 0..self.threads.len() {
+            match self.next_ready() {
+                Ok((target, setup)) => absorb(&mut self.setups[target], setup),
+                Err(error) => {
+                    self.abort();
+                    return Err(error);
+                }
+            }
+        }
+        self.shared.release(self.clock.now_ns() + HEAD_START_NS);
+        self.unpark();
+        let mut tracks: Vec<Track> = targets
+            .iter()
+            .zip(&self.setups)
+            .map(|(spec, setup)| Track::new(spec, setup))
+            .collect();
+        for member in &self.threads {
+            tracks[member.target].add_member();
+        }
+        let own_end = Duration::from_nanos(self.end_ns.saturating_add(HEAD_START_NS));
+        let setup = SetupReport {
+            clock: self.clock.name().into(),
+            clock_error_ppm: self.clock.error_ppm(),
+            targets: self.setups,
+        };
+        Ok(Run::new(
+            self.threads,
+            self.shared,
+            self.receiver,
+            tracks,
+            setup,
+            self.options.drain_timeout,
+            Instant::now().checked_add(own_end),
+        ))
+    }
+}
+
+/// Takes over what a thread achieved; threads of a target agree but for their notes.
+fn absorb(ours: &mut TargetSetup, theirs: TargetSetup) {
+    let (cpus, mut notes) = (
+        std::mem::take(&mut ours.cpus),
+        std::mem::take(&mut ours.notes),
+    );
+    for note in &theirs.notes {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    *ours = TargetSetup {
+        cpus,
+        notes,
+        ..theirs
+    };
+}
