@@ -1,0 +1,1 @@
+"""Judging what was measured: steadiness, uncertainty, percentiles, validity, findings. Pure functions over tables."""

@@ -229,10 +229,11 @@ class Verdict:
 class SteadyState:
     """The combined steady-state criterion, fed round by round.
 
-    Steady means all of: the SNIA window passes; `required` was written since the purge; over the later half of the
-    rounds (never fewer than the window) the Theil-Sen interval of the drift lies within +-5 %, the last window
-    is at the level of that half, WAF drifts by no more than 5 % where it is known, and nothing throttled; and a drift that can be told from noise
-    is extrapolated and ends within 5 % of where the rate is. The later half, not the last five rounds, is judged because a slow decay looks flat in any short window.
+    Steady means all of: the SNIA window passes; `required` was written since the purge; and over the later half of
+    the rounds (never fewer than the window) the Theil-Sen interval of the drift lies within +-5 %, the last window is
+    at the level of that half, WAF drifts by no more than 5 % where it is known, nothing throttled, and a drift that
+    can be told from noise, extrapolated, ends within 5 % of the rate. The later half is judged, not the last five
+    rounds, because any slow decay looks flat in a short window.
 
     `before` is what was written since the purge before the first round, `pattern` is what the rounds write.
     `required` defaults to 2x sequential, and 1x random for a random pattern. A quick run never claims steady state.

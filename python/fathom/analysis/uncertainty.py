@@ -250,7 +250,7 @@ def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Draw
     spread = float(means.std())
     independent = float(np.var(y, ddof=1)) / run.variance * n
     # What is left to estimate the spread from: blocks, fewer where neighbours resemble each other.
-    freedom = max(min(n / run.block, n * (1 - run.phi) / (1 + run.phi)) - 1, 1.0)
+    freedom = max(min(n / run.block, n * (1 - run.phi) / (1 + run.phi)) - 1, 3.0)
     widen = _student(confidence, freedom) / _NORMAL.inv_cdf((1 + confidence) / 2)
     scale = sqrt(run.variance / n) / spread if spread > 0 else 0.0
     return _Drawn(means * scale * widen, min(independent * samples / n, float(samples)))

@@ -1,0 +1,252 @@
+"""Findings: what the figures of a run say, in plain words, each with the figures and the interval it rests on.
+
+Who leads which workload and by how much, what is level, what limits it, how steady it ran, and where it differs from
+what was published. Nothing is said that the data do not show; what is doubtful is said by `validity`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Literal, Protocol
+
+import numpy as np
+
+from fathom.analysis.uncertainty import Comparison, Interval, compare, mean_interval
+from fathom.analysis.view import RunView, StepFigures
+
+Kind = Literal["overall", "leader", "level", "single", "limit", "consistency", "surprise", "agreement"]
+
+SURPRISE_PCT = 10.0
+"""From this difference on a published figure counts as contradicted."""
+UNSTEADY = 0.10
+"""Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
+
+
+class PublishedRow(Protocol):
+    """What is read of a published figure; absent ones are `None` or nan. `fathom.catalog.published_for` gives them."""
+
+    @property
+    def iops(self) -> float | None: ...  # noqa: D102
+    @property
+    def mbps(self) -> float | None: ...  # noqa: D102
+    @property
+    def role(self) -> str | None: ...  # noqa: D102
+    @property
+    def source(self) -> str | None: ...  # noqa: D102
+
+
+PublishedLookup = Callable[[str, str], Sequence[PublishedRow]]
+"""(catalogue device, published workload) -> its rows, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence or two; `figures` and `interval` (of the ratio or of the rate) are what it rests on."""
+
+    kind: Kind
+    text: str
+    targets: tuple[str, ...]
+    step: str | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    interval: tuple[float, float] | None = None
+
+
+def findings(view: RunView, published_lookup: PublishedLookup | None = None) -> list[Finding]:
+    """Findings on one run, the most telling first."""
+    steps: dict[str, list[StepFigures]] = {}
+    for figures in view.steps.values():
+        if figures.headline > 0:
+            steps.setdefault(figures.step, []).append(figures)
+    ranked = [sorted(members, key=lambda one: -one.headline) for members in steps.values()]
+    outcomes = [_outcome(view, members) for members in ranked]
+    return [
+        *_overall(view, outcomes),
+        *outcomes,
+        *(_published(view, ranked, published_lookup) if published_lookup else ()),
+        *_limits(view, ranked),
+        *_consistency(view, ranked),
+    ]
+
+
+def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
+    best = ranked[0]
+    interval = mean_interval(view.rates(best))
+    if len(ranked) == 1:
+        bounds = (interval.low, interval.high) if interval else None
+        text = f"{view.label(best.target)} reaches {_rate(best)} in {best.label}{_sure(interval, best)}."
+        return Finding("single", text, (best.target,), best.step, {best.unit: best.headline}, bounds)
+    contest = [(other, compare(view.rates(best), view.rates(other))) for other in ranked[1:]]
+    level = [other for other, verdict in contest if verdict is None or verdict.verdict != "a"]
+    figures = {one.target: one.headline for one in ranked}
+    second, ratio = contest[0]
+    bounds = (ratio.low, ratio.high) if ratio else None
+    if not level and ratio:
+        text = (
+            f"{view.label(best.target)} leads {best.label}: {_rate(best)}, {ratio.ratio:.2f} times "
+            f"{view.label(second.target)} ({_bounds(ratio)})."
+        )
+        return Finding("leader", text, (best.target,), best.step, figures, bounds)
+    return _level(view, ranked, level, contest, figures, bounds)
+
+
+def _level(
+    view: RunView,
+    ranked: Sequence[StepFigures],
+    level: Sequence[StepFigures],
+    contest: Sequence[tuple[StepFigures, Comparison | None]],
+    figures: Mapping[str, float],
+    bounds: tuple[float, float] | None,
+) -> Finding:
+    best = ranked[0]
+    together = [best, *level]
+    names = joined([view.label(one.target) for one in together])
+    rates = joined([f"{_number(one.headline)}" for one in together])
+    text = f"{names} are level in {best.label}: {rates} {best.unit}"
+    if any(verdict is None for _, verdict in contest):
+        text += "; too few seconds to tell them apart."
+    else:
+        ratios = [verdict for other, verdict in contest if other in level and verdict]
+        text += f"; the 95 % interval of the ratio includes 1 ({_bounds(max(ratios, key=lambda one: one.ratio))})."
+    behind = next((other for other in ranked if other not in together), None)
+    if behind:
+        text += f" {view.label(behind.target)} follows with {_number(behind.headline)}."
+    return Finding("level", text, tuple(one.target for one in together), best.step, figures, bounds)
+
+
+def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
+    """Who leads how many of the workloads; only for several targets on several workloads."""
+    contested = [one for one in outcomes if one.kind in ("leader", "level")]
+    if len(contested) < 2:
+        return
+    wins: dict[str, int] = {}
+    for one in contested:
+        if one.kind == "leader":
+            wins[one.targets[0]] = wins.get(one.targets[0], 0) + 1
+    level = sum(one.kind == "level" for one in contested)
+    parts = [
+        f"{view.label(target)} leads {count}" for target, count in sorted(wins.items(), key=lambda w: -w[1])
+    ]
+    if level:
+        parts.append(
+            f"{level} {'is' if level == 1 else 'are'} level" if parts else "the best are level in all"
+        )
+    text = f"Of {len(contested)} workloads {joined(parts)}."
+    yield Finding(
+        "overall", text, tuple(wins), None, {target: float(count) for target, count in wins.items()}
+    )
+
+
+def _published(
+    view: RunView, ranked: Sequence[Sequence[StepFigures]], lookup: PublishedLookup
+) -> Iterable[Finding]:
+    """Contradictions one by one, the largest first; agreement in one sentence."""
+    catalog = {target.name: target.catalog for target in view.document.targets}
+    near: list[float] = []
+    far: list[tuple[float, Finding]] = []
+    for figures in (one for members in ranked for one in members):
+        found = _published_figure(figures, catalog.get(figures.target), lookup)
+        if found is None:
+            continue
+        value, role, source = found
+        off_pct = 100 * (figures.headline / value - 1)
+        if abs(off_pct) < SURPRISE_PCT:
+            near.append(off_pct)
+            continue
+        interval = mean_interval(view.rates(figures))
+        fitted = (
+            ", although the twin may be fitted to it"
+            if role == "calibration" and _is_twin(view, figures)
+            else ""
+        )
+        text = (
+            f"{view.label(figures.target)} in {figures.label}: {_rate(figures)} is {abs(off_pct):.0f} % "
+            f"{'above' if off_pct > 0 else 'below'} the published {_number(value)}{fitted} ({source})."
+        )
+        bounds = (interval.low, interval.high) if interval else None
+        measured = {"measured": figures.headline, "published": value}
+        far.append(
+            (abs(off_pct), Finding("surprise", text, (figures.target,), figures.step, measured, bounds))
+        )
+    yield from (finding for _, finding in sorted(far, key=lambda pair: -pair[0]))
+    if near:
+        worst = max(near, key=abs)
+        text = (
+            f"{len(near)} of {len(near) + len(far)} figures agree with published ones within {SURPRISE_PCT:.0f} %; "
+            f"the median difference of these is {float(np.median(np.abs(near))):.1f} %, the largest {worst:+.1f} %."
+        )
+        yield Finding(
+            "agreement", text, (), None, {"median_pct": float(np.median(np.abs(near))), "worst_pct": worst}
+        )
+
+
+def _published_figure(
+    figures: StepFigures, device: str | None, lookup: PublishedLookup
+) -> tuple[float, str, str] | None:
+    if device is None or figures.published is None:
+        return None
+    for row in lookup(device, figures.published):
+        value = row.mbps if figures.in_bandwidth else row.iops
+        if value is not None and isfinite(value) and value > 0:
+            return value, row.role or "", row.source or "source not given"
+    return None
+
+
+def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
+    """What limits each target, one sentence per target."""
+    found: dict[str, dict[str, list[StepFigures]]] = {}
+    for figures in (one for members in ranked for one in members):
+        limit = figures.rows[0]["limited_by"]
+        if limit:
+            found.setdefault(figures.target, {}).setdefault(limit, []).append(figures)
+    for target, limits in found.items():
+        parts = [
+            f"by {limit} in {joined([one.label for one in members])}" for limit, members in limits.items()
+        ]
+        yield Finding("limit", f"{view.label(target)} is limited {joined(parts)}.", (target,))
+
+
+def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
+    for figures in (one for members in ranked for one in members):
+        rates = view.rates(figures)
+        if len(rates) < 20 or rates.mean() <= 0:
+            continue
+        spread = float(rates.std(ddof=1) / rates.mean())
+        worst = float(rates.min() / rates.mean())
+        if spread > UNSTEADY:
+            text = (
+                f"{view.label(figures.target)} runs unevenly in {figures.label}: the standard deviation of one-second "
+                f"rates is {spread:.0%} of their mean, the worst second {worst:.0%}."
+            )
+            measured = {"deviation": spread, "worst_second": worst}
+            yield Finding("consistency", text, (figures.target,), figures.step, measured)
+
+
+def joined(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _is_twin(view: RunView, figures: StepFigures) -> bool:
+    return any(target.name == figures.target and target.kind == "twin" for target in view.document.targets)
+
+
+def _rate(figures: StepFigures) -> str:
+    return f"{_number(figures.headline)} {figures.unit}"
+
+
+def _number(value: float) -> str:
+    """Four significant digits, grouped: finer than any of these figures is known."""
+    if value >= 1000:
+        digits = len(str(int(value))) - 4
+        return f"{round(value, -digits):,.0f}"
+    return f"{value:.4g}"
+
+
+def _sure(interval: Interval | None, figures: StepFigures) -> str:
+    if interval is None:
+        return " (too few seconds for an interval)"
+    return f" (95 % interval {_number(interval.low)} to {_number(interval.high)} {figures.unit})"
+
+
+def _bounds(ratio: Comparison) -> str:
+    return f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"

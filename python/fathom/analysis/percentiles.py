@@ -1,0 +1,146 @@
+"""The one percentile function: percentiles, tails and shares from latency histograms, never from averages.
+
+Input are bins [low_ns, high_ns) with their counts, as in latency.parquet; seconds, threads and targets are merged by
+adding counts. A percentile is the middle of the bin that holds the value of rank ceil(q n), as crate `recording` has
+it, and is given only if at least 100 I/Os lie beyond it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from fathom.analysis.uncertainty import percentile_allowed
+
+QUANTILES = {"p50_us": 0.50, "p99_us": 0.99, "p999_us": 0.999, "p9999_us": 0.9999}
+"""Column of the points table -> quantile."""
+
+KEYS = ("target", "step", "workload", "op")
+"""What one histogram of a table belongs to, seconds merged."""
+
+BUCKET_EDGES_MS = (1, 2, 5, 10, 20, 50)
+"""Edges of the latency buckets of the enterprise steady-state method: <1, 1-2, ... 20-50, >50 ms."""
+
+BUCKET_LABELS = ("<1", "1-2", "2-5", "5-10", "10-20", "20-50", ">50")
+"""Names of the buckets, ms."""
+
+OVERFLOW_NS = 1 << 37
+"""From here on values share one bin, whose upper edge says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """A percentile in us. The value sought lies within `error_us` of it: half the bin's width.
+
+    In the overflow bin `us` is a lower bound and `error_us` infinite.
+    """
+
+    us: float
+    error_us: float
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts over ascending bins of [low, high) ns; bins hold whole nanoseconds."""
+
+    low_ns: NDArray[np.int64]
+    high_ns: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike) -> "Histogram":
+        """From bins in any order, the same bin any number of times."""
+        low, first, where = np.unique(
+            np.asarray(low_ns, dtype=np.int64), return_index=True, return_inverse=True
+        )
+        total = np.zeros(len(low), dtype=np.int64)
+        np.add.at(total, where, np.asarray(count, dtype=np.int64))
+        return cls(low, np.asarray(high_ns).astype(np.int64)[first], total)
+
+    @property
+    def n(self) -> int:
+        """I/Os counted."""
+        return int(self.count.sum())
+
+    def quantile(self, q: float) -> Quantile | None:
+        """Quantile q, or `None` when fewer than 100 I/Os lie beyond it."""
+        return quantile_us(self.low_ns, self.high_ns, self.count, q)
+
+    def mean_us(self) -> float | None:
+        """Mean of the bins' middles: within 0.4 % of the exact mean, which the points table has."""
+        middle = (self.low_ns + np.minimum(self.high_ns, OVERFLOW_NS + 1) - 1) / 2
+        return float(middle @ self.count) / self.n / 1000 if self.n else None
+
+    def ccdf(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Upper bin edges in us, and the share of I/Os that took that long or longer; ends at share 0."""
+        beyond = self.n - np.cumsum(self.count)
+        return np.minimum(self.high_ns, OVERFLOW_NS) / 1000, beyond / max(self.n, 1)
+
+    def bucket_shares(self, edges_ms: Sequence[float] = BUCKET_EDGES_MS) -> NDArray[np.float64]:
+        """Share of I/Os below the first edge, between the edges and from the last on; sums to 1 unless empty.
+
+        A bin that an edge cuts is divided in proportion: an error of at most that one bin's count.
+        """
+        edges = np.asarray(edges_ms, dtype=np.float64) * 1e6
+        width = np.maximum(self.high_ns - self.low_ns, 1).astype(np.float64)
+        part = np.clip((edges[:, None] - self.low_ns) / width, 0.0, 1.0)
+        part[:, self.low_ns >= OVERFLOW_NS] = 0.0
+        below = part @ self.count
+        return np.diff(np.concatenate([[0.0], below, [self.n]])) / max(self.n, 1)
+
+
+def quantile_us(low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike, q: float) -> Quantile | None:
+    """Quantile q over ascending bins, or `None` when fewer than 100 I/Os lie beyond it (`percentile_allowed`)."""
+    counts = np.asarray(count, dtype=np.int64)
+    n = int(counts.sum())
+    if n == 0 or not percentile_allowed(n, q):
+        return None
+    rank = min(max(int(np.ceil(q * n)), 1), n)
+    at = int(np.searchsorted(np.cumsum(counts), rank))
+    low, high = int(np.asarray(low_ns)[at]), int(np.asarray(high_ns)[at])
+    if low >= OVERFLOW_NS:
+        return Quantile(low / 1000, float("inf"))
+    return Quantile((low + high - 1) / 2 / 1000, (high - low - 1) / 2 / 1000)
+
+
+def histograms(
+    latency: pa.Table, keys: Sequence[str] = KEYS, kind: str = "service"
+) -> dict[tuple[str, ...], Histogram]:
+    """One histogram per distinct `keys` of a latency table, everything else merged by adding counts.
+
+    `kind` is `service` or `response`. Fewer keys merge more: ("step", "op") is all targets together.
+    """
+    rows = latency.filter(pc.field("latency") == kind)
+    bins = [*keys, "low_ns", "high_ns"]
+    merged = rows.group_by(bins).aggregate([("count", "sum")]).sort_by([(name, "ascending") for name in bins])
+    low, high, count = (merged[name].to_numpy() for name in ("low_ns", "high_ns", "count_sum"))
+    owners = list(zip(*(merged[name].to_pylist() for name in keys), strict=True))
+    starts = [i for i in range(len(owners)) if i == 0 or owners[i] != owners[i - 1]]
+    ends = [*starts[1:], len(owners)]
+    return {
+        owners[start]: Histogram(low[start:end], high[start:end], count[start:end])
+        for start, end in zip(starts, ends, strict=True)
+    }
+
+
+def percentile_table(latency: pa.Table, keys: Sequence[str] = KEYS, kind: str = "service") -> pa.Table:
+    """One row per distinct `keys`: n, the percentiles of `QUANTILES` and their bin errors; null: n too small."""
+    rows = []
+    for owner, histogram in histograms(latency, keys, kind).items():
+        row: dict[str, object] = dict(zip(keys, owner, strict=True))
+        row["n"] = histogram.n
+        for column, q in QUANTILES.items():
+            found = histogram.quantile(q)
+            row[column] = found.us if found else None
+            row[column.replace("_us", "_error_us")] = found.error_us if found else None
+        rows.append(row)
+    figures = [name for column in QUANTILES for name in (column, column.replace("_us", "_error_us"))]
+    schema = pa.schema(
+        [(key, pa.string()) for key in keys]
+        + [("n", pa.int64())]
+        + [(name, pa.float64()) for name in figures]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)

@@ -1,0 +1,494 @@
+"""Validity notes: what a reader has to know before trusting a figure, each with its own figure and what to do next.
+
+A rule is a small function from a run to notes; it reads what the run recorded and guesses nothing. What a run did not
+record is not judged. Thresholds come from the shared statistics in docs/explanation/statistics.md.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from fathom.analysis.percentiles import QUANTILES
+from fathom.analysis.uncertainty import percentile_allowed
+from fathom.analysis.view import JobJson, RunView
+from fathom.runs.document import NoteRecord, TargetRecord
+
+Level = Literal["info", "warning", "error"]
+
+DEPTH_LEAST = 0.95
+LITTLE_GAP = 0.05
+CPU_MOST = 0.85
+FOREIGN_MOST = 0.001
+FOREIGN_LEAST_BYTES = 1 << 20
+CACHED_BELOW = 0.9
+SMALL_REGION = 0.10
+SUSTAINED_LEAST = 0.99
+STEAL_MOST_PCT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing to know; without target or step it holds for all."""
+
+    rule: str
+    level: Level
+    target: str | None
+    step: str | None
+    text: str
+    next_step: str
+
+    def record(self) -> NoteRecord:
+        """As run.json keeps it."""
+        return NoteRecord(
+            rule=self.rule,
+            level=self.level,
+            target=self.target,
+            step=self.step,
+            text=self.text,
+            next_step=self.next_step,
+        )
+
+
+Rule = Callable[[RunView], Iterable[Note]]
+
+
+def notes(view: RunView) -> list[Note]:
+    """Every note on the run, the gravest first; notes of one level in the order of the rules."""
+    order = ("error", "warning", "info")
+    return sorted((note for rule in RULES for note in rule(view)), key=lambda note: order.index(note.level))
+
+
+def _unfinished(view: RunView) -> Iterable[Note]:
+    status = view.document.status
+    if status in ("interrupted", "failed"):
+        text = f"the run was {status}: what is shown is what was measured until then"
+        yield Note("unfinished", "warning", None, None, text, f"`fathom resume {view.document.id}` goes on")
+
+
+def _quick(view: RunView) -> Iterable[Note]:
+    quick = view.document.quick
+    if quick:
+        yield Note(
+            "quick-run",
+            "warning",
+            None,
+            None,
+            f"quick run: durations are divided by {quick.divide_times_by:g} and written volumes by "
+            f"{quick.divide_volumes_by:g}; steady state is not claimed",
+            "leave out --quick before quoting a figure",
+        )
+
+
+def _errors(view: RunView) -> Iterable[Note]:
+    for (target, step), count in view.errors().items():
+        many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
+        text = f"{many}; failed I/O is in no rate or latency"
+        yield Note(
+            "errors", "error", target, step, text, "look at the kernel log and the drive's SMART data first"
+        )
+
+
+def _beyond_link(view: RunView) -> Iterable[Note]:
+    for target in view.real_targets:
+        limit_mbps = link_mbps(target)
+        if limit_mbps is None:
+            continue
+        for figures in view.steps.values():
+            # A link carries reads and writes at once, each at full rate.
+            rows = [row for row in figures.rows if row["target"] == target.name]
+            fastest = max((row["mbps"] for row in rows), default=0.0)
+            if fastest > limit_mbps:
+                yield Note(
+                    "beyond-link",
+                    "error",
+                    target.name,
+                    figures.step,
+                    f"{fastest:,.0f} MB/s is more than the link can carry ({limit_mbps:,.0f} MB/s): "
+                    "part of it came from a cache of the host",
+                    "use direct I/O and a target larger than memory",
+                )
+
+
+def _cached(view: RunView) -> Iterable[Note]:
+    for (target, step), device_bytes in _device_bytes(view).items():
+        own = view.moved_bytes().get((target, step), 0)
+        if own > FOREIGN_LEAST_BYTES and device_bytes < CACHED_BELOW * own:
+            yield Note(
+                "page-cache",
+                "error" if device_bytes < own / 2 else "warning",
+                target,
+                step,
+                f"only {device_bytes / own:.0%} of the bytes reached the device: the rest was served by the page cache",
+                "use direct I/O on a file system that has it, or test the device itself",
+            )
+
+
+def _not_steady(view: RunView) -> Iterable[Note]:
+    for (target, step), figures in view.steps.items():
+        if any(row["steady"] is False for row in figures.rows):
+            yield Note(
+                "not-steady",
+                "warning",
+                target,
+                step,
+                "steady state was not reached before this was measured: longer, it may come out lower",
+                "give the precondition more time; the run's journal says what was missing",
+            )
+
+
+def _depth(view: RunView) -> Iterable[Note]:
+    for (target, step), figures in view.steps.items():
+        asked, kept = figures.asked_depth, figures.outstanding
+        if asked and kept is not None and kept < DEPTH_LEAST * asked:
+            yield Note(
+                "achieved-depth",
+                "warning",
+                target,
+                step,
+                f"{kept:.1f} of {asked} I/Os were in flight on average ({kept / asked:.0%}): the load was lighter than asked",
+                "raise iodepth or threads beyond what is needed, or look for what blocks submission",
+            )
+
+
+def _little(view: RunView) -> Iterable[Note]:
+    for (target, step), figures in view.steps.items():
+        kept = figures.outstanding or figures.asked_depth
+        if not kept or figures.mean_us is None:
+            continue
+        implied = figures.iops * figures.mean_us / 1e6
+        gap = implied / kept - 1
+        if abs(gap) > LITTLE_GAP:
+            yield Note(
+                "littles-law",
+                "warning",
+                target,
+                step,
+                f"IOPS x mean latency gives {implied:.1f} I/Os in flight, {kept:.1f} were ({gap:+.0%}): "
+                "rate and latency do not describe the same I/O",
+                "look for stalls or a ramp inside the window, and for errors",
+            )
+
+
+def _unsustained(view: RunView) -> Iterable[Note]:
+    for (target, step), figures in view.steps.items():
+        offered, backlog = figures.rows[0]["offered_iops"], figures.rows[0]["backlog"] or 0
+        if offered and figures.iops < SUSTAINED_LEAST * offered:
+            yield Note(
+                "unsustained",
+                "info",
+                target,
+                step,
+                f"{offered:,.0f} IOPS were offered and {figures.iops:,.0f} done, {backlog:,} I/Os were waiting at the end: "
+                "response latency grows with the length of the run",
+                "read service latency here, or a point at a lower rate",
+            )
+
+
+def _generator_cpu(view: RunView) -> Iterable[Note]:
+    user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
+    seconds = view.seconds("cpu_user_ns")
+    allowed = view.document.environment.get("threads_allowed")
+    real = {target.name for target in view.real_targets}
+    for key, figures in view.steps.items():
+        threads = figures.rows[0]["threads"] or 1
+        cores = min(threads, allowed) if isinstance(allowed, int) else threads
+        if key[0] not in real or not seconds.get(key):
+            continue
+        busy = (user.get(key, 0.0) + system.get(key, 0.0)) / 1e9 / seconds[key] / cores
+        if busy > CPU_MOST:
+            yield Note(
+                "generator-cpu",
+                "warning",
+                *key,
+                f"the load generator used {busy:.0%} of its {cores} cores: the figure may be the host's, not the drive's",
+                "add threads on more cores, or fewer and larger I/Os",
+            )
+
+
+def _cpu_steal(view: RunView) -> Iterable[Note]:
+    mean_pct = view.mean("cpu_steal")
+    if mean_pct is not None and mean_pct > STEAL_MOST_PCT:
+        yield Note(
+            "cpu-steal",
+            "warning",
+            None,
+            None,
+            f"the hypervisor took {mean_pct:.1f} % of the processor time: other guests are in these figures",
+            "measure on a host of its own, or repeat and compare the intervals",
+        )
+
+
+def _foreign(view: RunView) -> Iterable[Note]:
+    for (target, step), device_bytes in _device_bytes(view).items():
+        own = view.moved_bytes().get((target, step), 0)
+        foreign = device_bytes - own
+        if own and foreign > FOREIGN_LEAST_BYTES and foreign / device_bytes > FOREIGN_MOST:
+            yield Note(
+                "foreign-io",
+                "warning",
+                target,
+                step,
+                f"{foreign / device_bytes:.1%} of the device's traffic ({foreign / 1e6:,.0f} MB) was not this test's",
+                "stop what else uses the drive; on a file, the file system's own writes are counted here",
+            )
+
+
+def _throttled(view: RunView) -> Iterable[Note]:
+    names = {name for name in view.telemetry["name"].unique().to_pylist() if "throttle" in name}
+    for name in sorted(names):
+        for (target, step), amount in view.total(name).items():
+            if amount > 0:
+                what = "processors" if name.startswith("cpu") else "drive"
+                text = f"thermal throttling of the {what} ({name} {amount:,.0f}) during this step"
+                yield Note(
+                    "throttled",
+                    "warning",
+                    target,
+                    step or None,
+                    text,
+                    "improve cooling, let it cool down, repeat",
+                )
+
+
+def _link(view: RunView) -> Iterable[Note]:
+    for target in view.real_targets:
+        now, most = _link_of(target, ""), _link_of(target, "max_")
+        if now and most and now[0] * now[1] < most[0] * most[1]:
+            yield Note(
+                "link-below-maximum",
+                "warning",
+                target.name,
+                None,
+                f"the link runs at {now[0]:g} GT/s x{now[1]}, the drive can do {most[0]:g} GT/s x{most[1]}",
+                "try another slot or cable, and look for corrected errors on the link",
+            )
+
+
+def _governor(view: RunView) -> Iterable[Note]:
+    governor = view.document.environment.get("governor")
+    if view.real_targets and isinstance(governor, str) and governor != "performance":
+        yield Note(
+            "governor",
+            "warning",
+            None,
+            None,
+            f"CPU frequency governor is {governor}: latency at low load includes waking the processor up",
+            "`cpupower frequency-set -g performance` for the time of the test",
+        )
+
+
+def _numa(view: RunView) -> Iterable[Note]:
+    environment = view.document.environment
+    nodes, load = environment.get("numa_nodes"), environment.get("load_numa_nodes")
+    for target in view.real_targets:
+        node = target.identity.get("numa_node")
+        if not isinstance(nodes, int) or nodes < 2 or not isinstance(node, int) or node < 0:
+            continue
+        if isinstance(load, list) and load == [node]:
+            continue
+        known = isinstance(load, list)
+        where = (
+            f"ran on node {', '.join(map(str, load))}"
+            if isinstance(load, list)
+            else "were not tied to a node"
+        )
+        yield Note(
+            "remote-numa",
+            "warning" if known else "info",
+            target.name,
+            None,
+            f"the drive is at NUMA node {node}, the load threads {where}: some I/O crosses between sockets",
+            f"`numactl --cpunodebind={node} --membind={node} fathom run ...`",
+        )
+
+
+def _unmapped(view: RunView) -> Iterable[Note]:
+    unmapped = view.total("unmapped_reads")
+    for key, figures in view.steps.items():
+        reads = sum(row["n"] for row in figures.rows if row["op"] == "read")
+        count = unmapped.get(key, 0)
+        if reads and count:
+            yield Note(
+                "unmapped-reads",
+                "warning",
+                *key,
+                f"{min(count / reads, 1.0):.1%} of the reads went to blocks never written: a drive answers those without its flash",
+                "fill the region first",
+            )
+
+
+def _compressible(view: RunView) -> Iterable[Note]:
+    for name, job in view.jobs.items():
+        share = job.get("content", {}).get("compressible", 0.0)
+        writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
+        if share and writes:
+            text = f"{share:.0%} of the written data compresses away: a drive or file system that compresses writes less"
+            yield Note(
+                "compressible-data", "info", None, name, text, "compare only with runs of the same share"
+            )
+
+
+def _small_region(view: RunView) -> Iterable[Note]:
+    measured = {step for _, step in view.steps}
+    regions = {step: _region_bytes(job) for step, job in view.jobs.items() if step in measured}
+    for target in view.real_targets:
+        whole = target.identity.get("size_bytes")
+        if not isinstance(whole, int) or whole <= 0 or not regions:
+            continue
+        widest = max(size(target.capacity_bytes) for size in regions.values())
+        if widest < SMALL_REGION * whole:
+            disk = target.identity.get("rotational") is True
+            effect = (
+                "seeks are shorter than over the whole disk"
+                if disk
+                else "caches and mapping tables hold more of it"
+            )
+            yield Note(
+                "small-region",
+                "warning" if disk else "info",
+                target.name,
+                None,
+                f"the test touched {_size(widest)}, {widest / whole:.2%} of the device: {effect}",
+                "test a larger part before concluding for the whole device",
+            )
+
+
+def _virtual_disk(view: RunView) -> Iterable[Note]:
+    hypervisor = view.document.environment.get("virtualisation")
+    if view.real_targets and isinstance(hypervisor, str) and hypervisor != "none":
+        yield Note(
+            "virtual-disk",
+            "warning",
+            None,
+            None,
+            f"this machine is virtual ({hypervisor}): its disks may be cached and rationed by the host, which cannot be seen from here",
+            "take these figures for this machine's disk as it is given to you, not for a drive",
+        )
+
+
+def _small_n(view: RunView) -> Iterable[Note]:
+    for column, q in reversed(QUANTILES.items()):
+        short: dict[str, list[tuple[str, int]]] = {}
+        for (target, step), figures in view.steps.items():
+            for row in figures.rows:
+                if row["n"] and not percentile_allowed(row["n"], q):
+                    short.setdefault(target, []).append((step, row["n"]))
+        for target, found in short.items():
+            steps = list(dict.fromkeys(step for step, _ in found))
+            where = steps[0] if len(steps) == 1 else f"{len(steps)} steps"
+            yield Note(
+                "n-too-small",
+                "info",
+                target,
+                steps[0] if len(steps) == 1 else None,
+                f"{_percentile_name(column)} is left out in {where}: it takes {100 / (1 - q):,.0f} I/Os, "
+                f"there were {min(n for _, n in found):,} at the fewest",
+                "measure longer",
+            )
+
+
+def _slice(view: RunView) -> Iterable[Note]:
+    for target in view.document.targets:
+        if target.kind == "twin" and target.scale is not None and target.scale < 1:
+            yield Note(
+                "simulated-slice",
+                "info",
+                target.name,
+                None,
+                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive of the same proportions, "
+                "at full speed",
+                "rates and WAF do not depend on it; times to fill or to settle are scaled",
+            )
+
+
+def _backend(view: RunView) -> Iterable[Note]:
+    said: dict[tuple[str, str], list[str]] = {}
+    for remark in view.remarks:
+        said.setdefault((remark.target, remark.text), []).append(remark.step)
+    for (target, text), steps in said.items():
+        fallback = "instead of io_uring" in text
+        yield Note(
+            "io-uring-fallback" if fallback else "load-generator",
+            "warning",
+            target,
+            steps[0] if len(set(steps)) == 1 else None,
+            text,
+            "allow io_uring (container profile, kernel.io_uring_disabled) and repeat" if fallback else "",
+        )
+
+
+RULES: tuple[Rule, ...] = (
+    _errors,
+    _beyond_link,
+    _cached,
+    _unfinished,
+    _quick,
+    _not_steady,
+    _depth,
+    _little,
+    _generator_cpu,
+    _cpu_steal,
+    _foreign,
+    _throttled,
+    _link,
+    _governor,
+    _numa,
+    _unmapped,
+    _virtual_disk,
+    _small_region,
+    _backend,
+    _compressible,
+    _unsustained,
+    _slice,
+    _small_n,
+)
+"""Every rule, in the order in which notes of one level are shown."""
+
+
+def link_mbps(target: TargetRecord) -> float | None:
+    """Raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not known.
+
+    8b/10b up to 5 GT/s, 128b/130b from 8 GT/s on (PCI Express Base Specification 4.2).
+    """
+    link = _link_of(target, "")
+    if link is None:
+        return None
+    coding = 128 / 130 if link[0] >= 8 else 8 / 10
+    return link[0] * link[1] * coding * 1000 / 8
+
+
+def _link_of(target: TargetRecord, which: str) -> tuple[float, int] | None:
+    speed = target.identity.get(f"link_{which}speed_gtps")
+    width = target.identity.get(f"link_{which}width_lanes")
+    return (speed, width) if isinstance(speed, int | float) and isinstance(width, int) else None
+
+
+def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
+    """Bytes the device moved per (target, step), where its counters are known."""
+    read, written = view.total("device_read"), view.total("device_written")
+    return {
+        (target, step): read[target, step] + written.get((target, step), 0.0)
+        for target, step in read
+        if target
+    }
+
+
+def _region_bytes(job: JobJson) -> Callable[[int], float]:
+    """Size of a job's region as a function of the target's capacity."""
+    size = job["region"]["size"]
+    if "bytes" in size:
+        return lambda capacity: float(min(size["bytes"], capacity))
+    return lambda capacity: size["fraction"] * capacity
+
+
+def _size(size_bytes: float) -> str:
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.3g} {unit}"
+    return f"{size_bytes / 2**20:.3g} MiB"
+
+
+def _percentile_name(column: str) -> str:
+    """`p9999_us` -> `p99.99`."""
+    digits = column.removeprefix("p").removesuffix("_us")
+    return f"p{digits[:2]}.{digits[2:]}" if len(digits) > 2 else f"p{digits}"

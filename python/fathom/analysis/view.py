@@ -1,0 +1,245 @@
+"""A run as the rules and findings read it: its document and tables, and per measured step the figures of all operations.
+
+It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. Columns are those of `fathom.runs.schema`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypedDict, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from fathom.runs.document import RunDocument, TargetRecord
+
+BANDWIDTH_FROM_BYTES = 64 * 1024
+"""Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
+
+Key = tuple[str, str]
+"""(target, step)"""
+
+MaybeKey = tuple[str | None, str]
+"""The same; without a target it is the whole machine."""
+
+
+class HasTables(Protocol):
+    """What a view is made from; `fathom.runs.Run` is one."""
+
+    @property
+    def document(self) -> RunDocument: ...  # noqa: D102
+    @property
+    def points(self) -> pa.Table: ...  # noqa: D102
+    @property
+    def intervals(self) -> pa.Table: ...  # noqa: D102
+    @property
+    def latency(self) -> pa.Table: ...  # noqa: D102
+    @property
+    def telemetry(self) -> pa.Table: ...  # noqa: D102
+
+
+class PointRow(TypedDict):
+    """The columns of points.parquet that are judged."""
+
+    target: str
+    step: str
+    workload: str
+    op: str
+    block_bytes: int | None
+    threads: int | None
+    iodepth: int | None
+    offered_iops: float | None
+    iops: float
+    mbps: float
+    mean_us: float | None
+    outstanding: float | None
+    backlog: int | None
+    limited_by: str | None
+    steady: bool | None
+    n: int
+
+
+class JobJson(TypedDict):
+    """The part of a job's normal form that is judged."""
+
+    mix: Mapping[str, Sequence[Mapping[str, object]]]
+    region: Mapping[str, Mapping[str, float]]
+    content: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a backend said about a step in its own words (`Recording.notes`)."""
+
+    target: str
+    step: str
+    text: str
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """One measured step on one target, all operations together."""
+
+    target: str
+    step: str
+    label: str
+    published: str | None
+    rows: Sequence[PointRow]
+
+    @property
+    def iops(self) -> float:
+        """I/O per second."""
+        return sum(row["iops"] for row in self.rows)
+
+    @property
+    def mbps(self) -> float:
+        """10^6 bytes per second."""
+        return sum(row["mbps"] for row in self.rows)
+
+    @property
+    def mean_us(self) -> float | None:
+        """Mean service latency over all operations."""
+        known = [(row["n"], row["mean_us"]) for row in self.rows if row["mean_us"] is not None]
+        n = sum(count for count, _ in known)
+        return sum(count * mean for count, mean in known) / n if n else None
+
+    @property
+    def asked_depth(self) -> int | None:
+        """threads x iodepth of a closed loop; `None` under open load."""
+        row = self.rows[0]
+        if row["offered_iops"] is not None or not row["threads"] or not row["iodepth"]:
+            return None
+        return row["threads"] * row["iodepth"]
+
+    @property
+    def outstanding(self) -> float | None:
+        """Mean I/O in flight as counted by the backend."""
+        return self.rows[0]["outstanding"]
+
+    @property
+    def in_bandwidth(self) -> bool:
+        """Whether the headline is MB/s."""
+        return all((row["block_bytes"] or 0) >= BANDWIDTH_FROM_BYTES for row in self.rows)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the headline."""
+        return "MB/s" if self.in_bandwidth else "IOPS"
+
+    @property
+    def headline(self) -> float:
+        """MB/s or IOPS."""
+        return self.mbps if self.in_bandwidth else self.iops
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run, ready to be judged."""
+
+    document: RunDocument
+    points: pa.Table
+    intervals: pa.Table
+    latency: pa.Table
+    telemetry: pa.Table
+    remarks: Sequence[Remark] = ()
+
+    @classmethod
+    def of(cls, run: HasTables, remarks: Sequence[Remark] = ()) -> "RunView":
+        """The view of a run, with what its backends remarked."""
+        return cls(run.document, run.points, run.intervals, run.latency, run.telemetry, remarks)
+
+    @property
+    def real_targets(self) -> list[TargetRecord]:
+        """Targets with hardware behind them."""
+        return [target for target in self.document.targets if target.kind in ("device", "file", "dir")]
+
+    def label(self, target: str) -> str:
+        """A target's name for people."""
+        return next((one.label or one.name for one in self.document.targets if one.name == target), target)
+
+    @cached_property
+    def jobs(self) -> dict[str, JobJson]:
+        """Normal form of each step's job."""
+        return {
+            cast("str", step["name"]): cast("JobJson", step["job"]) for step in self._steps if "job" in step
+        }
+
+    @cached_property
+    def steps(self) -> dict[Key, StepFigures]:
+        """Measured steps in the order of the points table."""
+        rows: dict[Key, list[PointRow]] = {}
+        for row in cast("list[PointRow]", self.points.to_pylist()):
+            rows.setdefault((row["target"], row["step"]), []).append(row)
+        named = {step["name"]: step for step in self._steps}
+        return {
+            key: StepFigures(
+                target=key[0],
+                step=key[1],
+                label=cast("str", named.get(key[1], {}).get("label")) or members[0]["workload"],
+                published=cast("str | None", named.get(key[1], {}).get("published")),
+                rows=members,
+            )
+            for key, members in rows.items()
+        }
+
+    def rates(self, figures: StepFigures) -> NDArray[np.float64]:
+        """Headline per whole second of a measured step, all operations together.
+
+        Seconds shorter than the first (the last of a step) are left out: a mean of seconds needs equal seconds.
+        """
+        return self._rates.get((figures.target, figures.step), {}).get(figures.in_bandwidth, np.zeros(0))
+
+    def moved_bytes(self) -> dict[Key, int]:
+        """Bytes that each step moved, every kind of step."""
+        return self._sum(self.intervals, "bytes")
+
+    def errors(self) -> dict[Key, int]:
+        """Failed I/O of each step, every kind of step; only those that have any."""
+        return {key: count for key, count in self._sum(self.intervals, "errors").items() if count}
+
+    def total(self, name: str) -> dict[MaybeKey, float]:
+        """Sum of a telemetry value per (target, step); the target is `None` for the whole machine."""
+        rows = self.telemetry.filter(pc.field("name") == name)
+        return self._sum(rows, "value")
+
+    def seconds(self, name: str) -> dict[MaybeKey, float]:
+        """Seconds over which a telemetry value was recorded, per (target, step)."""
+        return self._sum(self.telemetry.filter(pc.field("name") == name), "length_s")
+
+    def mean(self, name: str) -> float | None:
+        """Mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""
+        rows = self.telemetry.filter(pc.field("name") == name)
+        value, length_s = rows["value"].to_numpy(), rows["length_s"].to_numpy()
+        return float(value @ length_s / length_s.sum()) if length_s.sum() > 0 else None
+
+    @staticmethod
+    def _sum(table: pa.Table, column: str) -> dict[Key, int]:
+        sums = table.group_by(["target", "step"], use_threads=False).aggregate([(column, "sum")])
+        columns = (sums[name].to_pylist() for name in ("target", "step", f"{column}_sum"))
+        return {(target, step): value or 0 for target, step, value in zip(*columns, strict=True)}
+
+    @cached_property
+    def _rates(self) -> dict[Key, dict[bool, NDArray[np.float64]]]:
+        keys = ["target", "step", "index"]
+        sums = [("iops", "sum"), ("mbps", "sum"), ("length_s", "max")]
+        table = self.intervals.filter(pc.field("kind") == "measure").group_by(keys).aggregate(sums)
+        table = table.sort_by([(key, "ascending") for key in keys])
+        columns = (
+            table[name].to_pylist() for name in ("target", "step", "iops_sum", "mbps_sum", "length_s_max")
+        )
+        series: dict[Key, list[tuple[float, float, float]]] = {}
+        for target, step, iops, mbps, length_s in zip(*columns, strict=True):
+            series.setdefault((target, step), []).append((iops, mbps, length_s))
+        out = {}
+        for key, seconds in series.items():
+            iops, mbps, length_s = np.array(seconds, dtype=np.float64).T
+            whole = length_s >= length_s[0] * (1 - 1e-6)
+            out[key] = {False: iops[whole], True: mbps[whole]}
+        return out
+
+    @property
+    def _steps(self) -> list[dict[str, object]]:
+        steps = self.document.method.parsed.get("steps")
+        return cast("list[dict[str, object]]", steps) if isinstance(steps, list) else []
