@@ -30,7 +30,7 @@ from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries
 
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
-_LEAST = {"workload": 26, "role": 11, "note": 5, "form\nfactor": 6, "device": 12, "source": 20}
+_LEAST = {"note": 5, "form\nfactor": 6, "device": 12, "source": 20}
 _Column = tuple[str, Callable[[SpecRow], float | str | None]]
 
 _RATINGS: tuple[_Column, ...] = (
@@ -55,7 +55,8 @@ def print_catalog(console: Console, kind: Kind | None = None) -> None:
     for each in (kind,) if kind else KINDS:
         found = entries(each)
         if found:
-            console.print(_LISTS[each](found), Text())
+            _print_table(console, each.capitalize(), _LISTS[each](found))
+            console.print()
         elif kind:
             console.print(Text(f"no {each} in the catalogue"))
 
@@ -88,11 +89,9 @@ def print_entry(console: Console, name: str) -> None:
                 console.print(Text(entry.text().rstrip()), soft_wrap=True)
 
 
-def _table(*columns: str, numbers: Iterable[str] = (), title: str = "") -> Table:
+def _table(*columns: str, numbers: Iterable[str] = ()) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
-        title=Text(title, style="bold"),
-        title_justify="left",
         pad_edge=False,
         header_style="dim",
         padding=(0, 1, 0, 0),
@@ -101,7 +100,7 @@ def _table(*columns: str, numbers: Iterable[str] = (), title: str = "") -> Table
         if column in numbers:
             table.add_column(column, justify="right", no_wrap=True)
         else:
-            whole = column in ("name", "load", "basis")
+            whole = column in ("name", "load", "basis", "role")
             table.add_column(column, overflow="fold", no_wrap=whole, min_width=_LEAST.get(column))
     return table
 
@@ -134,9 +133,7 @@ def _name(entry: Entry) -> Text:
 
 
 def _devices(found: Sequence[Entry]) -> Table:
-    table = _table(
-        "name", "device", "capacity", "interface", "twin", "bench", title="Devices", numbers=["capacity"]
-    )
+    table = _table("name", "device", "capacity", "interface", "twin", "bench", numbers=["capacity"])
 
     def add(entry: Entry) -> None:
         device = load_device(entry.name)
@@ -148,7 +145,7 @@ def _devices(found: Sequence[Entry]) -> Table:
 
 
 def _systems(found: Sequence[Entry]) -> Table:
-    table = _table("name", "system", "kind", title="Systems")
+    table = _table("name", "system", "kind")
 
     def add(entry: Entry) -> None:
         system = load_system(entry.name)
@@ -159,7 +156,7 @@ def _systems(found: Sequence[Entry]) -> Table:
 
 def _published(found: Sequence[Entry]) -> Table:
     counts = ["rated", "calibration", "validation", "context"]
-    table = _table("name", *counts, title="Published results", numbers=counts)
+    table = _table("name", *counts, numbers=counts)
 
     def add(entry: Entry) -> None:
         published = load_published(entry.name)
@@ -171,7 +168,7 @@ def _published(found: Sequence[Entry]) -> Table:
 
 
 def _methods(found: Sequence[Entry]) -> Table:
-    table = _table("name", "method", "steps", title="Methods", numbers=["steps"])
+    table = _table("name", "method", "steps", numbers=["steps"])
 
     def add(entry: Entry) -> None:
         try:
@@ -218,6 +215,11 @@ def _rates(row: SpecRow, device: Device) -> bool:
     return row.capacity_gb is None or abs(row.capacity_gb * 1e9 / device.capacity_bytes - 1) < 0.02
 
 
+def _print_table(console: Console, title: str, table: Table) -> None:
+    console.print(Text(title, style="bold"))
+    console.print(table)
+
+
 def _print_system(console: Console, system: System) -> None:
     console.print(Text.assemble((system.label, "bold"), f"  {system.kind}"))
     console.print(Padding(Text(f"source: {system.source}", style="dim"), (0, 0, 0, 2), expand=False))
@@ -239,12 +241,12 @@ def _print_identity(console: Console, title: str, identity: DeviceIdentity | Pro
 
 
 def _print_parameters(console: Console, title: str, parameters: dict[str, Parameter]) -> None:
-    table = _table("parameter", "value", "basis", "source", title=title, numbers=["value"])
+    table = _table("parameter", "value", "basis", "source", numbers=["value"])
     for name, parameter in parameters.items():
         basis = Text(parameter.basis, style=_BASIS_STYLE[parameter.basis])
         note = f"; {parameter.note}" if parameter.note else ""
         _row(table, name, parameter.value, basis, Text(parameter.source + note, style="dim"))
-    console.print(table)
+    _print_table(console, title, table)
 
 
 def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
@@ -253,16 +255,11 @@ def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:
         return
     columns = [column for column in _RATINGS if any(column[1](row) is not None for row in rows)]
     numbers = [head for head, _ in columns if "factor" not in head]
-    table = _table(
-        *(head for head, _ in columns),
-        "note",
-        title="Ratings: sequential MB/s, random kIOPS",
-        numbers=numbers,
-    )
+    table = _table(*(head for head, _ in columns), "note", numbers=numbers)
     notes = _Notes()
     for row in rows:
         _row(table, *(read(row) for _, read in columns), notes.mark(row))
-    console.print(table)
+    _print_table(console, "Ratings: sequential MB/s, random kIOPS", table)
     notes.print(console)
 
 
@@ -273,13 +270,14 @@ def _print_rows(console: Console, rows: Sequence[PublishedRow]) -> None:
         here = [row for row in rows if row.bench == bench]
         columns = [(head, read) for head, read in _RESULTS if any(read(row) for row in here)]
         title = f"Published results on {bench}" if bench else "Published, not measured"
-        table = _table("workload", *(head for head, _ in columns), "role", title=title, numbers=_FIGURES)
+        table = _table("workload", *(head for head, _ in columns), "role", numbers=_FIGURES)
         for row in here:
             kind = "calibrates mix" if row.calibrates == "workload" else row.role
             role = Text.assemble((kind, _ROLE_STYLE[row.role]), " ", notes.mark(row))
-            name = row.workload + (f", {row.op}s" if row.op else "")
+            half = f", {row.op}s" if row.op else ""
+            name = Text.assemble(row.workload + half, (f", {row.unit}" if row.unit else "", "dim"))
             _row(table, name, *(read(row) for _, read in columns), role)
-        console.print(table)
+        _print_table(console, title, table)
     notes.print(console)
 
 
@@ -299,14 +297,14 @@ def _latency(row: PublishedRow) -> str:
     return _figure(row, row.latency_us) + (" limit" if row.latency_kind == "threshold" else "")
 
 
-_FIGURES = ("IOPS", "MB/s", "MiB/s", "latency\nus")
+_FIGURES = ("IOPS", "MB/s", "MiB/s", "latency\nus", "value")
 _RESULTS: tuple[tuple[str, Callable[[PublishedRow], str]], ...] = (
     ("load", _load),
     ("IOPS", lambda row: _figure(row, row.iops)),
     ("MB/s", lambda row: _figure(row, row.mbps)),
     ("MiB/s", lambda row: _figure(row, row.mibps)),
     ("latency\nus", _latency),
-    ("other", lambda row: "" if row.value is None else f"{_figure(row, row.value)} {row.unit}"),
+    ("value", lambda row: _figure(row, row.value)),
 )
 
 
