@@ -280,6 +280,19 @@ def test_a_file_system_that_only_pretends_o_direct_is_refused(small_ext4: Callab
     point = small_ext4("-o", "data=journal")
     with pytest.raises(FathomError, match="ext4 as mounted has no O_DIRECT"):
         make(point / "x.bin")
+    assert not (point / "x.bin").exists()
+
+
+def test_a_file_system_that_cannot_reserve_space_is_used_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    monkeypatch.setattr(files, "fallocate", unsupported)
+    ready = make(tmp_path / "x.bin")
+    assert (tmp_path / "x.bin").stat().st_size == MIB
+    assert "reserves no space" in ready.notes[0]
 
 
 def test_a_file_knows_its_file_system_mount_and_device(loops: Loops):

@@ -8,6 +8,7 @@ from loop_devices import Loops, sh
 
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.targets import safety, sysfs
+from fathom.targets.claim import claim, recheck
 from fathom.targets.mounts import dev_text
 from fathom.targets.parse import device_target
 from fathom.targets.safety import (
@@ -298,3 +299,43 @@ def test_an_identity_survives_its_json_form():
     )
     ensure_same("nvme0n1", identity, Identity.from_json(identity.to_json()))
     assert Identity.from_json({**identity.to_json(), "key_of_a_later_version": 1}) == identity
+
+
+def test_without_permission_a_device_is_refused_even_for_reading(loops: Loops):
+    node = loops.attach()
+    os.seteuid(65534)
+    try:
+        (refusal,) = check_device(node)
+    finally:
+        os.seteuid(0)
+    assert (refusal.reason, refusal.blocks_reads) == (
+        "cannot be examined: permission denied (run as root)",
+        True,
+    )
+
+
+def test_a_mounted_device_may_be_read_and_the_result_says_it_was_in_use(loops: Loops):
+    node = loops.attach()
+    sh("mkfs.ext4", "-q", node)
+    target = device_target(node)
+    point = loops.mount(node)
+    with claim(target, writes=False) as ready:
+        assert f"mounted on {point}" in ready.notes[0]
+    token = destroy_token(target.identity)
+    with (
+        pytest.raises(RefusedError, match=f"mounted on {point}"),
+        claim(target, writes=True, destroy_tokens=[token]),
+    ):
+        pass
+
+
+def test_a_clean_device_is_claimed_for_writing_only_with_its_token(loops: Loops):
+    target = device_target(loops.attach())
+    assert target.path is not None
+    with pytest.raises(RefusedError, match="--destroy"), claim(target, writes=True):
+        pass
+    with claim(target, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
+        assert ready == target
+        recheck(ready, writes=True)
+        with pytest.raises(OSError, match="busy"):
+            os.open(target.path, os.O_RDWR | os.O_EXCL)

@@ -1,12 +1,14 @@
 """What is attached, and why each device is safe to write or refused: the answer of `fathom devices`."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom.errors import UsageError
 from fathom.targets import sysfs
 from fathom.targets.mounts import read_usage
 from fathom.targets.parse import device_target
@@ -42,11 +44,11 @@ def discover() -> list[DeviceReport]:
     disks = [disk for disk in sysfs.all_disks() if disk.size_bytes > 0 or not _is_spare(disk)]
     reports = []
     for disk in disks:
-        if not disk.node.exists():
-            continue
-        target = device_target(disk.node)
-        refusals = tuple(check_device(disk.node, usage=usage))
-        reports.append(DeviceReport(target, refusals, destroy_token(target.identity)))
+        # A disk may be pulled out between the listing and the look at it.
+        with suppress(UsageError):
+            target = device_target(disk.node)
+            refusals = tuple(check_device(disk.node, usage=usage))
+            reports.append(DeviceReport(target, refusals, destroy_token(target.identity)))
     return reports
 
 

@@ -116,23 +116,25 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
     path = _path(target)
     status = _lstat(path)
     if status is None or (is_own(path) and status.st_size != target.capacity_bytes):
-        _reserve(path, target.capacity_bytes, status)
-    flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_NOFOLLOW | os.O_CLOEXEC
+        reserved = _reserve(path, target.capacity_bytes, status)
+        note = (
+            f"{path}: {target.identity.file_system} reserves no space: a full disk shows only while writing"
+        )
+        target = target if reserved else replace(target, notes=(*target.notes, note))
     try:
-        os.close(os.open(path, flags))
-    except OSError as error:
-        if error.errno == errno.EINVAL:
-            raise _no_direct_io(target) from error
-        raise _explained(path, error) from error
-    aligned = statx(path).direct_align_bytes
-    if aligned == 0:
-        raise _no_direct_io(target)
+        aligned = _direct_align_bytes(target, path, writes)
+    except FathomError:
+        if status is None:
+            remove_file(target)
+        raise
     return target if aligned is None else replace(target, direct_align_bytes=aligned)
 
 
 @contextmanager
 def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
     """Keeps other Fathom runs off the file while it is measured (flock: exclusive to write, shared to read).
+
+    Where the file system has no locks, as some network file systems, there is nothing to keep them off with.
 
     Raises RefusedError when another run has it.
     """
@@ -169,8 +171,26 @@ def remove_file(target: Target) -> None:
         _side_car(path).unlink(missing_ok=True)
 
 
-def _reserve(path: Path, size_bytes: int, status: os.stat_result | None) -> None:
-    """Makes or resizes an own file and reserves its blocks, so that a full disk shows beforehand."""
+def _direct_align_bytes(target: Target, path: Path, writes: bool) -> int | None:
+    """Opens the file as the engine will; gives the alignment that O_DIRECT asks for, None where nothing tells."""
+    flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        os.close(os.open(path, flags))
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise _no_direct_io(target) from error
+        raise _explained(path, error) from error
+    aligned = statx(path).direct_align_bytes
+    if aligned == 0:
+        raise _no_direct_io(target)
+    return aligned
+
+
+def _reserve(path: Path, size_bytes: int, status: os.stat_result | None) -> bool:
+    """Makes or resizes an own file and reserves its blocks, so that a full disk shows beforehand.
+
+    Returns whether the file system can reserve blocks.
+    """
     held = _allocated_bytes(status) if status else 0
     free = _free_bytes(path.parent)
     if size_bytes - held > free:
@@ -189,13 +209,14 @@ def _reserve(path: Path, size_bytes: int, status: os.stat_result | None) -> None
         fallocate(fd, size_bytes)
     except OSError as error:
         if error.errno == errno.EOPNOTSUPP:
-            return
+            return False
         _undo(path, fd, status)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _no_room(path, size_bytes - held, free) from error
         raise _explained(path, error) from error
     finally:
         os.close(fd)
+    return True
 
 
 def _undo(path: Path, fd: int, status: os.stat_result | None) -> None:

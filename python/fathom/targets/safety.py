@@ -37,6 +37,7 @@ Rule = Literal[
 ]
 
 _SAME_DEVICE = ("dev", "diskseq", "model", "serial", "wwid", "namespace", "size_bytes", "backing_file")
+_EXCLUSIVE = "in exclusive use by the kernel or another program"
 _READ_BLOCKING: frozenset[Rule] = frozenset({"empty", "unreadable"})
 
 
@@ -168,8 +169,9 @@ class ExclusiveHold:
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
         except OSError as error:
-            refuse(self._target.name, check_device(path))
-            raise FathomError(f"{path}: cannot be opened: {error.strerror}", "run as root") from error
+            busy = [Refusal("open", _EXCLUSIVE)] if error.errno == errno.EBUSY else []
+            refuse(self._target.name, check_device(path) or busy)
+            raise FathomError(f"{path}: cannot be opened: {error.strerror}", "check the device") from error
         try:
             recheck_identity(self._target)
             refuse(self._target.name, check_device(path, holding=True))
@@ -195,9 +197,8 @@ def refuse(name: str, refusals: Sequence[Refusal]) -> None:
     """Passes when there are no reasons. Raises RefusedError with all of them in one line."""
     if refusals:
         reasons = ", ".join(refusal.reason for refusal in refusals)
-        raise RefusedError(
-            f"{name} refused: {reasons}", "choose another target; docs/reference/safety.md says why"
-        )
+        hint = "`fathom devices` lists which are safe" if name.startswith("/dev/") else "choose another path"
+        raise RefusedError(f"{name} refused: {reasons}", hint)
 
 
 def _root_disk(device: BlockDevice, usage: Usage) -> Iterator[Refusal]:
@@ -234,14 +235,15 @@ def _contents(device: BlockDevice, path: Path, *, exclusive: bool, explained: bo
     try:
         with _opened(path, exclusive) as (fd, busy):
             if busy and not explained:
-                yield Refusal("open", "in exclusive use by the kernel or another program")
+                yield Refusal("open", _EXCLUSIVE)
             table = find_partition_table(fd, device.size_bytes)
             if table:
                 yield Refusal("partitioned", f"partition table: {table}")
             for name in find_signatures(fd, device.size_bytes):
                 yield Refusal("signed", f"holds {name}")
     except OSError as error:
-        yield Refusal("unreadable", f"cannot be examined: {(error.strerror or str(error)).lower()}")
+        advice = " (run as root)" if error.errno == errno.EACCES else ""
+        yield Refusal("unreadable", f"cannot be examined: {(error.strerror or str(error)).lower()}{advice}")
     for partition in device.partitions:
         for refusal in _contents(partition, partition.node, exclusive=False, explained=True):
             yield Refusal(refusal.rule, f"{partition.name} {refusal.reason}")
@@ -275,5 +277,5 @@ def _stack_name(holder: BlockDevice) -> str:
 
 def _serial_is_shared(identity: Identity) -> bool:
     """Whether the serial alone does not tell which device is meant."""
-    same = [disk for disk in sysfs.all_disks(SYS) if disk.identity().serial == identity.serial]
-    return [disk.name for disk in same] != [identity.device]
+    same = [disk.name for disk in sysfs.all_disks(SYS) if disk.serial == identity.serial]
+    return same != [identity.device]

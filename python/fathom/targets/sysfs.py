@@ -126,6 +126,12 @@ class BlockDevice:
             else []
         )
 
+    @property
+    def serial(self) -> str | None:
+        """The serial number of the disk."""
+        disk = self.disk.directory
+        return _first(disk / "device/serial", disk / "serial") or _vpd_serial(disk / "device/vpd_pg80")
+
     def identity(self) -> Identity:
         """Everything the kernel says about who this is."""
         disk = self.disk.directory
@@ -137,9 +143,9 @@ class BlockDevice:
             dev=self.dev,
             diskseq=number(disk / "diskseq"),
             model=text(device / "model"),
-            serial=_first(device / "serial", disk / "serial") or _vpd_serial(device / "vpd_pg80"),
+            serial=self.serial,
             firmware=_first(device / "firmware_rev", device / "rev"),
-            wwid=_first(disk / "wwid", device / "wwid"),
+            wwid=_first(disk / "wwid", device / "wwid", disk / "dm/uuid", disk / "md/uuid"),
             transport=self._transport(),
             link_speed_gtps=_speed(pci, "current_link_speed"),
             link_width_lanes=number(pci / "current_link_width") if pci else None,
