@@ -145,7 +145,8 @@ def _depth(view: RunView) -> Iterable[Note]:
                 "warning",
                 target,
                 step,
-                f"{kept:.1f} of {asked} I/Os were in flight on average ({kept / asked:.0%}): the load was lighter than asked",
+                f"{kept:.1f} of {asked} I/Os were in flight on average ({kept / asked:.0%}): "
+                "the load was lighter than asked",
                 "raise iodepth or threads beyond what is needed, or look for what blocks submission",
             )
 
@@ -178,8 +179,8 @@ def _unsustained(view: RunView) -> Iterable[Note]:
                 "info",
                 target,
                 step,
-                f"{offered:,.0f} IOPS were offered and {figures.iops:,.0f} done, {backlog:,} I/Os were waiting at the end: "
-                "response latency grows with the length of the run",
+                f"{offered:,.0f} IOPS were offered and {figures.iops:,.0f} done, {backlog:,} I/Os were waiting "
+                "at the end: response latency grows with the length of the run",
                 "read service latency here, or a point at a lower rate",
             )
 
@@ -200,7 +201,8 @@ def _generator_cpu(view: RunView) -> Iterable[Note]:
                 "generator-cpu",
                 "warning",
                 *key,
-                f"the load generator used {busy:.0%} of its {cores} cores: the figure may be the host's, not the drive's",
+                f"the load generator used {busy:.0%} of its {cores} cores: "
+                "the figure may be the host's, not the drive's",
                 "add threads on more cores, or fewer and larger I/Os",
             )
 
@@ -312,7 +314,8 @@ def _unmapped(view: RunView) -> Iterable[Note]:
                 "unmapped-reads",
                 "warning",
                 *key,
-                f"{min(count / reads, 1.0):.1%} of the reads went to blocks never written: a drive answers those without its flash",
+                f"{min(count / reads, 1.0):.1%} of the reads went to blocks never written: "
+                "a drive answers those without its flash",
                 "fill the region first",
             )
 
@@ -322,7 +325,7 @@ def _compressible(view: RunView) -> Iterable[Note]:
         share = job.get("content", {}).get("compressible", 0.0)
         writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
         if share and writes:
-            text = f"{share:.0%} of the written data compresses away: a drive or file system that compresses writes less"
+            text = f"{share:.0%} of the written data compresses away: what compresses on its way writes less"
             yield Note(
                 "compressible-data", "info", None, name, text, "compare only with runs of the same share"
             )
@@ -361,7 +364,8 @@ def _virtual_disk(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"this machine is virtual ({hypervisor}): its disks may be cached and rationed by the host, which cannot be seen from here",
+            f"this machine is virtual ({hypervisor}): its disks may be cached and rationed by the host, "
+            "which cannot be seen from here",
             "take these figures for this machine's disk as it is given to you, not for a drive",
         )
 
@@ -395,8 +399,8 @@ def _slice(view: RunView) -> Iterable[Note]:
                 "info",
                 target.name,
                 None,
-                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive of the same proportions, "
-                "at full speed",
+                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive of the same "
+                "proportions, at full speed",
                 "rates and WAF do not depend on it; times to fill or to settle are scaled",
             )
 

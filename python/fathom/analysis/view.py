@@ -1,4 +1,4 @@
-"""A run as the rules and findings read it: its document and tables, and per measured step the figures of all operations.
+"""A run as rules and findings read it: its document and tables, and the figures of each measured step.
 
 It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. Columns are those of `fathom.runs.schema`.
 """
@@ -193,11 +193,13 @@ class RunView:
 
     def moved_bytes(self) -> dict[Key, int]:
         """Bytes that each step moved, every kind of step."""
-        return self._sum(self.intervals, "bytes")
+        moved = self._sum(self.intervals, "bytes").items()
+        return {(target, step): int(count) for (target, step), count in moved if target}
 
     def errors(self) -> dict[Key, int]:
         """Failed I/O of each step, every kind of step; only those that have any."""
-        return {key: count for key, count in self._sum(self.intervals, "errors").items() if count}
+        counts = self._sum(self.intervals, "errors").items()
+        return {(target, step): int(count) for (target, step), count in counts if target and count}
 
     def total(self, name: str) -> dict[MaybeKey, float]:
         """Sum of a telemetry value per (target, step); the target is `None` for the whole machine."""
@@ -215,7 +217,7 @@ class RunView:
         return float(value @ length_s / length_s.sum()) if length_s.sum() > 0 else None
 
     @staticmethod
-    def _sum(table: pa.Table, column: str) -> dict[Key, int]:
+    def _sum(table: pa.Table, column: str) -> dict[MaybeKey, float]:
         sums = table.group_by(["target", "step"], use_threads=False).aggregate([(column, "sum")])
         columns = (sums[name].to_pylist() for name in ("target", "step", f"{column}_sum"))
         return {(target, step): value or 0 for target, step, value in zip(*columns, strict=True)}
