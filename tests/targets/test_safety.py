@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -291,6 +292,13 @@ def test_a_device_that_went_away_is_said_to_be_gone(loops: Loops, monkeypatch: p
     monkeypatch.setattr(sysfs, "by_dev", lambda *_: None)
     with pytest.raises(FathomError, match="gone"):
         recheck_identity(target)
+
+
+def test_a_run_goes_on_after_a_reboot_but_not_on_another_drive():
+    then = Identity(device="nvme0n1", dev="259:0", diskseq=9, serial="S1", size_bytes=1 << 40)
+    ensure_same("/dev/nvme0n1", then, replace(then, dev="259:4", diskseq=2))
+    with pytest.raises(RefusedError, match="serial was S1, is S2"):
+        ensure_same("/dev/nvme0n1", then, replace(then, serial="S2"))
 
 
 def test_an_identity_survives_its_json_form():

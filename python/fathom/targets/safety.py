@@ -36,7 +36,8 @@ Rule = Literal[
     "not-own",
 ]
 
-_SAME_DEVICE = ("dev", "diskseq", "model", "serial", "wwid", "namespace", "size_bytes", "backing_file")
+_SAME_DEVICE = ("model", "serial", "wwid", "namespace", "size_bytes", "backing_file")
+_SAME_ATTACHMENT = ("dev", "diskseq")
 _EXCLUSIVE = "in exclusive use by the kernel or another program"
 _READ_BLOCKING: frozenset[Rule] = frozenset({"empty", "unreadable"})
 
@@ -132,17 +133,21 @@ def recheck_identity(target: Target) -> None:
         raise FathomError(
             f"{target.name}: the device is gone", "attach it again, then `fathom resume`"
         ) from error
-    ensure_same(target.name, target.identity, now)
+    _compare(target.name, target.identity, now, _SAME_DEVICE + _SAME_ATTACHMENT)
 
 
 def ensure_same(name: str, then: Identity, now: Identity) -> None:
-    """Passes when both identities are of one device, as when a run is resumed.
+    """Passes when both identities are of one device, even if it was attached anew: a run may be resumed after a reboot.
 
     Raises RefusedError naming each property that differs.
     """
+    _compare(name, then, now, _SAME_DEVICE)
+
+
+def _compare(name: str, then: Identity, now: Identity, properties: Sequence[str]) -> None:
     changed = [
         f"{key} was {getattr(then, key)}, is {getattr(now, key)}"
-        for key in _SAME_DEVICE
+        for key in properties
         if getattr(then, key) != getattr(now, key)
     ]
     if changed:
