@@ -115,46 +115,41 @@ def test_a_device_without_a_twin_says_that_it_cannot_be_simulated(write: Write) 
 
 
 def test_a_published_result_is_found_by_workload(acme: Write) -> None:
-    row = catalog.published_for("acme-one-7.68tb", "fio-4k-rand-read")
-    assert row is not None
+    (row,) = catalog.published_for("acme-one-7.68tb", "fio-4k-rand-read")
     assert (row.iops, row.role, row.bench) == (2108065, "calibration", "storagereview-r760-fio")
-    assert catalog.published_for("acme-one-7.68tb", "fio-512b-rand-read") is None
+    assert catalog.published_for("acme-one-7.68tb", "fio-512b-rand-read") == []
 
 
 def test_a_published_result_of_another_capacity_is_not_this_devices(acme: Write) -> None:
     acme("devices/acme-one-7.68tb.toml", DEVICE.replace("7681501126656", "3840755982336"))
-    assert catalog.published_for("acme-one-7.68tb", "fio-4k-rand-read") is None
+    assert catalog.published_for("acme-one-7.68tb", "fio-4k-rand-read") == []
 
 
 def test_depth_and_half_of_a_mix_choose_among_rows_of_one_workload(acme: Write) -> None:
+    device = DEVICE.replace("wd-ultrastar-dc-sn861", "wd-ultrastar-dc-sn640")
+    acme("devices/acme-one-7.68tb.toml", device.replace("7681501126656", "3200631791616"))
+
+    def iops(workload: str, **which: Any) -> list[float | None]:
+        return [row.iops for row in catalog.published_for("acme-one-7.68tb", workload, **which)]
+
+    assert iops("fio-4k-rand-read") == [289811, 467259, 638134]
+    assert iops("fio-4k-rand-read", iodepth=128) == [638134]
+    assert iops("fio-4k-rand-70r30w", op="write", iodepth=64) == [94251]
+    assert iops("fio-4k-rand-70r30w") == []
+
+
+def test_the_measured_and_the_certain_come_first(acme: Write) -> None:
+    rows = (
+        '  { workload = "fio-4k-rand-read", role = "context", iops = 3 },\n'
+        '  { workload = "fio-4k-rand-read", role = "validation", iops = 2, uncertain = true, note = "?" },\n'
+    )
     acme(
-        "devices/acme-one-7.68tb.toml",
-        DEVICE.replace("wd-ultrastar-dc-sn861", "wd-ultrastar-dc-sn640").replace(
-            "7681501126656", "3200631791616"
-        ),
+        "published/acme-one.toml",
+        PUBLISHED.replace("rows = [\n  { workload", f"rows = [\n{rows}  {{ workload"),
     )
-
-    def iops(workload: str, **which: Any) -> float | None:
-        row = catalog.published_for("acme-one-7.68tb", workload, **which)
-        return row and row.iops
-
-    assert iops("fio-4k-rand-read") == 289811
-    assert iops("fio-4k-rand-read", iodepth=128) == 638134
-    assert iops("fio-4k-rand-70r30w", op="write", iodepth=64) == 94251
-    assert iops("fio-4k-rand-70r30w") is None
-
-
-def test_a_certain_row_comes_before_an_uncertain_one(acme: Write) -> None:
-    text = PUBLISHED.replace(
-        "rows = [\n  { workload",
-        'rows = [\n  { workload = "fio-4k-rand-read", role = "validation", iops = 1, uncertain = true, note = "?" },\n'
-        "  { workload",
-    )
-    acme("published/acme-one.toml", text)
     acme("devices/acme-one-7.68tb.toml", DEVICE.replace('"wd-ultrastar-dc-sn861"', '"acme-one"'))
-    row = catalog.published_for("acme-one-7.68tb", "fio-4k-rand-read")
-    assert row is not None
-    assert row.iops == 2108065
+    found = catalog.published_for("acme-one-7.68tb", "fio-4k-rand-read")
+    assert [row.iops for row in found] == [2108065, 2, 3]
 
 
 def test_rows_take_what_they_lack_from_their_group_and_keep_what_they_have(acme: Write) -> None:

@@ -58,7 +58,7 @@ def parse(kind: str, text: str, location: str) -> Device | System | Published:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise CatalogError("\n".join(_problems(error.errors(), model, text, location))) from error
+        raise CatalogError(*_problems(error.errors(), model, text, location)) from error
 
 
 def _syntax(message: str, text: str, location: str) -> str:

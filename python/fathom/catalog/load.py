@@ -1,4 +1,4 @@
-"""Loads catalogue entries by name, and finds the published result to compare a workload on a device with."""
+"""Loads catalogue entries by name, and finds the published results of a workload on a device."""
 
 from __future__ import annotations
 
@@ -65,24 +65,24 @@ def load(entry: Entry) -> Device | System | Published:
 
 def published_for(
     device_name: str, workload: str, *, op: str | None = None, iodepth: int | None = None
-) -> PublishedRow | None:
-    """The published result of a workload on a device, or None where nobody published one.
+) -> list[PublishedRow]:
+    """The published results of a workload on a device, best first; empty where nobody published one.
 
-    Of several rows the measured come before the context ones, the certain before the uncertain, then the
-    file's order. Rows of another capacity are another device's.
+    The measured come before the context rows, the certain before the uncertain, then the file's order. Rows of
+    another capacity are another device's.
 
     Args:
         device_name: a device of the catalogue.
         workload: published name, such as `fio-4k-rand-read`.
         op: `read` or `write` for one half of a mixed run; None for all of it.
-        iodepth: as published; None takes the first.
+        iodepth: as published; None for any.
 
     Raises:
         CatalogError: no such device, or a file is wrong.
     """
     device = load_device(device_name)
     if device.published is None:
-        return None
+        return []
     rows = [
         row
         for row in load_published(device.published).rows
@@ -91,7 +91,7 @@ def published_for(
         and (iodepth is None or row.iodepth == iodepth)
         and is_about(row, device)
     ]
-    return min(rows, key=lambda row: (row.role == "context", row.uncertain), default=None)
+    return sorted(rows, key=lambda row: (row.role == "context", row.uncertain))
 
 
 def is_about(row: PublishedRow, device: Device) -> bool:

@@ -173,7 +173,7 @@ class SpecRow(_Strict):
     mttf_h: Positive | None = None
     uber_per_bit: Positive | None = None
     afr_pct: Percent | None = None
-    source: Text | None = None
+    source: Text = ""
     """Required, here or in the group."""
     uncertain: bool = False
     note: Text | None = None
@@ -200,7 +200,7 @@ class Conditions(_Strict):
 
     bench: Name | None = None
     """The test bench; required for a row that is calibration or validation."""
-    subject: Text | None = None
+    subject: Text = ""
     """What was measured, in the source's words. Required, here or in the group."""
     capacity_gb: Positive | None = None
     """Per device."""
@@ -208,11 +208,11 @@ class Conditions(_Strict):
     """Devices in the subject."""
     hosts: Count | None = None
     """Load generators."""
-    state: Text | None = None
+    state: Text = ""
     """Preconditioning and averaging window."""
-    source: Text | None = None
+    source: Text = ""
     """Required, here or in the group."""
-    page: Text | None = None
+    page: Text = ""
     """Section of the source."""
 
 
@@ -321,7 +321,7 @@ def _whole(group: _Group, *required: str) -> _Group:
         raise ValueError("rows is empty")
     for number, row in enumerate(group.rows, 1):
         for key in required:
-            if getattr(row, key) is None:
+            if not getattr(row, key):
                 raise ValueError(f"row {number} has no {key}, here or in the group")
         if row.uncertain and row.note is None:
             raise ValueError(f"row {number} is uncertain and has no note to say why")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from fathom.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from importlib.resources.abc import Traversable
@@ -19,8 +21,17 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SUFFIX = ".toml"
 
 
-class CatalogError(Exception):
-    """A catalogue file or name the user can put right; the text is one line per problem."""
+class CatalogError(UsageError):
+    """A catalogue file or name the user can put right; its text is one line per problem."""
+
+    def __init__(self, *problems: str) -> None:
+        """Keep the problems apart, in the order of the file."""
+        self.problems = problems
+        super().__init__(" | ".join(problems))
+
+    def __str__(self) -> str:
+        """Return every problem, a line each."""
+        return "\n".join(self.problems)
 
 
 class UnknownEntryError(CatalogError):
@@ -81,7 +92,7 @@ def find(kind: Kind, name: str) -> Entry:
     known = {entry.name: entry for entry in entries(kind)}
     if name not in known:
         noun = {"published": "published results"}.get(kind, kind.removesuffix("s"))
-        where = "`fathom methods`" if kind == "methods" else f"`fathom catalog {kind}`"
+        where = "`fathom methods`" if kind == "methods" else f"`fathom catalog --kind {kind}`"
         raise UnknownEntryError(
             f'no {noun} called "{name}" in the catalogue; {nearest(name, known)}{where} lists all'
         )
