@@ -79,6 +79,7 @@ class _StepJson(TypedDict):
 
 class _QuickJson(TypedDict):
     divide_times_by: float
+    divide_preconditioning_by: float
     divide_volumes_by: float
 
 
@@ -155,9 +156,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Quick:
-    """By how much `--quick` shortens."""
+    """By how much `--quick` shortens measurements, preconditioning and written volumes."""
 
     divide_times_by: float
+    divide_preconditioning_by: float
     divide_volumes_by: float
 
 

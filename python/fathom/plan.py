@@ -57,22 +57,31 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target]) ->
     """The plan as tables, one per target."""
     from rich.table import Table
 
-    shortened = (
-        f" (quick: times / {method.quick.divide_times_by:g}, volumes / {method.quick.divide_volumes_by:g})"
-        if method.quick
-        else ""
-    )
+    shortened = ""
+    if quick := method.quick:
+        shortened = (
+            f" (quick: times / {quick.divide_times_by:g}, preconditioning / {quick.divide_preconditioning_by:g}, "
+            f"volumes / {quick.divide_volumes_by:g})"
+        )
     console.print(f"[bold]{method.title}[/]{shortened}\n{method.summary}", highlight=False)
     for target in targets:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", title_justify="left")
-        for column, justify in (("#", "right"), ("step", "left"), ("what", "left"), ("at most", "right"), ("writes", "right")):
+        for column, justify in (
+            ("#", "right"),
+            ("step", "left"),
+            ("what", "left"),
+            ("at most", "right"),
+            ("writes", "right"),
+        ):
             table.add_column(column, justify=justify)  # pyright: ignore[reportArgumentType]
         planned = plan_steps(method, [target])
         for step in planned:
             table.add_row(str(step.number), step.step, step.label, _time(step), _volume(step))
         known_s = sum(step.time_s_max or 0 for step in planned)
         fixed = sum(step.written_bytes or 0 for step in planned)
-        console.print(f"\n[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})", highlight=False)
+        console.print(
+            f"\n[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})", highlight=False
+        )
         console.print(table)
         console.print(
             f"at most {duration(known_s)} of timed steps, plus the time to write {size(fixed)}; "
@@ -90,5 +99,3 @@ def _volume(step: PlannedStep) -> str:
     if not step.destructive:
         return "nothing"
     return "by time" if step.written_bytes is None else size(step.written_bytes)
-
-

@@ -9,19 +9,22 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Protocol
 
 from fathom import __version__, _core
+from fathom.analysis import validity
+from fathom.analysis.view import Remark, RunView
 from fathom.backend import Backend, EngineBackend, TwinBackend
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
 from fathom.resolve import targets_of_run
-from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, TargetRecord
+from fathom.runs.document import MethodRecord, NoteRecord, QuickFactors, RunDocument, TargetRecord
+from fathom.runs.files import read_lines
 from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.reader import Run
 from fathom.runs.rows import Row, StepRows
@@ -130,9 +133,7 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
         created=_now(),
         status="running",
         seed=options.seed,
-        quick=QuickFactors(divide_times_by=quick.divide_times_by, divide_volumes_by=quick.divide_volumes_by)
-        if quick
-        else None,
+        quick=QuickFactors(**asdict(quick)) if quick else None,
         method=MethodRecord(
             name=method.name,
             title=method.title,
@@ -165,6 +166,7 @@ class _Session:
         self.targets = targets
         self.options = options
         self.errors: dict[int, str] = {}
+        self.remarks = _earlier_remarks(store)
 
     def run(self) -> Run:
         """Runs what is left, then writes the run's tables."""
@@ -186,7 +188,7 @@ class _Session:
         document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
         document.finished = _now()
         self.store.compact()
-        document.notes = validity_notes(self.store.path, document)
+        document.notes = self._notes()
         self.store.save()
         self.store.journal("run-end", status=document.status)
         if interrupted:
@@ -200,6 +202,16 @@ class _Session:
                 f"when the cause is mended: `fathom resume {document.id}`",
             )
         return Run(self.store.path)
+
+    def _notes(self) -> list[NoteRecord]:
+        """What the targets, the backends and the rules of validity have to say about the run."""
+        about_targets = [
+            NoteRecord(rule="target", level="warning", target=target.name, text=text)
+            for target in self.targets
+            for text in target.notes
+        ]
+        view = RunView.of(Run(self.store.path), self.remarks)
+        return [*about_targets, *(note.record() for note in validity.notes(view))]
 
     def _run_target(self, index: int) -> None:
         target = self.targets[index]
@@ -293,8 +305,9 @@ class _Session:
         rows.finish(recording, self.method.name, steady)
         if sampler is not None:
             rows.telemetry += [dict(row) for row in sampler.drain()]
-        for note in recording.notes:
-            store.journal("note", key, text=note)
+        for text in recording.notes:
+            self.remarks.append(Remark(target.name, step.name, text))
+            store.journal("remark", key, text=text)
         store.finish_step(key, rows.tables(), outcome)
         return outcome
 
@@ -316,6 +329,16 @@ class _Session:
             _keep_in_memory,
             lambda progress: None,
         )
+
+
+def _earlier_remarks(store: RunStore) -> list[Remark]:
+    """What backends said about steps that a resumed run has behind it."""
+    events = read_lines(store.path / "journal.jsonl")
+    return [
+        Remark(str(event["target"]), str(event["step"]), str(event["text"]))
+        for event in events
+        if event["event"] == "remark"
+    ]
 
 
 def _keep_in_memory(rows: Mapping[str, Sequence[Row]]) -> None:

@@ -20,6 +20,7 @@ class QuickFactors(_Model):
     """By how much `--quick` shortened the method."""
 
     divide_times_by: float
+    divide_preconditioning_by: float
     divide_volumes_by: float
 
 
