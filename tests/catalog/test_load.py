@@ -1,6 +1,7 @@
 """Loading by name: what is shipped, what the user lays over it, and what is said of names that do not exist."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -189,3 +190,28 @@ def test_importing_the_catalogue_loads_neither_pydantic_nor_rich() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("devices", "device"), ("systems", "system"), ("published", "published")]
+)
+def test_the_json_schema_in_the_documentation_is_the_programs(kind: catalog.Kind, name: str) -> None:
+    page = Path(__file__).parents[2] / f"docs/reference/schema/fathom-{name}-1.json"
+    assert json.loads(page.read_text()) == catalog.json_schema(kind)
+
+
+def test_the_examples_of_the_reference_page_are_valid_files(write: Write) -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/catalog.md").read_text()
+    files = {
+        "device/1": "devices/acme-one-7.68tb",
+        "system/1": "systems/acme-lab",
+        "published/1": "published/acme-one",
+    }
+    for schema, file in files.items():
+        (example,) = re.findall(rf'```toml\n(schema = "fathom-{schema}".*?)```', page, flags=re.DOTALL)
+        write(f"{file}.toml", example)
+    assert catalog.load_device("acme-one-7.68tb").published == "acme-one"
+    assert catalog.load_system("acme-lab").parameters["cores"].value == 64
+    assert [row.op for row in catalog.published_for("acme-one-7.68tb", "fio-4k-rand-70r30w", op="read")] == [
+        "read"
+    ]
