@@ -138,6 +138,21 @@ def test_an_absent_file_without_a_size_asks_for_one(tmp_path: Path):
         file_target(tmp_path / "x.bin", None)
 
 
+@pytest.mark.parametrize("content", [b"", b"x" * 100])
+def test_a_file_without_a_whole_block_is_a_usage_error(tmp_path: Path, content: bytes):
+    (tmp_path / "x.bin").write_bytes(content)
+    with pytest.raises(UsageError, match="smaller than one block"):
+        file_target(tmp_path / "x.bin", None)
+
+
+def test_a_file_system_without_locks_is_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(files.fcntl, "flock", no_locks)
+    make(tmp_path / "x.bin")
+
+
 def test_symlinks_and_special_files_are_refused(tmp_path: Path):
     (tmp_path / "x.bin").write_bytes(b"x" * 4096)
     (tmp_path / "link").symlink_to(tmp_path / "x.bin")

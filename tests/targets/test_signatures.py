@@ -76,6 +76,15 @@ def test_devices_smaller_than_the_places_looked_at_do_no_harm(tmp_path: Path, si
     assert look(find_partition_table, tiny) is None
 
 
+def test_a_device_shorter_than_it_says_is_an_error_and_not_a_clean_device(disk: Path):
+    fd = os.open(disk, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError, match="ends before"):
+            find_signatures(fd, 2 * SIZE)
+    finally:
+        os.close(fd)
+
+
 def blkid(path: Path, key: str) -> str:
     return subprocess.run(
         ["blkid", "-p", "-o", "value", "-s", key, path], capture_output=True, text=True, check=False

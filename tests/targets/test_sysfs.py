@@ -76,6 +76,26 @@ def test_a_hidden_multipath_path_is_not_listed(nvme: BlockDevice):
     assert sysfs.all_disks(nvme.sys) == []
 
 
+def test_a_drive_with_two_ports_tells_the_link_of_its_first(nvme: BlockDevice):
+    subsystem = nvme.sys / "devices/virtual/nvme-subsystem/nvme-subsys0"
+    write(subsystem, {"serial": "A0123456", "model": "SN861", "nvme0n1/dev": "259:0", "nvme0n1/size": "2048"})
+    (subsystem / "nvme0").symlink_to(nvme.directory.parent)
+    (subsystem / "nvme0n1/device").symlink_to(subsystem)
+    head = BlockDevice(subsystem / "nvme0n1", nvme.sys)
+    identity = head.identity()
+    assert (identity.serial, identity.model) == ("A0123456", "SN861")
+    assert (identity.link_speed_gtps, identity.transport, identity.numa_node) == (16.0, "nvme-pcie", 1)
+    assert head.controller == nvme.directory.parent
+
+
+def test_the_link_of_an_adapter_is_not_taken_for_the_drives(tmp_path: Path):
+    adapter = tmp_path / "devices/pci0/0000:00:17.0"
+    write(adapter, {"current_link_speed": "8.0 GT/s PCIe", "ata1/host0/0:0:0:0/block/sda/dev": "8:0"})
+    disk = adapter / "ata1/host0/0:0:0:0/block/sda"
+    (disk / "device").symlink_to(adapter / "ata1/host0/0:0:0:0")
+    assert BlockDevice(disk, tmp_path).identity().link_speed_gtps is None
+
+
 def test_a_stack_is_followed_up_and_down(nvme: BlockDevice):
     (partition,) = nvme.partitions
     mapper = nvme.sys / "devices/virtual/block/dm-0"

@@ -50,8 +50,6 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
             f"{size(capacity)}",
             "give another path",
         )
-    if capacity == 0:
-        raise UsageError(f"file:{path}: is empty", "add --size or choose another file")
     return _describe(path, f"file:{path}", "file", capacity)
 
 
@@ -146,6 +144,9 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
             raise RefusedError(
                 f"{target.name} refused: another Fathom run is using it", "wait for it"
             ) from error
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+                raise
         yield
     finally:
         os.close(fd)
@@ -252,6 +253,10 @@ def _describe(path: Path, name: str, kind: Kind, capacity_bytes: int) -> Target:
     mount = mount_of(path.parent)
     identity = _identity(mount)
     block_bytes = identity.logical_block_bytes or _UNKNOWN_ALIGN_BYTES
+    if capacity_bytes < block_bytes:
+        raise UsageError(
+            f"{name}: is smaller than one block of {block_bytes} bytes", "give a larger --size or file"
+        )
     aligned = statx(path).direct_align_bytes if _lstat(path) else None
     where = identity.model or identity.device or "an unnamed device"
     in_memory = mount is not None and mount.file_system in _MEMORY_FILE_SYSTEMS

@@ -8,6 +8,7 @@ reading run.
 
 import errno
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Literal
 
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets import sysfs
-from fathom.targets.mounts import SYS, Usage, dev_of_path, read_usage
+from fathom.targets.mounts import SYS, Usage, dev_of_path, dev_text, read_usage
 from fathom.targets.signatures import find_partition_table, find_signatures
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
@@ -116,7 +117,7 @@ def authorise_destroy(target: Target, *tokens: str) -> None:
     if expected not in tokens:
         given = f"--destroy {' '.join(tokens)} is not its token" if tokens else "this destroys all data on it"
         raise RefusedError(
-            f"{target.name} ({target.label}): {given}", f"if you mean it: --destroy '{expected}'"
+            f"{target.name} ({target.label}): {given}", f"if you mean it: --destroy {shlex.quote(expected)}"
         )
 
 
@@ -178,12 +179,17 @@ class ExclusiveHold:
             refuse(self._target.name, check_device(path) or busy)
             raise FathomError(f"{path}: cannot be opened: {error.strerror}", "check the device") from error
         try:
-            recheck_identity(self._target)
-            refuse(self._target.name, check_device(path, holding=True))
+            self._check_claim(self._fd, path)
         except BaseException:
             self.release()
             raise
         return self
+
+    def _check_claim(self, fd: int, path: Path) -> None:
+        recheck_identity(self._target)
+        if dev_text(os.fstat(fd).st_rdev) != self._target.identity.dev:
+            raise RefusedError(f"{path} changed while it was being opened", "try again")
+        refuse(self._target.name, check_device(path, holding=True))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

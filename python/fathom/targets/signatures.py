@@ -5,6 +5,7 @@ the formats' own headers (the same that libblkid and wipefs look at). Absence of
 absence of data, which is why writing still needs the device's token.
 """
 
+import errno
 import os
 import struct
 from dataclasses import dataclass
@@ -103,7 +104,12 @@ def find_partition_table(fd: int, size_bytes: int) -> str | None:
 def _at(fd: int, offset: int, length: int, size_bytes: int) -> bytes:
     """`length` bytes at `offset`; nothing when they do not lie on the device."""
     start = offset if offset >= 0 else size_bytes + offset
-    return os.pread(fd, length, start) if start >= 0 and start + length <= size_bytes else b""
+    if start < 0 or start + length > size_bytes:
+        return b""
+    found = os.pread(fd, length, start)
+    if len(found) != length:
+        raise OSError(errno.EIO, f"it ends before byte {start + length}")
+    return found
 
 
 def _structured(fd: int, size_bytes: int) -> list[tuple[str, bool]]:
@@ -148,7 +154,7 @@ def _has_uberblock(ring: bytes) -> bool:
 
 def _gpt_entries(fd: int, block_bytes: int, size_bytes: int) -> int:
     """Entries in use (UEFI 2.10, 5.3): start, count and entry size of the array stand at 72, 80, 84."""
-    header = _at(fd, block_bytes, 92, size_bytes)
+    header = _at(fd, block_bytes, 92, size_bytes).ljust(92, b"\0")
     start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
     length = min(count, 1024) * min(entry_bytes, 4 * _KIB)
     array = _at(fd, start * block_bytes, length, size_bytes) if entry_bytes >= 128 else b""

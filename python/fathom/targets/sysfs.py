@@ -158,17 +158,23 @@ class BlockDevice:
             scheduler=_selected(text(queue / "scheduler")),
             rotational=_flag(queue / "rotational"),
             zoned=text(queue / "zoned"),
-            numa_node=_node(_first_number(device / "numa_node", pci / "numa_node" if pci else None)),
+            numa_node=_node(_first_number(self.controller / "numa_node", device / "numa_node")),
             write_cache=text(queue / "write_cache"),
             backing_file=text(disk / "loop/backing_file"),
         )
 
+    @property
+    def controller(self) -> Path:
+        """What drives the disk: its parent, or the first controller of an NVMe subsystem of several ports."""
+        parent = (self.disk.directory / "device").resolve()
+        ports = sorted(entry for entry in parent.glob("nvme[0-9]*") if (entry / "transport").exists())
+        return ports[0].resolve() if ports else parent
+
     def _pci(self) -> Path | None:
-        """The PCI function this disk hangs on: its nearest ancestor that reports a link."""
-        for directory in (self.disk.directory / "device").resolve().parents:
-            if (directory / "current_link_speed").exists():
-                return directory
-        return None
+        """The drive's own PCI function; what SATA, SAS and USB drives hang on is the adapter's, not theirs."""
+        if not self.disk.name.startswith("nvme"):
+            return None
+        return next((up for up in self.controller.parents if (up / "current_link_speed").exists()), None)
 
     def _transport(self) -> str | None:
         name = self.disk.name
@@ -176,7 +182,7 @@ class BlockDevice:
             if name.startswith(prefix):
                 return {"dm-": "device-mapper", "mmcblk": "mmc"}.get(prefix, prefix)
         if name.startswith("nvme"):
-            fabric = text(self.disk.directory / "device/transport")
+            fabric = text(self.controller / "transport")
             return "nvme-" + fabric if fabric else "nvme"
         where = str((self.disk.directory / "device").resolve())
         known = {
@@ -212,8 +218,8 @@ def _first(*paths: Path) -> str | None:
     return next((content for path in paths if (content := text(path))), None)
 
 
-def _first_number(*paths: Path | None) -> int | None:
-    return next((value for path in paths if path and (value := number(path)) is not None), None)
+def _first_number(*paths: Path) -> int | None:
+    return next((value for path in paths if (value := number(path)) is not None), None)
 
 
 def _vpd_serial(path: Path) -> str | None:

@@ -155,7 +155,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
             else:
                 found += [
                     _Disk(target.name, device.disk.directory),
-                    _temperature(target.name, device.disk.directory),
+                    _temperature(target.name, device.controller),
                 ]
     return found
 
@@ -273,10 +273,9 @@ def _throttling(sys: Path) -> Source | str:
     return _Counter("cpu_throttled", "events", 1, paths) if paths else "CPU thermal throttling: no counters"
 
 
-def _temperature(target: str, disk: Path) -> Source | str:
+def _temperature(target: str, controller: Path) -> Source | str:
     """The first sensor of the drive: NVMe's composite temperature, or drivetemp's on SATA and SAS."""
-    device = disk / "device"
-    found = sorted([*device.glob("hwmon*/temp1_input"), *device.glob("hwmon/hwmon*/temp1_input")])
+    found = sorted([*controller.glob("hwmon*/temp1_input"), *controller.glob("hwmon/hwmon*/temp1_input")])
     if not found:
         return f"temperature of {target}: no hwmon sensor"
     return _Gauge(target, "device_temperature", "degC", 1e-3, found[:1])
