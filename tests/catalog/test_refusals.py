@@ -51,7 +51,8 @@ def problems(write: Write, text: str, kind: str = "published") -> list[str]:
         ("iops = 2108065", "iops = 2, value = 3", "24: value and unit go together"),
         ("iops = 2108065", "latency_us = 3", "24: latency_us and latency_kind go together"),
         (', note = "a listing"', "", "10: row 2 is uncertain and has no note to say why"),
-        ('model = "One"', r'model = "One\u001b[31m"', "6: model: expected one line of text, not empty, found"),
+        ('model = "One"', r'model = "One\u001b[31m"', "6: model: expected one line of text, "
+         r'not empty, found "One\u001b[31m"'),
         ('kind = "ssd"', 'kind = "ssd"\nuncertain = ["nnd"]', "4: uncertain names nnd, which is no key of [identity]"),
         ('kind = "ssd"', 'kind = "ssd"\ncapacities_gb = [1, "2"]', '8: capacities_gb[1]: expected a number, found "2"'),
         ("[identity]", "[identity", "4: not TOML: "),
@@ -72,6 +73,7 @@ def test_one_mistake_in_published_results_is_one_line(
     [
         ("capacity_bytes = 7681501126656", 'capacity_bytes = "7.68 TB"', '4: capacity_bytes: expected a whole number, '
          'found "7.68 TB"'),
+        ("value = 56.5", 'value = ""', '22: value: expected a number, true, false or text, found ""'),
         ("value = 56.5", "value = [56.5]", "22: value: expected a number, true, false or text, found a list"),
         ('basis = "calibrated"', 'basis = "calibration"', '23: basis: "calibration" is none of published, derived, '
          'calibrated, assumed; did you mean "calibrated"?'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -101,9 +102,12 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
         case "extra_forbidden":
             known = _keys_at(model, error["loc"][:-1])
             hint = nearest(key, known, 1) or "known here: " + ", ".join(known)
-            return f'unknown key "{key}"; {hint}'.rstrip()
+            return f"unknown key {_quote(key)}; {hint}".rstrip()
         case "missing":
             return f'key "{key}" is missing'
+        case _ if rest not in ((), ("[key]",)):
+            owner = _label(error["loc"][: -len(rest)])
+            return f"{owner}: expected a number, true, false or text, found {_quote(value)}"
         case "literal_error":
             choices = re.findall("'([^']*)'", str(context["expected"]))
             near = nearest(str(value), choices, 1)
@@ -113,9 +117,6 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
             return f"{key}: expected {wanted}, found {_quote(value)}"
         case "value_error":
             return str(context["error"])
-        case _ if rest:
-            owner = _label(error["loc"][: -len(rest)])
-            return f"{owner}: expected a number, true, false or text, found {_quote(value)}"
         case _ if kind in _EXPECTED:
             return f"{key}: expected {_EXPECTED[kind].format(**context)}, found {_quote(value)}"
     return f"{key}: {error['msg']}"
@@ -133,13 +134,12 @@ def _pattern(type_: object) -> object:
 
 
 def _quote(value: object) -> str:
+    """A value as TOML would have it, control characters escaped: the text goes to a terminal."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list | tuple):
         return "a list"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
 
 
 def _keys_at(model: type[BaseModel], loc: Path) -> list[str]:
