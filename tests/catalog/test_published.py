@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fathom.catalog import entries, load_published
+from fathom.catalog import entries, load_device, load_published
 from fathom.catalog.models import PublishedRow
 
 REFERENCES = Path(__file__).parents[3] / "shared" / "references"
@@ -155,3 +155,16 @@ def test_no_certain_figure_is_both_fitted_and_predicted(name: str) -> None:
         if row.role != "context" and not row.uncertain and row.iops is not None:
             key = (row.workload, row.op, row.iodepth, row.iops, row.bound)
             assert seen.setdefault(key, row.role) == row.role, row
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in entries("devices") if entry.shipped])
+def test_a_calibrated_parameter_names_the_rows_it_was_fitted_to_and_they_are_calibration(name: str) -> None:
+    device = load_device(name)
+    assert device.published is not None
+    assert device.twin is not None
+    allowed = {row.workload for row in rows(device.published, role="calibration", calibrates="device")}
+    for key, parameter in device.twin.parameters.items():
+        if parameter.basis == "calibrated":
+            fitted_to = set(re.findall(r"\b(?:fio|vdbench|vdi)-[a-z0-9-]*[a-z0-9]", parameter.source))
+            assert fitted_to, f"{key} does not say what it was fitted to"
+            assert fitted_to <= allowed, f"{key} is fitted to {fitted_to - allowed}, which must be predicted"
