@@ -1,1 +1,28 @@
 //! Issues a job to a virtual device, in virtual time.
+//!
+//! [`run`] drives any [`Device`] with the requests that the engine would issue to a real one and
+//! records the same things. [`Ssd`] is a drive made of host, link, controller, write buffer, page
+//! map, channels and dies: each is a queue with a server, and throughput and latency are what comes
+//! out, never what was put in. See `docs/explanation/ssd-twin.md`.
+//!
+//! Everything is deterministic: one thread, integer time, no clock, randomness only from the seed.
+
+mod calendar;
+mod device;
+mod driver;
+mod event;
+mod flash;
+mod ftl;
+mod geometry;
+mod link;
+mod meter;
+mod params;
+mod server;
+mod ssd;
+#[cfg(test)]
+mod testing;
+
+pub use device::{Account, Completion, CompletionKind, Device, ResourceTime};
+pub use driver::{Control, TwinError, run};
+pub use params::{HostParams, ParamError, SenseTime, SsdParams};
+pub use ssd::Ssd;

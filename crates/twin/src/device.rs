@@ -1,0 +1,77 @@
+//! The trait of virtual things. A drive is a [`Device`]; so will be an array of drives, a cluster,
+//! or a file system over a drive. The driver is generic over it, so a call per I/O is direct.
+
+use workload::Request;
+
+use crate::HostParams;
+
+/// Something that a device reports in time order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// When it reached the host.
+    pub at_ns: u64,
+    /// The tag given with the request or wake-up.
+    pub tag: u32,
+    /// What it is.
+    pub kind: CompletionKind,
+}
+
+/// What a [`Completion`] reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompletionKind {
+    /// A request succeeded.
+    Done,
+    /// A request failed with this errno.
+    Failed(i32),
+    /// The time given to [`Device::wake`] has come.
+    Wake,
+}
+
+/// Totals since the device was made. An interval is the difference of two of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    /// Bytes that left the medium, cleaning included.
+    pub media_read_bytes: u64,
+    /// Bytes programmed, cleaning included.
+    pub media_write_bytes: u64,
+    /// Reads of blocks that were never written, answered without touching the medium.
+    pub unmapped_reads: u64,
+    /// Energy, J.
+    pub joules: f64,
+    /// Every resource, always in the same order.
+    pub resources: Vec<ResourceTime>,
+}
+
+/// Busy time of a group of equal servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceTime {
+    /// Name as shown to the user.
+    pub resource: &'static str,
+    /// Per server, ns since the device was made.
+    pub busy_ns: Vec<u64>,
+}
+
+/// A virtual storage device in its own virtual time, which goes on from job to job.
+pub trait Device {
+    /// Bytes that a job addresses: those of the simulated slice.
+    fn capacity_bytes(&self) -> u64;
+    /// Logical block.
+    fn block_bytes(&self) -> u32;
+    /// Simulated over real capacity. Times that grow with capacity (fill, approach to steady state)
+    /// are that much shorter than on the real device; rates and latencies are not scaled.
+    fn scale(&self) -> f64;
+    /// The machine that issues the I/O.
+    fn host(&self) -> &HostParams;
+    /// Virtual time reached.
+    fn now_ns(&self) -> u64;
+    /// Says that a request will come soon, so that its state can be fetched into the cache.
+    fn prefetch(&self, _request: &Request) {}
+    /// Hands a request over: it reaches the device at `at_ns`, not before the present.
+    fn submit(&mut self, at_ns: u64, tag: u32, request: Request);
+    /// Asks for a [`CompletionKind::Wake`] at `at_ns`, so that one queue orders everything.
+    fn wake(&mut self, at_ns: u64, tag: u32);
+    /// Runs until the next completion, or until `limit_ns` when there is none before it.
+    fn advance(&mut self, limit_ns: u64) -> Option<Completion>;
+    /// Totals up to the present.
+    fn account(&self, into: &mut Account);
+}

@@ -1,0 +1,382 @@
+//! Issues a job to a [`Device`] in virtual time and records what happened.
+//!
+//! The load generator's own cost is part of the result: a thread is a CPU server that reaps a
+//! completion (`complete_us`), then prepares and submits the next request (`submit_us`); latency
+//! runs from the moment a request's slot is free to be used until its completion is reaped, so the
+//! I/O in flight of a closed loop is exactly `threads x iodepth` and Little's law holds to the
+//! nanosecond. Open load: arrivals come on their own clock; an arrival that finds `iodepth` requests
+//! in flight waits in the thread's backlog, and the response latency counts from the arrival.
+//!
+//! Nothing is left in flight when a step ends: the device runs until the last request is back,
+//! uncounted, so that the next step starts clean.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use recording::{Interval, Recorder, Recording};
+use workload::{Geometry, Job, Limits, Load, Op, Request, RequestStream, StreamError};
+
+use crate::device::{CompletionKind, Device};
+use crate::event::us_to_ns;
+use crate::meter::Meter;
+
+/// Virtual length of an interval.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// Requests drawn ahead of their use, so that the device can prefetch.
+const LOOK_AHEAD: usize = 16;
+/// Tag bit of an arrival of open load; the rest is the thread.
+const ARRIVAL: u32 = 1 << 27;
+/// Completions between two looks at the stop flag.
+const STOP_CHECK: u32 = 4096;
+
+/// Stops a run from another thread. Clones share the flag.
+#[derive(Clone, Debug, Default)]
+pub struct Control(Arc<AtomicBool>);
+
+impl Control {
+    /// Asks the run to end; it returns what it has recorded.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Control::stop`] was called.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A job that cannot be run.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TwinError {
+    /// The job does not fit the device.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// A job without an end.
+    #[error(
+        "the job says neither how long nor how much: set time, bytes, region_multiple or count"
+    )]
+    Endless,
+    /// Too much at once.
+    #[error("{threads} threads x iodepth {iodepth} is more than {max} I/O in flight")]
+    TooDeep {
+        /// As asked.
+        threads: u32,
+        /// As asked.
+        iodepth: u32,
+        /// What a run can hold.
+        max: u32,
+    },
+}
+
+/// One submitting thread.
+struct Thread {
+    stream: RequestStream,
+    ahead: Vec<Request>,
+    core: u32,
+    in_flight: u32,
+    /// Open load: a second copy of the stream replays the arrival times as requests are issued, so
+    /// a backlog of any length takes no memory.
+    arrivals: RequestStream,
+    backlog: u64,
+}
+
+/// What is known of a request in flight; its index is the tag.
+#[derive(Clone, Copy)]
+struct Slot {
+    issued_ns: u64,
+    arrived_ns: u64,
+    size_bytes: u32,
+    thread: u32,
+    op: Op,
+    in_flight: bool,
+}
+
+struct Driver<'a, D> {
+    device: &'a mut D,
+    threads: Vec<Thread>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    core_free_ns: Vec<u64>,
+    submit_ns: u64,
+    complete_ns: u64,
+    wake_ns: u64,
+    start_ns: u64,
+    iodepth: u32,
+    open: bool,
+    limits: Limits,
+    end_ns: u64,
+    issued: u64,
+    completed: u64,
+    completed_bytes: u64,
+    offered: u64,
+    recorder: Recorder,
+    meter: Meter,
+    recording: Recording,
+}
+
+/// Runs `job` on `device` and returns what happened; `on_interval` gets each virtual second as it
+/// ends. Equal job, device state and seed give equal results, bit for bit.
+///
+/// # Errors
+/// The job does not fit the device, or has no end.
+pub fn run<D: Device>(
+    job: &Job,
+    device: &mut D,
+    seed: u64,
+    control: &Control,
+    mut on_interval: impl FnMut(Interval),
+) -> Result<Recording, TwinError> {
+    let mut driver = Driver::new(job, device, seed)?;
+    driver.begin();
+    driver.measure(control, &mut on_interval);
+    driver.drain();
+    Ok(driver.recording)
+}
+
+impl<'a, D: Device> Driver<'a, D> {
+    fn new(job: &Job, device: &'a mut D, seed: u64) -> Result<Self, TwinError> {
+        let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
+        let max = ARRIVAL - 1;
+        if u64::from(threads) * u64::from(iodepth) > u64::from(max) {
+            return Err(TwinError::TooDeep {
+                threads,
+                iodepth,
+                max,
+            });
+        }
+        let geometry = Geometry {
+            capacity_bytes: device.capacity_bytes(),
+            block_bytes: device.block_bytes(),
+        };
+        let limits = job.until.resolve(job.region.resolve(geometry)?.size_bytes);
+        if [limits.time_ns, limits.bytes, limits.count] == [u64::MAX; 3] {
+            return Err(TwinError::Endless);
+        }
+        let host = device.host().clone();
+        let streams = (0..threads)
+            .map(|thread| {
+                let stream = RequestStream::new(job, geometry, seed, thread)?;
+                Ok(Thread {
+                    arrivals: stream.clone(),
+                    stream,
+                    ahead: Vec::with_capacity(LOOK_AHEAD),
+                    core: thread % host.cores,
+                    in_flight: 0,
+                    backlog: 0,
+                })
+            })
+            .collect::<Result<Vec<_>, StreamError>>()?;
+        let start_ns = device.now_ns();
+        let open = matches!(job.load, Load::Open { .. });
+        Ok(Self {
+            recorder: Recorder::new(0),
+            meter: Meter::new(device, host.cores.min(threads)),
+            recording: Recording::default(),
+            threads: streams,
+            slots: Vec::with_capacity((threads * iodepth) as usize),
+            free: Vec::new(),
+            core_free_ns: vec![start_ns; host.cores.min(threads) as usize],
+            submit_ns: us_to_ns(host.submit_us),
+            complete_ns: us_to_ns(host.complete_us),
+            wake_ns: us_to_ns(host.wake_us),
+            start_ns,
+            iodepth,
+            open,
+            end_ns: start_ns.saturating_add(limits.time_ns),
+            limits,
+            issued: 0,
+            completed: 0,
+            completed_bytes: 0,
+            offered: 0,
+            device,
+        })
+    }
+
+    /// Fills the queues (closed load) or waits for the first arrivals (open load).
+    fn begin(&mut self) {
+        for thread in 0..self.threads.len() as u32 {
+            if self.open {
+                self.next_arrival(thread);
+            } else {
+                for _ in 0..self.iodepth {
+                    self.issue(thread, self.start_ns, self.start_ns);
+                }
+            }
+        }
+    }
+
+    fn measure(&mut self, control: &Control, on_interval: &mut impl FnMut(Interval)) {
+        let mut boundary_ns = (self.start_ns + INTERVAL_NS).min(self.end_ns);
+        let mut until_check = STOP_CHECK;
+        loop {
+            while let Some(completion) = self.device.advance(boundary_ns) {
+                match completion.kind {
+                    CompletionKind::Wake => {
+                        self.arrival(completion.tag & !ARRIVAL, completion.at_ns)
+                    }
+                    CompletionKind::Done => self.reap(completion.tag, completion.at_ns, 0),
+                    CompletionKind::Failed(errno) => {
+                        self.reap(completion.tag, completion.at_ns, errno)
+                    }
+                }
+                until_check -= 1;
+                if until_check == 0 {
+                    until_check = STOP_CHECK;
+                    if control.is_stopped() {
+                        break;
+                    }
+                }
+                if self.moved_enough() {
+                    break;
+                }
+            }
+            let interval = self.cut();
+            self.recording.add(&interval);
+            on_interval(interval);
+            if self.device.now_ns() >= self.end_ns || self.moved_enough() || control.is_stopped() {
+                return;
+            }
+            boundary_ns = (boundary_ns + INTERVAL_NS).min(self.end_ns);
+        }
+    }
+
+    fn moved_enough(&self) -> bool {
+        self.completed_bytes >= self.limits.bytes || self.completed >= self.limits.count
+    }
+
+    /// Ends the interval at the present.
+    fn cut(&mut self) -> Interval {
+        let now_ns = self.device.now_ns();
+        let age_ns = self
+            .slots
+            .iter()
+            .filter(|slot| slot.in_flight)
+            .map(|slot| now_ns.saturating_sub(slot.issued_ns))
+            .sum();
+        let mut interval = self.recorder.cut(now_ns - self.start_ns, age_ns);
+        if self.open {
+            interval.offered = Some(std::mem::take(&mut self.offered));
+            interval.backlog = Some(self.threads.iter().map(|thread| thread.backlog).sum());
+        }
+        self.meter
+            .read(self.device, &self.core_free_ns, &mut interval);
+        interval
+    }
+
+    /// Lets the requests in flight end, uncounted.
+    fn drain(&mut self) {
+        let mut left: u32 = self.threads.iter().map(|thread| thread.in_flight).sum();
+        let mut wakes = if self.open { self.threads.len() } else { 0 };
+        while left > 0 || wakes > 0 {
+            match self.device.advance(u64::MAX) {
+                Some(completion) if completion.kind == CompletionKind::Wake => wakes -= 1,
+                Some(_) => left -= 1,
+                None => return,
+            }
+        }
+    }
+
+    /// Takes the thread's CPU for `work_ns` from `ready_ns` on; gives the end.
+    #[inline]
+    fn work(&mut self, thread: u32, ready_ns: u64, work_ns: u64) -> u64 {
+        let core = self.threads[thread as usize].core as usize;
+        let end_ns = self.core_free_ns[core].max(ready_ns) + work_ns;
+        self.core_free_ns[core] = end_ns;
+        self.meter.core_busy_ns[core] += work_ns;
+        end_ns
+    }
+
+    /// Issues the thread's next request in a slot that has been free since `free_ns`.
+    #[inline]
+    fn issue(&mut self, thread: u32, free_ns: u64, arrived_ns: u64) {
+        if self.issued >= self.limits.count {
+            return;
+        }
+        self.issued += 1;
+        let request = self.draw(thread);
+        let slot = Slot {
+            issued_ns: free_ns,
+            arrived_ns,
+            size_bytes: request.size_bytes,
+            thread,
+            op: request.op,
+            in_flight: true,
+        };
+        let tag = if let Some(tag) = self.free.pop() {
+            self.slots[tag as usize] = slot;
+            tag
+        } else {
+            self.slots.push(slot);
+            self.slots.len() as u32 - 1
+        };
+        self.threads[thread as usize].in_flight += 1;
+        let at_ns = self.work(thread, free_ns, self.submit_ns);
+        self.device.submit(at_ns, tag, request);
+    }
+
+    /// The next request of the thread's stream, drawn in batches ahead.
+    #[inline]
+    fn draw(&mut self, thread: u32) -> Request {
+        let Thread { stream, ahead, .. } = &mut self.threads[thread as usize];
+        if let Some(request) = ahead.pop() {
+            return request;
+        }
+        ahead.resize_with(LOOK_AHEAD, || stream.next_request());
+        ahead.reverse();
+        for request in ahead.iter() {
+            self.device.prefetch(request);
+        }
+        ahead.pop().unwrap_or_else(|| stream.next_request())
+    }
+
+    /// A completion reaches its thread, which reaps it and issues the next request.
+    #[inline]
+    fn reap(&mut self, tag: u32, at_ns: u64, errno: i32) {
+        let slot = self.slots[tag as usize];
+        let reaped_ns = self.work(slot.thread, at_ns + self.wake_ns, self.complete_ns);
+        self.free.push(tag);
+        self.slots[tag as usize].in_flight = false;
+        self.threads[slot.thread as usize].in_flight -= 1;
+        self.completed += 1;
+        let (service_ns, bytes) = (reaped_ns - slot.issued_ns, u64::from(slot.size_bytes));
+        if errno != 0 {
+            self.recorder.fail(slot.op, service_ns);
+            *self.recording.errno.entry(errno).or_default() += 1;
+        } else if self.open {
+            let response_ns = reaped_ns - slot.arrived_ns;
+            self.recorder
+                .record_open(slot.op, service_ns, response_ns, bytes);
+            self.completed_bytes += bytes;
+        } else {
+            self.recorder.record(slot.op, service_ns, bytes);
+            self.completed_bytes += bytes;
+        }
+        if !self.open {
+            self.issue(slot.thread, reaped_ns, reaped_ns);
+        } else if self.threads[slot.thread as usize].backlog > 0 {
+            self.issue_arrived(slot.thread, reaped_ns);
+        }
+    }
+
+    /// An open-load arrival.
+    fn arrival(&mut self, thread: u32, now_ns: u64) {
+        self.offered += 1;
+        self.threads[thread as usize].backlog += 1;
+        if self.threads[thread as usize].in_flight < self.iodepth {
+            self.issue_arrived(thread, now_ns);
+        }
+        self.next_arrival(thread);
+    }
+
+    fn issue_arrived(&mut self, thread: u32, now_ns: u64) {
+        let state = &mut self.threads[thread as usize];
+        state.backlog -= 1;
+        let arrived_ns = self.start_ns + state.arrivals.next_arrival_ns();
+        self.issue(thread, now_ns, arrived_ns);
+    }
+
+    fn next_arrival(&mut self, thread: u32) {
+        let at_ns = self.start_ns + self.threads[thread as usize].stream.next_arrival_ns();
+        self.device.wake(at_ns, ARRIVAL | thread);
+    }
+}

@@ -1,0 +1,219 @@
+//! Where a physical page lies: the layout of a superblock over dies, planes and word lines.
+//!
+//! A *superblock* is one erase unit of every die. A *unit* is what one program operation of one die
+//! writes (all planes, all pages of a word line); a *row* is one unit of every die. Data fills a row
+//! in *stripes* of one page per plane: first the lower pages of every die, then the middle, then the
+//! upper ones, so that neighbouring data lies on neighbouring dies, which is what makes sequential
+//! reads parallel. Physical page numbers count 4 KiB pages in that filling order.
+
+use crate::SsdParams;
+use crate::params::UNIT_BYTES;
+
+/// Exact division of `u32` by a constant by one multiplication (Granlund & Montgomery 1994).
+#[derive(Clone, Copy, Debug)]
+pub struct Divisor {
+    divisor: u32,
+    magic: u64,
+}
+
+impl Divisor {
+    /// Divides by `divisor`, 1 or more.
+    pub const fn new(divisor: u32) -> Self {
+        // ceil(2^64 / d); wraps to 0 for d = 1, which `div` handles.
+        let magic = (u64::MAX / divisor as u64).wrapping_add(1);
+        Self { divisor, magic }
+    }
+
+    /// Quotient.
+    #[inline]
+    pub const fn div(self, value: u32) -> u32 {
+        if self.divisor == 1 {
+            return value;
+        }
+        ((self.magic as u128 * value as u128) >> 64) as u32
+    }
+
+    /// Quotient and remainder.
+    #[inline]
+    pub const fn div_rem(self, value: u32) -> (u32, u32) {
+        let quotient = self.div(value);
+        (quotient, value - quotient * self.divisor)
+    }
+}
+
+/// Layout of the physical pages, and the sizes of the slice.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// Logical 4 KiB pages.
+    pub logical_pages: u32,
+    /// Superblocks.
+    pub superblocks: u32,
+    /// Pages of a superblock.
+    pub superblock_pages: u32,
+    /// Units of a superblock.
+    pub superblock_units: u32,
+    /// Pages of a unit.
+    pub unit_pages: u32,
+    /// Pages of a stripe.
+    pub stripe_pages: u32,
+    /// Stripes of a unit: pages programmed together.
+    pub unit_stripes: u32,
+    /// 4 KiB pages of a NAND page.
+    pub nand_pages: u32,
+    /// Dies.
+    pub dies: u32,
+    /// Planes of a die.
+    pub planes: u32,
+    by_superblock: Divisor,
+    by_stripe: Divisor,
+    by_dies: Divisor,
+    by_unit_stripes: Divisor,
+}
+
+/// A decoded physical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Unit, counted over the whole drive.
+    pub unit: u32,
+    /// Die.
+    pub die: u32,
+    /// Plane of the die.
+    pub plane: u32,
+    /// Which page of the word line: 0 lower, 1 middle, 2 upper.
+    pub page_type: u32,
+}
+
+impl Geometry {
+    /// Layout of the slice of a drive. `None`: too many pages for 32-bit page numbers, or too few
+    /// superblocks for cleaning to work.
+    pub fn new(params: &SsdParams) -> Option<Self> {
+        let slice = u64::from(params.slice_denominator);
+        let dies = params.dies();
+        let unit_bytes = params.program_bytes();
+        let row_bytes = unit_bytes * u64::from(dies);
+        let rows = (params.erase_unit_bytes / slice / unit_bytes).max(1);
+        let superblock_bytes = rows * row_bytes;
+        let logical_bytes = params.capacity_bytes / slice;
+        let physical_bytes = logical_bytes as f64 * (1.0 + params.over_provisioning);
+        let unit = u64::from(UNIT_BYTES);
+        let logical_pages = logical_bytes / unit;
+        // Free superblocks hold no data, so they come on top of the space that does: else a slice
+        // with few, large superblocks would have less room for cleaning than the whole drive.
+        let holding = (physical_bytes / superblock_bytes as f64).round() as u64;
+        let superblocks = holding + u64::from(params.gc_free_superblocks);
+        let physical_pages = superblocks * superblock_bytes / unit;
+        if physical_pages >= u64::from(u32::MAX)
+            || holding < (logical_pages * unit).div_ceil(superblock_bytes) + 3
+        {
+            return None;
+        }
+        let superblock_pages = (superblock_bytes / unit) as u32;
+        let nand_pages = params.nand_page_bytes / UNIT_BYTES;
+        let stripe_pages = nand_pages * params.planes_per_die;
+        Some(Self {
+            logical_pages: logical_pages as u32,
+            superblocks: superblocks as u32,
+            superblock_pages,
+            superblock_units: rows as u32 * dies,
+            unit_pages: (unit_bytes / unit) as u32,
+            stripe_pages,
+            unit_stripes: params.pages_per_program,
+            nand_pages,
+            dies,
+            planes: params.planes_per_die,
+            by_superblock: Divisor::new(superblock_pages),
+            by_stripe: Divisor::new(stripe_pages),
+            by_dies: Divisor::new(dies),
+            by_unit_stripes: Divisor::new(params.pages_per_program),
+        })
+    }
+
+    /// Physical pages.
+    pub const fn physical_pages(&self) -> u32 {
+        self.superblocks * self.superblock_pages
+    }
+
+    /// Superblock of a page.
+    #[inline]
+    pub const fn superblock(&self, page: u32) -> u32 {
+        self.by_superblock.div(page)
+    }
+
+    /// Decodes a physical page.
+    #[inline]
+    pub const fn place(&self, page: u32) -> Place {
+        let (superblock, local) = self.by_superblock.div_rem(page);
+        let (stripe, in_stripe) = self.by_stripe.div_rem(local);
+        let (level, die) = self.by_dies.div_rem(stripe);
+        let (row, page_type) = self.by_unit_stripes.div_rem(level);
+        Place {
+            unit: superblock * self.superblock_units + row * self.dies + die,
+            die,
+            plane: in_stripe / self.nand_pages,
+            page_type,
+        }
+    }
+
+    /// First page of stripe `index` (0..unit_stripes) of a unit.
+    #[inline]
+    pub const fn stripe_start(&self, unit: u32, index: u32) -> u32 {
+        let superblock = unit / self.superblock_units;
+        let local = unit - superblock * self.superblock_units;
+        let (row, die) = self.by_dies.div_rem(local);
+        let stripe = (row * self.unit_stripes + index) * self.dies + die;
+        superblock * self.superblock_pages + stripe * self.stripe_pages
+    }
+
+    /// Die of a unit.
+    #[inline]
+    pub const fn unit_die(&self, unit: u32) -> u32 {
+        self.by_dies.div_rem(unit % self.superblock_units).1
+    }
+
+    /// Pages from `page` to the end of its stripe, `page` included.
+    #[inline]
+    pub const fn left_in_stripe(&self, page: u32) -> u32 {
+        // A superblock is a whole number of stripes.
+        self.stripe_pages - self.by_stripe.div_rem(page).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn division_by_multiplication_is_exact() {
+        for divisor in [1, 2, 3, 7, 16, 48, 641, 3072, 6144, 65_535, 1 << 31] {
+            let by = Divisor::new(divisor);
+            for base in [
+                0u32,
+                divisor,
+                divisor.wrapping_mul(77),
+                u32::MAX - 2,
+                1 << 31,
+            ] {
+                for value in [base.wrapping_sub(1), base, base.wrapping_add(1)] {
+                    assert_eq!(by.div_rem(value), (value / divisor, value % divisor));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_unit_holds_its_stripes_and_every_page_lies_in_one_unit() {
+        let params = crate::testing::small_drive();
+        let geometry = Geometry::new(&params).expect("valid");
+        for unit in 0..3 * geometry.superblock_units {
+            for index in 0..geometry.unit_stripes {
+                let start = geometry.stripe_start(unit, index);
+                assert_eq!(geometry.left_in_stripe(start), geometry.stripe_pages);
+                for page in start..start + geometry.stripe_pages {
+                    let place = geometry.place(page);
+                    assert_eq!((place.unit, place.page_type), (unit, index));
+                    assert_eq!(place.die, geometry.unit_die(unit));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Turns a device's running totals into the counters and utilisations of an interval.
+
+use recording::{Counters, Interval, Utilisation};
+
+use crate::device::{Account, Device};
+
+/// Totals at the start of the interval.
+pub struct Meter {
+    before: Account,
+    now: Account,
+    core_before_ns: Vec<u64>,
+    at_ns: u64,
+    /// CPU work booked per core of the load generator.
+    pub core_busy_ns: Vec<u64>,
+}
+
+impl Meter {
+    /// A meter that starts now.
+    pub fn new<D: Device>(device: &D, cores: u32) -> Self {
+        let mut before = Account::default();
+        device.account(&mut before);
+        Self {
+            now: before.clone(),
+            before,
+            core_before_ns: vec![0; cores as usize],
+            core_busy_ns: vec![0; cores as usize],
+            at_ns: device.now_ns(),
+        }
+    }
+
+    /// Fills in what happened since the last reading. `core_free_ns`: until when each core has
+    /// work booked, which is contiguous from the present on.
+    pub fn read<D: Device>(&mut self, device: &D, core_free_ns: &[u64], interval: &mut Interval) {
+        device.account(&mut self.now);
+        let now_ns = device.now_ns();
+        let length_ns = (now_ns - self.at_ns).max(1) as f64;
+        let (now, before) = (&self.now, &self.before);
+        let mut cpu_ns = 0;
+        let mut core_shares = Vec::with_capacity(core_free_ns.len());
+        for (core, &free_ns) in core_free_ns.iter().enumerate() {
+            let done_ns = self.core_busy_ns[core].saturating_sub(free_ns.saturating_sub(now_ns));
+            let busy_ns = done_ns.saturating_sub(self.core_before_ns[core]);
+            self.core_before_ns[core] = done_ns;
+            cpu_ns += busy_ns;
+            core_shares.push(busy_ns as f64 / length_ns);
+        }
+        interval.counters = Counters {
+            media_read_bytes: Some(now.media_read_bytes - before.media_read_bytes),
+            media_write_bytes: Some(now.media_write_bytes - before.media_write_bytes),
+            joules: Some(now.joules - before.joules),
+            unmapped_reads: Some(now.unmapped_reads - before.unmapped_reads),
+            cpu_user_ns: Some(cpu_ns),
+            cpu_sys_ns: None,
+        };
+        interval.utilisation.push(group("host CPU", core_shares));
+        for (now, before) in now.resources.iter().zip(&before.resources) {
+            let shares = now.busy_ns.iter().zip(&before.busy_ns);
+            let shares = shares.map(|(now, before)| now.saturating_sub(*before) as f64 / length_ns);
+            interval
+                .utilisation
+                .push(group(now.resource, shares.collect()));
+        }
+        std::mem::swap(&mut self.now, &mut self.before);
+        self.at_ns = now_ns;
+    }
+}
+
+fn group(resource: &str, shares: Vec<f64>) -> Utilisation {
+    Utilisation {
+        resource: resource.to_owned(),
+        servers: shares.len() as u32,
+        mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+        max: shares.iter().copied().fold(0.0, f64::max),
+    }
+}

@@ -1,0 +1,303 @@
+//! The parameters of a simulated SSD and of the host that drives it: plain values with their units
+//! in their names, checked once. Where each value of a catalogue device comes from is said in its
+//! TOML file (`basis`, `source`); what each does is said here.
+
+use serde::{Deserialize, Serialize};
+
+/// A parameter that makes no sense, alone or with the others.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("twin parameter {name}: {message}")]
+pub struct ParamError {
+    /// Name as in the device's TOML.
+    pub name: &'static str,
+    /// What was found and what is needed.
+    pub message: String,
+}
+
+/// The machine that issues the I/O: a *test bench* of `catalog/systems`. One set for all drives
+/// that were tested on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostParams {
+    /// Logical cores the load generator can use; thread `i` runs on core `i % cores`.
+    pub cores: u32,
+    /// CPU time to prepare and submit one I/O, load generator and kernel together.
+    pub submit_us: f64,
+    /// CPU time to reap one completion and account for it.
+    pub complete_us: f64,
+    /// Delay without CPU work between the completion entry in memory and the thread that reaps it
+    /// (interrupt, wake-up).
+    pub wake_us: f64,
+    /// Most data bytes in one PCIe packet on this host (the smaller of the slot's and drive's).
+    pub tlp_payload_bytes: u32,
+    /// Packet bytes that are not data: framing, sequence, header, CRC.
+    pub tlp_overhead_bytes: u32,
+    /// Share of the link's symbols spent on flow control, acknowledgements and skip sets, 0..1.
+    pub link_protocol_share: f64,
+}
+
+/// How long the array takes to sense a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SenseTime {
+    /// `read_sense_us` for every page.
+    Fixed,
+    /// Lower, middle and upper pages of a TLC word line take `1 - s`, `1` and `1 + s` times
+    /// `read_sense_us` (s = `read_sense_spread`).
+    PageType,
+    /// Exponential with mean `read_sense_us`: for checks against queueing theory.
+    Exponential,
+}
+
+/// One drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SsdParams {
+    /// User capacity of the real drive.
+    pub capacity_bytes: u64,
+    /// The simulated slice holds 1/N of the capacity: same dies, channels and timings, blocks 1/N as
+    /// large (never below one programming unit per die). 1 simulates the drive at full size.
+    pub slice_denominator: u32,
+    /// Logical block.
+    pub block_bytes: u32,
+
+    /// PCIe generation, 3..=6.
+    pub pcie_generation: u32,
+    /// PCIe lanes.
+    pub pcie_lanes: u32,
+
+    /// Command pipelines of the controller.
+    pub command_pipelines: u32,
+    /// Time a command occupies its pipeline, whatever its size.
+    pub command_ns: f64,
+    /// Further time per 4 KiB mapped unit of a read (data path, mapping, ECC, DMA).
+    pub read_unit_ns: f64,
+    /// Further time per 4 KiB mapped unit of a write.
+    pub write_unit_ns: f64,
+    /// Latency through the controller that occupies nothing: fetch, decode, mapping look-up in DRAM.
+    pub command_latency_us: f64,
+    /// Time to answer a read from DRAM (write buffer, or a block that was never written).
+    pub dram_read_us: f64,
+
+    /// Power-loss-protected write buffer.
+    pub write_buffer_bytes: u64,
+    /// From the last data byte in the buffer to the acknowledgement.
+    pub write_ack_us: f64,
+
+    /// Flash channels.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of a die.
+    pub planes_per_die: u32,
+    /// Whether planes sense unrelated pages at the same time; if not, the die reads one at a time.
+    pub independent_plane_reads: bool,
+    /// NAND page of one plane.
+    pub nand_page_bytes: u32,
+    /// Pages of a word line programmed together (3: one-shot TLC).
+    pub pages_per_program: u32,
+    /// Erase unit of one die, all planes, at full size.
+    pub erase_unit_bytes: u64,
+    /// Channel transfer rate, 10^6 transfers (bytes) a second.
+    pub channel_mts: f64,
+    /// Command and address cycles, status polls: channel time per transfer.
+    pub channel_command_ns: f64,
+    /// Bytes on the channel per data byte (ECC parity), >= 1.
+    pub channel_parity_ratio: f64,
+
+    /// Mean time to sense a page (tR).
+    pub read_sense_us: f64,
+    /// Relative spread over page types, 0..1; see [`SenseTime::PageType`].
+    pub read_sense_spread: f64,
+    /// Which distribution.
+    pub read_sense_time: SenseTime,
+    /// Decoding latency of a read.
+    pub ecc_us: f64,
+    /// Programming one word line on all planes (tPROG of the one-shot unit).
+    pub program_us: f64,
+    /// Erasing one erase unit (tBERS).
+    pub erase_us: f64,
+    /// Whether host reads may suspend a running program or erase.
+    pub program_suspend: bool,
+    /// From the decision to suspend until the die can read.
+    pub suspend_us: f64,
+    /// A program that has (re)started runs at least this long before it can be suspended.
+    pub program_min_run_us: f64,
+    /// Host reads may hold a ready or suspended program back for at most this long.
+    pub program_max_wait_us: f64,
+    /// Dies that may program or erase at the same time (power budget).
+    pub programming_dies_max: u32,
+
+    /// Physical over logical capacity, minus 1, after bad blocks, parity and firmware areas.
+    pub over_provisioning: f64,
+    /// Cleaning runs while fewer superblocks than this are free.
+    pub gc_free_superblocks: u32,
+
+    /// Power with no I/O.
+    pub idle_w: f64,
+    /// Energy of a command in the controller.
+    pub command_uj: f64,
+    /// Energy per byte over the PCIe link, either way, with its path through the controller.
+    pub link_nj_per_byte: f64,
+    /// Energy per byte over a flash channel.
+    pub channel_nj_per_byte: f64,
+    /// Energy of one page sense on one plane.
+    pub read_sense_uj: f64,
+    /// Energy of programming one unit.
+    pub program_uj: f64,
+    /// Energy of erasing one unit.
+    pub erase_uj: f64,
+
+    /// The bench.
+    pub host: HostParams,
+}
+
+/// Bytes of a mapped unit.
+pub const UNIT_BYTES: u32 = 4096;
+
+impl SsdParams {
+    /// Parses the JSON form: one object, `host` nested.
+    ///
+    /// # Errors
+    /// Unknown or missing keys, wrong types, with their position.
+    pub fn from_json(text: &str) -> Result<Self, ParamError> {
+        serde_json::from_str(text).map_err(|error| ParamError {
+            name: "document",
+            message: error.to_string(),
+        })
+    }
+
+    /// Dies of the drive.
+    pub const fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// Bytes that one program operation of a die writes.
+    pub const fn program_bytes(&self) -> u64 {
+        self.nand_page_bytes as u64 * self.planes_per_die as u64 * self.pages_per_program as u64
+    }
+
+    /// Checks every value and their relations.
+    ///
+    /// # Errors
+    /// The first value that cannot be simulated.
+    pub fn check(&self) -> Result<(), ParamError> {
+        for (name, value, low, high) in self.counts() {
+            if !(low..=high).contains(&value) {
+                return fail(name, format!("{value} is not in {low}..={high}"));
+            }
+        }
+        for (name, value, high) in self.quantities() {
+            if !(value.is_finite() && (0.0..=high).contains(&value)) {
+                return fail(name, format!("{value} is not in 0..={high}"));
+            }
+        }
+        if !self.nand_page_bytes.is_multiple_of(UNIT_BYTES) {
+            return fail(
+                "nand_page_bytes",
+                format!("{} is not a multiple of 4096", self.nand_page_bytes),
+            );
+        }
+        if self.block_bytes != 512 && self.block_bytes != UNIT_BYTES {
+            return fail(
+                "block_bytes",
+                format!("{} is neither 512 nor 4096", self.block_bytes),
+            );
+        }
+        if self.channel_parity_ratio < 1.0 {
+            return fail("channel_parity_ratio", "must be at least 1".into());
+        }
+        if self.over_provisioning < 0.01 {
+            return fail(
+                "over_provisioning",
+                format!("{} is below 0.01", self.over_provisioning),
+            );
+        }
+        let row = self.program_bytes() * u64::from(self.dies());
+        if self.write_buffer_bytes < 2 * row {
+            return fail(
+                "write_buffer_bytes",
+                format!(
+                    "{} holds less than two programming units of every die, {}",
+                    self.write_buffer_bytes,
+                    2 * row
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 14] {
+        let n = u64::from;
+        [
+            ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
+            ("slice_denominator", n(self.slice_denominator), 1, 65_536),
+            ("pcie_generation", n(self.pcie_generation), 3, 6),
+            ("pcie_lanes", n(self.pcie_lanes), 1, 16),
+            ("command_pipelines", n(self.command_pipelines), 1, 64),
+            ("channels", n(self.channels), 1, 64),
+            ("dies_per_channel", n(self.dies_per_channel), 1, 64),
+            ("planes_per_die", n(self.planes_per_die), 1, 8),
+            ("nand_page_bytes", n(self.nand_page_bytes), 4096, 65_536),
+            ("pages_per_program", n(self.pages_per_program), 1, 4),
+            (
+                "programming_dies_max",
+                n(self.programming_dies_max),
+                1,
+                4096,
+            ),
+            ("gc_free_superblocks", n(self.gc_free_superblocks), 3, 64),
+            ("cores", n(self.host.cores), 1, 4096),
+            (
+                "tlp_payload_bytes",
+                n(self.host.tlp_payload_bytes),
+                64,
+                4096,
+            ),
+        ]
+    }
+
+    fn quantities(&self) -> [(&'static str, f64, f64); 30] {
+        let host = &self.host;
+        [
+            ("command_ns", self.command_ns, 1e6),
+            ("read_unit_ns", self.read_unit_ns, 1e6),
+            ("write_unit_ns", self.write_unit_ns, 1e6),
+            ("command_latency_us", self.command_latency_us, 1e5),
+            ("dram_read_us", self.dram_read_us, 1e5),
+            ("write_ack_us", self.write_ack_us, 1e5),
+            ("channel_mts", self.channel_mts, 1e6),
+            ("channel_command_ns", self.channel_command_ns, 1e6),
+            ("channel_parity_ratio", self.channel_parity_ratio, 2.0),
+            ("read_sense_us", self.read_sense_us, 1e5),
+            ("read_sense_spread", self.read_sense_spread, 0.99),
+            ("ecc_us", self.ecc_us, 1e5),
+            ("program_us", self.program_us, 1e6),
+            ("erase_us", self.erase_us, 1e6),
+            ("suspend_us", self.suspend_us, 1e5),
+            ("program_min_run_us", self.program_min_run_us, 1e6),
+            ("program_max_wait_us", self.program_max_wait_us, 1e6),
+            ("over_provisioning", self.over_provisioning, 4.0),
+            ("idle_w", self.idle_w, 1e3),
+            ("command_uj", self.command_uj, 1e3),
+            ("link_nj_per_byte", self.link_nj_per_byte, 1e3),
+            ("channel_nj_per_byte", self.channel_nj_per_byte, 1e3),
+            ("read_sense_uj", self.read_sense_uj, 1e6),
+            ("program_uj", self.program_uj, 1e6),
+            ("erase_uj", self.erase_uj, 1e6),
+            ("submit_us", host.submit_us, 1e5),
+            ("complete_us", host.complete_us, 1e5),
+            ("wake_us", host.wake_us, 1e5),
+            (
+                "tlp_overhead_bytes",
+                f64::from(host.tlp_overhead_bytes),
+                256.0,
+            ),
+            ("link_protocol_share", host.link_protocol_share, 0.5),
+        ]
+    }
+}
+
+fn fail<T>(name: &'static str, message: String) -> Result<T, ParamError> {
+    Err(ParamError { name, message })
+}

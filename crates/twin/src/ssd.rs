@@ -1,0 +1,812 @@
+//! A simulated NVMe SSD: controller, link, write buffer and cleaning around the flash.
+//!
+//! A request passes: submission -> command pipeline -> (read) mapping, die, channel, link ->
+//! completion; (write) buffer space, link, acknowledgement. Written pages lie in the
+//! power-loss-protected buffer until their unit is programmed and are read from there. Cleaning is
+//! paced by host writes: for every page the host writes, as many are moved as the victim's share of
+//! valid pages asks for, so free space neither grows nor shrinks; when it runs out, host writes wait
+//! in the buffer queue, which is the back-pressure.
+
+use std::collections::VecDeque;
+
+use workload::{Op, Request};
+
+use crate::calendar::Calendar;
+use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};
+use crate::event::{Event, us_to_ns};
+use crate::flash::{Finished, Flash};
+use crate::ftl::{Ftl, NONE, Stream};
+use crate::geometry::{Geometry, Place};
+use crate::link::Link;
+use crate::params::{HostParams, ParamError, SsdParams, UNIT_BYTES};
+use crate::server::Fifo;
+
+/// Free superblocks that only cleaning may use.
+const RESERVED_SUPERBLOCKS: u32 = 2;
+/// Rows of units that cleaning may hold in DRAM before they are programmed.
+const CLEANING_ROWS: u32 = 4;
+/// errno of a request that the device does not support, and of one beyond its end.
+const EOPNOTSUPP: i32 = 95;
+const EINVAL: i32 = 22;
+
+/// A request on its way.
+#[derive(Clone, Copy)]
+struct InFlight {
+    request: Request,
+    tag: u32,
+    /// Parts of a read, or pages to read before a partial write, that are still out.
+    parts: u32,
+    /// Pages of a write already in the buffer.
+    placed: u32,
+    done_ns: u64,
+    errno: i32,
+}
+
+/// A unit between its first page and the end of its program.
+#[derive(Clone, Copy, Default)]
+struct UnitState {
+    /// Cleaning reads that still bring pages for it.
+    incoming: u16,
+    filled: bool,
+    buffered: bool,
+}
+
+/// A superblock being filled and programmed, or drained.
+#[derive(Clone, Copy)]
+struct SuperblockState {
+    programmed_units: u32,
+    stream: Stream,
+    /// Cleaning reads still out; the superblock is free when they are back.
+    draining: u32,
+    issued: bool,
+}
+
+/// The superblock being cleaned.
+#[derive(Clone, Copy)]
+struct Victim {
+    superblock: u32,
+    valid: u32,
+    next_unit: u32,
+}
+
+/// One cleaning read: where its pages go.
+#[derive(Clone, Copy, Default)]
+struct CleaningRead {
+    victim: u32,
+    runs: [(u32, u32); 2],
+    next: u32,
+}
+
+impl CleaningRead {
+    /// Pages `first..first + count` come with this read. A unit spans at most two superblocks of
+    /// the cleaning stream, hence two runs.
+    fn extend(&mut self, first: u32, count: u32) {
+        let [a, b] = &mut self.runs;
+        if a.1 == 0 {
+            *a = (first, count);
+        } else if b.1 == 0 && a.0 + a.1 == first {
+            a.1 += count;
+        } else if b.1 == 0 {
+            *b = (first, count);
+        } else {
+            b.1 += count;
+        }
+    }
+}
+
+/// A solid-state drive.
+pub struct Ssd {
+    params: SsdParams,
+    geometry: Geometry,
+    now_ns: u64,
+    calendar: Calendar,
+    flash: Flash,
+    ftl: Ftl,
+    link: Link,
+    pipelines: Fifo,
+    requests: Vec<InFlight>,
+    free_requests: Vec<u32>,
+    /// Writes waiting for buffer space, in order.
+    waiting: VecDeque<u32>,
+    buffer_pages: u32,
+    buffered: u32,
+    cleaning_pages: u32,
+    cleaning_buffered: u32,
+    units: Box<[UnitState]>,
+    superblocks: Box<[SuperblockState]>,
+    victim: Option<Victim>,
+    /// Superblocks whose reads are out: nearly free.
+    draining: u32,
+    credit: i64,
+    cleaning_reads: Vec<CleaningRead>,
+    free_cleaning_read: u32,
+    command_ps: u64,
+    read_unit_ps: u64,
+    write_unit_ps: u64,
+    latency_ns: u64,
+    dram_ns: u64,
+    ecc_ns: u64,
+    acknowledge_ns: u64,
+    merge_pages: u32,
+    commands: u64,
+    unmapped_reads: u64,
+}
+
+impl Ssd {
+    /// An erased drive at virtual time 0. `seed` feeds what is random in the drive itself, which
+    /// is only the exponential sensing time used in checks.
+    ///
+    /// # Errors
+    /// A parameter that cannot be simulated.
+    pub fn new(params: &SsdParams, seed: u64) -> Result<Self, ParamError> {
+        params.check()?;
+        let geometry = Geometry::new(params).ok_or_else(|| ParamError {
+            name: "slice_denominator",
+            message: format!(
+                "a 1/{} slice of {} bytes leaves no room for cleaning or does not fit 32-bit page numbers",
+                params.slice_denominator, params.capacity_bytes
+            ),
+        })?;
+        let ps = |ns: f64| (ns * 1000.0).round() as u64;
+        let idle = SuperblockState {
+            programmed_units: 0,
+            stream: Stream::Host,
+            draining: 0,
+            issued: false,
+        };
+        let units = (geometry.superblocks * geometry.superblock_units) as usize;
+        Ok(Self {
+            flash: Flash::new(params, &geometry, seed),
+            ftl: Ftl::new(&geometry),
+            link: Link::new(params),
+            pipelines: Fifo::new(params.command_pipelines),
+            calendar: Calendar::default(),
+            now_ns: 0,
+            requests: Vec::new(),
+            free_requests: Vec::new(),
+            waiting: VecDeque::new(),
+            buffer_pages: (params.write_buffer_bytes / u64::from(UNIT_BYTES)) as u32,
+            buffered: 0,
+            cleaning_pages: CLEANING_ROWS * geometry.dies * geometry.unit_pages,
+            cleaning_buffered: 0,
+            units: vec![UnitState::default(); units].into_boxed_slice(),
+            superblocks: vec![idle; geometry.superblocks as usize].into_boxed_slice(),
+            victim: None,
+            draining: 0,
+            credit: 0,
+            cleaning_reads: Vec::new(),
+            free_cleaning_read: NONE,
+            command_ps: ps(params.command_ns),
+            read_unit_ps: ps(params.read_unit_ns),
+            write_unit_ps: ps(params.write_unit_ns),
+            latency_ns: us_to_ns(params.command_latency_us),
+            dram_ns: us_to_ns(params.dram_read_us),
+            ecc_ns: us_to_ns(params.ecc_us),
+            acknowledge_ns: us_to_ns(params.write_ack_us),
+            merge_pages: if params.independent_plane_reads {
+                geometry.nand_pages
+            } else {
+                geometry.stripe_pages
+            }
+            .min(Flash::READ_UNITS_MAX),
+            commands: 0,
+            unmapped_reads: 0,
+            params: params.clone(),
+            geometry,
+        })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &SsdParams {
+        &self.params
+    }
+
+    /// Simulated over real capacity.
+    pub fn scale(&self) -> f64 {
+        self.capacity_bytes() as f64 / self.params.capacity_bytes as f64
+    }
+
+    /// Logical 4 KiB pages that hold data.
+    pub fn mapped_pages(&self) -> u32 {
+        self.ftl.mapped_pages()
+    }
+
+    /// Bytes of host memory that the translation state takes per logical page of the slice.
+    pub fn bytes_per_page(&self) -> f64 {
+        let physical = f64::from(self.geometry.physical_pages());
+        let units = self.units.len() * size_of::<UnitState>();
+        4.0 + (4.0 * physical + units as f64) / f64::from(self.geometry.logical_pages)
+    }
+
+    /// First page and number of pages that a request touches.
+    #[inline]
+    fn pages(request: &Request) -> (u32, u32) {
+        let unit = u64::from(UNIT_BYTES);
+        let first = request.offset_bytes / unit;
+        let end = (request.offset_bytes + u64::from(request.size_bytes)).div_ceil(unit);
+        (first as u32, (end - first) as u32)
+    }
+
+    #[inline]
+    fn handle(&mut self, payload: u32) -> Option<Completion> {
+        let (event, index) = Event::unpack(payload);
+        match event {
+            Event::Submit => self.enter_pipeline(index),
+            Event::Dispatch => self.dispatch(index),
+            Event::Acknowledge => {
+                let at_ns = self.link.complete(self.now_ns);
+                self.calendar.push(at_ns, Event::Complete.with(index));
+            }
+            Event::Complete => return Some(self.complete(index)),
+            Event::Sensed => self.flash.sensed(self.now_ns, &mut self.calendar, index),
+            Event::Channel => {
+                if let Some(finished) =
+                    self.flash
+                        .channel_event(self.now_ns, &mut self.calendar, index)
+                {
+                    self.flash_finished(finished);
+                }
+            }
+            Event::Die => {
+                if let Some(finished) = self.flash.die_event(self.now_ns, &mut self.calendar, index)
+                {
+                    self.flash_finished(finished);
+                }
+            }
+            Event::Wake => {
+                return Some(Completion {
+                    at_ns: self.now_ns,
+                    tag: index,
+                    kind: CompletionKind::Wake,
+                });
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn enter_pipeline(&mut self, slot: u32) {
+        let request = &self.requests[slot as usize].request;
+        let unit_ps = match request.op {
+            Op::Read => self.read_unit_ps,
+            Op::Write => self.write_unit_ps,
+            _ => 0,
+        };
+        let pages = u64::from(request.size_bytes.div_ceil(UNIT_BYTES));
+        self.commands += 1;
+        let start_ps = self
+            .pipelines
+            .serve(self.now_ns, self.command_ps + pages * unit_ps);
+        let out_ns = (start_ps + self.command_ps).div_ceil(1000) + self.latency_ns;
+        self.calendar.push(out_ns, Event::Dispatch.with(slot));
+    }
+
+    #[inline]
+    fn dispatch(&mut self, slot: u32) {
+        let request = self.requests[slot as usize].request;
+        let (first, count) = Self::pages(&request);
+        if u64::from(first) + u64::from(count) > u64::from(self.geometry.logical_pages) {
+            return self.refuse(slot, EINVAL);
+        }
+        match request.op {
+            Op::Read => self.read(slot, first, count),
+            Op::Write => self.write(slot),
+            Op::Trim | Op::WriteZeroes => {
+                // Both deallocate; only whole pages can be, as NVMe allows.
+                let unit = u64::from(UNIT_BYTES);
+                let from = request.offset_bytes.div_ceil(unit) as u32;
+                let to = ((request.offset_bytes + u64::from(request.size_bytes)) / unit) as u32;
+                (from..to).for_each(|page| self.ftl.trim(page));
+                self.calendar
+                    .push(self.now_ns, Event::Acknowledge.with(slot));
+            }
+            // The buffer is protected against power loss: what is acknowledged is safe.
+            Op::Flush => self
+                .calendar
+                .push(self.now_ns, Event::Acknowledge.with(slot)),
+            Op::Append => self.refuse(slot, EOPNOTSUPP),
+        }
+    }
+
+    fn refuse(&mut self, slot: u32, errno: i32) {
+        self.requests[slot as usize].errno = errno;
+        self.calendar
+            .push(self.now_ns, Event::Acknowledge.with(slot));
+    }
+
+    fn complete(&mut self, slot: u32) -> Completion {
+        let InFlight { tag, errno, .. } = self.requests[slot as usize];
+        self.free_requests.push(slot);
+        Completion {
+            at_ns: self.now_ns,
+            tag,
+            kind: if errno == 0 {
+                CompletionKind::Done
+            } else {
+                CompletionKind::Failed(errno)
+            },
+        }
+    }
+
+    /// Splits a read by where its pages lie and sends each part there.
+    #[inline]
+    fn read(&mut self, slot: u32, first: u32, count: u32) {
+        let mut dram_pages = 0;
+        let mut unmapped = false;
+        let mut logical = first;
+        let end = first + count;
+        while logical < end {
+            let page = self.ftl.lookup(logical);
+            if page == NONE {
+                unmapped = true;
+                dram_pages += 1;
+                logical += 1;
+                continue;
+            }
+            let place = self.geometry.place(page);
+            if self.units[place.unit as usize].buffered {
+                dram_pages += 1;
+                logical += 1;
+                continue;
+            }
+            let room = (end - logical).min(self.merge_pages - page % self.merge_pages);
+            let mut run = 1;
+            while run < room && self.ftl.lookup(logical + run) == page + run {
+                run += 1;
+            }
+            self.requests[slot as usize].parts += 1;
+            self.flash
+                .read(self.now_ns, &mut self.calendar, slot, place, run);
+            logical += run;
+        }
+        self.unmapped_reads += u64::from(unmapped);
+        if dram_pages > 0 {
+            self.requests[slot as usize].parts += 1;
+            self.arrived(slot, dram_pages, self.dram_ns);
+        }
+    }
+
+    /// A part of a read is in the controller: it goes to the host, or lets a partial write go on.
+    #[inline]
+    fn arrived(&mut self, slot: u32, units: u32, delay_ns: u64) {
+        let inflight = &mut self.requests[slot as usize];
+        inflight.parts -= 1;
+        let last = inflight.parts == 0;
+        if inflight.request.op == Op::Write {
+            if last {
+                self.queue_write(slot);
+            }
+            return;
+        }
+        let bytes = (units * UNIT_BYTES).min(inflight.request.size_bytes);
+        let at_ns = self.link.send(self.now_ns, bytes, last) + delay_ns;
+        inflight.done_ns = inflight.done_ns.max(at_ns);
+        if last {
+            let done_ns = inflight.done_ns;
+            self.calendar.push(done_ns, Event::Complete.with(slot));
+        }
+    }
+
+    /// A write that covers part of a page needs the rest of the page first.
+    fn write(&mut self, slot: u32) {
+        let Request {
+            offset_bytes,
+            size_bytes,
+            ..
+        } = self.requests[slot as usize].request;
+        let unit = u64::from(UNIT_BYTES);
+        let end_bytes = offset_bytes + u64::from(size_bytes);
+        let edges =
+            [offset_bytes, end_bytes].map(|b| (!b.is_multiple_of(unit)).then(|| (b / unit) as u32));
+        for (i, page) in edges.into_iter().enumerate() {
+            let (Some(logical), false) = (page, i == 1 && edges[0] == page) else {
+                continue;
+            };
+            let page = self.ftl.lookup(logical);
+            if page == NONE {
+                continue;
+            }
+            let place = self.geometry.place(page);
+            if !self.units[place.unit as usize].buffered {
+                self.requests[slot as usize].parts += 1;
+                self.flash
+                    .read(self.now_ns, &mut self.calendar, slot, place, 1);
+            }
+        }
+        if self.requests[slot as usize].parts == 0 {
+            self.queue_write(slot);
+        }
+    }
+
+    fn queue_write(&mut self, slot: u32) {
+        if !self.waiting.is_empty() || !self.admit(slot) {
+            self.waiting.push_back(slot);
+        }
+    }
+
+    /// Puts as many pages of a write into the buffer as there is room for; true when all are in.
+    fn admit(&mut self, slot: u32) -> bool {
+        let InFlight {
+            request,
+            mut placed,
+            ..
+        } = self.requests[slot as usize];
+        let (first, count) = Self::pages(&request);
+        while placed < count {
+            let room = self.buffer_pages - self.buffered;
+            if room == 0 {
+                break;
+            }
+            let Some(page) = self.frontier(Stream::Host) else {
+                break;
+            };
+            let run = (count - placed)
+                .min(room)
+                .min(self.geometry.left_in_stripe(page));
+            self.ftl.place(Stream::Host, first + placed, run);
+            self.buffered += run;
+            placed += run;
+            if run == self.geometry.left_in_stripe(page) {
+                self.stripe_filled(page);
+            }
+            self.pace(run);
+        }
+        self.requests[slot as usize].placed = placed;
+        if placed < count {
+            return false;
+        }
+        let in_buffer_ns = self.link.fetch(self.now_ns, request.size_bytes);
+        let at_ns = in_buffer_ns + self.acknowledge_ns;
+        self.calendar.push(at_ns, Event::Acknowledge.with(slot));
+        true
+    }
+
+    /// Admits waiting writes after space was gained.
+    fn admit_waiting(&mut self) {
+        while let Some(&slot) = self.waiting.front() {
+            if !self.admit(slot) {
+                return;
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Next page of a stream, taking a fresh superblock when there is one to take.
+    #[inline]
+    fn frontier(&mut self, stream: Stream) -> Option<u32> {
+        if let Some(page) = self.ftl.frontier(stream) {
+            return Some(page);
+        }
+        if stream == Stream::Host && self.ftl.free_superblocks() <= RESERVED_SUPERBLOCKS {
+            return None;
+        }
+        let superblock = self.ftl.open(stream)?;
+        self.superblocks[superblock as usize].stream = stream;
+        self.superblocks[superblock as usize].programmed_units = 0;
+        let first = (superblock * self.geometry.superblock_units) as usize;
+        self.units[first..first + self.geometry.superblock_units as usize].fill(UnitState {
+            incoming: 0,
+            filled: false,
+            buffered: true,
+        });
+        self.ftl.frontier(stream)
+    }
+
+    /// The stripe that holds `page` is full; so may be its unit.
+    #[inline]
+    fn stripe_filled(&mut self, page: u32) {
+        let place = self.geometry.place(page);
+        if place.page_type + 1 == self.geometry.unit_stripes {
+            self.units[place.unit as usize].filled = true;
+            self.program_if_complete(place.unit, place.die);
+        }
+    }
+
+    #[inline]
+    fn program_if_complete(&mut self, unit: u32, die: u32) {
+        let state = self.units[unit as usize];
+        if state.filled && state.incoming == 0 {
+            self.flash
+                .program(self.now_ns, &mut self.calendar, unit, die);
+        }
+    }
+
+    #[inline]
+    fn flash_finished(&mut self, finished: Finished) {
+        match finished {
+            Finished::Read(slot, units) => self.arrived(slot, units, self.ecc_ns),
+            Finished::Program(unit) => self.programmed(unit),
+            Finished::CleaningRead(id) => self.cleaning_arrived(id),
+        }
+    }
+
+    fn programmed(&mut self, unit: u32) {
+        self.units[unit as usize].buffered = false;
+        let superblock = unit / self.geometry.superblock_units;
+        let state = &mut self.superblocks[superblock as usize];
+        state.programmed_units += 1;
+        let stream = state.stream;
+        if state.programmed_units == self.geometry.superblock_units {
+            self.ftl.close(superblock);
+        }
+        match stream {
+            Stream::Host => self.buffered -= self.geometry.unit_pages,
+            Stream::Cleaning => self.cleaning_buffered -= self.geometry.unit_pages,
+        }
+        self.clean();
+        self.admit_waiting();
+    }
+
+    /// The host has written `pages`: cleaning may move its share.
+    #[inline]
+    fn pace(&mut self, pages: u32) {
+        if let Some(victim) = self.victim {
+            self.credit += i64::from(pages) * i64::from(victim.valid);
+            if self.credit > 0 {
+                self.clean();
+            }
+        } else {
+            self.clean();
+        }
+    }
+
+    /// Moves units of the victim while there is credit, or need.
+    fn clean(&mut self) {
+        loop {
+            let free = self.ftl.free_superblocks();
+            let victim = match self.victim {
+                Some(victim) => victim,
+                None if free + self.draining >= self.params.gc_free_superblocks => return,
+                None => {
+                    let Some((superblock, valid)) = self.ftl.take_victim() else {
+                        return;
+                    };
+                    self.credit = self.credit.min(0);
+                    Victim {
+                        superblock,
+                        valid,
+                        next_unit: 0,
+                    }
+                }
+            };
+            self.victim = Some(victim);
+            let urgent = free <= RESERVED_SUPERBLOCKS;
+            let room = self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages;
+            if (self.credit < 0 && !urgent) || !room || !self.clean_unit(victim) {
+                return;
+            }
+        }
+    }
+
+    /// Moves one unit of the victim; false when there is no space to move it to.
+    fn clean_unit(&mut self, victim: Victim) -> bool {
+        let superblock = victim.superblock;
+        let unit = superblock * self.geometry.superblock_units + victim.next_unit;
+        let Some(frontier) = self.frontier(Stream::Cleaning) else {
+            return false;
+        };
+        let left = self.geometry.superblock_pages - frontier % self.geometry.superblock_pages;
+        if left < self.geometry.unit_pages && self.ftl.free_superblocks() == 0 {
+            return false;
+        }
+        let mut read = CleaningRead {
+            victim: superblock,
+            ..CleaningRead::default()
+        };
+        let (mut senses, mut moved) = (0, 0);
+        for index in 0..self.geometry.unit_stripes {
+            let before = moved;
+            let start = self.geometry.stripe_start(unit, index);
+            let end = start + self.geometry.stripe_pages;
+            let mut page = start;
+            while page < end {
+                let Some(frontier) = self.frontier(Stream::Cleaning) else {
+                    break;
+                };
+                let (count, resume) = self.ftl.relocate(superblock, page, end);
+                page = resume;
+                read.extend(frontier, count);
+                moved += count;
+            }
+            senses += u32::from(moved > before);
+        }
+        self.credit -= i64::from(moved) * i64::from(self.geometry.superblock_pages - victim.valid);
+        self.cleaning_buffered += moved;
+        if moved > 0 {
+            self.issue_cleaning_read(read, unit, senses, moved);
+        }
+        let next_unit = victim.next_unit + 1;
+        if next_unit == self.geometry.superblock_units {
+            self.superblocks[superblock as usize].issued = true;
+            self.draining += 1;
+            self.victim = None;
+            self.release_if_drained(superblock);
+        } else {
+            let after = self.geometry.stripe_pages;
+            for index in 0..self.geometry.unit_stripes {
+                let start = self.geometry.stripe_start(unit + 1, index);
+                self.ftl.prefetch_reverse(start, start + after);
+            }
+            self.victim = Some(Victim {
+                next_unit,
+                ..victim
+            });
+        }
+        true
+    }
+
+    /// Sends a cleaning read to the die and makes the units it fills wait for it.
+    fn issue_cleaning_read(&mut self, read: CleaningRead, unit: u32, senses: u32, moved: u32) {
+        self.superblocks[read.victim as usize].draining += 1;
+        for run in read.runs {
+            self.each_stripe(run, |ssd, place, full| {
+                let state = &mut ssd.units[place.unit as usize];
+                state.incoming += 1;
+                state.filled |= full && place.page_type + 1 == ssd.geometry.unit_stripes;
+            });
+        }
+        let id = if self.free_cleaning_read == NONE {
+            self.cleaning_reads.push(read);
+            self.cleaning_reads.len() as u32 - 1
+        } else {
+            let id = self.free_cleaning_read;
+            self.free_cleaning_read = self.cleaning_reads[id as usize].next;
+            self.cleaning_reads[id as usize] = read;
+            id
+        };
+        let die = self.geometry.unit_die(unit);
+        self.flash
+            .cleaning_read(self.now_ns, &mut self.calendar, die, id, senses, moved);
+    }
+
+    /// Calls `visit` for each stripe of a run of pages, saying whether the run reaches its end.
+    #[inline]
+    fn each_stripe(&mut self, run: (u32, u32), visit: impl Fn(&mut Self, Place, bool)) {
+        let (mut page, end) = (run.0, run.0 + run.1);
+        while page < end {
+            let left = self.geometry.left_in_stripe(page);
+            let place = self.geometry.place(page);
+            visit(self, place, page + left <= end);
+            page += left;
+        }
+    }
+
+    fn cleaning_arrived(&mut self, id: u32) {
+        let read = self.cleaning_reads[id as usize];
+        self.cleaning_reads[id as usize].next = self.free_cleaning_read;
+        self.free_cleaning_read = id;
+        for run in read.runs {
+            self.each_stripe(run, |ssd, place, _| {
+                ssd.units[place.unit as usize].incoming -= 1;
+                ssd.program_if_complete(place.unit, place.die);
+            });
+        }
+        self.superblocks[read.victim as usize].draining -= 1;
+        self.release_if_drained(read.victim);
+    }
+
+    /// Frees a superblock whose valid pages are all safe in the buffer.
+    fn release_if_drained(&mut self, superblock: u32) {
+        let state = &mut self.superblocks[superblock as usize];
+        if !state.issued || state.draining > 0 {
+            return;
+        }
+        state.issued = false;
+        self.draining -= 1;
+        self.ftl.release(superblock);
+        self.admit_waiting();
+    }
+
+    fn joules(&self) -> f64 {
+        let p = &self.params;
+        let counts = &self.flash.counts;
+        let unit_bytes = f64::from(UNIT_BYTES);
+        let channel_bytes = counts.units_out as f64 * unit_bytes
+            + counts.programs as f64 * p.program_bytes() as f64;
+        let micro = self.commands as f64 * p.command_uj
+            + counts.senses as f64 * p.read_sense_uj
+            + counts.programs as f64 * p.program_uj
+            + counts.erases as f64 * p.erase_uj;
+        let nano =
+            self.link.bytes as f64 * p.link_nj_per_byte + channel_bytes * p.channel_nj_per_byte;
+        p.idle_w * self.now_ns as f64 * 1e-9 + micro * 1e-6 + nano * 1e-9
+    }
+}
+
+impl Device for Ssd {
+    fn capacity_bytes(&self) -> u64 {
+        u64::from(self.geometry.logical_pages) * u64::from(UNIT_BYTES)
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.params.block_bytes
+    }
+
+    fn scale(&self) -> f64 {
+        Ssd::scale(self)
+    }
+
+    fn host(&self) -> &HostParams {
+        &self.params.host
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    #[inline]
+    fn prefetch(&self, request: &Request) {
+        let page = (request.offset_bytes / u64::from(UNIT_BYTES)) as u32;
+        if page < self.geometry.logical_pages {
+            self.ftl.prefetch(page);
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, at_ns: u64, tag: u32, request: Request) {
+        let inflight = InFlight {
+            request,
+            tag,
+            parts: 0,
+            placed: 0,
+            done_ns: 0,
+            errno: 0,
+        };
+        let slot = if let Some(slot) = self.free_requests.pop() {
+            self.requests[slot as usize] = inflight;
+            slot
+        } else {
+            self.requests.push(inflight);
+            self.requests.len() as u32 - 1
+        };
+        self.calendar
+            .push(at_ns.max(self.now_ns), Event::Submit.with(slot));
+    }
+
+    fn wake(&mut self, at_ns: u64, tag: u32) {
+        self.calendar
+            .push(at_ns.max(self.now_ns), Event::Wake.with(tag));
+    }
+
+    #[inline]
+    fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
+        while let Some((at_ns, payload)) = self.calendar.pop(limit_ns) {
+            self.now_ns = at_ns;
+            if let Some(completion) = self.handle(payload) {
+                return Some(completion);
+            }
+        }
+        self.now_ns = self.now_ns.max(limit_ns);
+        None
+    }
+
+    fn account(&self, into: &mut Account) {
+        let now_ns = self.now_ns;
+        let counts = &self.flash.counts;
+        into.media_read_bytes = counts.units_out * u64::from(UNIT_BYTES);
+        into.media_write_bytes = counts.programs * self.params.program_bytes();
+        into.unmapped_reads = self.unmapped_reads;
+        into.joules = self.joules();
+        into.resources.clear();
+        let mut add = |resource, busy: &mut dyn Iterator<Item = u64>| {
+            into.resources.push(ResourceTime {
+                resource,
+                busy_ns: busy.collect(),
+            });
+        };
+        add("PCIe link (read)", &mut self.link.to_host.busy_ns(now_ns));
+        add(
+            "PCIe link (write)",
+            &mut self.link.to_device.busy_ns(now_ns),
+        );
+        add("controller", &mut self.pipelines.busy_ns(now_ns));
+        add("flash channels", &mut self.flash.channels_busy_ns(now_ns));
+        add("flash dies", &mut self.flash.dies_busy_ns(now_ns));
+        if self.params.programming_dies_max < self.geometry.dies {
+            add(
+                "program power budget",
+                &mut std::iter::once(self.flash.budget_busy_ns(now_ns)),
+            );
+        }
+    }
+}
