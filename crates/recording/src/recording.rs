@@ -189,10 +189,11 @@ fn describe(resource: &Utilisation) -> String {
     }
 }
 
+/// Whole when it is all but whole, else one decimal.
 fn short(x: f64) -> String {
-    if x < 9.95 {
-        format!("{x:.1}")
-    } else {
+    if (x - x.round()).abs() < 0.05 || x > 9.95 {
         format!("{x:.0}")
+    } else {
+        format!("{x:.1}")
     }
 }

@@ -1,0 +1,149 @@
+//! Data really goes where the request stream says, and it is the data asked for.
+
+use std::collections::HashSet;
+
+use engine::Options;
+use workload::{Geometry, Load, Mix, Op, Pattern, RequestStream, Until};
+
+use crate::support::*;
+
+fn fill_once() -> Until {
+    Until {
+        region_multiple: Some(1.0),
+        ..forever()
+    }
+}
+
+#[test]
+fn a_sequential_fill_writes_every_block_with_data_of_its_own() {
+    let mut job = job(Op::Write);
+    job.pattern = Pattern::Sequential;
+    job.until = fill_once();
+    job.direct = true;
+    job.load = Load::Closed {
+        threads: 4,
+        iodepth: 4,
+    };
+    for options in [Options::default(), threads()] {
+        let file = Scratch::filled(8 * MIB, 0);
+        run(&job, &file.spec(8 * MIB), &options);
+        let data = file.read();
+        let distinct: HashSet<&[u8]> = data.chunks(4096).collect();
+        assert_eq!(
+            distinct.len(),
+            2048,
+            "equal or unwritten blocks with {:?}",
+            options.backend
+        );
+        assert!(!distinct.contains(&[0; 4096][..]));
+    }
+}
+
+#[test]
+fn writes_land_where_the_request_stream_says() {
+    let mut job = job(Op::Write);
+    job.until = count(20);
+    for options in [Options::default(), threads()] {
+        let file = Scratch::filled(MIB, 0);
+        run(&job, &file.spec(MIB), &options);
+        let geometry = Geometry {
+            capacity_bytes: MIB,
+            block_bytes: 1,
+        };
+        let mut stream = RequestStream::new(&job, geometry, options.seed, 0).unwrap();
+        let expected: HashSet<u64> = (0..20)
+            .map(|_| stream.next_request().offset_bytes)
+            .collect();
+        let data = file.read();
+        let written: HashSet<u64> = (0..256u64)
+            .map(|block| block * 4096)
+            .filter(|&at| {
+                data[at as usize..at as usize + 4096]
+                    .iter()
+                    .any(|&b| b != 0)
+            })
+            .collect();
+        assert_eq!(written, expected);
+    }
+}
+
+#[test]
+fn compressible_content_holds_the_asked_for_share_of_zeroes() {
+    let mut job = job(Op::Write);
+    job.pattern = Pattern::Sequential;
+    job.until = fill_once();
+    for compressible in [0.0, 0.25, 0.75] {
+        job.content.compressible = compressible;
+        let file = Scratch::filled(MIB, 1);
+        run(&job, &file.spec(MIB), &Options::default());
+        let data = file.read();
+        for unit in data.chunks(512) {
+            let zeroes = unit.iter().rev().take_while(|&&b| b == 0).count() as f64 / 512.0;
+            assert!(
+                (zeroes - compressible).abs() < 0.02,
+                "{zeroes} for {compressible}"
+            );
+        }
+    }
+}
+
+#[test]
+fn data_read_never_becomes_data_written() {
+    let file = Scratch::filled(2 * MIB, 0);
+    let mut job = job(Op::Write);
+    job.mix = Mix {
+        ops: vec![block(Op::Read, 4096, 1.0), block(Op::Write, 4096, 1.0)],
+    };
+    job.pattern = Pattern::Sequential;
+    job.until = Until {
+        region_multiple: Some(4.0),
+        ..forever()
+    };
+    run(&job, &file.spec(2 * MIB), &Options::default());
+    let data = file.read();
+    let written = data
+        .chunks(4096)
+        .filter(|b| b.iter().any(|&byte| byte != 0));
+    for block in written {
+        let zeroes = block.iter().filter(|&&byte| byte == 0).count();
+        assert!(zeroes < 100, "a block came back with {zeroes} zero bytes");
+    }
+}
+
+#[test]
+fn trim_and_write_zeroes_leave_zeroes_and_flush_is_counted() {
+    for op in [Op::Trim, Op::WriteZeroes] {
+        for options in [Options::default(), threads()] {
+            let file = Scratch::filled(2 * MIB, 7);
+            let mut job = job(op);
+            job.mix = Mix {
+                ops: vec![block(op, 65536, 9.0), block(Op::Flush, 0, 1.0)],
+            };
+            job.pattern = Pattern::Sequential;
+            job.until = fill_once();
+            let recording = run(&job, &file.spec(2 * MIB), &options);
+            assert!(
+                file.read().iter().all(|&byte| byte == 0),
+                "{op:?} with {:?}",
+                options.backend
+            );
+            assert_eq!(recording.ops[&op].service.count(), 32);
+            assert!(recording.ops[&Op::Flush].service.count() > 0);
+            assert_eq!(recording.errno.len(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_job_that_only_reads_changes_nothing() {
+    let file = Scratch::filled(MIB, 9);
+    let before = std::fs::metadata(&file.0).unwrap().modified().unwrap();
+    let mut job = job(Op::Read);
+    job.until = count(1000);
+    run(&job, &file.spec(MIB), &Options::default());
+    assert_eq!(
+        std::fs::metadata(&file.0).unwrap().modified().unwrap(),
+        before
+    );
+    assert!(file.read().iter().all(|&byte| byte == 9));
+}

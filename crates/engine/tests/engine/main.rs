@@ -1,0 +1,9 @@
+//! The engine on real files: one test binary, by behaviour. Tests that need root (loop devices,
+//! mounts, fsfreeze) are ignored by default: `cargo test -p engine -- --ignored` as root.
+
+mod content;
+mod faults;
+mod measuring;
+mod open_load;
+mod privileged;
+mod support;

@@ -1,0 +1,236 @@
+//! What is counted, when, and how runs end.
+
+use std::time::{Duration, Instant};
+
+use engine::Options;
+use workload::{Load, Op, Until};
+
+use crate::support::*;
+
+#[test]
+fn a_count_is_met_exactly_by_all_threads_together() {
+    let file = Scratch::filled(4 * MIB, 1);
+    let mut job = job(Op::Read);
+    job.until = count(10_001);
+    job.load = Load::Closed {
+        threads: 3,
+        iodepth: 4,
+    };
+    for options in [Options::default(), threads()] {
+        let recording = run(&job, &file.spec(4 * MIB), &options);
+        assert_eq!(recording.completed(), 10_001, "{:?}", options.backend);
+        assert_eq!(recording.ops[&Op::Read].bytes, 10_001 * 4096);
+    }
+}
+
+#[test]
+fn a_number_of_bytes_is_met_to_the_block() {
+    let file = Scratch::filled(4 * MIB, 1);
+    let mut job = job(Op::Write);
+    job.until = Until {
+        region_multiple: Some(2.0),
+        ..forever()
+    };
+    job.load = Load::Closed {
+        threads: 2,
+        iodepth: 4,
+    };
+    let recording = run(&job, &file.spec(4 * MIB), &Options::default());
+    assert_eq!(recording.ops[&Op::Write].bytes, 8 * MIB);
+}
+
+#[test]
+fn seconds_follow_each_other_and_add_up_to_the_recording() {
+    let mut job = job(Op::Read);
+    job.until = time(Duration::from_millis(2300));
+    job.load = Load::Closed {
+        threads: 2,
+        iodepth: 4,
+    };
+    for options in [Options::default(), threads()] {
+        let (intervals, recording) = follow(engine::start(&job, &[null_spec()], &options).unwrap());
+        let recording = recording.unwrap();
+        let spans: Vec<(u32, u64, u64)> = intervals
+            .iter()
+            .map(|i| (i.index, i.start_ns, i.length_ns))
+            .collect();
+        let second = 1_000_000_000;
+        assert_eq!(
+            spans,
+            [
+                (0, 0, second),
+                (1, second, second),
+                (2, 2 * second, second * 3 / 10)
+            ]
+        );
+        assert_eq!(recording.window_ns, 2_300_000_000);
+        let n: u64 = intervals
+            .iter()
+            .map(|i| i.ops[&Op::Read].service.count())
+            .sum();
+        assert_eq!(recording.completed(), n);
+        assert!(
+            recording.counters.cpu_user_ns.unwrap() + recording.counters.cpu_sys_ns.unwrap() > 0
+        );
+    }
+}
+
+#[test]
+fn intervals_arrive_while_the_run_goes_on() {
+    let mut run = engine::start(&job(Op::Read), &[null_spec()], &Options::default()).unwrap();
+    let started = Instant::now();
+    let mut first = None;
+    wait_for(|| {
+        first = run.poll().into_iter().next();
+        first.is_some()
+    });
+    assert!(!run.is_done());
+    assert!(started.elapsed() < Duration::from_secs(2));
+    run.stop();
+    run.join().unwrap();
+}
+
+#[test]
+fn stopping_is_prompt_and_keeps_what_was_measured() {
+    let file = Scratch::filled(4 * MIB, 1);
+    for options in [Options::default(), threads()] {
+        let run = engine::start(&job(Op::Read), &[file.spec(4 * MIB)], &options).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let asked = Instant::now();
+        run.stop();
+        let recording = run.join().unwrap().remove(0);
+        assert!(
+            asked.elapsed() < Duration::from_millis(500),
+            "took {:?}",
+            asked.elapsed()
+        );
+        assert!(recording.completed() > 0);
+        assert!(
+            (250_000_000..900_000_000).contains(&recording.window_ns),
+            "{}",
+            recording.window_ns
+        );
+    }
+}
+
+#[test]
+fn an_idle_open_load_stops_promptly_too() {
+    let mut job = job(Op::Read);
+    job.load = open(0.1, workload::Arrival::Deterministic, 4);
+    for options in [Options::default(), threads()] {
+        let run = engine::start(&job, &[null_spec()], &options).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let asked = Instant::now();
+        run.stop();
+        run.join().unwrap();
+        assert!(
+            asked.elapsed() < Duration::from_millis(500),
+            "took {:?}",
+            asked.elapsed()
+        );
+    }
+}
+
+#[test]
+fn the_asked_for_depth_is_really_outstanding() {
+    let file = Scratch::filled(16 * MIB, 1);
+    let mut job = job(Op::Read);
+    job.direct = true;
+    job.load = Load::Closed {
+        threads: 2,
+        iodepth: 16,
+    };
+    job.until = time(Duration::from_secs(1));
+    for options in [Options::default(), threads()] {
+        let recording = run(&job, &file.spec(16 * MIB), &options);
+        let outstanding = recording.mean_outstanding.unwrap();
+        assert!(
+            (28.0..=32.001).contains(&outstanding),
+            "{outstanding} with {:?}",
+            options.backend
+        );
+        // Little's law: throughput x latency = outstanding, up to what is in flight at the end.
+        let stats = &recording.ops[&Op::Read].service;
+        let little = stats.sum_ns() as f64 / recording.window_ns as f64;
+        assert!(
+            (little - outstanding).abs() < 0.05 * outstanding,
+            "{little} against {outstanding}"
+        );
+    }
+}
+
+#[test]
+fn several_targets_get_the_whole_load_each_and_are_reported_apart() {
+    let (small, large) = (Scratch::filled(MIB, 1), Scratch::filled(4 * MIB, 1));
+    let mut job = job(Op::Read);
+    job.until = Until {
+        region_multiple: Some(1.0),
+        ..forever()
+    };
+    let specs = [small.spec(MIB), large.spec(4 * MIB)];
+    let recordings = engine::start(&job, &specs, &Options::default())
+        .unwrap()
+        .join()
+        .unwrap();
+    let n: Vec<u64> = recordings
+        .iter()
+        .map(recording::Recording::completed)
+        .collect();
+    assert_eq!(n, [256, 1024]);
+}
+
+#[test]
+fn the_set_up_report_says_what_was_achieved() {
+    let file = Scratch::filled(4 * MIB, 1);
+    let mut job = job(Op::Read);
+    job.direct = true;
+    let run = engine::start(&job, &[file.spec(4 * MIB)], &Options::default()).unwrap();
+    let setup = run.setup();
+    run.stop();
+    run.join().unwrap();
+    let target = &setup.targets[0];
+    assert_eq!(
+        (target.backend.as_str(), &target.fallback),
+        ("io_uring", &None)
+    );
+    assert!(target.direct && target.registered_buffers && !target.poll);
+    assert_eq!(target.cpus.len(), 1);
+    assert!(setup.clock_error_ppm < 100.0);
+}
+
+#[test]
+fn more_threads_than_cores_are_not_pinned_and_the_report_says_so() {
+    let mut job = job(Op::Read);
+    job.until = count(1000);
+    job.load = Load::Closed {
+        threads: 300,
+        iodepth: 1,
+    };
+    let run = engine::start(&job, &[null_spec()], &Options::default()).unwrap();
+    let target = run.setup().targets.remove(0);
+    let recording = run.join().unwrap().remove(0);
+    assert!(target.cpus.is_empty());
+    assert!(
+        recording
+            .notes
+            .iter()
+            .any(|note| note.contains("not pinned: 300 threads")),
+        "{:?}",
+        recording.notes
+    );
+    assert_eq!(recording.completed(), 1000);
+}
+
+#[test]
+fn a_run_that_nobody_follows_any_more_ends_by_itself() {
+    let threads_alive = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        tasks
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
+            .filter(|name| name.trim() == "io-7.0")
+            .count()
+    };
+    let specs = vec![null_spec(); 8];
+    drop(engine::start(&job(Op::Read), &specs, &Options::default()).unwrap());
+    wait_for(|| threads_alive() == 0);
+}

@@ -1,0 +1,286 @@
+//! Loop devices, mounts and frozen file systems: as root, `cargo test -p engine -- --ignored`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use engine::{EngineError, Options, TargetKind, TargetSpec};
+use workload::{Arrival, Load, Mix, Op, Pattern, Until};
+
+use crate::support::*;
+
+fn sh(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A loop device over a scratch file.
+struct LoopDevice {
+    path: String,
+    _backing: Scratch,
+}
+
+impl LoopDevice {
+    fn new(size_bytes: u64) -> Self {
+        let backing = Scratch::filled(size_bytes, 0);
+        let path = sh(
+            "losetup",
+            &["--find", "--show", backing.0.to_str().unwrap()],
+        );
+        Self {
+            path,
+            _backing: backing,
+        }
+    }
+
+    fn spec(&self, capacity_bytes: u64) -> TargetSpec {
+        TargetSpec {
+            path: self.path.clone().into(),
+            kind: TargetKind::BlockDevice,
+            capacity_bytes,
+        }
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        sh("losetup", &["--detach", &self.path]);
+    }
+}
+
+/// A small ext4 on a loop device.
+struct Mounted {
+    at: PathBuf,
+    _device: LoopDevice,
+}
+
+impl Mounted {
+    fn new(size_bytes: u64) -> Self {
+        let device = LoopDevice::new(size_bytes);
+        sh("mkfs.ext4", &["-q", "-m", "0", &device.path]);
+        let at = device._backing.0.with_extension("mnt");
+        std::fs::create_dir(&at).unwrap();
+        sh("mount", &[&device.path, at.to_str().unwrap()]);
+        Self {
+            at,
+            _device: device,
+        }
+    }
+
+    fn file(&self, size_bytes: u64) -> TargetSpec {
+        let path = self.at.join("x.bin");
+        std::fs::write(&path, vec![1; size_bytes as usize]).unwrap();
+        sh("sync", &[]);
+        file_spec(&path, size_bytes)
+    }
+
+    fn freeze(&self) {
+        sh("fsfreeze", &["--freeze", self.at.to_str().unwrap()]);
+    }
+
+    fn thaw(&self) {
+        sh("fsfreeze", &["--unfreeze", self.at.to_str().unwrap()]);
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze")
+            .arg("--unfreeze")
+            .arg(&self.at)
+            .output();
+        sh("umount", &[self.at.to_str().unwrap()]);
+        std::fs::remove_dir(&self.at).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs root: loop device"]
+fn a_block_device_is_filled_trimmed_zeroed_and_flushed() {
+    for options in [Options::default(), threads()] {
+        let device = LoopDevice::new(16 * MIB);
+        let content = || std::fs::read(&device.path).unwrap();
+        let mut job = job(Op::Write);
+        job.direct = true;
+        job.pattern = Pattern::Sequential;
+        job.until = Until {
+            region_multiple: Some(1.0),
+            ..forever()
+        };
+        run(&job, &device.spec(16 * MIB), &options);
+        assert!(
+            content()
+                .chunks(4096)
+                .all(|b| b.iter().any(|&byte| byte != 0))
+        );
+        for op in [Op::WriteZeroes, Op::Trim] {
+            job.mix = Mix {
+                ops: vec![block(op, 65536, 4.0), block(Op::Flush, 0, 1.0)],
+            };
+            let recording = run(&job, &device.spec(16 * MIB), &options);
+            assert_eq!(
+                recording.ops[&op].service.count(),
+                256,
+                "{op:?} {:?}",
+                recording.errno
+            );
+            assert!(
+                content().iter().all(|&byte| byte == 0),
+                "{op:?} with {:?}",
+                options.backend
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root: loop device"]
+fn a_device_smaller_than_the_target_says_is_refused() {
+    let device = LoopDevice::new(4 * MIB);
+    assert!(refusal(&job(Op::Write), &device.spec(8 * MIB)).contains("holds 4194304 bytes"));
+}
+
+#[test]
+#[ignore = "needs root: loop-mounted ext4"]
+fn a_full_file_system_is_counted_as_enospc() {
+    let mounted = Mounted::new(16 * MIB);
+    let mut job = job(Op::Write);
+    job.direct = true;
+    job.pattern = Pattern::Sequential;
+    job.until = Until {
+        region_multiple: Some(1.0),
+        ..forever()
+    };
+    // 64 MiB into 16 MiB: what fits is written, then every write fails.
+    let spec = file_spec(&mounted.at.join("grows.bin"), 64 * MIB);
+    std::fs::write(&spec.path, b"").unwrap();
+    let run = engine::start(&job, &[spec], &Options::default()).unwrap();
+    let recording = match run.join() {
+        Ok(mut recordings) => recordings.remove(0),
+        Err(EngineError::TargetFailed { mut recordings, .. }) => recordings.remove(0),
+        Err(other) => panic!("{other}"),
+    };
+    assert!(recording.errno[&libc::ENOSPC] > 0);
+    assert!(recording.completed() > 1000);
+    assert!(
+        recording
+            .notes
+            .iter()
+            .any(|note| note.contains("No space left"))
+    );
+}
+
+#[test]
+#[ignore = "needs root: loop-mounted ext4"]
+fn a_read_only_file_system_is_refused_for_writing_only() {
+    let mounted = Mounted::new(16 * MIB);
+    let spec = mounted.file(MIB);
+    sh("mount", &["-o", "remount,ro", mounted.at.to_str().unwrap()]);
+    assert!(refusal(&job(Op::Write), &spec).contains("it is read-only"));
+    let mut reading = job(Op::Read);
+    reading.until = count(100);
+    assert_eq!(run(&reading, &spec, &Options::default()).completed(), 100);
+}
+
+#[test]
+#[ignore = "needs root: fsfreeze on a loop-mounted ext4, 10 s"]
+fn a_frozen_target_shows_in_the_response_latency_of_an_open_load() {
+    for options in [Options::default(), threads()] {
+        let mounted = Mounted::new(64 * MIB);
+        let spec = mounted.file(16 * MIB);
+        let mut job = job(Op::Write);
+        job.direct = true;
+        job.load = open(1000.0, Arrival::Exponential, 32);
+        job.until = time(Duration::from_secs(10));
+        let run = engine::start(&job, &[spec], &options).unwrap();
+        thread::sleep(Duration::from_secs(3));
+        mounted.freeze();
+        thread::sleep(Duration::from_millis(1100));
+        mounted.thaw();
+        let recording = run.join().unwrap().remove(0);
+        let stats = &recording.ops[&Op::Write];
+        let response = stats.response.as_ref().unwrap();
+        let (p95, p99) = (
+            response.quantile_ns(0.95).unwrap(),
+            response.quantile_ns(0.99).unwrap(),
+        );
+        eprintln!(
+            "response p95 {:.3} s, p99 {:.3} s, n {} ({:?})",
+            p95 / 1e9,
+            p99 / 1e9,
+            response.count(),
+            options.backend
+        );
+        assert!((0.45e9..0.80e9).contains(&p95), "p95 {p95}");
+        assert!((0.85e9..1.20e9).contains(&p99), "p99 {p99}");
+        assert_eq!(recording.errno.len(), 0);
+    }
+}
+
+#[test]
+#[ignore = "needs root: fsfreeze on a loop-mounted ext4"]
+fn io_that_never_returns_does_not_hold_up_the_end_of_a_run() {
+    for options in [Options::default(), threads()] {
+        let options = Options {
+            drain_timeout: Duration::from_millis(300),
+            ..options
+        };
+        let mounted = Mounted::new(64 * MIB);
+        let spec = mounted.file(16 * MIB);
+        let mut job = job(Op::Write);
+        job.direct = true;
+        job.load = Load::Closed {
+            threads: 1,
+            iodepth: 4,
+        };
+        let run = engine::start(&job, &[spec], &options).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        mounted.freeze();
+        thread::sleep(Duration::from_millis(100));
+        let asked = Instant::now();
+        run.stop();
+        let recording = run.join().unwrap().remove(0);
+        assert!(
+            asked.elapsed() < Duration::from_secs(6),
+            "took {:?}",
+            asked.elapsed()
+        );
+        assert!(recording.completed() > 0);
+        assert!(
+            recording
+                .notes
+                .iter()
+                .any(|note| note.starts_with("4 I/O did not return")),
+            "{:?} with {:?}",
+            recording.notes,
+            options.backend
+        );
+        mounted.thaw();
+        // The stuck threads end once the file system lives again; then it can be unmounted.
+        thread::sleep(Duration::from_secs(1));
+    }
+}
+
+#[test]
+#[ignore = "needs root: loop device"]
+fn paths_of_devices_need_not_be_canonical() {
+    let device = LoopDevice::new(MIB);
+    let link = device._backing.0.with_extension("link");
+    std::os::unix::fs::symlink(Path::new(&device.path), &link).unwrap();
+    let mut job = job(Op::Read);
+    job.until = count(10);
+    let spec = TargetSpec {
+        path: link.clone(),
+        ..device.spec(MIB)
+    };
+    assert_eq!(run(&job, &spec, &Options::default()).completed(), 10);
+    std::fs::remove_file(link).unwrap();
+}

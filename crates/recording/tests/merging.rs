@@ -1,0 +1,222 @@
+//! Recordings are sums: over threads, over targets and over time.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use recording::{Counters, Interval, Recorder, Recording, Utilisation};
+use workload::Op;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A thread's second: latencies of reads and writes, and failures.
+fn second(index: u32) -> impl Strategy<Value = Interval> {
+    let latencies = || prop::collection::vec(1u64..10_000_000, 0..50);
+    (latencies(), latencies(), 0u64..5, 1u64..1000).prop_map(move |(reads, writes, errors, cpu)| {
+        let mut recorder = Recorder::default();
+        for &ns in &reads {
+            recorder.record_open(Op::Read, ns, ns * 2, 4096);
+        }
+        for &ns in &writes {
+            recorder.record(Op::Write, ns, 8192);
+        }
+        for _ in 0..errors {
+            recorder.fail(Op::Write, 1000);
+        }
+        Interval {
+            index,
+            offered: Some(reads.len() as u64 + 3),
+            backlog: Some(3),
+            counters: Counters {
+                cpu_user_ns: Some(cpu),
+                ..Counters::default()
+            },
+            ..recorder.cut(SECOND_NS, 0)
+        }
+    })
+}
+
+fn merged(parts: &[&Interval]) -> Interval {
+    let mut sum = parts[0].clone();
+    parts[1..].iter().for_each(|part| sum.merge(part));
+    sum
+}
+
+/// Equal up to the rounding of the floating-point means.
+fn assert_same(mut a: Interval, mut b: Interval) {
+    let (x, y) = (
+        a.mean_outstanding.take().unwrap(),
+        b.mean_outstanding.take().unwrap(),
+    );
+    assert!((x - y).abs() <= 1e-9 * x.abs().max(1.0), "{x} against {y}");
+    assert_eq!(a, b);
+}
+
+proptest! {
+    #[test]
+    fn merging_threads_is_commutative_and_associative(a in second(0), b in second(0), c in second(0)) {
+        assert_same(merged(&[&a, &b]), merged(&[&b, &a]));
+        let right = merged(&[&b, &c]);
+        assert_same(merged(&[&a, &b, &c]), merged(&[&a, &right]));
+    }
+
+    #[test]
+    fn it_does_not_matter_whether_threads_or_seconds_are_summed_first(
+        a0 in second(0), a1 in second(1), b0 in second(0), b1 in second(1),
+    ) {
+        let by_second = Recording::from_intervals([&merged(&[&a0, &b0]), &merged(&[&a1, &b1])]);
+        let mut by_thread = Recording::from_intervals([&a0, &a1]);
+        by_thread.merge(&Recording::from_intervals([&b0, &b1]));
+        prop_assert_eq!(&by_second.ops, &by_thread.ops);
+        prop_assert_eq!(by_second.offered, by_thread.offered);
+        prop_assert_eq!(by_second.backlog, by_thread.backlog);
+        prop_assert_eq!(by_second.counters.clone(), by_thread.counters.clone());
+        prop_assert_eq!(by_second.window_ns, by_thread.window_ns);
+        let (x, y) = (by_second.mean_outstanding.unwrap(), by_thread.mean_outstanding.unwrap());
+        prop_assert!((x - y).abs() <= 1e-9 * x.max(1.0));
+    }
+
+    #[test]
+    fn an_empty_recording_is_neutral(a in second(0)) {
+        let whole = Recording { notes: vec!["a note".into()], errno: BTreeMap::from([(5, 2)]), ..Recording::from_intervals([&a]) };
+        let mut left = Recording::default();
+        left.merge(&whole);
+        let mut right = whole.clone();
+        right.merge(&Recording::default());
+        prop_assert_eq!(&left, &whole);
+        prop_assert_eq!(&right, &whole);
+    }
+}
+
+#[test]
+fn mean_outstanding_is_the_area_under_the_in_flight_curve() {
+    // One I/O from 0.2 s to 1.7 s, another from 0.5 s to 0.9 s, one failing from 0.1 s to 0.2 s.
+    let mut recorder = Recorder::default();
+    recorder.fail(Op::Read, SECOND_NS / 10);
+    recorder.record(Op::Read, SECOND_NS * 4 / 10, 4096);
+    let first = recorder.cut(SECOND_NS, SECOND_NS * 8 / 10);
+    recorder.record(Op::Read, SECOND_NS * 15 / 10, 4096);
+    let second = recorder.cut(2 * SECOND_NS, 0);
+    assert_eq!(first.mean_outstanding, Some(0.1 + 0.4 + 0.8));
+    assert_eq!(second.mean_outstanding, Some(0.7));
+    let whole = Recording::from_intervals([&first, &second]);
+    assert!((whole.mean_outstanding.unwrap() - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn intervals_follow_each_other_without_gap() {
+    let mut recorder = Recorder::default();
+    let ends = [SECOND_NS, 2 * SECOND_NS, 2 * SECOND_NS + 300];
+    let cut: Vec<Interval> = ends.map(|end_ns| recorder.cut(end_ns, 0)).into();
+    assert_eq!(cut.iter().map(|i| i.index).collect::<Vec<_>>(), [0, 1, 2]);
+    for (interval, end_ns) in cut.iter().zip(ends) {
+        assert_eq!(interval.start_ns + interval.length_ns, end_ns);
+        assert!(interval.ops.is_empty());
+    }
+}
+
+#[test]
+fn a_counter_that_one_side_does_not_know_is_unknown_in_the_sum() {
+    let known = Interval {
+        counters: Counters {
+            joules: Some(2.0),
+            ..Counters::default()
+        },
+        ..Interval::default()
+    };
+    let mut sum = known.clone();
+    sum.merge(&Interval::default());
+    assert_eq!(sum.counters.joules, None);
+    let mut sum = known.clone();
+    sum.merge(&known);
+    assert_eq!(sum.counters.joules, Some(4.0));
+}
+
+fn resource(name: &str, servers: u32, mean: f64, max: f64) -> Utilisation {
+    Utilisation {
+        resource: name.into(),
+        servers,
+        mean,
+        max,
+    }
+}
+
+#[test]
+fn servers_of_equal_name_become_one_group_over_targets_and_an_average_over_time() {
+    let busy = Interval {
+        length_ns: SECOND_NS,
+        utilisation: vec![resource("dies", 64, 0.9, 1.0)],
+        ..Interval::default()
+    };
+    let idle = Interval {
+        length_ns: SECOND_NS,
+        utilisation: vec![resource("dies", 64, 0.1, 0.2)],
+        ..Interval::default()
+    };
+    let mut targets = Recording::from_intervals([&busy]);
+    targets.merge(&Recording::from_intervals([&idle]));
+    assert_eq!(targets.utilisation, [resource("dies", 128, 0.5, 1.0)]);
+    let times = Recording::from_intervals([&busy, &idle]);
+    let dies = &times.utilisation[0];
+    assert_eq!(dies.servers, 64);
+    assert!((dies.mean - 0.5).abs() < 1e-12 && (dies.max - 0.6).abs() < 1e-12);
+}
+
+#[test]
+fn a_saturated_resource_is_named_with_the_next_one() {
+    let recording = Recording {
+        utilisation: vec![
+            resource("PCIe link (read)", 1, 0.71, 0.71),
+            resource("dies", 64, 0.96, 0.97),
+        ],
+        ..Recording::default()
+    };
+    assert_eq!(
+        recording.limited_by().unwrap(),
+        "dies 97 %, next PCIe link (read) 71 %"
+    );
+}
+
+#[test]
+fn a_single_hot_server_is_told_from_a_busy_group() {
+    let recording = Recording {
+        utilisation: vec![resource("dies", 64, 0.20, 0.99)],
+        ..Recording::default()
+    };
+    assert_eq!(
+        recording.limited_by().unwrap(),
+        "busiest of 64 dies 99 % (mean 20 %)"
+    );
+}
+
+#[test]
+fn without_a_saturated_resource_the_load_is_the_limit() {
+    let closed = Recording {
+        window_ns: SECOND_NS,
+        mean_outstanding: Some(31.97),
+        utilisation: vec![resource("dies", 64, 0.70, 0.71)],
+        ..Recording::default()
+    };
+    assert_eq!(
+        closed.limited_by().unwrap(),
+        "outstanding I/O (32), busiest dies 71 %"
+    );
+    let shallow = Recording {
+        mean_outstanding: Some(0.998),
+        utilisation: Vec::new(),
+        ..closed.clone()
+    };
+    assert_eq!(shallow.limited_by().unwrap(), "outstanding I/O (1)");
+    let mut recorder = Recorder::default();
+    (0..1000).for_each(|_| recorder.record_open(Op::Read, 80_000, 90_000, 4096));
+    let interval = Interval {
+        offered: Some(1005),
+        ..recorder.cut(SECOND_NS, 0)
+    };
+    let open = Recording::from_intervals([&interval]);
+    assert_eq!(open.limited_by().unwrap(), "offered rate (1005 IOPS)");
+}
+
+#[test]
+fn nothing_known_means_no_limit_is_named() {
+    assert_eq!(Recording::default().limited_by(), None);
+}
