@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries, find, nearest
 
 if TYPE_CHECKING:
-    from fathom.catalog.models import Device, Published, PublishedRow, System
+    from fathom.catalog.models import Device, Published, PublishedRow, SpecRow, System
 
 DOCUMENT_SCHEMA = "fathom-catalog/1"
 CAPACITY_TOLERANCE = 0.02
@@ -94,9 +94,9 @@ def published_for(
     return sorted(rows, key=lambda row: (row.role == "context", row.uncertain))
 
 
-def is_about(row: PublishedRow, device: Device) -> bool:
-    """Whether a row's subject is one such device: the same capacity, or one not stated."""
-    if row.units not in (None, 1):
+def is_about(row: PublishedRow | SpecRow, device: Device) -> bool:
+    """Whether a row's subject is one such device: the same capacity, or none stated, and not several at once."""
+    if getattr(row, "units", None) not in (None, 1):
         return False
     return (
         row.capacity_gb is None

@@ -198,7 +198,7 @@ def _print_device(console: Console, device: Device) -> None:
     _print_identity(console, f"{device.identity.label}  {_capacity(device.capacity_bytes)}", device.identity)
     published = load_published(device.published) if device.published else None
     if published:
-        ratings = [row for row in published.ratings if _rates(row, device)]
+        ratings = [row for row in published.ratings if is_about(row, device)]
         _print_ratings(console, ratings)
     if device.twin:
         title = f"Twin ({device.twin.kind}, driven from {device.twin.bench})"
@@ -209,10 +209,6 @@ def _print_device(console: Console, device: Device) -> None:
             console.print(
                 Text(f"{others} more about other capacities and sets: {published.name}", style="dim")
             )
-
-
-def _rates(row: SpecRow, device: Device) -> bool:
-    return row.capacity_gb is None or abs(row.capacity_gb * 1e9 / device.capacity_bytes - 1) < 0.02
 
 
 def _print_table(console: Console, title: str, table: Table) -> None:
