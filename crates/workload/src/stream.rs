@@ -120,9 +120,12 @@ impl RequestStream {
         let choice = match &*self.choices {
             [only] => only,
             several => {
+                // Counting instead of searching: no branch depends on the draw.
                 let draw = self.random.next();
-                let index = several.iter().position(|choice| draw < choice.threshold);
-                &several[index.unwrap_or(several.len() - 1)]
+                let below = several[..several.len() - 1]
+                    .iter()
+                    .map(|choice| usize::from(draw >= choice.threshold));
+                &several[below.sum::<usize>()]
             }
         };
         let offset_bytes = match choice.op {

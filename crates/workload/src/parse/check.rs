@@ -9,6 +9,7 @@ const SCHEMA: &str = "fathom-method/1";
 const THREADS_MAX: u32 = 1024;
 const IODEPTH_MAX: u32 = 65_536;
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
+const ALIGN_BYTES_MAX: u64 = 1 << 40;
 const SIZES_MAX: usize = 64;
 const BANDS_MAX: usize = 64;
 const THETA_MAX: f64 = 10.0;
@@ -158,9 +159,12 @@ pub(super) fn job(job: &Job) -> Checked {
     job.mix.ops.iter().try_for_each(block)?;
     pattern(&job.pattern)?;
     region(job)?;
-    ensure(job.align_bytes != Some(0), "align", || {
-        "align is 0".to_owned()
-    })?;
+    let align_bytes = job.align_bytes.unwrap_or(1);
+    ensure(
+        (1..=ALIGN_BYTES_MAX).contains(&align_bytes),
+        "align",
+        || format!("align is {align_bytes}, expected up to 1TiB"),
+    )?;
     let compressible = job.content.compressible;
     ensure(
         (0.0..=1.0).contains(&compressible),

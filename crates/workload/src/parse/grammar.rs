@@ -3,7 +3,7 @@
 
 use super::Refusal;
 use super::fields::Fields;
-use super::tree::{Node, Value};
+use super::tree::{Entry, Node, Value};
 use crate::units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,
 };
@@ -112,7 +112,10 @@ fn step(node: &Node) -> Result<Step> {
             None => StepKind::Measure,
         },
         label: fields.text_or("label", &workload)?,
-        published: fields.parsed("published", |text| Ok(text.to_owned()))?,
+        published: fields
+            .get("published")
+            .map(|node| node.text("published").map(str::to_owned))
+            .transpose()?,
         steady: fields.get("steady").map(steady).transpose()?,
         job: job(fields.need("job")?)?,
         workload,
@@ -165,7 +168,7 @@ fn mix(fields: &Fields) -> Result<Mix> {
     let mut weights: Vec<(Op, f64)> = match &node.value {
         Value::Text(_) => vec![(node.word("mix", &OPS, &FOREIGN_OPS)?, 1.0)],
         Value::Table(entries) if !entries.is_empty() => {
-            let weight = |entry: &super::tree::Entry| {
+            let weight = |entry: &Entry| {
                 let op = entry.node.choose("mix", &entry.key, &OPS, &FOREIGN_OPS)?;
                 Ok((op, entry.node.number(&entry.key)?))
             };

@@ -284,7 +284,12 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             5,
             "expected a percentage such as 25%",
         ),
-        ("until", "align = 0\nuntil", 5, "align is 0"),
+        (
+            "until",
+            "align = 0\nuntil",
+            5,
+            "align is 0, expected up to 1TiB",
+        ),
         ("until", "placement = 70000\nuntil", 5, "placement is 70000"),
     ];
     for (line, replacement, at, expected) in cases {
@@ -700,5 +705,67 @@ proptest! {
             }
         }
         let _ = (crate::parse_percent(&text), crate::parse_multiple(&text), crate::parse_rate_iops(&text));
+    }
+}
+
+fn reference(page: &str) -> String {
+    let path = format!("{}/../../docs/reference/{page}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("the reference is in the tree")
+}
+
+/// Fenced blocks of one language in a page of the reference.
+fn examples(page: &str, language: &str) -> Vec<String> {
+    let text = reference(page);
+    let opening = format!("```{language}\n");
+    let blocks = text.split(&opening).skip(1);
+    blocks
+        .map(|rest| rest.split("```").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[test]
+fn examples_of_the_reference_are_read_as_they_stand() {
+    let jobs = examples("job.md", "toml");
+    assert!(jobs.len() >= 3);
+    jobs.iter().for_each(|text| drop(job(text)));
+    let normal = examples("job.md", "json");
+    let read = Job::from_json(&normal[0], "job.md").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(read, job(JOB));
+    for text in examples("method.md", "toml") {
+        Method::from_toml(&text, "method.md").unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn the_reference_states_how_long_each_built_in_method_takes() {
+    let seconds = |method: &Method| {
+        let (mut least, mut most) = (0.0, 0.0);
+        for step in method
+            .steps
+            .iter()
+            .filter(|step| step.kind != StepKind::Fill)
+        {
+            let time_s = step.job.until.time_ns.expect("bounded in time") as f64 / 1e9;
+            most += time_s;
+            least += step.steady.map_or(time_s, |steady| {
+                steady.round_ns as f64 * f64::from(steady.window) / 1e9
+            });
+        }
+        (least, most)
+    };
+    let page = reference("method.md");
+    for method in catalogue() {
+        let ((least, most), (quick_least, quick_most)) =
+            (seconds(&method), seconds(&method.shortened()));
+        let (least, most) = (least / 60.0, most / 60.0);
+        let cells = format!("| {least} to {most} min | {quick_least} to {quick_most} s |");
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{}`", method.name)));
+        assert!(
+            row.is_some_and(|row| row.ends_with(&cells)),
+            "{}: {cells}",
+            method.name
+        );
     }
 }

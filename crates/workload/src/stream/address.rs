@@ -114,8 +114,10 @@ impl Addresses {
             State::Zipf { zipf, scatter } => scatter.apply(zipf.next(random)),
             State::HotSpots(bands) => {
                 let draw = random.next();
-                let index = bands.iter().position(|band| draw < band.threshold);
-                let band = &bands[index.unwrap_or(bands.len() - 1)];
+                let below = bands[..bands.len() - 1]
+                    .iter()
+                    .map(|band| usize::from(draw >= band.threshold));
+                let band = &bands[below.sum::<usize>()];
                 band.first + random.below(band.units)
             }
         };

@@ -64,8 +64,9 @@ impl Arrivals {
     #[inline]
     fn advance(&mut self, gap_ns: f64) -> u64 {
         let sum_ns = self.fraction_ns + gap_ns;
-        let whole_ns = sum_ns as u64;
-        self.whole_ns = self.whole_ns.saturating_add(whole_ns);
+        // Signed, because that is the conversion x86-64 has an instruction for.
+        let whole_ns = sum_ns as i64;
+        self.whole_ns = self.whole_ns.saturating_add_signed(whole_ns);
         self.fraction_ns = sum_ns - whole_ns as f64;
         self.whole_ns
     }

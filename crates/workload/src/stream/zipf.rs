@@ -32,7 +32,7 @@ impl Zipf {
         loop {
             let u = self.h_n + random.unit() * (self.h_x1 - self.h_n);
             let x = integral_inverse(u, self.theta);
-            let rank = (x + 0.5).floor().clamp(1.0, self.n);
+            let rank = ((x + 0.5) as i64 as f64).clamp(1.0, self.n);
             if rank - x <= self.shift
                 || u >= integral(rank + 0.5, self.theta) - density(rank, self.theta)
             {
