@@ -1,0 +1,10 @@
+"""Reports from run directories alone: an offline HTML page, JSON, CSV, and a table in the terminal.
+
+Nothing here touches a target or measures anything; whatever it says was in the run directory or in the catalogue.
+"""
+
+from fathom.report.export import run_csv, run_json
+from fathom.report.page import write_html
+from fathom.report.terminal import print_table
+
+__all__ = ["print_table", "run_csv", "run_json", "write_html"]

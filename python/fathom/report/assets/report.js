@@ -1,0 +1,201 @@
+/* Draws the charts of a report from the options in #charts. Colours come from the page's style sheet and units from
+   the formatters below; there is no data in this file, and it fetches nothing. */
+(function () {
+  "use strict";
+
+  const options = JSON.parse(document.getElementById("charts").textContent);
+  const root = document.documentElement;
+  const charts = new Map(); // element -> ECharts instance
+  const scales = new Map(); // element -> "log" | "value", where it can be switched
+
+  const escape = (text) =>
+    String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
+  const group = (value, digits) => value.toLocaleString("en-US", { maximumFractionDigits: digits });
+  const short = (value) => {
+    for (const [limit, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
+      if (Math.abs(value) >= limit) return group(value / limit, 2) + unit;
+    return group(value, 2);
+  };
+  const time = (value) =>
+    value >= 7200 ? group(value / 3600, 1) + " h" : value >= 120 ? group(value / 60, 1) + " min" : group(value, 1) + " s";
+  const tail = (value) => group(100 * (1 - 10 ** -value), Math.max(0, Math.ceil(value - 2.001))) + " %";
+
+  const axisText = { count: short, us: short, pct: (v) => group(v, 1), seconds: time, tail };
+  const fullText = {
+    count: (v) => group(v, v < 100 ? 2 : 0),
+    us: (v) => group(v, v < 100 ? 2 : v < 1000 ? 1 : 0) + " us",
+    pct: (v) => group(v, v < 1 ? 3 : 1) + " %",
+    seconds: time,
+    tail: (v) => "percentile " + tail(v),
+  };
+
+  function tooltip(x, y) {
+    return (params) => {
+      const rows = params.filter((p) => p.seriesName !== "range" && p.value !== null && p.value !== undefined);
+      if (!rows.length) return "";
+      const value = (p) => (Array.isArray(p.value) ? p.value : [p.name, p.value]);
+      const at = value(rows[0])[0];
+      const head = typeof at === "number" ? fullText[x](at) : escape(at);
+      const line = (p) => {
+        const [, middle, low, high] = value(p);
+        const range = low === undefined ? "" : ` (${fullText[y](low)} to ${fullText[y](high)})`;
+        return `<div>${p.marker}${escape(p.seriesName)}&ensp;<b>${fullText[y](middle)}</b>${range}</div>`;
+      };
+      return `<div style="margin-bottom:4px">${head}</div>${rows.map(line).join("")}`;
+    };
+  }
+
+  function formatter(name) {
+    const [kind, x, y] = name.slice(1).split("-");
+    if (kind === "tooltip") return tooltip(x, y);
+    if (kind === "pointer") return (p) => fullText[x](p.value);
+    return axisText[kind];
+  }
+
+  /* The colours of a scheme, read off a probe so that light-dark() is resolved by the browser. */
+  function palette(scheme) {
+    const probe = document.createElement("i");
+    probe.style.colorScheme = scheme;
+    document.body.append(probe);
+    const seen = {};
+    const font = getComputedStyle(document.body).fontFamily;
+    const colour = (name) => {
+      if (!(name in seen)) {
+        probe.style.color = `var(--${name})`;
+        seen[name] = getComputedStyle(probe).color;
+      }
+      return seen[name];
+    };
+    return { colour, font, done: () => probe.remove() };
+  }
+
+  /* A copy of an option with names replaced by colours, fonts and functions. Only keys that the report itself writes
+     are replaced, so a target may be called "$ink" or "@us". */
+  function resolve(node, colours) {
+    if (Array.isArray(node)) return node.map((entry) => resolve(entry, colours));
+    if (node === null || typeof node !== "object") return node;
+    const copy = {};
+    for (const [key, value] of Object.entries(node)) {
+      const named = typeof value === "string";
+      if (named && /color$/i.test(key) && value[0] === "$") copy[key] = colours.colour(value.slice(1));
+      else if (named && key === "formatter" && value[0] === "@") copy[key] = formatter(value);
+      else if (named && key === "fontFamily") copy[key] = colours.font;
+      else copy[key] = resolve(value, colours);
+    }
+    return copy;
+  }
+
+  const nice = (value) => {
+    const unit = 10 ** Math.floor(Math.log10(value));
+    return unit * [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * unit >= value);
+  };
+
+  /* A log axis has no zero: there, zeros are gaps; on a linear axis they are drawn. */
+  function scaled(option, scale) {
+    if (!scale) return option;
+    const { low, high, linear } = option.switch;
+    const bounds = scale === "log" ? { type: "log", min: low, max: high } : { type: "value", min: 0, max: nice(linear) };
+    const positive = (point) => (point[1] > 0 ? point : [point[0], null]);
+    const series = option.series.map((s) => (scale === "log" ? { ...s, data: s.data.map(positive) } : s));
+    return { ...option, series, yAxis: { ...option.yAxis, ...bounds } };
+  }
+
+  function optionFor(element, scheme, width) {
+    const colours = palette(scheme);
+    const option = scaled(resolve(options[element.dataset.chart], colours), scales.get(element));
+    colours.done();
+    const hidden = [...element.closest("figure").querySelectorAll(".legend button[aria-pressed=false]")];
+    if (width < 640) for (const series of option.series) if (series.markArea) series.markArea.label.show = false;
+    option.legend.selected = Object.fromEntries(hidden.map((button) => [button.dataset.series, false]));
+    return option;
+  }
+
+  const darkMedia = matchMedia("(prefers-color-scheme: dark)");
+  const scheme = () => root.dataset.theme || (darkMedia.matches ? "dark" : "light");
+
+  function draw(element) {
+    charts.get(element).setOption(optionFor(element, scheme(), element.clientWidth), { notMerge: true });
+  }
+  const drawAll = () => charts.forEach((_, element) => draw(element));
+
+  for (const element of document.querySelectorAll(".chart")) {
+    const figure = element.closest("figure");
+    const chosen = figure.querySelector(".toggle button[aria-pressed=true]");
+    if (chosen) scales.set(element, chosen.dataset.scale);
+    const chart = echarts.init(element, null, { renderer: "canvas" });
+    if (figure.dataset.group) chart.group = figure.dataset.group;
+    charts.set(element, chart);
+    draw(element);
+    new ResizeObserver(() => {
+      if (!element.clientWidth) return;
+      chart.resize();
+      draw(element);
+    }).observe(element);
+  }
+  for (const name of new Set([...charts.values()].map((chart) => chart.group).filter(Boolean))) echarts.connect(name);
+
+  for (const button of document.querySelectorAll(".legend button"))
+    button.addEventListener("click", () => {
+      button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
+      button.closest("figure").querySelectorAll(".chart").forEach(draw);
+    });
+
+  for (const button of document.querySelectorAll(".toggle button"))
+    button.addEventListener("click", () => {
+      for (const other of button.parentElement.children) other.setAttribute("aria-pressed", other === button);
+      for (const element of button.closest("figure").querySelectorAll(".chart")) {
+        scales.set(element, button.dataset.scale);
+        draw(element);
+      }
+    });
+
+  document.getElementById("theme").addEventListener("click", () => {
+    root.dataset.theme = scheme() === "dark" ? "light" : "dark";
+    drawAll();
+  });
+  darkMedia.addEventListener("change", drawAll);
+
+  /* On paper: vector drawings in light colours instead of canvases, and the method file unfolded. */
+  let opened = [];
+  function toPaper() {
+    if (document.querySelector(".chart-paper")) return;
+    for (const [element] of charts) {
+      const columns = element.closest(".columns-2") ? 2 : 1;
+      const size = { width: columns === 2 ? 350 : 720, height: parseInt(element.style.height, 10) };
+      const paper = echarts.init(null, null, { renderer: "svg", ssr: true, ...size });
+      paper.setOption(optionFor(element, "light", size.width));
+      const holder = document.createElement("div");
+      holder.className = "chart-paper";
+      holder.innerHTML = paper.renderToSVGString();
+      const svg = holder.firstElementChild;
+      svg.removeAttribute("height");
+      svg.setAttribute("width", "100%");
+      element.after(holder);
+      paper.dispose();
+    }
+    opened = [...document.querySelectorAll("details.verbatim:not([open])")];
+    opened.forEach((details) => (details.open = true));
+  }
+  function fromPaper() {
+    document.querySelectorAll(".chart-paper").forEach((holder) => holder.remove());
+    opened.forEach((details) => (details.open = false));
+    opened = [];
+  }
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", fromPaper);
+  matchMedia("print").addEventListener("change", (event) => (event.matches ? toPaper() : fromPaper()));
+
+  /* The section being read is marked in the contents. */
+  const links = new Map([...document.querySelectorAll(".bar li a")].map((a) => [a.hash.slice(1), a]));
+  const reading = new IntersectionObserver(
+    (entries) => {
+      const entered = entries.find((entry) => entry.isIntersecting);
+      if (!entered) return;
+      for (const [id, link] of links)
+        if (id === entered.target.id) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+    },
+    { rootMargin: "-20% 0px -70% 0px" },
+  );
+  document.querySelectorAll("main > section").forEach((section) => reading.observe(section));
+})();

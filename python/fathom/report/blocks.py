@@ -1,0 +1,172 @@
+"""What sections are made of: charts, tables, lists and text, as plain values. templates/blocks.html.jinja draws them.
+
+All text in blocks is untrusted and escaped by the template; no block holds markup.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
+Option = dict[str, JsonValue]
+"""An ECharts option. Colours starting with `$` are CSS variables, formatters starting with `@` functions of
+assets/report.js."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A text with a second, quieter line. `slot`: colour of a target."""
+
+    text: str
+    sub: str = ""
+    tone: Literal["", "strong", "quiet", "good", "bad"] = ""
+    slot: int | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A table row."""
+
+    label: Item
+    cells: Sequence[Item]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows under a common heading; an empty title prints none."""
+
+    title: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column is the row's label."""
+
+    template: ClassVar[str] = "table"
+    corner: str
+    head: Sequence[Item]
+    groups: Sequence[Group]
+    footnotes: Sequence[str] = ()
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One canvas. `summary` is what a screen reader says instead of it."""
+
+    key: str
+    title: str
+    sub: str
+    option: Option
+    summary: str
+    height_px: int
+    slot: int | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Charts that share a legend, a caption and a table of their data.
+
+    `group`: charts whose pointers move together. `scale`: how the y axes start where the reader can switch them.
+    """
+
+    template: ClassVar[str] = "figure"
+    charts: Sequence[Chart]
+    caption: str
+    data: Table
+    legend: Sequence[Item] = ()
+    columns: Literal[1, 2] = 2
+    scale: Literal["", "log", "value"] = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Paragraphs of text."""
+
+    template: ClassVar[str] = "prose"
+    paragraphs: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Sentences as a list."""
+
+    template: ClassVar[str] = "points"
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A line of a card: a target's figure as a bar, with its 95 % interval, as fractions 0..1 of the card's scale."""
+
+    label: str
+    tag: str
+    value: str
+    slot: int
+    share: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Card:
+    """The outcome of one corner."""
+
+    title: str
+    value: str
+    unit: str
+    verdict: str
+    detail: str
+    bars: Sequence[Bar]
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Cards in a grid."""
+
+    template: ClassVar[str] = "cards"
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True)
+class Note:
+    """A validity note: what to know, where it applies, what to do about it."""
+
+    level: str
+    where: str
+    text: str
+    next_step: str
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Validity notes, the gravest first."""
+
+    template: ClassVar[str] = "notes"
+    notes: Sequence[Note]
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """A file as it is, folded away on the screen and printed in full."""
+
+    template: ClassVar[str] = "verbatim"
+    title: str
+    text: str
+
+
+Block = Table | Figure | Prose | Points | Cards | Notes | Verbatim
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with an entry in its contents."""
+
+    key: str
+    title: str
+    blocks: Sequence[Block]
+    short: str = field(default="")
+    """Title in the contents; the title itself when empty."""

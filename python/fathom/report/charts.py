@@ -1,0 +1,223 @@
+"""ECharts options in the one figure style. Axes, lines, bars and step shading live here; sections only bring data."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fathom.report.blocks import JsonValue, Option
+from fathom.report.style import DASHES, SYMBOLS
+
+Format = Literal["count", "us", "pct", "seconds", "tail"]
+"""How assets/report.js writes values: `count` 2.1M, `us` 140 us, `tail` 3 -> 99.9 %."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis; a vertical one is named by its panel's title. `ticks`: the only places to label and rule."""
+
+    name: str
+    format: Format
+    log: bool = False
+    low: float | None = None
+    high: float | None = None
+    ticks: Sequence[float] = ()
+
+    def option(self, *, vertical: bool) -> Option:
+        """The ECharts axis."""
+        custom: Option = {"customValues": list(self.ticks)} if self.ticks else {}
+        bounds: Option = {}
+        if self.low is not None:
+            bounds["min"] = self.low
+        if self.high is not None:
+            bounds["max"] = self.high
+        return {
+            "type": "log" if self.log else "value",
+            "name": self.name,
+            "nameLocation": "middle",
+            "nameGap": 24,
+            "nameTextStyle": {"color": "$muted"},
+            "axisLine": {"show": not vertical, "lineStyle": {"color": "$rule-strong"}},
+            "axisTick": {"show": not vertical, "lineStyle": {"color": "$rule-strong"}} | custom,
+            "axisLabel": {
+                "color": "$muted",
+                "formatter": f"@{self.format}",
+                "hideOverlap": True,
+                "showMaxLabel": None if vertical or self.format != "seconds" else False,
+            }
+            | custom,
+            "splitLine": {"show": vertical, "lineStyle": {"color": "$rule"}},
+            "minorSplitLine": {"show": False},
+            "axisPointer": {"label": {"formatter": f"@pointer-{self.format}"}},
+        } | bounds
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series. `points` are (x, y); y None is a gap.
+
+    `style`: `line` has the series' own dash; `solid` stands alone in its panel; `outline` is a histogram's;
+    `envelope` is the faint line behind another.
+    """
+
+    name: str
+    slot: int
+    points: Sequence[Sequence[float | None]]
+    style: Literal["line", "solid", "outline", "envelope"] = "line"
+    marks: bool = False
+
+    def option(self) -> Option:
+        """The ECharts series."""
+        colour = f"$c{self.slot}"
+        faint = self.style == "envelope"
+        series: Option = {
+            "type": "line",
+            "name": self.name,
+            "data": [list(point) for point in self.points],
+            "color": colour,
+            "symbol": SYMBOLS[self.slot],
+            "symbolSize": 6,
+            "showSymbol": self.marks,
+            "animation": False,
+            "silent": faint,
+            "lineStyle": {
+                "color": colour,
+                "width": {"line": 1.75, "solid": 1.75, "outline": 1.25, "envelope": 1}[self.style],
+                "opacity": 0.35 if faint else 1,
+                "type": DASHES[self.slot] if self.style == "line" else "solid",
+                "join": "round",
+            },
+            "emphasis": {"disabled": True},
+        }
+        if self.style == "outline":
+            series |= {"step": "end", "areaStyle": {"color": colour, "opacity": 0.1, "origin": "start"}}
+        return series
+
+
+@dataclass(frozen=True)
+class Span:
+    """A shaded stretch of the x axis with a label at its top."""
+
+    start: float
+    end: float
+    label: str
+    strong: bool
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A y axis that the reader can switch between logarithmic and linear: bounds of either."""
+
+    log_low: float
+    log_high: float
+    linear_high: float
+
+    @classmethod
+    def around(cls, values: Sequence[float]) -> "Switch":
+        """Whole decades around the positive values; the linear axis starts at zero."""
+        positive = [value for value in values if value > 0] or [1.0]
+        low, high = 10 ** math.floor(math.log10(min(positive))), 10 ** math.ceil(math.log10(max(positive)))
+        return cls(low, max(high, low * 10), max(positive))
+
+    def option(self) -> Option:
+        """What assets/report.js needs to switch."""
+        return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
+
+
+def around_1_2_5(low: float, high: float) -> tuple[float, float]:
+    """Bounds at 1, 2 or 5 times a power of ten around a positive range, for log axes."""
+    below = [step * 10 ** math.floor(math.log10(low)) for step in (1, 2, 5)]
+    above = [step * 10 ** math.floor(math.log10(high)) for step in (1, 2, 5, 10)]
+    return max(value for value in below if value <= low), min(value for value in above if value >= high)
+
+
+def line_chart(
+    x: Axis, y: Axis, lines: Sequence[Line], spans: Sequence[Span] = (), *, zoom: bool = False
+) -> Option:
+    """Lines over two numeric axes."""
+    series = [line.option() for line in lines]
+    if spans and series:
+        series[0] |= {"markArea": _shading(spans)}
+    option = _frame(20 if spans else 10, x) | {
+        "xAxis": x.option(vertical=False),
+        "yAxis": y.option(vertical=True),
+        "series": series,
+        "tooltip": _tooltip("axis", x.format, y.format),
+    }
+    if zoom:
+        option["dataZoom"] = [{"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseWheel": False}]
+    return option
+
+
+def bar_chart(
+    x: Axis, categories: Sequence[str], bars: Sequence[tuple[str, int, Sequence[float | None]]]
+) -> Option:
+    """Horizontal bars, grouped by category; each of `bars` is (series name, slot, one value per category)."""
+    return _frame(8, x) | {
+        "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
+        "yAxis": {
+            "type": "category",
+            "data": list(categories),
+            "inverse": True,
+            "axisLine": {"lineStyle": {"color": "$rule-strong"}},
+            "axisTick": {"show": False},
+            "axisLabel": {"color": "$ink", "width": 120, "overflow": "break"},
+        },
+        "series": [
+            {
+                "type": "bar",
+                "name": name,
+                "data": list(values),
+                "animation": False,
+                "barMaxWidth": 9,
+                "barGap": "15%",
+                "barCategoryGap": "32%",
+                "itemStyle": {"color": f"$c{slot}", "borderRadius": [0, 2, 2, 0]},
+                "emphasis": {"disabled": True},
+            }
+            for name, slot, values in bars
+        ],
+        "tooltip": _tooltip("axis", "count", x.format) | {"axisPointer": {"type": "shadow"}},
+    }
+
+
+def _frame(top: int, x: Axis) -> Option:
+    return {
+        "animation": False,
+        "textStyle": {"fontFamily": "@font", "fontSize": 12},
+        "grid": {"left": 4, "right": 16, "top": top, "bottom": 28 if x.name else 6, "containLabel": True},
+        "legend": {"show": False},
+    }
+
+
+def _tooltip(trigger: str, x: Format, y: Format) -> Option:
+    return {
+        "trigger": trigger,
+        "confine": True,
+        "formatter": f"@tooltip-{x}-{y}",
+        "backgroundColor": "$panel",
+        "borderColor": "$rule-strong",
+        "textStyle": {"color": "$ink", "fontSize": 12},
+        "axisPointer": {"type": "line", "lineStyle": {"color": "$muted", "type": "solid"}},
+    }
+
+
+def _shading(spans: Sequence[Span]) -> Option:
+    areas: list[JsonValue] = [
+        [
+            {
+                "xAxis": span.start,
+                "name": span.label,
+                "itemStyle": {"color": "$shade-strong" if span.strong else "$shade", "opacity": 1},
+                "label": {"color": "$ink" if span.strong else "$muted"},
+            },
+            {"xAxis": span.end},
+        ]
+        for span in spans
+    ]
+    return {
+        "silent": True,
+        "animation": False,
+        "label": {"show": True, "position": "top", "distance": 5, "fontSize": 11},
+        "data": areas,
+    }

@@ -1,0 +1,218 @@
+"""Several runs and targets laid side by side: targets are columns, corners (a measured workload) are rows.
+
+Says who leads by how much and when two figures are level. Draws nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from string import ascii_uppercase
+
+from fathom.analysis import uncertainty
+from fathom.analysis.percentiles import Histogram
+from fathom.report import published
+from fathom.report.data import Busy, Floats, Point, RunData, Step
+from fathom.report.published import Lookup, Metric, Published
+from fathom.report.style import plain
+from fathom.runs.document import NoteRecord, TargetRecord
+
+CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
+BANDWIDTH_FROM_BYTES = 64 * 1024
+"""Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One target of one run. `index` fixes its colour on every figure; `short` is the label for narrow places."""
+
+    index: int
+    run: RunData
+    target: TargetRecord
+    label: str
+    short: str
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether its figures are simulated."""
+        return self.target.kind == "twin"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one target did in one corner."""
+
+    column: Column
+    point: Point
+    step: Step
+    metric: Metric
+    published: Published | None
+    histogram: Histogram | None
+    busy: list[Busy]
+
+    @property
+    def rates(self) -> Floats:
+        """IOPS of every whole second."""
+        return self.column.run.rates(self.point.target, self.point.step, self.point.op)
+
+    @property
+    def value(self) -> float | None:
+        """The headline figure: MB/s (10^6) or IOPS."""
+        return self.point.mbps if self.metric == "mbps" else self.point.iops
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of `value`. MB/s scale with IOPS because the block size is fixed."""
+        point = self.point
+        if point.iops_low is None or point.iops_high is None or not point.iops or self.value is None:
+            return None
+        scale = self.value / point.iops
+        return point.iops_low * scale, point.iops_high * scale
+
+    @property
+    def error_pct(self) -> float | None:
+        """Headline against published figure."""
+        return None if self.published is None or self.value is None else self.published.error_pct(self.value)
+
+
+@dataclass(frozen=True)
+class Corner:
+    """One measured workload across all columns; targets that did not run it have no cell."""
+
+    key: str
+    label: str
+    metric: Metric
+    cells: Sequence[Cell]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the headline figure."""
+        return "MB/s" if self.metric == "mbps" else "IOPS"
+
+    def cell(self, column: Column) -> Cell | None:
+        """The column's cell."""
+        return next((cell for cell in self.cells if cell.column is column), None)
+
+    @cached_property
+    def ranking(self) -> list[Cell]:
+        """Cells that have a figure, best first."""
+        return sorted((cell for cell in self.cells if cell.value), key=lambda cell: -(cell.value or 0))
+
+    @cached_property
+    def level_with_best(self) -> list[Cell]:
+        """Cells that cannot be told from the best."""
+        best = self.ranking[0] if self.ranking else None
+        return [cell for cell in self.ranking[1:] if best and level(best, cell)]
+
+    @property
+    def lead_pct(self) -> float:
+        """How far the best is ahead of the second, in percent of the second."""
+        return 100 * ((self.ranking[0].value or 0) / (self.ranking[1].value or 1) - 1)
+
+
+def level(best: Cell, other: Cell) -> bool:
+    """Whether no winner may be declared: the 95 % interval of their ratio includes 1, or seconds are too few."""
+    verdict = uncertainty.compare(best.rates, other.rates)
+    return verdict is None or verdict.verdict != "a"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything a page or a terminal table shows."""
+
+    runs: Sequence[RunData]
+    columns: Sequence[Column]
+    corners: Sequence[Corner]
+    lookup: Lookup
+
+    @property
+    def twins(self) -> list[Column]:
+        """The simulated columns."""
+        return [column for column in self.columns if column.is_twin]
+
+    @property
+    def notes(self) -> list[tuple[RunData, NoteRecord]]:
+        """Validity notes of every run, the gravest first."""
+        order = ("error", "warning", "info")
+        notes = [(run, note) for run in self.runs for note in run.document.notes]
+        return sorted(notes, key=lambda pair: order.index(pair[1].level))
+
+    def label_of(self, run: RunData, target: str | None) -> str | None:
+        """The column label of a target's name."""
+        return next((c.label for c in self.columns if c.run is run and c.target.name == target), target)
+
+
+def shortened(run: RunData) -> str | None:
+    """By what factors a quick run is shorter, in words; None when it ran in full."""
+    quick = run.document.quick
+    if quick is None:
+        return None
+    return (
+        f"measured times are divided by {quick.divide_times_by:g}, times of preconditioning by "
+        f"{quick.divide_preconditioning_by:g}, written volumes by {quick.divide_volumes_by:g}"
+    )
+
+
+def run_letter(index: int) -> str:
+    """A, B, ... Z, A2, ..."""
+    turn, place = divmod(index, 26)
+    return ascii_uppercase[place] + (str(turn + 1) if turn else "")
+
+
+def compare(runs: Sequence[RunData], lookup: Lookup = published.catalogue) -> Comparison:
+    """Lays runs side by side, in the order given."""
+    columns = _columns(runs)
+    cells: dict[str, list[Cell]] = {}
+    labels: dict[str, str] = {}
+    for column in columns:
+        points = [point for point in column.run.points if point.target == column.target.name]
+        for point in points:
+            key, label = _corner_of(column.run, point, points)
+            cells.setdefault(key, []).append(_cell(column, point, len(_same_step(point, points)) > 1, lookup))
+            labels.setdefault(key, label)
+    corners = [Corner(key, labels[key], members[0].metric, members) for key, members in cells.items()]
+    return Comparison(runs, columns, corners, lookup)
+
+
+def _columns(runs: Sequence[RunData]) -> list[Column]:
+    """Labels are unique; short ones drop the capacity unless that would confuse two targets."""
+    targets = [(run, target) for run in runs for target in run.document.targets]
+    labels: list[str] = []
+    for run, target in targets:
+        label = plain(target.label or target.name) + (
+            f" · {run_letter(runs.index(run))}" if len(runs) > 1 else ""
+        )
+        labels.append(label if label not in labels else f"{label} ({len(labels) + 1})")
+    shorts = [CAPACITY.sub("", label) for label in labels]
+    shorts = shorts if len(set(shorts)) == len(shorts) else labels
+    named = zip(targets, labels, shorts, strict=True)
+    return [
+        Column(index, run, target, label, short) for index, ((run, target), label, short) in enumerate(named)
+    ]
+
+
+def _same_step(point: Point, points: Sequence[Point]) -> list[Point]:
+    return [other for other in points if other.step == point.step]
+
+
+def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str, str]:
+    """Key and label of a point's row.
+
+    Runs of different methods meet by workload; where a method measures a workload more than once, by step.
+    """
+    once = len({other.step for other in points if other.workload == point.workload}) == 1
+    label = plain(run.steps[point.step].label)
+    mixed = len(_same_step(point, points)) > 1
+    return (
+        f"{point.workload if once else point.step}/{point.op}",
+        f"{label}, {plain(point.op)} half" if mixed else label,
+    )
+
+
+def _cell(column: Column, point: Point, mixed: bool, lookup: Lookup) -> Cell:
+    """A mixed step's halves have no published counterpart: reviews print the total."""
+    step = column.run.steps[point.step]
+    metric: Metric = "mbps" if (point.block_bytes or 0) >= BANDWIDTH_FROM_BYTES else "iops"
+    figure = None if mixed else published.find(lookup, column.target.catalog, step.published, metric)
+    histogram = column.run.histograms.get((point.target, point.step, point.op))
+    return Cell(column, point, step, metric, figure, histogram, column.run.busy(point.target, point.step))

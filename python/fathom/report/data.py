@@ -1,0 +1,212 @@
+"""What a report needs from a run directory, read once into plain values. It computes nothing that a page shows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from fathom.analysis.percentiles import Histogram, histograms
+from fathom.runs.document import RunDocument
+from fathom.runs.reader import Run
+from fathom.runs.schema import TABLES
+
+Floats = NDArray[np.float64]
+KEY = ("target", "step", "op")
+UTILISATION = "utilisation: "
+"""How telemetry names the use of a resource."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row of points.parquet; units are the last part of each name, None where it does not apply."""
+
+    target: str
+    method: str
+    step: str
+    workload: str
+    op: str
+    block_bytes: int | None
+    read_pct: float | None
+    threads: int | None
+    iodepth: int | None
+    offered_iops: float | None
+    iops: float | None
+    iops_low: float | None
+    iops_high: float | None
+    mbps: float | None
+    mean_us: float | None
+    p50_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    p9999_us: float | None
+    max_us: float | None
+    response_mean_us: float | None
+    response_p99_us: float | None
+    errors: int | None
+    waf: float | None
+    joules: float | None
+    outstanding: float | None
+    backlog: int | None
+    limited_by: str | None
+    steady: bool | None
+    window_s: float | None
+    n: int | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the method: `kind` is fill, precondition or measure; `published` names its published workload."""
+
+    name: str
+    kind: str
+    workload: str
+    label: str
+    published: str | None
+
+
+@dataclass(frozen=True)
+class Second:
+    """One interval of a step, all operations together. `start_s` counts from the start of the step."""
+
+    start_s: float
+    length_s: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Busy:
+    """How busy a resource of a twin was over a step: mean over time and over equal servers, 0..1."""
+
+    resource: str
+    mean: float
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run. Everything but the document and the points is read when first asked for."""
+
+    run: Run
+    points: Sequence[Point]
+
+    @property
+    def document(self) -> RunDocument:
+        """run.json."""
+        return self.run.document
+
+    @cached_property
+    def raw_steps(self) -> dict[str, JsonValue]:
+        """The method's steps in normal form by name, in order."""
+        parsed = self.document.method.parsed.get("steps")
+        steps = parsed if isinstance(parsed, list) else []
+        return {str(step["name"]): step for step in steps if isinstance(step, dict)}
+
+    @cached_property
+    def steps(self) -> dict[str, Step]:
+        """The method's steps by name, in order; of a step that the method does not tell of, what its points say."""
+        untold = {p.step: Step(p.step, "measure", p.workload, p.workload, None) for p in self.points}
+        return untold | {
+            name: _step(entry) for name, entry in self.raw_steps.items() if isinstance(entry, dict)
+        }
+
+    def seconds(self, target: str) -> dict[str, list[Second]]:
+        """Intervals of every step of a target, steps in order of execution."""
+        return self._seconds.get(target, {})
+
+    def busy(self, target: str, step: str) -> list[Busy]:
+        """Utilisation of a twin's resources over a step; empty for a real target."""
+        return self._busy.get((target, step), [])
+
+    def rates(self, target: str, step: str, op: str) -> Floats:
+        """IOPS of an operation in each whole second of a measured step."""
+        return self._rates.get((target, step, op), np.zeros(0))
+
+    @cached_property
+    def histograms(self) -> dict[tuple[str, ...], Histogram]:
+        """Service latency per measured (target, step, op)."""
+        merged = self._query(
+            "latency",
+            "select target, step, op, latency, low_ns, high_ns, sum(count)::bigint as count from rows "
+            "where latency = 'service' and list_contains($steps, step) group by all",
+            {"steps": sorted({point.step for point in self.points})},
+        )
+        return histograms(merged, KEY)
+
+    @cached_property
+    def _rates(self) -> dict[tuple[str, str, str], Floats]:
+        table = self._query(
+            "intervals",
+            "select target, step, op, list(iops order by start_s) as rates from rows "
+            "where kind = 'measure' and length_s > 0.999 group by all",
+        )
+        rows = zip(*table.to_pydict().values(), strict=True)
+        return {(target, step, op): np.array(rates, dtype=np.float64) for target, step, op, rates in rows}
+
+    @cached_property
+    def _seconds(self) -> dict[str, dict[str, list[Second]]]:
+        table = self._query(
+            "intervals",
+            "select target, step, start_s, max(length_s) as length_s, sum(n)::bigint as n, min(ordinal) as place "
+            "from rows group by target, step, start_s order by place",
+        )
+        out: dict[str, dict[str, list[Second]]] = {}
+        for target, step, start, length, n, _ in zip(*table.to_pydict().values(), strict=True):
+            out.setdefault(target, {}).setdefault(step, []).append(Second(start, length, n))
+        return out
+
+    @cached_property
+    def _busy(self) -> dict[tuple[str, str], list[Busy]]:
+        table = self._query(
+            "telemetry",
+            f"select target, step, name[{len(UTILISATION) + 1}:] as resource, "
+            "sum(value * length_s) / sum(length_s) as mean, min(ordinal) as place "
+            f"from rows where starts_with(name, '{UTILISATION}') and length_s > 0 group by all order by place",
+        )
+        out: dict[tuple[str, str], list[Busy]] = {}
+        for target, step, resource, mean, _ in zip(*table.to_pydict().values(), strict=True):
+            out.setdefault((target, step), []).append(Busy(resource, mean))
+        return out
+
+    def _query(self, table: str, sql: str, parameters: dict[str, list[str]] | None = None) -> pa.Table:
+        """Runs SQL over one table of the run, streaming: a long run's latency table need not fit in memory."""
+        whole = self.run.path / f"{table}.parquet"
+        steps = sorted(
+            path.parent / f"{table}.parquet" for path in (self.run.path / "steps").glob("*/step.json")
+        )
+        compacted = self.document.status == "complete" or not steps
+        files = [str(path) for path in ([whole] if compacted else steps) if path.exists()]
+        with duckdb.connect(":memory:") as connection:
+            if files:
+                source = connection.read_parquet(files, file_row_number=True, filename=True)
+                connection.register("rows", source.project("*, (filename, file_row_number) as ordinal"))
+            else:
+                connection.register(
+                    "rows", TABLES[table].append(pa.field("ordinal", pa.int64())).empty_table()
+                )
+            return connection.sql(sql, params=parameters or {}).to_arrow_table()
+
+
+def load(path: Path) -> RunData:
+    """Reads a run directory.
+
+    Raises FathomError when it is not one.
+    """
+    run = Run(path)
+    names = [field.name for field in fields(Point)]
+    return RunData(run, [Point(**row) for row in run.points.select(names).to_pylist()])
+
+
+def _step(entry: Mapping[str, JsonValue]) -> Step:
+    published = entry.get("published")
+    return Step(
+        name=str(entry["name"]),
+        kind=str(entry["kind"]),
+        workload=str(entry["workload"]),
+        label=str(entry["label"]),
+        published=published if isinstance(published, str) else None,
+    )

@@ -1,0 +1,89 @@
+"""The findings of `fathom.analysis` over all columns of a report at once, told in order.
+
+All runs are shown to the analysis as one, each target under its label, so that targets of different runs are compared
+as those of one run are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import JsonValue
+
+from fathom.analysis.findings import findings
+from fathom.analysis.view import RunView
+from fathom.report.comparison import Column, Comparison
+from fathom.report.published import counted
+from fathom.runs.schema import TABLES
+
+
+@dataclass(frozen=True)
+class Told:
+    """Findings in words: the outcome in a sentence, workload by workload, then how it compares and what to mind.
+
+    What limits each target is told by its own section.
+    """
+
+    overall: str
+    outcomes: Sequence[str]
+    remarks: Sequence[str]
+
+
+def tell(comparison: Comparison) -> Told:
+    """The findings on all columns."""
+    found = findings(one_view(comparison), counted(comparison.lookup))
+
+    def texts(*kinds: str) -> list[str]:
+        return [finding.text for finding in found if finding.kind in kinds]
+
+    remarks = [
+        " ".join([*texts("agreement"), *texts("surprise")]),
+        " ".join(texts("consistency")),
+        _caveats(comparison),
+    ]
+    return Told(
+        " ".join(texts("overall")), texts("leader", "level", "single"), [text for text in remarks if text]
+    )
+
+
+def one_view(comparison: Comparison) -> RunView:
+    """All columns as the targets of one run, named by their short labels; the steps of all runs' methods together."""
+    columns = comparison.columns
+    document = comparison.runs[0].document.model_copy(deep=True)
+    document.targets = [c.target.model_copy(update={"name": c.short, "label": c.short}) for c in columns]
+    steps: dict[str, JsonValue] = {}
+    for run in comparison.runs:
+        steps |= run.raw_steps
+    document.method.parsed["steps"] = list(steps.values())
+    points, intervals = (
+        [_renamed(getattr(c.run.run, name), c) for c in columns] for name in ("points", "intervals")
+    )
+    return RunView(
+        document,
+        points=pa.concat_tables(points),
+        intervals=pa.concat_tables(intervals),
+        latency=TABLES["latency"].empty_table(),
+        telemetry=TABLES["telemetry"].empty_table(),
+    )
+
+
+def _renamed(table: pa.Table, column: Column) -> pa.Table:
+    """A column's rows under its short label."""
+    rows = table.filter(pc.field("target") == column.target.name)
+    return rows.set_column(0, "target", pa.array([column.short] * rows.num_rows, pa.string()))
+
+
+def _caveats(comparison: Comparison) -> str:
+    parts = []
+    if comparison.twins:
+        real = len(comparison.columns) - len(comparison.twins)
+        twins = (
+            f"{len(comparison.twins)} of {len(comparison.columns)} targets are" if real else "All targets are"
+        )
+        parts.append(f"{twins} twins: virtual drives simulated in virtual time, not hardware measured here.")
+    serious = [note for _, note in comparison.notes if note.level != "info"]
+    if serious:
+        many = "One validity note limits" if len(serious) == 1 else f"{len(serious)} validity notes limit"
+        parts.append(f"{many} what these figures show; read them before quoting any.")
+    return " ".join(parts)

@@ -1,0 +1,72 @@
+"""Published results beside measured ones: which catalogue row belongs to a point, and how far apart they are."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Metric = Literal["mbps", "iops"]
+
+
+class PublishedRow(Protocol):
+    """What the report reads of a catalogue row; `mbps` is 10^6 B/s, absent figures are None or nan."""
+
+    @property
+    def iops(self) -> float | None: ...  # noqa: D102
+    @property
+    def mbps(self) -> float | None: ...  # noqa: D102
+    @property
+    def role(self) -> str | None: ...  # noqa: D102
+    @property
+    def source(self) -> str | None: ...  # noqa: D102
+    @property
+    def page(self) -> str | None: ...  # noqa: D102
+    @property
+    def uncertain(self) -> bool: ...  # noqa: D102
+
+
+Lookup = Callable[[str, str], Sequence[PublishedRow]]
+"""(catalogue device, published workload) -> its rows, best first."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published figure in the unit of the measured one. `role` says `uncertain` too where the source is."""
+
+    value: float
+    role: str
+    source: str
+
+    def error_pct(self, measured: float) -> float:
+        """How far the measured figure is above (+) or below (-) the published one, in percent of the latter."""
+        return 100 * (measured / self.value - 1)
+
+
+def catalogue(device: str, workload: str) -> Sequence[PublishedRow]:
+    """The shipped catalogue's rows; none for a device that this version's catalogue does not know."""
+    from fathom.catalog import published_for
+    from fathom.errors import FathomError
+
+    try:
+        return published_for(device, workload)
+    except FathomError:
+        return []
+
+
+def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metric) -> Published | None:
+    """The first published row that has the metric, or None."""
+    if device is None or workload is None:
+        return None
+    for row in lookup(device, workload):
+        value = row.mbps if metric == "mbps" else row.iops
+        if value is not None and math.isfinite(value) and value > 0:
+            role = ", ".join(part for part in (row.role, "uncertain" if row.uncertain else "") if part)
+            return Published(value, role, ", ".join(part for part in (row.source, row.page) if part))
+    return None
+
+
+def counted(lookup: Lookup) -> Lookup:
+    """The same without rows that are shown but not counted: uncertain ones and mere context."""
+    return lambda device, workload: [
+        row for row in lookup(device, workload) if not row.uncertain and row.role != "context"
+    ]

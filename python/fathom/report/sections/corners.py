@@ -1,0 +1,130 @@
+"""The main table: every corner, every target side by side, the published figure under the measured one."""
+
+from collections.abc import Callable
+
+from fathom.report.blocks import Group, Item, Row, Section, Table
+from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
+
+ORDER = 20
+NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The table of corners."""
+    if not comparison.corners:
+        return None
+    sources: list[str] = []
+    groups = [Group(corner.label, _rows(corner, comparison, sources)) for corner in comparison.corners]
+    footnotes = [
+        "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
+        "95 % interval of the mean rate within the window.",
+        f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
+        *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
+    ]
+    title = "Four corners" if comparison.runs[0].document.method.name == "four-corners" else "Results"
+    return Section("results", title, [Table("", [head(c) for c in comparison.columns], groups, footnotes)])
+
+
+def head(column: Column) -> Item:
+    """A target's column heading."""
+    sub = "twin, simulated" if column.is_twin else f"{column.target.kind}, measured"
+    return Item(column.label, sub, slot=slot(column.index))
+
+
+def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Row]:
+    """A corner's rows; one in which no target has anything to say is left out."""
+    wanted: list[tuple[str, str, Callable[[Cell], Item]]] = [
+        ("Result", corner.unit, lambda cell: _headline(cell, corner)),
+        ("Published", corner.unit, lambda cell: _published(cell, sources)),
+        ("Difference", "", _difference),
+        ("Latency, mean", "us", lambda cell: _number(cell.point.mean_us)),
+        ("p50", "us", lambda cell: _percentile(cell, cell.point.p50_us, 0.5)),
+        ("p99", "us", lambda cell: _percentile(cell, cell.point.p99_us, 0.99)),
+        ("p99.9", "us", lambda cell: _percentile(cell, cell.point.p999_us, 0.999)),
+        ("p99.99", "us", lambda cell: _percentile(cell, cell.point.p9999_us, 0.9999)),
+        ("Largest", "us", lambda cell: _number(cell.point.max_us)),
+        ("Write amplification", "", lambda cell: _number(cell.point.waf)),
+        ("Power, mean", "W", _power),
+        ("Limited by", "", lambda cell: Item(cell.point.limited_by) if cell.point.limited_by else NONE),
+        (
+            "Errors",
+            "",
+            lambda cell: Item(grouped(cell.point.errors), tone="bad") if cell.point.errors else NONE,
+        ),
+        ("Window, n", "", _window),
+        ("Steady before", "", _steady),
+    ]
+    rows = []
+    for label, unit, item in wanted:
+        cells = [corner.cell(column) for column in comparison.columns]
+        items = [NONE if cell is None else item(cell) for cell in cells]
+        if any(entry is not NONE for entry in items):
+            rows.append(Row(Item(label, unit, tone="strong" if label == "Result" else ""), items))
+    return rows
+
+
+def _headline(cell: Cell, corner: Corner) -> Item:
+    if cell.value is None:
+        return NONE
+    best = corner.ranking[0] is cell
+    if cell.interval is None:
+        return Item(grouped(cell.value), "no interval: too few intervals", tone="strong")
+    low, high = cell.interval
+    place = "best" if best and not corner.level_with_best else ""
+    if corner.level_with_best and (best or cell in corner.level_with_best):
+        place = "level"
+    margin = f"± {50 * (high - low) / cell.value:.1f} %"
+    return Item(
+        grouped(cell.value),
+        " · ".join(part for part in (margin, place) if part),
+        tone="strong",
+        title=f"95 % interval {grouped(low)} to {grouped(high)} {corner.unit}",
+    )
+
+
+def _published(cell: Cell, sources: list[str]) -> Item:
+    if cell.published is None:
+        return NONE
+    source = cell.published.source
+    if source not in sources:
+        sources.append(source)
+    mark = f"[{sources.index(source) + 1}]"
+    return Item(grouped(cell.published.value), " ".join(part for part in (cell.published.role, mark) if part))
+
+
+def _difference(cell: Cell) -> Item:
+    if cell.error_pct is None:
+        return NONE
+    return Item(signed_pct(cell.error_pct), tone="good" if abs(cell.error_pct) <= 10 else "bad")
+
+
+def _number(value: float | None) -> Item:
+    return NONE if value is None else Item(grouped(value))
+
+
+def _percentile(cell: Cell, value_us: float | None, q: float) -> Item:
+    if value_us is not None:
+        return Item(grouped(value_us))
+    need = round(MIN_TAIL / (1 - q))
+    return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {cell.point.n or 0:,}")
+
+
+def _power(cell: Cell) -> Item:
+    point = cell.point
+    return (
+        NONE if point.joules is None or not point.window_s else Item(grouped(point.joules / point.window_s))
+    )
+
+
+def _window(cell: Cell) -> Item:
+    point = cell.point
+    if point.window_s is None or point.n is None:
+        return NONE
+    return Item(seconds(point.window_s), f"{compact(point.n)} I/Os", title=f"{point.n:,} I/Os")
+
+
+def _steady(cell: Cell) -> Item:
+    if cell.point.steady is None:
+        return NONE
+    return Item("yes") if cell.point.steady else Item("not reached", tone="bad")

@@ -1,0 +1,81 @@
+"""Where the figures come from: the targets' identities, the machine, and the method file word for word."""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from fathom.report.blocks import Block, Group, Item, Row, Section, Table, Verbatim
+from fathom.report.comparison import Column, Comparison, run_letter
+from fathom.report.data import RunData
+from fathom.report.style import bytes_10, plain, slot
+
+ORDER = 70
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Targets, environments, methods."""
+    blocks: list[Block] = [_targets(comparison), _environments(comparison)]
+    for text in dict.fromkeys(run.document.method.text for run in comparison.runs):
+        name = next(run.document.method.name for run in comparison.runs if run.document.method.text == text)
+        blocks.append(Verbatim(f"Method file {plain(name)}.toml", text))
+    return Section("provenance", "Targets, machine and method", blocks, short="Provenance")
+
+
+def flat(value: Mapping[str, JsonValue], prefix: str = "") -> dict[str, str]:
+    """Nested values as dotted names and text: `{"cpu": {"model": "x"}}` becomes `cpu model: x`."""
+    out: dict[str, str] = {}
+    for key, entry in value.items():
+        name = f"{prefix} {key}".strip().replace("_", " ")
+        if isinstance(entry, dict):
+            out |= flat(entry, name)
+        elif isinstance(entry, list):
+            out[name] = ", ".join(_text(part) for part in entry)
+        else:
+            out[name] = _text(entry)
+    return out
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None or value == "" else plain(str(value))
+
+
+def _targets(comparison: Comparison) -> Table:
+    facts = {column.index: _facts(column) for column in comparison.columns}
+    heads = [Item(column.label, slot=slot(column.index)) for column in comparison.columns]
+    return Table(
+        "Target", heads, [Group("", _union([facts[c.index] for c in comparison.columns]))], numeric=False
+    )
+
+
+def _facts(column: Column) -> dict[str, str]:
+    target = column.target
+    facts = {"target": plain(target.name), "kind": target.kind, "capacity": bytes_10(target.capacity_bytes)}
+    if target.scale is not None and target.scale != 1:
+        facts["simulated share of capacity"] = f"{100 * target.scale:.3g} %"
+    if target.catalog:
+        facts["catalogue entry"] = plain(target.catalog)
+    return facts | flat(target.identity)
+
+
+def _environments(comparison: Comparison) -> Table:
+    several = len(comparison.runs) > 1
+    heads = [Item(f"Run {run_letter(i)}" if several else "This run") for i in range(len(comparison.runs))]
+    return Table(
+        "Machine", heads, [Group("", _union([_machine(run) for run in comparison.runs]))], numeric=False
+    )
+
+
+def _machine(run: RunData) -> dict[str, str]:
+    document = run.document
+    facts = flat(document.environment) | {
+        f"{name} version": version for name, version in document.versions.items()
+    }
+    return facts | {"seed": str(document.seed), "run": plain(document.id)}
+
+
+def _union(facts: list[dict[str, str]]) -> list[Row]:
+    """One row per name that any column has, in order of first appearance."""
+    names = dict.fromkeys(name for column in facts for name in column)
+    return [Row(Item(name), [Item(column.get(name, "–")) for column in facts]) for name in names]

@@ -1,0 +1,68 @@
+"""The outcome at a glance: findings in words, then one card per corner with every target's bar."""
+
+from fathom.analysis.findings import joined
+from fathom.report.blocks import Bar, Block, Card, Cards, Points, Prose, Section
+from fathom.report.comparison import Cell, Comparison, Corner
+from fathom.report.findings import Told, tell
+from fathom.report.style import grouped
+
+ORDER = 10
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Findings and cards."""
+    ranked = [corner for corner in comparison.corners if corner.ranking]
+    if not ranked:
+        return Section(
+            "summary", "Summary", [Prose(["No measured step has finished, so there is no result to show."])]
+        )
+    return Section(
+        "summary", "Summary", [*_prose(tell(comparison)), Cards([_card(corner) for corner in ranked])]
+    )
+
+
+def _prose(told: Told) -> list[Block]:
+    """A single workload or target needs no list."""
+    if not told.overall:
+        return [Prose([" ".join(told.outcomes), *told.remarks])]
+    return [Prose([told.overall]), Points(told.outcomes), Prose(told.remarks)]
+
+
+def _card(corner: Corner) -> Card:
+    best = corner.ranking[0]
+    scale = max((cell.interval or (0, cell.value or 0))[1] for cell in corner.ranking)
+    return Card(
+        title=corner.label,
+        value=grouped(best.value or 0),
+        unit=corner.unit,
+        verdict=_verdict(corner),
+        detail=f"Limited by {best.point.limited_by}" if best.point.limited_by else "",
+        bars=[_bar(cell, scale) for cell in corner.ranking],
+    )
+
+
+def _verdict(corner: Corner) -> str:
+    best, level = corner.ranking[0], corner.level_with_best
+    if len(corner.ranking) == 1:
+        return best.column.short
+    if level:
+        return f"{best.column.short}, level with {joined([cell.column.short for cell in level])}"
+    return f"{best.column.short}, {_ahead(corner.lead_pct)} {corner.ranking[1].column.short}"
+
+
+def _ahead(lead_pct: float) -> str:
+    """How far, up to the name of the second."""
+    return f"{lead_pct:.1f}\u00a0% ahead of" if lead_pct < 100 else f"{1 + lead_pct / 100:.1f} times"
+
+
+def _bar(cell: Cell, scale: float) -> Bar:
+    low, high = cell.interval or (None, None)
+    return Bar(
+        label=cell.column.short,
+        tag="twin" if cell.column.is_twin else cell.column.target.kind,
+        value=grouped(cell.value or 0),
+        slot=cell.column.index,
+        share=(cell.value or 0) / scale,
+        low=None if low is None else low / scale,
+        high=None if high is None else high / scale,
+    )

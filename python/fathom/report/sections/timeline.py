@@ -1,0 +1,195 @@
+"""IOPS over the whole run, one panel per target: fills, preconditioning and measurement, second by second."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.charts import Axis, Line, Span, Switch, line_chart
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Second
+from fathom.report.style import compact, grouped, plain, seconds, slot
+
+ORDER = 30
+MAX_BUCKETS = 1200
+"""Points drawn per target: about one per pixel of a wide screen."""
+LABEL_SHARE_PER_CHARACTER = 0.0085
+"""Width of a label's character as a fraction of a panel's width on paper; on a wide screen it is less."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Seconds drawn as one point: when (middle, from the start of the run), and mean, least and greatest IOPS."""
+
+    at_s: float
+    mean: float
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A step on a target's time line."""
+
+    step: str
+    start_s: float
+    end_s: float
+    seconds: Sequence[Second]
+
+
+def build(comparison: Comparison) -> Section | None:
+    """One panel per target that has intervals."""
+    lines = [(column, _stretches(column)) for column in comparison.columns]
+    lines = [(column, stretches) for column, stretches in lines if stretches]
+    if not lines:
+        return None
+    width = max(bucket_seconds(stretches) for _, stretches in lines)
+    drawn = [
+        (column, stretches, _buckets(stretches, bucket_seconds(stretches))) for column, stretches in lines
+    ]
+    switch = Switch.around(
+        [rate for *_, groups in drawn for g in groups for b in g for rate in (b.least, b.greatest)]
+    )
+    charts = [_chart(column, stretches, groups, switch) for column, stretches, groups in drawn]
+    figure = Figure(charts, _caption(lines, width), _table(drawn), columns=1, scale="log", group="timeline")
+    return Section("timeline", "IOPS over time", [figure], short="Over time")
+
+
+def _stretches(column: Column) -> list[Stretch]:
+    """Steps laid end to end; the pauses between them are not drawn."""
+    at_s = 0.0
+    stretches = []
+    for step, intervals in column.run.seconds(column.target.name).items():
+        start_s = min(second.start_s for second in intervals)
+        length_s = max(second.start_s + second.length_s for second in intervals) - start_s
+        shifted = [Second(at_s + s.start_s - start_s, s.length_s, s.n) for s in intervals if s.length_s > 0]
+        stretches.append(Stretch(step, at_s, at_s + length_s, shifted))
+        at_s += length_s
+    return stretches
+
+
+def bucket_seconds(stretches: Sequence[Stretch]) -> int:
+    """Intervals per drawn point, so that a target has at most about MAX_BUCKETS of them."""
+    return math.ceil(sum(len(stretch.seconds) for stretch in stretches) / MAX_BUCKETS)
+
+
+def _buckets(stretches: Sequence[Stretch], size: int) -> list[list[Bucket]]:
+    """Per step, its intervals in groups of `size`."""
+    return [
+        [_bucket(stretch.seconds[first : first + size]) for first in range(0, len(stretch.seconds), size)]
+        for stretch in stretches
+    ]
+
+
+def _bucket(group: Sequence[Second]) -> Bucket:
+    rates = [second.n / second.length_s for second in group]
+    length_s = sum(second.length_s for second in group)
+    middle_s = (group[0].start_s + group[-1].start_s + group[-1].length_s) / 2
+    return Bucket(middle_s, sum(second.n for second in group) / length_s, min(rates), max(rates))
+
+
+def _chart(
+    column: Column, stretches: Sequence[Stretch], groups: Sequence[Sequence[Bucket]], switch: Switch
+) -> Chart:
+    end_s = stretches[-1].end_s
+    place = slot(column.index)
+    merged = any(bucket.least < bucket.greatest for group in groups for bucket in group)
+    points: list[list[float | None]] = []
+    envelope: list[list[float | None]] = []
+    for group in groups:
+        for b in group:
+            points.append(_rounded((b.at_s, b.mean, b.least, b.greatest) if merged else (b.at_s, b.mean)))
+            envelope += [_rounded((b.at_s, b.least)), _rounded((b.at_s, b.greatest))]
+        for line in (points, envelope):
+            line.append([line[-1][0], None])
+    lines = [Line("IOPS", place, points, style="solid")]
+    if merged:
+        lines.append(Line("range", place, envelope, style="envelope"))
+    axis = Axis("", "count", log=True, low=switch.log_low, high=switch.log_high)
+    option = line_chart(
+        Axis("", "seconds", low=0, high=end_s), axis, lines, _spans(column, stretches), zoom=True
+    )
+    clock = "virtual time" if column.is_twin else "wall time"
+    summary = (
+        f"IOPS of {column.label} over {seconds(end_s)}, {len(stretches)} steps; figures in the table below."
+    )
+    return Chart(
+        f"timeline-{column.index}",
+        column.label,
+        f"IOPS, {clock}",
+        option | switch.option(),
+        summary,
+        150,
+        slot=place,
+    )
+
+
+def _spans(column: Column, stretches: Sequence[Stretch]) -> list[Span]:
+    """Measured steps are shaded strongly and labelled, unless a label would run into the one before."""
+    end_s = stretches[-1].end_s
+    spans = []
+    labelled_to = 0.0
+    for stretch in stretches:
+        step = column.run.steps.get(stretch.step)
+        measured = step is None or step.kind == "measure"
+        text = plain(step.workload if step else stretch.step)
+        half = len(text) * LABEL_SHARE_PER_CHARACTER * end_s / 2
+        middle_s = (stretch.start_s + stretch.end_s) / 2
+        fits = measured and middle_s - half >= labelled_to
+        if fits:
+            labelled_to = middle_s + half
+        spans.append(Span(stretch.start_s, stretch.end_s, text if fits else "", measured))
+    return spans
+
+
+def _rounded(point: Sequence[float]) -> list[float | None]:
+    """Five significant digits, so that the page stays small."""
+    return [float(f"{value:.5g}") for value in point]
+
+
+def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> str:
+    count = sum(second.n for _, stretches in lines for stretch in stretches for second in stretch.seconds)
+    longest = max(stretches[-1].end_s for _, stretches in lines)
+    points = (
+        f"Each point is the mean of up to {width} one-second intervals, the faint line joins the least and greatest "
+        "second in it"
+        if width > 1
+        else "Each point is one interval of a second (the last of a step may be shorter)"
+    )
+    return (
+        f"{points}; all operations together, up to {seconds(longest)} and {compact(count)} I/Os in all, steps laid end "
+        "to end without the pauses between them. Dark shading marks the measured steps, pale shading fills and "
+        "preconditioning."
+    )
+
+
+def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bucket]]]]) -> Table:
+    heads = [
+        Item(text)
+        for text in ("Length", "n", "Mean IOPS", "Least second", "Greatest second", "CV of seconds")
+    ]
+    groups = [
+        Group(column.label, [_summary(column, stretch) for stretch in stretches if stretch.seconds])
+        for column, stretches, _ in drawn
+    ]
+    note = (
+        "Every single interval is in intervals.parquet of the run directory. CV: standard deviation / mean."
+    )
+    return Table("Step", heads, groups, [note])
+
+
+def _summary(column: Column, stretch: Stretch) -> Row:
+    rates = [second.n / second.length_s for second in stretch.seconds]
+    whole = _bucket(stretch.seconds)
+    centre = sum(rates) / len(rates)
+    spread = (
+        math.sqrt(sum((rate - centre) ** 2 for rate in rates) / (len(rates) - 1)) if len(rates) > 1 else None
+    )
+    items = [
+        Item(seconds(stretch.end_s - stretch.start_s)),
+        Item(f"{sum(second.n for second in stretch.seconds):,}"),
+        *(Item(grouped(value)) for value in (whole.mean, whole.least, whole.greatest)),
+        Item("–" if spread is None or not centre else f"{100 * spread / centre:.1f} %"),
+    ]
+    step = column.run.steps.get(stretch.step)
+    return Row(Item(plain(stretch.step), step.kind if step else ""), items)

@@ -1,0 +1,82 @@
+"""The one figure style: colours, line marks, and how numbers are written, on pages, in charts and in the terminal."""
+
+from datetime import datetime
+
+LIGHT = ("#1466ba", "#e53b00", "#219c6e", "#8a2a7d", "#af8c3d", "#2b96c0", "#892d47", "#73767f")
+DARK = ("#03a5ee", "#ea864b", "#7ce49b", "#db76b0", "#f7c149", "#8fdcfb", "#dc788a", "#d5ccca")
+"""Contrast to the page 3:1 or more (WCAG 1.4.11); any two differ by more than 15 in CIE L*a*b*, for protanopes and
+deuteranopes too."""
+
+DASHES: tuple[str | list[float], ...] = (
+    "solid",
+    [7, 3],
+    [2, 2.5],
+    [9, 3, 2, 3],
+    [14, 4],
+    "solid",
+    [7, 3],
+    [2, 2.5],
+)
+SYMBOLS = ("circle", "rect", "triangle", "diamond", "roundRect", "emptyCircle", "emptyRect", "emptyTriangle")
+"""Never colour alone: each series also has its own dash and mark."""
+
+
+MIN_TAIL = 100
+"""A percentile is shown only when at least this many I/Os lie beyond it (`fathom.analysis.percentiles`)."""
+
+
+def slot(index: int) -> int:
+    """The place of a series in the palette."""
+    return index % len(LIGHT)
+
+
+def grouped(value: float) -> str:
+    """A number for a table, thousands grouped, at most two decimals: `2,108,065`, `143.2`, `78.41`."""
+    size = abs(value)
+    digits = 0 if size >= 1000 else 1 if size >= 100 else 2
+    return f"{value:,.{digits}f}"
+
+
+def compact(value: float) -> str:
+    """A number for a sentence: `2.11M`, `473k`, `98.2`."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit:
+            return (
+                f"{value / limit:.3g}{unit}" if abs(value) < 999.5 * limit else f"{value / limit:.0f}{unit}"
+            )
+    return f"{value:.3g}"
+
+
+def signed_pct(value: float) -> str:
+    """`+3.1 %`, with a real minus sign."""
+    return f"{value:+.1f} %".replace("-", "−")
+
+
+def seconds(value: float) -> str:
+    """A length of time: `5 s`, `2.5 s`, `10 min`, `6 h`."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if value >= 2 * size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} s"
+
+
+def bytes_10(value: float) -> str:
+    """A capacity in powers of ten, as drives are sold: `7.68 TB`."""
+    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def when(iso: str) -> str:
+    """An ISO time in words, UTC kept: `20 November 2026, 23:15 UTC`."""
+    try:
+        time = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{time.day} {time:%B %Y, %H:%M}{' UTC' if time.utcoffset() is not None else ''}"
+
+
+def plain(text: str) -> str:
+    """Untrusted text with control characters made visible, so that it can move no cursor."""
+    return "".join(char if char.isprintable() else "�" for char in text)

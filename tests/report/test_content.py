@@ -1,0 +1,247 @@
+"""What the report says: figures, published figures, who leads, what is too little to tell, and the other formats."""
+
+import csv
+import io
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import synthetic
+from rich.console import Console
+from synthetic import REVIEWED, lookup
+
+from fathom.report import print_table, run_csv, run_json, style, write_html
+from fathom.report.comparison import Comparison, compare
+from fathom.report.data import Point, load
+from fathom.report.findings import tell
+from fathom.report.sections.timeline import MAX_BUCKETS
+from fathom.runs.schema import POINTS
+
+
+@pytest.fixture(scope="module")
+def comparison(run: Path) -> Comparison:
+    return compare([load(run)], lookup)
+
+
+def test_points_have_the_columns_of_the_run_format() -> None:
+    assert [field.name for field in fields(Point)] == POINTS.names
+
+
+def test_json_holds_the_points_of_the_parquet_file(run: Path) -> None:
+    document = run_json(run)
+    assert list(document) == ["schema", "run", "points", "notes"]
+    assert document["schema"] == "fathom-run/1"
+    assert document["points"] == pq.read_table(run / "points.parquet").to_pylist()
+    assert document["notes"] == [dict(note) for note in synthetic.NOTES]
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_csv_holds_the_points_of_the_parquet_file(run: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(run_csv(run))))
+    wanted = pq.read_table(run / "points.parquet").to_pylist()
+    assert rows == [
+        {name: "" if value is None else str(value) for name, value in row.items()} for row in wanted
+    ]
+
+
+def test_large_blocks_are_headlined_in_mbps_and_small_ones_in_iops(comparison: Comparison) -> None:
+    assert [corner.unit for corner in comparison.corners] == ["MB/s", "MB/s", "IOPS", "IOPS"]
+
+
+def test_a_published_figure_stands_beside_the_measured_one_with_its_error(comparison: Comparison) -> None:
+    column = comparison.columns[1]
+    for place, corner in enumerate(comparison.corners):
+        cell = corner.cell(column)
+        assert cell is not None
+        assert cell.value is not None
+        published = REVIEWED["wd-ultrastar-dc-sn861-7.68tb"][place]
+        assert cell.published is not None
+        assert cell.published.value == published
+        assert cell.error_pct == pytest.approx(100 * (cell.value - published) / published)
+
+
+def test_cards_and_findings_agree_on_who_leads_and_who_is_level(comparison: Comparison) -> None:
+    read, write = comparison.corners[0], comparison.corners[3]
+    assert {cell.column.index for cell in read.level_with_best} == {2, 3}
+    assert write.level_with_best == []
+    told = " ".join(tell(comparison).outcomes)
+    assert (
+        "WD Ultrastar DC SN861, Samsung PM1743 and KIOXIA CM7-R are level in 256 KiB sequential read" in told
+    )
+    assert "WD Ultrastar DC SN861 leads 256 KiB sequential write" in told
+
+
+def test_no_winner_is_declared_from_too_few_seconds(tmp_path: Path) -> None:
+    run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:2], measure_s=2)
+    comparison = compare([load(run)], lookup)
+    for corner in comparison.corners:
+        assert corner.level_with_best == corner.ranking[1:]
+    assert "too few seconds to tell them apart" in " ".join(tell(comparison).outcomes)
+
+
+def test_the_interval_of_a_bandwidth_is_that_of_its_rate(comparison: Comparison) -> None:
+    cell = comparison.corners[0].cells[1]
+    assert cell.interval is not None
+    assert cell.point.iops is not None
+    assert cell.point.iops_low is not None
+    assert cell.value is not None
+    assert cell.interval[0] / cell.value == pytest.approx(cell.point.iops_low / cell.point.iops)
+
+
+def test_findings_say_who_leads_what_is_simulated_and_how_near_published_figures_are(
+    comparison: Comparison,
+) -> None:
+    told = tell(comparison)
+    assert told.overall == "Of 4 workloads WD Ultrastar DC SN861 leads 3 and 1 is level."
+    assert "4 of 5 targets are twins" in told.remarks[-1]
+    assert "figures agree with published ones" in told.remarks[0]
+
+
+def test_uncertain_published_figures_are_shown_but_not_counted(run: Path) -> None:
+    def uncertain(device: str, workload: str) -> list[synthetic.FakeRow]:
+        return [replace(row, uncertain=True) for row in lookup(device, workload)]
+
+    comparison = compare([load(run)], uncertain)
+    cell = comparison.corners[0].cells[1]
+    assert cell.published is not None
+    assert cell.published.role == "calibration, uncertain"
+    assert not any("published" in text for text in tell(comparison).remarks)
+
+
+def test_findings_compare_targets_of_different_runs(run: Path, tmp_path: Path) -> None:
+    faster = replace(synthetic.TWINS[0], rates=[2 * rate for rate in synthetic.TWINS[0].rates])
+    other = synthetic.make_run(tmp_path / "other", [faster], seed=2)
+    told = tell(compare([load(run), load(other)], lookup))
+    assert told.overall == "Of 4 workloads WD Ultrastar DC SN861 · B leads 4."
+
+
+def test_a_percentile_without_enough_ios_is_called_too_small_and_says_how_many_it_needs(
+    run: Path, report: Path
+) -> None:
+    text = report.read_text()
+    assert "n too small" in text
+    assert "needs 1,000,000 I/Os" in text
+
+
+def test_two_capacities_of_one_model_keep_their_capacity_in_short_labels(tmp_path: Path) -> None:
+    first = synthetic.TWINS[0]
+    second = replace(first, name="twin:other", label="WD Ultrastar DC SN861 3.84TB", catalog=None)
+    run = synthetic.make_run(tmp_path / "run", [first, second], measure_s=2, precondition_s=2, fill_s=2)
+    shorts = [column.short for column in compare([load(run)], lookup).columns]
+    assert shorts == ["WD Ultrastar DC SN861 7.68TB", "WD Ultrastar DC SN861 3.84TB"]
+
+
+def test_the_histogram_of_a_step_has_every_io_of_its_point(comparison: Comparison) -> None:
+    for corner in comparison.corners:
+        for cell in corner.cells:
+            assert cell.histogram is not None
+            assert cell.histogram.n == cell.point.n
+
+
+def test_utilisation_is_read_per_resource_with_its_busiest_server(comparison: Comparison) -> None:
+    cell = comparison.corners[0].cells[1]
+    busiest = max(cell.busy, key=lambda busy: busy.mean)
+    assert busiest.resource == cell.point.limited_by
+    assert busiest.mean == pytest.approx(0.97)
+    assert comparison.corners[0].cells[0].busy == []
+
+
+def test_a_quick_report_of_five_targets_is_small_and_fast(run: Path, tmp_path: Path) -> None:
+    import time
+
+    started = time.process_time()
+    report = write_html([run], tmp_path / "report.html", lookup)
+    assert time.process_time() - started < 3
+    assert report.stat().st_size < 3e6
+
+
+def test_six_hours_of_seconds_are_downsampled_and_the_page_says_so(tmp_path: Path) -> None:
+    run = synthetic.make_run(tmp_path / "run", quick=False, fill_s=7200, precondition_s=5400)
+    report = write_html([run], tmp_path / "report.html", lookup)
+    text = report.read_text()
+    assert report.stat().st_size < 15e6
+    assert "Each point is the mean of up to 25 one-second intervals" in text
+    options = json.loads(text.split('id="charts">')[1].split("</script>")[0])
+    points = [point for point in options["timeline-1"]["series"][0]["data"] if point[1] is not None]
+    assert MAX_BUCKETS * 0.9 <= len(points) <= MAX_BUCKETS + 9
+    assert all(low <= mean <= high for _, mean, low, high in points)
+
+
+def test_no_second_is_lost_between_the_least_and_the_greatest_that_are_drawn(tmp_path: Path) -> None:
+    run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1], precondition_s=3000)
+    text = write_html([run], tmp_path / "report.html", lookup).read_text()
+    options = json.loads(text.split('id="charts">')[1].split("</script>")[0])
+    points = [point for point in options["timeline-0"]["series"][0]["data"] if point[1] is not None]
+    rates = pq.read_table(run / "intervals.parquet", columns=["iops"])["iops"].to_pylist()
+    assert min(low for _, _, low, _ in points) == pytest.approx(min(rates), rel=1e-4)
+    assert max(high for *_, high in points) == pytest.approx(max(rates), rel=1e-4)
+
+
+@pytest.mark.parametrize("width", [100, 120])
+def test_the_terminal_table_shows_five_targets_within_the_width(run: Path, width: int) -> None:
+    console = Console(width=width, record=True, file=io.StringIO())
+    print_table(console, [run], lookup)
+    text = console.export_text()
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "…" not in text
+    assert "pub 2,108,065" in text
+    assert "Shortened run: measured times are divided by 12" in text
+    assert "Samsung PM1743 7.68TB is limited by" in text
+    assert "Steady state was not reached" in text
+
+
+def test_the_terminal_takes_names_as_text(tmp_path: Path) -> None:
+    target = replace(synthetic.TWINS[0], label="[red]x[/red]\x1b[2J", limits=("[bold]y",) * 4)
+    run = synthetic.make_run(tmp_path / "run", [target], measure_s=2, precondition_s=2, fill_s=2, notes=[])
+    console = Console(width=100, record=True, file=io.StringIO())
+    print_table(console, [run], lookup)
+    text = console.export_text()
+    assert "[red]x[/red]" in text
+    assert "[bold]y" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [(style.LIGHT, "#ffffff"), (style.DARK, "#14171b")])
+def test_every_series_colour_stands_out_from_its_page(scheme: tuple[str, ...], paper: str) -> None:
+    for colour in scheme:
+        assert contrast(colour, paper) >= 3, colour
+
+
+@pytest.mark.parametrize("scheme", [style.LIGHT, style.DARK])
+@pytest.mark.parametrize("vision", ["normal", "protan", "deutan"])
+def test_colours_are_told_apart_by_every_eye(scheme: tuple[str, ...], vision: str) -> None:
+    seen = [simulated(colour, vision) for colour in scheme]
+    for place, first in enumerate(seen):
+        for second in seen[place + 1 :]:
+            assert np.linalg.norm(lab(first) - lab(second)) > 15, (scheme, vision)
+
+
+def linear(colour: str) -> np.ndarray:
+    s = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(s <= 0.04045, s / 12.92, ((s + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(a: str, b: str) -> float:
+    """WCAG 2.2 contrast ratio."""
+    light, dark = sorted((float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def simulated(colour: str, vision: str) -> np.ndarray:
+    """Full dichromacy after Machado, Oliveira and Fernandes (2009), in linear RGB."""
+    matrices = {
+        "normal": np.eye(3),
+        "protan": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
+        "deutan": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
+    }
+    return np.clip(matrices[vision] @ linear(colour), 0, 1)
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    """CIE L*a*b* of linear sRGB, D65."""
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
+    f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])

@@ -1,0 +1,205 @@
+"""The HTML report as a reader meets it: in a browser, offline, light and dark, on paper, on a telephone."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import synthetic
+from synthetic import Visit, lookup
+
+from fathom.report import write_html
+from fathom.report.sections import modules
+
+Open = Callable[..., Visit]
+
+CURVES = "echarts.getInstanceByDom(document.querySelector('[data-chart^=percentiles]'))"
+
+INK = """(canvas) => {
+  const { width, height } = canvas;
+  const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const colours = new Set();
+  let painted = 0;
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i + 3] > 0) { painted++; colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]); }
+  return { painted: painted / (width * height), colours: colours.size };
+}"""
+
+
+def test_the_page_opens_without_a_complaint_and_asks_the_network_for_nothing(
+    report: Path, visit: Open
+) -> None:
+    seen = visit(report)
+    assert seen.complaints == []
+    assert seen.requests == [report.as_uri()]
+
+
+def test_every_chart_is_really_drawn(report: Path, visit: Open) -> None:
+    page = visit(report).page
+    charts = page.locator(".chart")
+    assert charts.count() == 5 + 4 + 4 + 4
+    for place in range(charts.count()):
+        ink = charts.nth(place).locator("canvas").first.evaluate(INK)
+        assert ink["painted"] > 0.005
+        assert ink["colours"] > 10
+
+
+def test_each_series_is_drawn_in_its_own_colour(report: Path, visit: Open) -> None:
+    page = visit(report).page
+    drawn = page.evaluate(
+        "() => echarts.getInstanceByDom(document.querySelector('[data-chart^=percentiles]'))"
+        ".getOption().series.map((s) => s.color)"
+    )
+    assert len(set(drawn)) == len(synthetic.TARGETS)
+    assert all(colour.startswith("rgb(") for colour in drawn)
+
+
+def test_dark_mode_follows_the_system_and_the_button(report: Path, visit: Open) -> None:
+    light, dark = visit(report).page, visit(report, dark=True).page
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    series = "() => echarts.getInstanceByDom(document.querySelector('.chart')).getOption().series[0].color"
+    assert light.evaluate(background) == "rgb(255, 255, 255)"
+    assert dark.evaluate(background) != light.evaluate(background)
+    assert dark.evaluate(series) != light.evaluate(series)
+    dark.locator("#theme").click()
+    assert dark.evaluate(background) == light.evaluate(background)
+    assert dark.evaluate(series) == light.evaluate(series)
+
+
+def test_on_paper_charts_are_vectors_in_light_colours_and_the_method_is_unfolded(
+    report: Path, visit: Open
+) -> None:
+    seen = visit(report, dark=True)
+    page = seen.page
+    page.emulate_media(media="print")
+    page.wait_for_selector(".chart-paper svg path", state="attached")
+    assert page.locator(".chart-paper svg").count() == page.locator(".chart").count()
+    assert not page.locator(".chart").first.is_visible()
+    assert page.locator("details.verbatim pre").first.is_visible()
+    assert not page.locator("details.data").first.is_visible()
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.emulate_media(media="screen")
+    page.wait_for_selector(".chart-paper", state="detached")
+    assert page.locator(".chart").first.is_visible()
+    assert seen.complaints == []
+
+
+def test_a_printed_report_holds_its_tables_and_the_shortening_on_every_page(
+    report: Path, visit: Open
+) -> None:
+    pdf = visit(report).page.pdf(prefer_css_page_size=True)
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert 4 <= pages <= 14
+    assert '@bottom-left { content: "Shortened run: measured times are divided by 12' in report.read_text()
+
+
+def test_on_a_telephone_nothing_is_wider_than_the_screen(report: Path, visit: Open) -> None:
+    page = visit(report, width=390).page
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+def test_the_time_axis_switches_between_logarithmic_and_linear(report: Path, visit: Open) -> None:
+    page = visit(report).page
+    kind = "() => echarts.getInstanceByDom(document.querySelector('[data-chart=timeline-0]')).getOption().yAxis[0].type"
+    assert page.evaluate(kind) == "log"
+    page.locator("#timeline [data-scale=value]").press("Enter")
+    assert page.evaluate(kind) == "value"
+
+
+def test_a_target_is_hidden_and_shown_by_its_legend_from_the_keyboard(report: Path, visit: Open) -> None:
+    page = visit(report).page
+    button = page.locator("#latency .legend button").first
+    selected = f"() => {CURVES}.getOption().legend[0].selected"
+    button.press("Space")
+    assert page.evaluate(selected) == {"Scratch file, /tmp": False}
+    button.press("Space")
+    assert page.evaluate(selected) == {}
+
+
+def test_pointing_at_a_curve_tells_its_value_and_unit(report: Path, visit: Open) -> None:
+    seen = visit(report)
+    chart = seen.page.locator("[data-chart^=percentiles]").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    seen.page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
+    seen.page.wait_for_function(
+        "() => /percentile [0-9.]+ %\\s[^]*WD Ultrastar DC SN861\\s+[0-9.,]+ us/.test("
+        "document.querySelector('[data-chart^=percentiles]').innerText)"
+    )
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<script>alert(1)</script>",
+        "</script><img src=x onerror=alert(1)>",
+        '"><svg onload=alert(1)>',
+        "$ink",
+        "@us",
+        "{{ 7*7 }}",
+    ],
+)
+def test_a_hostile_target_name_stays_text(name: str, tmp_path: Path, visit: Open) -> None:
+    target = replace(
+        synthetic.TWINS[0], name=f"twin:{name}", label=name, limits=(name,) * 4, identity={name: name}
+    )
+    note = {
+        "rule": "x",
+        "level": "error",
+        "target": f"twin:{name}",
+        "step": name,
+        "text": name,
+        "next_step": name,
+    }
+    run = synthetic.make_run(
+        tmp_path / "run", [target], notes=[note], measure_s=2, precondition_s=2, fill_s=2
+    )
+    seen = visit(write_html([run], tmp_path / "report.html", lookup))
+    assert seen.complaints == []
+    assert seen.page.locator("main script, main img, main svg").count() == 0
+    assert name in seen.page.locator("thead").first.inner_text()
+    series = f"() => {CURVES}.getOption().series[0].name"
+    assert seen.page.evaluate(series) == name
+    chart = seen.page.locator("[data-chart^=percentiles]").first
+    chart.scroll_into_view_if_needed()
+    chart.hover()
+    seen.page.wait_for_timeout(100)
+    assert seen.complaints == []
+    assert seen.page.locator("main img, main script").count() == 0
+
+
+def test_a_report_of_two_runs_tells_them_apart(run: Path, tmp_path: Path, visit: Open) -> None:
+    other = synthetic.make_run(
+        tmp_path / "other", synthetic.TWINS[:1], quick=False, seed=2, created="2026-11-21T08:15:00Z"
+    )
+    page = visit(write_html([run, other], tmp_path / "report.html", lookup)).page
+    heads = page.locator("#results thead th").all_inner_texts()
+    assert sum("WD Ultrastar DC SN861" in head for head in heads) == 2
+    assert any("· A" in head for head in heads)
+    assert any("· B" in head for head in heads)
+    assert page.locator(".run-letter").all_inner_texts() == ["Run A", "Run B"]
+
+
+def test_an_interrupted_run_says_so_and_how_to_go_on(tmp_path: Path) -> None:
+    run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1], status="interrupted")
+    text = write_html([run], tmp_path / "report.html", lookup).read_text()
+    assert "This run is interrupted." in text
+    assert "fathom resume 20261120-231500-four-corners-7f3a" in text
+
+
+def test_a_run_without_a_finished_step_still_makes_a_page(tmp_path: Path, visit: Open) -> None:
+    run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1], status="failed")
+    for table in run.glob("*.parquet"):
+        table.unlink()
+    seen = visit(write_html([run], tmp_path / "report.html", lookup))
+    assert "no result to show" in seen.page.locator("#summary").inner_text()
+    assert seen.complaints == []
+
+
+def test_every_section_module_is_found_and_has_its_own_place() -> None:
+    orders = [module.ORDER for module in modules()]
+    assert len(orders) == 7
+    assert orders == sorted(set(orders))
