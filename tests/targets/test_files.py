@@ -215,8 +215,11 @@ def test_a_file_that_was_replaced_shrunk_or_removed_fails_the_recheck(tmp_path: 
         recheck(target, writes=True)
 
 
-def test_too_little_space_is_said_before_anything_is_written(small_ext4: Callable[..., Path]):
+def test_too_little_space_is_said_before_anything_is_written(
+    small_ext4: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+):
     point = small_ext4()
+    monkeypatch.setattr(files, "fallocate", lambda *_: pytest.fail("space was reserved"))
     with pytest.raises(FathomError) as caught:
         make(point / "x.bin", 64 * MIB)
     assert "needs 64 MiB" in str(caught.value)

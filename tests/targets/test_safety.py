@@ -347,3 +347,11 @@ def test_a_clean_device_is_claimed_for_writing_only_with_its_token(loops: Loops)
         recheck(ready, writes=True)
         with pytest.raises(OSError, match="busy"):
             os.open(target.path, os.O_RDWR | os.O_EXCL)
+
+
+def test_another_disk_under_the_same_name_cannot_be_held(loops: Loops):
+    target = device_target(loops.attach())
+    assert target.path is not None
+    loops.reattach(target.path, 64 << 20)
+    with pytest.raises(RefusedError, match="diskseq"), ExclusiveHold(target):
+        pass
