@@ -119,7 +119,7 @@ def histograms(
     low, high, count = (merged[name].to_numpy() for name in ("low_ns", "high_ns", "count_sum"))
     owners = list(zip(*(merged[name].to_pylist() for name in keys), strict=True))
     starts = [i for i in range(len(owners)) if i == 0 or owners[i] != owners[i - 1]]
-    ends = [*starts[1:], len(owners)]
+    ends = [*starts, len(owners)][1:]
     return {
         owners[start]: Histogram(low[start:end], high[start:end], count[start:end])
         for start, end in zip(starts, ends, strict=True)

@@ -73,8 +73,8 @@ def _quick(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"quick run: durations are divided by {quick.divide_times_by:g} and written volumes by "
-            f"{quick.divide_volumes_by:g}; steady state is not claimed",
+            f"quick run: durations are divided by {quick.divide_times_by:g}, volumes by {quick.divide_volumes_by:g} "
+            f"and preconditioning by {quick.divide_preconditioning_by:g}; steady state is not claimed",
             "leave out --quick before quoting a figure",
         )
 

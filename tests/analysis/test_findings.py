@@ -1,0 +1,134 @@
+"""Findings: every sentence follows from the figures, and nothing is claimed that the intervals do not allow."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from judged_runs import Measured, run_view, twin
+
+from fathom.analysis.findings import Finding, findings
+
+A, B, C = twin("a", "Drive A"), twin("b", "Drive B"), twin("c", "Drive C")
+
+
+def rates(level: float, spread: float = 0.01, seconds: int = 60, seed: int = 0) -> list[float]:
+    return list(level * (1 + spread * np.random.default_rng(seed).standard_normal(seconds)))
+
+
+def kinds(found: list[Finding]) -> list[str]:
+    return [one.kind for one in found]
+
+
+def test_a_clear_leader_is_named_with_its_ratio_and_interval():
+    view = run_view(
+        [Measured("twin:a", rates(1_000_000)), Measured("twin:b", rates(1_250_000, seed=1))], [A, B]
+    )
+    leader = findings(view)[0]
+    assert (leader.kind, leader.targets) == ("leader", ("twin:b",))
+    assert leader.text.startswith("Drive B leads 4k rand read: 1,2")
+    assert "1.25 times Drive A (95 % interval 1.24 to 1.2" in leader.text
+    assert leader.interval is not None
+    assert leader.interval[0] < 1.25 < leader.interval[1]
+    assert set(leader.figures) == {"twin:a", "twin:b"}
+
+
+def test_two_that_cannot_be_told_apart_are_level_and_the_third_follows():
+    view = run_view(
+        [
+            Measured("twin:a", rates(100_000, 0.05, seed=1)),
+            Measured("twin:b", rates(100_300, 0.05, seed=2)),
+            Measured("twin:c", rates(60_000, 0.05, seed=3)),
+        ],
+        [A, B, C],
+    )
+    level = findings(view)[0]
+    assert level.kind == "level"
+    assert set(level.targets) == {"twin:a", "twin:b"}
+    assert "includes 1" in level.text
+    assert "Drive C follows with 59,960." in level.text
+
+
+def test_three_seconds_declare_no_winner():
+    view = run_view([Measured("twin:a", [100.0] * 3), Measured("twin:b", [900.0] * 3)], [A, B])
+    assert findings(view)[0].kind == "level"
+    assert "too few seconds" in findings(view)[0].text
+
+
+def test_one_target_is_given_its_figure_and_interval():
+    found = findings(run_view([Measured("twin:a", rates(50_000), block_bytes=262_144)], [A]))
+    assert kinds(found) == ["single"]
+    assert "Drive A reaches 13," in found[0].text
+    assert "MB/s (or" not in found[0].text
+    assert found[0].interval is not None
+    assert found[0].interval[0] < 50_000 * 0.262144 < found[0].interval[1]
+
+
+def test_the_lead_over_all_workloads_is_counted():
+    measured = [
+        Measured("twin:a", rates(200_000), step="read"),
+        Measured("twin:b", rates(100_000, seed=1), step="read"),
+        Measured("twin:a", rates(90_000), step="write"),
+        Measured("twin:b", rates(50_000, seed=1), step="write"),
+        Measured("twin:a", rates(10_000), step="mixed"),
+        Measured("twin:b", rates(50_000, seed=1), step="mixed"),
+    ]
+    overall = findings(run_view(measured, [A, B]))[0]
+    assert overall.text == "Of 3 workloads Drive A leads 2 and Drive B leads 1."
+
+
+def test_the_halves_of_a_mix_are_ranked_by_their_sum():
+    measured = [
+        Measured("twin:a", rates(70_000), op="read"),
+        Measured("twin:a", rates(30_000), op="write"),
+        Measured("twin:b", rates(80_000, seed=1), op="read"),
+        Measured("twin:b", rates(5_000, seed=1), op="write"),
+    ]
+    assert findings(run_view(measured, [A, B]))[0].targets == ("twin:a",)
+
+
+def test_what_limits_a_target_is_said_once_per_target():
+    measured = [
+        Measured("twin:a", rates(1000), step="read", point={"limited_by": "PCIe link (read)"}),
+        Measured("twin:a", rates(1000), step="write", point={"limited_by": "dies"}),
+    ]
+    limit = next(one for one in findings(run_view(measured, [A])) if one.kind == "limit")
+    assert limit.text == "Drive A is limited by PCIe link (read) in read and by dies in write."
+
+
+@dataclass(frozen=True)
+class Row:
+    iops: float | None
+    mbps: float | None = None
+    role: str | None = "validation"
+    source: str | None = "a review"
+
+
+def test_a_figure_far_from_the_published_one_is_a_surprise_and_near_ones_are_counted():
+    measured = [
+        Measured("twin:a", rates(120_000), step="4k-rand-read"),
+        Measured("twin:a", rates(51_000), step="4k-rand-write"),
+    ]
+    published = {("a", "fio-4k-rand-read"): [Row(100_000)], ("a", "fio-4k-rand-write"): [Row(50_000)]}
+    found = findings(run_view(measured, [A]), lambda device, workload: published.get((device, workload), []))
+    surprise = next(one for one in found if one.kind == "surprise")
+    agreement = next(one for one in found if one.kind == "agreement")
+    assert "20 % above the published 100,000 (a review)" in surprise.text
+    assert surprise.figures["published"] == 100_000
+    assert agreement.text.startswith("1 of 2 figures agree")
+
+
+@pytest.mark.parametrize("row", [Row(None), Row(float("nan")), Row(0.0)])
+def test_a_published_row_without_the_figure_is_passed_over(row: Row):
+    found = findings(run_view([Measured("twin:a", rates(1000))], [A]), lambda device, workload: [row])
+    assert kinds(found) == ["single"]
+
+
+def test_uneven_seconds_are_said_with_the_worst_one():
+    uneven = [100_000.0, 40_000.0] * 30
+    found = findings(run_view([Measured("twin:a", uneven)], [A]))
+    consistency = next(one for one in found if one.kind == "consistency")
+    assert "43% of their mean, the worst second 57%" in consistency.text
+
+
+def test_a_run_that_measured_nothing_has_no_findings():
+    assert findings(run_view([], [A])) == []

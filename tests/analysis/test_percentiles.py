@@ -1,0 +1,138 @@
+"""Percentiles from histogram bins: the same rank and bin as the recording, and nothing where n is too small."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fathom.analysis.percentiles import (
+    BUCKET_LABELS,
+    OVERFLOW_NS,
+    Histogram,
+    histograms,
+    percentile_table,
+    quantile_us,
+)
+from fathom.runs.schema import LATENCY
+
+
+def bounds_ns(values_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The bins of crate `recording`: 1 ns wide below 256 ns, then 128 to a power of two."""
+    shift = np.maximum(np.floor(np.log2(np.maximum(values_ns, 1))).astype(np.int64) - 7, 0)
+    low = (values_ns >> shift) << shift
+    return low, low + (1 << shift)
+
+
+def histogram_of(values_ns: NDArray[np.int64]) -> Histogram:
+    return Histogram.of(*bounds_ns(values_ns), np.ones(len(values_ns), dtype=np.int64))
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0.5, 0.9, 0.99]))
+def test_a_percentile_is_within_its_bin_error_of_the_value_at_its_rank(seed: int, q: float):
+    rng = np.random.default_rng(seed)
+    values = (1e5 * rng.lognormal(0, 1.5, 10_000)).astype(np.int64)
+    exact = np.sort(values)[int(np.ceil(q * len(values))) - 1] / 1000
+    found = histogram_of(values).quantile(q)
+    assert found is not None
+    assert abs(found.us - exact) <= found.error_us
+    assert found.error_us <= 0.004 * found.us
+
+
+def test_the_percentile_is_the_middle_of_the_bin_that_holds_rank_ceil_qn():
+    low, high, count = [100_000, 200_704], [100_352, 201_728], [200, 200]
+    assert quantile_us(low, high, count, 0.5) == quantile_us(low[:1], high[:1], [400], 0.5)
+    at_half, above = quantile_us(low, high, count, 0.5), quantile_us(low, high, [199, 201], 0.5)
+    assert at_half is not None
+    assert above is not None
+    assert at_half.us == (100_000 + 100_351) / 2 / 1000
+    assert above.us == (200_704 + 201_727) / 2 / 1000
+
+
+def test_a_percentile_with_fewer_than_a_hundred_ios_beyond_it_is_not_given():
+    assert quantile_us([1000], [1008], [9_999], 0.99) is None
+    assert quantile_us([1000], [1008], [10_000], 0.99) is not None
+    assert quantile_us([], [], [], 0.5) is None
+
+
+def test_the_overflow_bin_gives_a_lower_bound_without_an_error():
+    found = quantile_us([1000, OVERFLOW_NS], [1008, 2**63 - 1], [100, 300], 0.5)
+    assert found is not None
+    assert (found.us, found.error_us) == (OVERFLOW_NS / 1000, np.inf)
+
+
+def test_buckets_hold_every_io_once():
+    milliseconds = np.array([0.5, 1.5, 3.0, 7.0, 15.0, 30.0, 400.0])
+    counts = np.array([10, 20, 30, 10, 10, 15, 5])
+    low, high = bounds_ns((milliseconds * 1e6).astype(np.int64))
+    shares = Histogram(low, high, counts).bucket_shares()
+    assert len(shares) == len(BUCKET_LABELS)
+    assert shares == pytest.approx(counts / 100)
+
+
+def test_a_bin_that_a_bucket_edge_cuts_is_divided():
+    shares = Histogram.of([999_000], [1_001_000], [100]).bucket_shares()
+    assert shares[:2] == pytest.approx([0.5, 0.5])
+
+
+def test_the_ccdf_falls_to_zero_and_agrees_with_the_values():
+    values = (1e5 * np.random.default_rng(1).lognormal(0, 1, 50_000)).astype(np.int64)
+    edges_us, beyond = histogram_of(values).ccdf()
+    assert beyond[-1] == 0
+    assert np.all(np.diff(beyond) < 0)
+    at = len(edges_us) // 2
+    assert beyond[at] == pytest.approx(np.mean(values >= edges_us[at] * 1000))
+
+
+def test_the_mean_of_a_histogram_is_within_its_bins():
+    values = (1e5 * np.random.default_rng(2).lognormal(0, 1, 50_000)).astype(np.int64)
+    assert histogram_of(values).mean_us() == pytest.approx(values.mean() / 1000, rel=0.004)
+    assert Histogram.of([], [], []).mean_us() is None
+
+
+def latency_table(seconds: int = 20) -> pa.Table:
+    rng = np.random.default_rng(3)
+    rows = []
+    for target, scale in (("twin:a", 8e4), ("twin:b", 2e5)):
+        for op in ("read", "write"):
+            for index in range(seconds):
+                values = (scale * rng.lognormal(0, 0.5, 1000)).astype(np.int64)
+                bins = histogram_of(values)
+                common = {
+                    "target": target,
+                    "step": "mixed",
+                    "workload": "mix",
+                    "op": op,
+                    "latency": "service",
+                    "index": index,
+                }
+                rows += [
+                    common | {"low_ns": int(low), "high_ns": int(high), "count": int(count)}
+                    for low, high, count in zip(bins.low_ns, bins.high_ns, bins.count, strict=True)
+                ]
+    return pa.Table.from_pylist(rows, schema=LATENCY)
+
+
+def test_seconds_are_merged_by_adding_counts_and_targets_on_request():
+    table = latency_table()
+    apart, together = histograms(table), histograms(table, ("step", "op"))
+    assert [one.n for one in apart.values()] == [20_000] * 4
+    assert together["mixed", "read"].n == 40_000
+    assert np.all(np.diff(together["mixed", "read"].low_ns) > 0)
+    assert histograms(table, kind="response") == {}
+
+
+def test_the_percentile_table_has_figures_errors_and_nulls():
+    rows = percentile_table(latency_table()).to_pylist()
+    assert [(row["target"], row["op"]) for row in rows] == [
+        ("twin:a", "read"),
+        ("twin:a", "write"),
+        ("twin:b", "read"),
+        ("twin:b", "write"),
+    ]
+    for row, median_us in zip(rows, (80, 80, 200, 200), strict=True):
+        assert row["p50_us"] == pytest.approx(median_us, rel=0.02)
+        assert row["p99_us"] == pytest.approx(median_us * np.exp(0.5 * 2.326), rel=0.05)
+        assert 0 < row["p99_error_us"] < 0.004 * row["p99_us"]
+        assert row["p999_us"] is None

@@ -1,0 +1,200 @@
+"""Intervals: that they cover as often as they say, on series whose truth is known."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import signal, stats
+
+from fathom.analysis import uncertainty
+from fathom.analysis.percentiles import Histogram
+from fathom.analysis.uncertainty import (
+    _student,
+    block_length,
+    compare,
+    effective_count,
+    mean_interval,
+    percentile_allowed,
+    quantile_interval_us,
+    repeats_interval,
+)
+
+
+def autoregressive(rng: np.random.Generator, phi: float, n: int) -> NDArray[np.float64]:
+    return np.asarray(signal.lfilter([1], [1, -phi], rng.standard_normal(n + 100)))[100:]
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer draws make the ends of an interval less exact, not less right: thousands of intervals in seconds."""
+    monkeypatch.setattr(uncertainty, "RESAMPLES", 400)
+
+
+@pytest.mark.usefixtures("few_draws")
+@pytest.mark.parametrize(("phi", "n"), [(0.0, 60), (0.5, 60), (0.8, 60), (0.5, 240)])
+def test_mean_intervals_cover_95_percent_on_autoregressive_seconds(phi: float, n: int, record_property):
+    rng = np.random.default_rng(1)
+    intervals = [mean_interval(100 + autoregressive(rng, phi, n), seed=i) for i in range(800)]
+    covered = float(np.mean([one is not None and one.low <= 100 <= one.high for one in intervals]))
+    record_property("coverage", covered)
+    assert covered == pytest.approx(0.95, abs=0.02)
+
+
+def test_intervals_of_independent_seconds_are_hardly_wider_than_students():
+    rng = np.random.default_rng(2)
+    width = [
+        (one.high - one.low) / 2 / (y.std(ddof=1) / np.sqrt(120) * stats.t.ppf(0.975, 119))
+        for y in (1000 + rng.standard_normal((200, 120)))
+        if (one := mean_interval(y))
+    ]
+    assert 0.95 < np.mean(width) < 1.12
+
+
+def test_the_effective_number_of_seconds_follows_the_autocorrelation():
+    rng = np.random.default_rng(3)
+    found = [one.n_effective for _ in range(60) if (one := mean_interval(autoregressive(rng, 0.5, 600) + 9))]
+    assert np.median(found) == pytest.approx(600 * (1 - 0.5) / (1 + 0.5), rel=0.25)
+
+
+def test_the_same_series_and_seed_give_the_same_interval():
+    y = np.random.default_rng(4).standard_normal(100) + 50
+    assert mean_interval(y, seed=7) == mean_interval(y, seed=7)
+    assert mean_interval(y, seed=7) != mean_interval(y, seed=8)
+
+
+def test_a_constant_rate_has_an_interval_of_no_width():
+    interval = mean_interval([500.0] * 60)
+    assert interval is not None
+    assert (interval.low, interval.mean, interval.high) == (500, 500, 500)
+
+
+def test_four_seconds_are_too_few_for_an_interval():
+    assert mean_interval([1.0, 2.0, 3.0, 4.0]) is None
+    assert compare([1.0, 2.0, 3.0, 4.0], [1.0] * 60) is None
+
+
+def test_eight_hours_of_seconds_give_the_interval_of_their_mean():
+    y = autoregressive(np.random.default_rng(5), 0.5, 28_800) + 100
+    interval = mean_interval(y)
+    assert interval is not None
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * 2 / np.sqrt(28_800), rel=0.15)
+
+
+def test_an_interval_scales_to_another_unit():
+    interval = mean_interval(np.arange(20.0))
+    assert interval is not None
+    assert interval.scaled(0.5).high == pytest.approx(interval.high / 2)
+
+
+@pytest.mark.usefixtures("few_draws")
+@pytest.mark.parametrize("between", [0.0, 2.0])
+def test_intervals_over_five_repeats_cover_whether_or_not_repeats_differ(between: float):
+    rng = np.random.default_rng(6)
+    covered = []
+    for i in range(300):
+        repeats = [100 + between * rng.standard_normal() + autoregressive(rng, 0.3, 60) for _ in range(5)]
+        interval = repeats_interval(repeats, seed=i)
+        assert interval is not None
+        covered.append(interval.low <= 100 <= interval.high)
+    assert 0.93 <= np.mean(covered) <= (0.97 if between else 1.0)
+
+
+@pytest.mark.usefixtures("few_draws")
+def test_level_targets_are_told_apart_at_most_5_percent_of_the_time():
+    rng = np.random.default_rng(7)
+    verdicts = []
+    for i in range(400):
+        a, b = (100 + 3 * autoregressive(rng, 0.4, 60) for _ in range(2))
+        comparison = compare(a, b, seed=i)
+        assert comparison is not None
+        verdicts.append(comparison.verdict)
+    assert 0.01 < np.mean([verdict != "level" for verdict in verdicts]) < 0.07
+
+
+def test_a_clear_winner_is_declared_and_lower_can_be_better():
+    rng = np.random.default_rng(8)
+    a, b = 110 + rng.standard_normal(60), 100 + rng.standard_normal(60)
+    rate, latency = compare(a, b), compare(a, b, higher_is_better=False)
+    assert rate is not None
+    assert latency is not None
+    assert (rate.verdict, latency.verdict) == ("a", "b")
+    assert rate.low < 1.1 < rate.high
+    assert rate.high - rate.low < 0.02
+
+
+def test_repeats_that_differ_are_level_where_their_seconds_alone_would_name_a_winner():
+    rng = np.random.default_rng(9)
+    a = [level + rng.standard_normal(60) for level in (90, 110, 106)]
+    b = [level + rng.standard_normal(60) for level in (88, 108, 104)]
+    together = compare(a, b)
+    alone = compare(a[1], b[1])
+    assert together is not None
+    assert alone is not None
+    assert (together.verdict, alone.verdict) == ("level", "a")
+
+
+def test_a_rate_that_is_not_clear_of_zero_has_no_ratio():
+    assert compare([10.0] * 20, [0.0] * 20) is None
+
+
+def test_blocks_are_long_for_slow_series_and_short_for_noise():
+    rng = np.random.default_rng(10)
+    noise = [block_length(rng.standard_normal(500)) for _ in range(20)]
+    slow = [block_length(autoregressive(rng, 0.8, 500)) for _ in range(20)]
+    assert np.median(noise) <= 4
+    # Closed form for AR(1): b = (2 G^2 / D)^(1/3) n^(1/3) with G / g = 2 phi / (1 - phi^2), D = 4/3 g^2.
+    theory = (1.5 * (2 * 0.8 / (1 - 0.8**2)) ** 2 * 500) ** (1 / 3)
+    assert np.median(slow) == pytest.approx(theory, rel=0.4)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7.5, 30, 1000])
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_students_quantile_agrees_with_scipy(freedom: float, confidence: float):
+    assert _student(confidence, freedom) == pytest.approx(
+        stats.t.ppf((1 + confidence) / 2, freedom), rel=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "q", "allowed"),
+    [
+        (199, 0.5, False),
+        (200, 0.5, True),
+        (9_999, 0.99, False),
+        (10_000, 0.99, True),
+        (1_000_000, 0.9999, True),
+    ],
+)
+def test_a_percentile_needs_a_hundred_samples_beyond_it(n: int, q: float, allowed: bool):
+    assert percentile_allowed(n, q) is allowed
+
+
+@pytest.mark.parametrize(("q", "n"), [(0.5, 1000), (0.99, 10_000)])
+def test_percentile_intervals_cover_as_stated(q: float, n: int):
+    rng = np.random.default_rng(11)
+    truth = 1e5 * np.exp(stats.norm.ppf(q)) / 1000
+    covered = []
+    for _ in range(500):
+        values = np.sort((1e5 * rng.lognormal(0, 1, n)).astype(np.int64))
+        found = quantile_interval_us(values, values + 1, np.ones(n, dtype=np.int64), q)
+        assert found is not None
+        covered.append(found[0] <= truth <= found[1])
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.025)
+
+
+def test_percentile_intervals_widen_when_the_ios_of_a_second_resemble_each_other():
+    rng = np.random.default_rng(12)
+    seconds, each, covered, naive = 60, 500, [], []
+    truth = 100 * np.exp(stats.norm.ppf(0.9) * np.sqrt(1 + 0.5**2))
+    for _ in range(150):
+        values = (
+            1e5 * np.exp(0.5 * rng.standard_normal((seconds, 1)) + rng.standard_normal((seconds, each)))
+        ).astype(int)
+        bins = Histogram.of(values.ravel(), values.ravel() + 1, np.ones(values.size))
+        at = np.quantile(values, 0.9)
+        independent = effective_count((values > at).sum(axis=1), np.full(seconds, each))
+        for found, n_effective in ((covered, independent), (naive, None)):
+            ends = quantile_interval_us(bins.low_ns, bins.high_ns, bins.count, 0.9, n_effective=n_effective)
+            assert ends is not None
+            found.append(ends[0] <= truth <= ends[1])
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.04)
+    assert np.mean(naive) < 0.7

@@ -1,0 +1,194 @@
+"""Validity notes: a sound run has none, and each thing that can be wrong is said with its figure and the next step."""
+
+import pytest
+from judged_runs import ENVIRONMENT, Measured, device, run_view, sample, twin
+
+from fathom.analysis.validity import Note, link_mbps, notes
+from fathom.analysis.view import Remark, RunView
+
+DEVICE = "/dev/nvme0n1"
+RATES = [1_000_000.0] * 60
+
+
+def sound(**changes) -> RunView:
+    return run_view([Measured(DEVICE, RATES)], **changes)
+
+
+def only(view: RunView) -> Note:
+    found = notes(view)
+    assert len(found) == 1, found
+    assert found[0].record().text == found[0].text
+    return found[0]
+
+
+def test_a_sound_run_has_no_notes():
+    assert notes(sound()) == []
+
+
+def test_a_quick_run_says_by_how_much_it_was_shortened():
+    note = only(sound(quick=True))
+    assert (note.rule, note.level) == ("quick-run", "warning")
+    assert "divided by 12, volumes by 2" in note.text
+
+
+def test_an_interrupted_run_says_how_to_go_on():
+    assert "fathom resume 20261120-231500-m-0001" in only(sound(status="interrupted")).next_step
+
+
+@pytest.mark.parametrize(("kept", "noted"), [(256.0, False), (244.0, False), (243.0, True)])
+def test_a_queue_that_was_less_deep_than_asked_is_noted_from_95_percent_down(kept: float, noted: bool):
+    found = notes(run_view([Measured(DEVICE, RATES, point={"outstanding": kept, "mean_us": kept})]))
+    assert [note.rule for note in found] == (["achieved-depth"] if noted else [])
+
+
+def test_a_shallow_queue_is_noted_with_both_depths():
+    note = only(run_view([Measured(DEVICE, RATES, point={"outstanding": 128.0, "mean_us": 128.0})]))
+    assert "128.0 of 256 I/Os were in flight on average (50%)" in note.text
+    assert (note.target, note.step) == (DEVICE, "4k-rand-read")
+
+
+def test_a_gap_in_littles_law_is_noted():
+    note = only(run_view([Measured(DEVICE, RATES, point={"mean_us": 230.0})]))
+    assert note.rule == "littles-law"
+    assert "gives 230.0 I/Os in flight, 256.0 were (-10%)" in note.text
+
+
+def test_littles_law_is_judged_over_both_halves_of_a_mix():
+    halves = [
+        Measured(DEVICE, [700_000.0] * 60, op="read", point={"mean_us": 256.0}),
+        Measured(DEVICE, [300_000.0] * 60, op="write", point={"mean_us": 256.0}),
+    ]
+    assert notes(run_view(halves)) == []
+
+
+def test_a_busy_load_generator_is_noted_with_its_share_of_the_cores():
+    telemetry = [sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 340e9)]
+    note = only(sound(telemetry=telemetry))
+    assert note.rule == "generator-cpu"
+    assert "92% of its 8 cores" in note.text
+    assert notes(sound(telemetry=[sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 300e9)])) == []
+
+
+def test_reads_of_blocks_never_written_are_noted_with_their_share():
+    note = only(sound(telemetry=[sample("unmapped_reads", 6e6)]))
+    assert note.rule == "unmapped-reads"
+    assert note.text.startswith("10.0% of the reads")
+
+
+def test_the_governor_is_noted_for_hardware_only():
+    slow = ENVIRONMENT | {"governor": "powersave"}
+    assert only(sound(environment=slow)).rule == "governor"
+    assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], environment=slow)) == []
+
+
+def test_a_link_below_its_maximum_is_noted_with_both():
+    slow = device(link_width_lanes=2)
+    note = only(run_view([Measured(DEVICE, [500_000.0] * 60)], [slow]))
+    assert note.rule == "link-below-maximum"
+    assert "16 GT/s x2, the drive can do 16 GT/s x4" in note.text
+
+
+def test_more_bytes_than_the_link_carries_are_an_error():
+    assert link_mbps(device()) == pytest.approx(7877, abs=1)
+    note = only(run_view([Measured(DEVICE, [40_000.0] * 60, block_bytes=262_144)]))
+    assert (note.rule, note.level) == ("beyond-link", "error")
+
+
+def test_io_served_by_the_page_cache_is_an_error_with_its_share():
+    own = 60e6 * 4096
+    note = only(sound(telemetry=[sample("device_read", 0.25 * own), sample("device_written", 0.0)]))
+    assert (note.rule, note.level) == ("page-cache", "error")
+    assert "only 25%" in note.text
+
+
+def test_foreign_io_above_a_thousandth_is_noted():
+    own = 60e6 * 4096
+    note = only(sound(telemetry=[sample("device_read", own), sample("device_written", 0.01 * own)]))
+    assert note.rule == "foreign-io"
+    assert "1.0% of the device's traffic" in note.text
+    assert notes(sound(telemetry=[sample("device_read", 1.0005 * own), sample("device_written", 0.0)])) == []
+
+
+def test_throttling_is_noted_for_drive_and_processors():
+    note = only(
+        sound(
+            telemetry=[sample("cpu_throttled", 12.0, target=None), sample("cpu_throttled", 0.0, step="idle")]
+        )
+    )
+    assert (note.rule, note.step) == ("throttled", "4k-rand-read")
+    assert "processors" in note.text
+
+
+def test_stolen_processor_time_is_noted():
+    telemetry = [sample("cpu_steal", 4.0, target=None), sample("cpu_steal", 2.0, target=None, step="fill")]
+    assert "3.0 %" in only(sound(telemetry=telemetry)).text
+
+
+def test_a_drive_on_another_numa_node_is_noted():
+    two = ENVIRONMENT | {"numa_nodes": 2}
+    assert only(sound(environment=two)).level == "info"
+    assert notes(sound(environment=two | {"load_numa_nodes": [0]})) == []
+    note = only(sound(environment=two | {"load_numa_nodes": [1]}))
+    assert (note.rule, note.level) == ("remote-numa", "warning")
+    assert "--cpunodebind=0" in note.next_step
+
+
+def test_compressible_writes_are_noted_and_reads_are_not():
+    job = {
+        "mix": {"ops": [{"op": "write"}]},
+        "region": {"size": {"fraction": 1.0}},
+        "content": {"compressible": 0.5},
+    }
+    assert only(sound(job=job)).text.startswith("50% of the written data compresses away")
+    assert notes(sound(job=job | {"mix": {"ops": [{"op": "read"}]}})) == []
+
+
+def test_failed_io_comes_first_as_an_error():
+    found = notes(sound(errors=3, quick=True))
+    assert [note.rule for note in found] == ["errors", "quick-run"]
+    assert "3 I/Os failed" in found[0].text
+
+
+def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
+    found = notes(run_view([Measured(DEVICE, [1000.0] * 15)]))
+    assert [note.text.split(" is left out")[0] for note in found] == ["p99.99", "p99.9"]
+    assert "it takes 1,000,000 I/Os, there were 15,000" in found[0].text
+
+
+def test_what_was_not_steady_is_noted():
+    assert only(run_view([Measured(DEVICE, RATES, point={"steady": False})])).rule == "not-steady"
+    assert notes(run_view([Measured(DEVICE, RATES, point={"steady": None})])) == []
+
+
+def test_a_virtual_machine_is_noted_by_its_hypervisor():
+    assert "virtual (kvm)" in only(sound(environment=ENVIRONMENT | {"virtualisation": "kvm"})).text
+
+
+def test_a_short_stroked_disk_is_noted_with_the_part_that_was_touched():
+    job = {
+        "mix": {"ops": [{"op": "read"}]},
+        "region": {"size": {"bytes": 50 * 2**30}},
+        "content": {"compressible": 0.0},
+    }
+    note = only(sound(job=job, targets=[device(rotational=True, size_bytes=20 * 10**12)]))
+    assert (note.rule, note.level) == ("small-region", "warning")
+    assert "50 GiB, 0.27% of the device: seeks are shorter" in note.text
+
+
+def test_a_simulated_slice_is_said():
+    note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A", scale=1 / 64)]))
+    assert note.text.startswith("simulated slice 1/64")
+
+
+def test_a_rate_that_was_not_sustained_is_said_with_its_backlog():
+    point = {"offered_iops": 1_200_000.0, "backlog": 5_000_000}
+    note = only(run_view([Measured(DEVICE, RATES, point=point)]))
+    assert note.rule == "unsustained"
+    assert "1,200,000 IOPS were offered and 1,000,000 done, 5,000,000 I/Os were waiting" in note.text
+
+
+def test_a_fallback_from_io_uring_is_said_once_for_all_steps():
+    text = "measured with a thread per outstanding I/O instead of io_uring (EPERM): more CPU per I/O, lower peak IOPS"
+    remarks = [Remark(DEVICE, "4k-rand-read", text), Remark(DEVICE, "fill", text)]
+    note = only(sound(remarks=remarks))
+    assert (note.rule, note.step) == ("io-uring-fallback", None)
