@@ -78,7 +78,7 @@ def run_view(
     for one in measured:
         rates = np.asarray(one.rates, dtype=float)
         iops, depth = float(rates.mean()), one.threads * one.iodepth
-        common = {"target": one.target, "step": one.step, "workload": one.step, "op": one.op}
+        common: Row = {"target": one.target, "step": one.step, "workload": one.step, "op": one.op}
         points.append(
             common
             | {"method": "m", "block_bytes": one.block_bytes, "threads": one.threads, "iodepth": one.iodepth}
@@ -99,7 +99,9 @@ def run_view(
             for i, rate in enumerate(rates)
         ]
     rows: dict[str, Sequence[Row]] = {"points": points, "intervals": intervals, "telemetry": telemetry}
-    tables = {name: pa.Table.from_pylist(list(rows.get(name, ())), schema=schema) for name, schema in TABLES.items()}
+    tables = {
+        name: pa.Table.from_pylist(list(rows.get(name, ())), schema=schema) for name, schema in TABLES.items()
+    }
     names = list(dict.fromkeys(one.step for one in measured))
     job = job or {
         "mix": {"ops": [{"op": "read"}]},
