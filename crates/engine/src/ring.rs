@@ -121,6 +121,15 @@ impl Ring {
         }
         Ok(())
     }
+
+    /// Lets go of the target's descriptor now; closing the ring would do so some time later, and
+    /// the target could not be unmounted or opened exclusively until then.
+    pub(crate) fn unregister(&self) {
+        let submitter = self.io.submitter();
+        // Nothing is registered on the null target; there is nothing to undo then.
+        let _ = submitter.unregister_files();
+        let _ = submitter.unregister_buffers();
+    }
 }
 
 /// Lets system calls name the ring by index instead of descriptor; saves a look-up in each.

@@ -60,7 +60,26 @@ pub(crate) fn run(lane: Lane) {
     let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
         return;
     };
-    let mut driver = Driver::new(&lane, &mut ring, buffers, encoder, clock);
+    let (meter, buffers) = drive(&lane, &mut ring, buffers, encoder, clock);
+    if meter.summary.lost == 0 {
+        ring.unregister();
+        drop((ring, buffers));
+    } else {
+        // The kernel may still write to the buffers of I/O that has not returned.
+        mem::forget(buffers);
+    }
+    meter.finish();
+}
+
+/// Runs the job and drains; what is left is the record and the buffers.
+fn drive(
+    lane: &Lane,
+    ring: &mut Ring,
+    buffers: Buffers,
+    encoder: Encoder,
+    clock: Clock,
+) -> (Meter, Buffers) {
+    let mut driver = Driver::new(lane, ring, buffers, encoder, clock);
     let ended = match lane.job.load {
         Load::Closed { .. } => driver.closed(),
         Load::Open { .. } => driver.open(),
@@ -69,16 +88,8 @@ pub(crate) fn run(lane: Lane) {
     if let Err(error) = ended.and(drained) {
         driver.meter.give_up(format!("io_uring failed: {error}"));
     }
-    let lost = driver.in_flight();
-    let Driver {
-        mut meter, buffers, ..
-    } = driver;
-    meter.summary.lost = lost as u64;
-    meter.finish();
-    if lost > 0 {
-        // The kernel may still write to the buffers of I/O that has not returned.
-        mem::forget(buffers);
-    }
+    driver.meter.summary.lost = driver.in_flight() as u64;
+    (driver.meter, driver.buffers)
 }
 
 fn set_up(lane: &Lane) -> Result<(Ring, Buffers, Encoder, TargetSetup), EngineError> {

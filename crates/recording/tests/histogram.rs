@@ -1,5 +1,7 @@
 //! The histogram against sorted data and against the `hdrhistogram` crate.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use hdrhistogram::Histogram as Oracle;
 use proptest::prelude::*;
 use recording::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};

@@ -1,5 +1,7 @@
 //! Recordings are sums: over threads, over targets and over time.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

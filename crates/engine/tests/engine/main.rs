@@ -1,6 +1,8 @@
 //! The engine on real files: one test binary, by behaviour. Tests that need root (loop devices,
 //! mounts, fsfreeze) are ignored by default: `cargo test -p engine -- --ignored` as root.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod content;
 mod faults;
 mod measuring;
