@@ -56,6 +56,5 @@ clean: ## Remove everything that was built here
 # The extension and the package: rebuilt when Rust sources or the package's own description change.
 .venv/.built: .venv/.ready pyproject.toml $(RUST_SOURCES)
 	@echo "building the release extension (once; a few minutes on two cores)" >&2
-	@VIRTUAL_ENV="$(abspath .venv)" $(BIN)/maturin develop --release --quiet --skip-install
-	@tools/uv pip install --quiet --no-deps --no-build-isolation --editable . 
+	@VIRTUAL_ENV="$(abspath .venv)" PATH="$(abspath .tools/bin):$$PATH" $(BIN)/maturin develop --release --uv
 	@touch $@

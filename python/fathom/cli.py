@@ -79,13 +79,9 @@ def review(
 ) -> None:
     """The main job: review targets side by side and write one report."""
     from fathom.review import review_method, review_targets
-    from fathom.runs.home import runs_home
 
     method = review_method(full=full)
-    folder = out or runs_home()
-    _execute(
-        method, review_targets(targets or [], folder, _bytes(size)), _options(seed, destroy, out), as_json
-    )
+    _execute(method, review_targets(targets or [], out, _bytes(size)), _options(seed, destroy, out), as_json)
 
 
 @app.command()

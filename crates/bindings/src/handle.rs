@@ -45,7 +45,9 @@ impl Shared {
     }
 
     fn wait<'a>(&self, guard: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+        self.changed
+            .wait(guard)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -263,7 +265,10 @@ impl Handle {
 }
 
 fn join_twin(thread: TwinThread) -> Result<recording::Recording, String> {
-    thread
-        .join()
-        .unwrap_or_else(|_| Err("the simulation ended by a defect; please report it with the method, target and seed".into()))
+    thread.join().unwrap_or_else(|_| {
+        Err(
+            "the simulation ended by a defect; please report it with the method, target and seed"
+                .into(),
+        )
+    })
 }

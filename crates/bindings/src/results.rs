@@ -65,7 +65,9 @@ impl OpResult {
             p999_us: quantile_us(service, 9_990),
             p9999_us: quantile_us(service, 9_999),
             max_us: service.max_ns().map(|ns| ns as f64 / 1e3),
-            response_mean_us: response.and_then(SparseHistogram::mean_ns).map(|ns| ns / 1e3),
+            response_mean_us: response
+                .and_then(SparseHistogram::mean_ns)
+                .map(|ns| ns / 1e3),
             response_p99_us: response.and_then(|h| quantile_us(h, 9_900)),
             service_bins: bins(service),
             response_bins: response.map(bins).unwrap_or_default(),
@@ -83,7 +85,9 @@ pub struct Utilisation {
 }
 
 fn op_results(ops: &BTreeMap<Op, OpStats>) -> Vec<OpResult> {
-    ops.iter().map(|(&op, stats)| OpResult::new(op, stats)).collect()
+    ops.iter()
+        .map(|(&op, stats)| OpResult::new(op, stats))
+        .collect()
 }
 
 fn utilisation_rows(rows: &[recording::Utilisation]) -> Vec<Utilisation> {

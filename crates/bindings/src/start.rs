@@ -67,7 +67,10 @@ pub fn start_engine(
         "threads" => engine::Backend::Threads,
         other => return Err(refuse(format!("unknown backend {other:?}"))),
     };
-    let specs: Vec<_> = targets.iter().map(|target| target.get().spec.clone()).collect();
+    let specs: Vec<_> = targets
+        .iter()
+        .map(|target| target.get().spec.clone())
+        .collect();
     let options = engine::Options {
         seed,
         backend,
@@ -91,8 +94,10 @@ impl TwinDevice {
     /// A fresh drive from its parameters (JSON of plain values).
     #[new]
     fn new(py: Python<'_>, parameters_json: &str, seed: u64) -> PyResult<Self> {
-        let parameters: twin::SsdParams = serde_json::from_str(parameters_json).map_err(refuse)?;
-        let ssd = py.detach(|| twin::Ssd::new(&parameters, seed)).map_err(refuse)?;
+        let parameters = twin::SsdParams::from_json(parameters_json).map_err(refuse)?;
+        let ssd = py
+            .detach(|| twin::Ssd::new(&parameters, seed))
+            .map_err(refuse)?;
         Ok(Self {
             capacity_bytes: twin::Device::capacity_bytes(&ssd),
             scale: ssd.scale(),
@@ -124,7 +129,10 @@ pub fn start_twins(
     hold_every_ns: Option<u64>,
 ) -> PyResult<Handle> {
     let job = job_from_text(job_json, "job.json")?;
-    let drives: Vec<_> = devices.iter().map(|device| Arc::clone(&device.get().ssd)).collect();
+    let drives: Vec<_> = devices
+        .iter()
+        .map(|device| Arc::clone(&device.get().ssd))
+        .collect();
     let control = Arc::new(twin::Control::default());
     let stop = {
         let control = Arc::clone(&control);
