@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
@@ -126,6 +127,23 @@ def test_a_percentile_without_enough_ios_is_called_too_small_and_says_how_many_i
     assert "needs 1,000,000 I/Os" in text
 
 
+def test_the_halves_of_a_mixed_step_are_shown_apart_and_not_held_against_a_published_total(
+    tmp_path: Path,
+) -> None:
+    run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1])
+    points = pq.read_table(run / "points.parquet").to_pylist()
+    halves = points + [points[2] | {"op": "write", "iops": points[2]["iops"] * 0.43}]
+    pq.write_table(pa.Table.from_pylist(halves, schema=POINTS), run / "points.parquet")
+    corners = compare([load(run)], lookup).corners
+    assert [corner.label for corner in corners[2:]] == [
+        "4 KiB random read, read half",
+        "4 KiB random write",
+        "4 KiB random read, write half",
+    ]
+    assert [corner.cells[0].published is None for corner in corners] == [False, False, True, False, True]
+    assert write_html([run], tmp_path / "report.html", lookup).exists()
+
+
 def test_two_capacities_of_one_model_keep_their_capacity_in_short_labels(tmp_path: Path) -> None:
     first = synthetic.TWINS[0]
     second = replace(first, name="twin:other", label="WD Ultrastar DC SN861 3.84TB", catalog=None)
@@ -189,7 +207,7 @@ def test_the_terminal_table_shows_five_targets_within_the_width(run: Path, width
     assert "…" not in text
     assert "pub 2,108,065" in text
     assert "Shortened run: measured times are divided by 12" in text
-    assert "Samsung PM1743 7.68TB is limited by" in text
+    assert "Samsung PM1743 is limited by" in text
     assert "Steady state was not reached" in text
 
 

@@ -180,6 +180,7 @@ def test_a_report_of_two_runs_tells_them_apart(run: Path, tmp_path: Path, visit:
     assert sum("WD Ultrastar DC SN861" in head for head in heads) == 2
     assert any("· A" in head for head in heads)
     assert any("· B" in head for head in heads)
+    assert "Run A: measured times are divided by 12" in page.locator(".ribbon").inner_text()
     assert page.locator(".run-letter").all_inner_texts() == ["Run A", "Run B"]
 
 

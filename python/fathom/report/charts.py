@@ -8,19 +8,21 @@ from typing import Literal
 from fathom.report.blocks import JsonValue, Option
 from fathom.report.style import DASHES, SYMBOLS
 
-Format = Literal["count", "us", "pct", "seconds", "tail"]
+Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail"]
 """How assets/report.js writes values: `count` 2.1M, `us` 140 us, `tail` 3 -> 99.9 %."""
+TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis; a vertical one is named by its panel's title. `ticks`: the only places to label and rule."""
+    """An axis; a vertical one is named by its panel's title. `step`: distance of ticks; `ticks`: the only ones."""
 
     name: str
     format: Format
     log: bool = False
     low: float | None = None
     high: float | None = None
+    step: float | None = None
     ticks: Sequence[float] = ()
 
     def option(self, *, vertical: bool) -> Option:
@@ -31,6 +33,8 @@ class Axis:
             bounds["min"] = self.low
         if self.high is not None:
             bounds["max"] = self.high
+        if self.step is not None:
+            bounds["interval"] = self.step
         return {
             "type": "log" if self.log else "value",
             "name": self.name,
@@ -43,7 +47,7 @@ class Axis:
                 "color": "$muted",
                 "formatter": f"@{self.format}",
                 "hideOverlap": True,
-                "showMaxLabel": None if vertical or self.format != "seconds" else False,
+                "showMaxLabel": None if vertical or self.format not in TIME else False,
             }
             | custom,
             "splitLine": {"show": vertical, "lineStyle": {"color": "$rule"}},
@@ -124,6 +128,14 @@ class Switch:
         return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
 
 
+def time_axis(end_s: float) -> Axis:
+    """From zero to the end, with at most ten ticks at round seconds, minutes or hours."""
+    steps = [size * step for size in (1, 60) for step in (1, 2, 5, 10, 20, 30)]
+    steps += [3600 * step for step in (1, 2, 4, 6, 12, 24, 48, 96)]
+    step = next((step for step in steps if step * 10 >= end_s), steps[-1])
+    return Axis("", TIME[(step >= 60) + (step >= 3600)], low=0, high=end_s, step=step)
+
+
 def around_1_2_5(low: float, high: float) -> tuple[float, float]:
     """Bounds at 1, 2 or 5 times a power of ten around a positive range, for log axes."""
     below = [step * 10 ** math.floor(math.log10(low)) for step in (1, 2, 5)]
@@ -138,11 +150,11 @@ def line_chart(
     series = [line.option() for line in lines]
     if spans and series:
         series[0] |= {"markArea": _shading(spans)}
-    option = _frame(20 if spans else 10, x) | {
+    option = _frame(20 if spans else 10, x, right=44 if spans else 16) | {
         "xAxis": x.option(vertical=False),
         "yAxis": y.option(vertical=True),
         "series": series,
-        "tooltip": _tooltip("axis", x.format, y.format),
+        "tooltip": _tooltip(x.format, y.format),
     }
     if zoom:
         option["dataZoom"] = [{"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseWheel": False}]
@@ -177,22 +189,22 @@ def bar_chart(
             }
             for name, slot, values in bars
         ],
-        "tooltip": _tooltip("axis", "count", x.format) | {"axisPointer": {"type": "shadow"}},
+        "tooltip": _tooltip("count", x.format) | {"axisPointer": {"type": "shadow"}},
     }
 
 
-def _frame(top: int, x: Axis) -> Option:
+def _frame(top: int, x: Axis, right: int = 16) -> Option:
     return {
         "animation": False,
         "textStyle": {"fontFamily": "@font", "fontSize": 12},
-        "grid": {"left": 4, "right": 16, "top": top, "bottom": 28 if x.name else 6, "containLabel": True},
+        "grid": {"left": 4, "right": right, "top": top, "bottom": 28 if x.name else 6, "containLabel": True},
         "legend": {"show": False},
     }
 
 
-def _tooltip(trigger: str, x: Format, y: Format) -> Option:
+def _tooltip(x: Format, y: Format) -> Option:
     return {
-        "trigger": trigger,
+        "trigger": "axis",
         "confine": True,
         "formatter": f"@tooltip-{x}-{y}",
         "backgroundColor": "$panel",

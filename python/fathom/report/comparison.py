@@ -137,6 +137,17 @@ class Comparison:
         notes = [(run, note) for run in self.runs for note in run.document.notes]
         return sorted(notes, key=lambda pair: order.index(pair[1].level))
 
+    @property
+    def shortenings(self) -> list[str]:
+        """By what factors runs were shortened, in words, each with the runs that it is true of if there are several."""
+        said: dict[str, list[str]] = {}
+        for place, run in enumerate(self.runs):
+            if text := shortened(run):
+                said.setdefault(text, []).append(run_letter(place))
+        if len(self.runs) == 1:
+            return list(said)
+        return [f"run {', '.join(letters)}: {text}" for text, letters in said.items()]
+
     def label_of(self, run: RunData, target: str | None) -> str | None:
         """The column label of a target's name."""
         return next((c.label for c in self.columns if c.run is run and c.target.name == target), target)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from fathom.report import sections, style
 from fathom.report.blocks import Figure, Section
-from fathom.report.comparison import Comparison, compare, run_letter, shortened
+from fathom.report.comparison import Comparison, compare, run_letter
 from fathom.report.data import RunData, load
 from fathom.report.published import Lookup, catalogue
 
@@ -40,7 +40,7 @@ def render(comparison: Comparison) -> str:
             title=_title(comparison),
             runs=[_header(comparison, place) for place in range(len(comparison.runs))],
             sections=built,
-            shortened=list(dict.fromkeys(text for run in comparison.runs if (text := shortened(run)))),
+            shortened=comparison.shortenings,
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
             # Inside style and script elements browsers know no escapes. These three files are ours and hold no
             # untrusted text.
@@ -75,7 +75,6 @@ def _header(comparison: Comparison, place: int) -> dict[str, object]:
         "targets": [c.label for c in comparison.columns if c.run is run],
         "version": document.versions.get("fathom", ""),
         "seed": document.seed,
-        "shortened": shortened(run) or "",
     }
 
 

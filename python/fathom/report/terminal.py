@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fathom.report.comparison import Cell, Comparison, Corner, compare, shortened
+from fathom.report.comparison import Cell, Comparison, Corner, compare
 from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
 from fathom.report.style import grouped, plain, signed_pct
@@ -22,7 +22,7 @@ def print_table(console: Console, runs: Sequence[Path], lookup: Lookup = catalog
     Raises FathomError when a run cannot be read.
     """
     comparison = compare([load(run) for run in runs], lookup)
-    for text in dict.fromkeys(text for run in comparison.runs if (text := shortened(run))):
+    for text in comparison.shortenings:
         console.print(Text(f"Shortened run: {text}", style="yellow"))
     console.print(_table(comparison))
     _print_limits(console, comparison)
@@ -68,7 +68,7 @@ def _print_limits(console: Console, comparison: Comparison) -> None:
                 limits.setdefault(plain(cell.point.limited_by), []).append(corner.label)
         if limits:
             parts = "; ".join(f"{name} in {', '.join(corners)}" for name, corners in limits.items())
-            console.print(Text.assemble((column.label, "bold"), f" is limited by {parts}."))
+            console.print(Text.assemble((column.short, "bold"), f" is limited by {parts}."))
 
 
 def _print_notes(console: Console, comparison: Comparison) -> None:

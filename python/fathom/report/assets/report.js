@@ -20,12 +20,22 @@
     value >= 7200 ? group(value / 3600, 1) + " h" : value >= 120 ? group(value / 60, 1) + " min" : group(value, 1) + " s";
   const tail = (value) => group(100 * (1 - 10 ** -value), Math.max(0, Math.ceil(value - 2.001))) + " %";
 
-  const axisText = { count: short, us: short, pct: (v) => group(v, 1), seconds: time, tail };
+  const axisText = {
+    count: short,
+    us: short,
+    pct: (v) => group(v, 1),
+    seconds: (v) => group(v, 1) + " s",
+    minutes: (v) => group(v / 60, 1) + " min",
+    hours: (v) => group(v / 3600, 1) + " h",
+    tail,
+  };
   const fullText = {
     count: (v) => group(v, v < 100 ? 2 : 0),
     us: (v) => group(v, v < 100 ? 2 : v < 1000 ? 1 : 0) + " us",
     pct: (v) => group(v, v < 1 ? 3 : 1) + " %",
     seconds: time,
+    minutes: time,
+    hours: time,
     tail: (v) => "percentile " + tail(v),
   };
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Line, Span, Switch, line_chart
+from fathom.report.charts import Axis, Line, Span, Switch, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Second
 from fathom.report.style import compact, grouped, plain, seconds, slot
@@ -106,9 +106,7 @@ def _chart(
     if merged:
         lines.append(Line("range", place, envelope, style="envelope"))
     axis = Axis("", "count", log=True, low=switch.log_low, high=switch.log_high)
-    option = line_chart(
-        Axis("", "seconds", low=0, high=end_s), axis, lines, _spans(column, stretches), zoom=True
-    )
+    option = line_chart(time_axis(end_s), axis, lines, _spans(column, stretches), zoom=True)
     clock = "virtual time" if column.is_twin else "wall time"
     summary = (
         f"IOPS of {column.label} over {seconds(end_s)}, {len(stretches)} steps; figures in the table below."
