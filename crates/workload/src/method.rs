@@ -69,9 +69,12 @@ pub struct Step {
     pub job: Job,
 }
 
+/// Recordings have one interval a second, so a shorter round would be judged on nothing new.
+const SHORTEST_ROUND_NS: u64 = 1_000_000_000;
+
 impl Method {
     /// The method as `--quick` runs it: times, rounds and volumes in multiples of the region divided
-    /// as [`Method::quick`] says. Absolute volumes and counts stay. A method without `quick` comes
+    /// as [`Method::quick`] says, rounds to no less than a second. Absolute volumes and counts stay. A method without `quick` comes
     /// back unchanged; refuse `--quick` before.
     #[must_use]
     pub fn shortened(&self) -> Method {
@@ -86,7 +89,7 @@ impl Method {
                 StepKind::Fill | StepKind::Measure => quick.divide_times_by,
             };
             if let Some(steady) = &mut step.steady {
-                steady.round_ns = divide(steady.round_ns, by);
+                steady.round_ns = divide(steady.round_ns, by).max(SHORTEST_ROUND_NS);
             }
             let until = &mut step.job.until;
             until.time_ns = until.time_ns.map(|ns| divide(ns, by));
