@@ -132,7 +132,7 @@ def test_the_halves_of_a_mixed_step_are_shown_apart_and_not_held_against_a_publi
 ) -> None:
     run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1])
     points = pq.read_table(run / "points.parquet").to_pylist()
-    halves = points + [points[2] | {"op": "write", "iops": points[2]["iops"] * 0.43}]
+    halves = [*points, points[2] | {"op": "write", "iops": points[2]["iops"] * 0.43}]
     pq.write_table(pa.Table.from_pylist(halves, schema=POINTS), run / "points.parquet")
     corners = compare([load(run)], lookup).corners
     assert [corner.label for corner in corners[2:]] == [

@@ -23,7 +23,7 @@
   const axisText = {
     count: short,
     us: short,
-    pct: (v) => group(v, 1),
+    pct: (v) => group(v, 4),
     seconds: (v) => group(v, 1) + " s",
     minutes: (v) => group(v / 60, 1) + " min",
     hours: (v) => group(v / 3600, 1) + " h",
