@@ -53,8 +53,9 @@ pub(crate) struct Buffers {
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Buffers for `slots` I/O in flight of `job`, write data included. Data differ by `seed`.
-    pub(crate) fn new(job: &Job, slots: u32, seed: u64) -> Result<Self, EngineError> {
+    /// Buffers for `slots` I/O in flight of `job`, write data included. Data differ by `seed`. `huge` asks
+    /// for huge pages.
+    pub(crate) fn new(job: &Job, slots: u32, seed: u64, huge: bool) -> Result<Self, EngineError> {
         let largest = |wanted: fn(Op) -> bool| {
             let ops = job.mix.ops.iter().filter(|block| wanted(block.op));
             let sizes = ops
@@ -67,7 +68,7 @@ impl Buffers {
         let stride_bytes = write_at_bytes + write_bytes;
         let bytes = (stride_bytes * slots as usize).max(PAGE_BYTES);
         let (base, mapped_bytes, pages) =
-            map(bytes).map_err(|source| EngineError::Buffers { bytes, source })?;
+            map(bytes, huge).map_err(|source| EngineError::Buffers { bytes, source })?;
         let mut buffers = Self {
             base,
             mapped_bytes,
@@ -131,10 +132,10 @@ impl Drop for Buffers {
     }
 }
 
-/// Maps zeroed memory: reserved huge pages if there are any, else pages that the kernel may make
-/// huge, aligned so that it can.
-fn map(bytes: usize) -> io::Result<(NonNull<u8>, usize, Pages)> {
-    if bytes < HUGE_BYTES / 2 {
+/// Maps zeroed memory. Huge: reserved huge pages if there are any, else pages that the kernel may
+/// make huge, aligned so that it can.
+fn map(bytes: usize, huge: bool) -> io::Result<(NonNull<u8>, usize, Pages)> {
+    if !huge {
         return Ok((anonymous(bytes, 0)?, bytes, Pages::Small));
     }
     let rounded = bytes.next_multiple_of(HUGE_BYTES);

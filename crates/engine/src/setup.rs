@@ -24,7 +24,7 @@ pub struct TargetSetup {
     pub ring: Vec<String>,
     /// Whether I/O buffers are registered (pinned once instead of per I/O).
     pub registered_buffers: bool,
-    /// `hugetlb`, `transparent` (asked for, granted at the kernel's discretion) or `none`.
+    /// `hugetlb` (reserved pages), `transparent` (at the kernel's discretion) or `none` (not asked for).
     pub huge_pages: String,
     /// Whether the page cache is bypassed.
     pub direct: bool,

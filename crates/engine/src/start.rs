@@ -158,6 +158,7 @@ impl<'o> Starter<'o> {
                 cpu,
                 poll: self.options.poll,
                 reap_min: self.options.reap_min,
+                huge_pages: self.options.huge_pages,
                 drain_timeout: self.options.drain_timeout,
                 seed: self.member_seed(index, thread),
                 post: self.post(index, thread),

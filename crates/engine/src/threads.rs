@@ -101,7 +101,7 @@ pub(crate) fn run(worker: Worker) {
         ));
     }
     let slots = u32::from(worker.target.fd().is_some());
-    let buffers = match Buffers::new(&worker.job, slots, worker.seed) {
+    let buffers = match Buffers::new(&worker.job, slots, worker.seed, false) {
         Ok(buffers) => buffers,
         Err(error) => return worker.post.ready(Err(error)),
     };

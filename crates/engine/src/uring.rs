@@ -43,6 +43,7 @@ pub(crate) struct Lane {
     pub(crate) cpu: Option<usize>,
     pub(crate) poll: bool,
     pub(crate) reap_min: u32,
+    pub(crate) huge_pages: bool,
     pub(crate) drain_timeout: Duration,
     pub(crate) seed: u64,
     pub(crate) post: Post,
@@ -117,7 +118,7 @@ fn set_up(lane: &Lane) -> Result<(Ring, Buffers, Encoder, TargetSetup), EngineEr
     } else {
         iodepth
     };
-    let buffers = Buffers::new(job, slots, lane.seed)?;
+    let buffers = Buffers::new(job, slots, lane.seed, lane.huge_pages)?;
     ring.register(target.fd(), &buffers).map_err(no_ring)?;
     notes.append(&mut ring.notes);
     let trims_device =
