@@ -120,13 +120,13 @@ fn rows() -> Vec<Row> {
         row(
             "vdbench-16k-seq-read",
             false,
-            closed("\"read\"", "16KiB", "sequential", 1, 32, "25%", 1),
+            closed("\"read\"", "16KiB", "sequential", 32, 1, "25%", 1),
             false,
         ),
         row(
             "vdbench-16k-seq-write",
             false,
-            closed("\"write\"", "16KiB", "sequential", 1, 16, "25%", 3),
+            closed("\"write\"", "16KiB", "sequential", 16, 1, "25%", 3),
             false,
         ),
         row(

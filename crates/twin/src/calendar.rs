@@ -97,19 +97,6 @@ impl Calendar {
         }
     }
 
-    /// Earliest pending time.
-    #[inline]
-    pub fn peek_ns(&self) -> Option<u64> {
-        let near = self
-            .seek()
-            .map(|slot| self.nodes[self.heads[slot] as usize].at_ns);
-        let far = self.far.peek().map(|Reverse((at_ns, ..))| *at_ns);
-        match (near, far) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-
     /// Takes the earliest event if it is due at or before `limit_ns`.
     #[inline]
     pub fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {

@@ -72,6 +72,8 @@ pub trait Device {
     fn wake(&mut self, at_ns: u64, tag: u32);
     /// Runs until the next completion, or until `limit_ns` when there is none before it.
     fn advance(&mut self, limit_ns: u64) -> Option<Completion>;
+    /// Whether anything is under way that will happen without a further request.
+    fn is_busy(&self) -> bool;
     /// Totals up to the present.
     fn account(&self, into: &mut Account);
 }

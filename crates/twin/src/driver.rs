@@ -56,6 +56,16 @@ pub enum TwinError {
         "the job says neither how long nor how much: set time, bytes, region_multiple or count"
     )]
     Endless,
+    /// The device will never answer: a defect of the model.
+    #[error(
+        "the simulated device stopped answering at {now_ns} ns with {in_flight} I/O in flight: please report the device and the job"
+    )]
+    Stalled {
+        /// Virtual time.
+        now_ns: u64,
+        /// Requests not answered.
+        in_flight: u32,
+    },
     /// Too much at once.
     #[error("{threads} threads x iodepth {iodepth} is more than {max} I/O in flight")]
     TooDeep {
@@ -128,8 +138,8 @@ pub fn run<D: Device>(
 ) -> Result<Recording, TwinError> {
     let mut driver = Driver::new(job, device, seed)?;
     driver.begin();
-    driver.measure(control, &mut on_interval);
-    driver.drain();
+    driver.measure(control, &mut on_interval)?;
+    driver.drain()?;
     Ok(driver.recording)
 }
 
@@ -205,7 +215,11 @@ impl<'a, D: Device> Driver<'a, D> {
         }
     }
 
-    fn measure(&mut self, control: &Control, on_interval: &mut impl FnMut(Interval)) {
+    fn measure(
+        &mut self,
+        control: &Control,
+        on_interval: &mut impl FnMut(Interval),
+    ) -> Result<(), TwinError> {
         let mut boundary_ns = (self.start_ns + INTERVAL_NS).min(self.end_ns);
         let mut until_check = STOP_CHECK;
         loop {
@@ -234,7 +248,12 @@ impl<'a, D: Device> Driver<'a, D> {
             self.recording.add(&interval);
             on_interval(interval);
             if self.device.now_ns() >= self.end_ns || self.moved_enough() || control.is_stopped() {
-                return;
+                return Ok(());
+            }
+            let in_flight = self.threads.iter().map(|thread| thread.in_flight).sum();
+            if in_flight > 0 && !self.device.is_busy() {
+                let now_ns = self.device.now_ns();
+                return Err(TwinError::Stalled { now_ns, in_flight });
             }
             boundary_ns = (boundary_ns + INTERVAL_NS).min(self.end_ns);
         }
@@ -264,16 +283,24 @@ impl<'a, D: Device> Driver<'a, D> {
     }
 
     /// Lets the requests in flight end, uncounted.
-    fn drain(&mut self) {
+    fn drain(&mut self) -> Result<(), TwinError> {
         let mut left: u32 = self.threads.iter().map(|thread| thread.in_flight).sum();
         let mut wakes = if self.open { self.threads.len() } else { 0 };
         while left > 0 || wakes > 0 {
+            if !self.device.is_busy() {
+                let now_ns = self.device.now_ns();
+                return Err(TwinError::Stalled {
+                    now_ns,
+                    in_flight: left,
+                });
+            }
             match self.device.advance(u64::MAX) {
                 Some(completion) if completion.kind == CompletionKind::Wake => wakes -= 1,
                 Some(_) => left -= 1,
-                None => return,
+                None => {}
             }
         }
+        Ok(())
     }
 
     /// Takes the thread's CPU for `work_ns` from `ready_ns` on; gives the end.

@@ -576,7 +576,7 @@ impl Flash {
             return;
         }
         let erase_due = die.programmed_bytes >= self.erase_unit_bytes;
-        if let (false, Some(job)) = (erase_due, die.cleaning.pop_front()) {
+        if !erase_due && let Some(job) = die.cleaning.pop_front() {
             die.job = Job::Cleaning(job);
             die.remaining_ns = self.times.cleaning_sense;
         } else if erase_due || die.loaded {
@@ -709,7 +709,7 @@ impl Flash {
     fn carry_next(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
         let channel = &mut self.channels[index as usize];
         let turn = channel.background.is_empty() || channel.reads_in_a_row < READ_TURNS;
-        let duration_ns = if let (true, Some(op)) = (turn, channel.reads.pop_front()) {
+        let duration_ns = if turn && let Some(op) = channel.reads.pop_front() {
             channel.carrying = Carrying::Read(op);
             channel.reads_in_a_row += 1;
             self.read_ns[self.ops[op as usize].units as usize]

@@ -216,11 +216,6 @@ impl Ftl {
         None
     }
 
-    /// Valid pages of a superblock.
-    pub fn valid_pages(&self, superblock: u32) -> u32 {
-        superblock_valid(&self.superblocks, superblock)
-    }
-
     /// Moves the valid pages of `from..to`, which lie in the victim `victim`, to the cleaning
     /// frontier until that is full. Gives how many were moved and the page to go on with.
     #[inline]

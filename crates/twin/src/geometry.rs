@@ -62,8 +62,6 @@ pub struct Geometry {
     pub nand_pages: u32,
     /// Dies.
     pub dies: u32,
-    /// Planes of a die.
-    pub planes: u32,
     by_superblock: Divisor,
     by_stripe: Divisor,
     by_dies: Divisor,
@@ -120,7 +118,6 @@ impl Geometry {
             unit_stripes: params.pages_per_program,
             nand_pages,
             dies,
-            planes: params.planes_per_die,
             by_superblock: Divisor::new(superblock_pages),
             by_stripe: Divisor::new(stripe_pages),
             by_dies: Divisor::new(dies),

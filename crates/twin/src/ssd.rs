@@ -437,7 +437,7 @@ impl Ssd {
             if room == 0 {
                 break;
             }
-            let Some(page) = self.frontier(Stream::Host) else {
+            let Some(page) = self.host_frontier() else {
                 break;
             };
             let run = (count - placed)
@@ -469,6 +469,17 @@ impl Ssd {
             }
             self.waiting.pop_front();
         }
+    }
+
+    /// Next page for host data; cleaning is asked first when there is none.
+    #[inline]
+    fn host_frontier(&mut self) -> Option<u32> {
+        let page = self.frontier(Stream::Host);
+        if page.is_some() {
+            return page;
+        }
+        self.clean();
+        self.frontier(Stream::Host)
     }
 
     /// Next page of a stream, taking a fresh superblock when there is one to take.
@@ -683,6 +694,8 @@ impl Ssd {
         }
         self.superblocks[read.victim as usize].draining -= 1;
         self.release_if_drained(read.victim);
+        self.clean();
+        self.admit_waiting();
     }
 
     /// Frees a superblock whose valid pages are all safe in the buffer.
@@ -694,7 +707,6 @@ impl Ssd {
         state.issued = false;
         self.draining -= 1;
         self.ftl.release(superblock);
-        self.admit_waiting();
     }
 
     fn joules(&self) -> f64 {
@@ -776,8 +788,14 @@ impl Device for Ssd {
                 return Some(completion);
             }
         }
-        self.now_ns = self.now_ns.max(limit_ns);
+        if limit_ns != u64::MAX {
+            self.now_ns = self.now_ns.max(limit_ns);
+        }
         None
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.calendar.is_empty()
     }
 
     fn account(&self, into: &mut Account) {
