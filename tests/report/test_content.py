@@ -198,6 +198,41 @@ def test_no_second_is_lost_between_the_least_and_the_greatest_that_are_drawn(tmp
     assert max(high for *_, high in points) == pytest.approx(max(rates), rel=1e-4)
 
 
+def test_notes_of_one_rule_on_one_target_are_told_once_and_listed_by_step_on_the_page(tmp_path: Path) -> None:
+    notes = [
+        {
+            "rule": "foreign",
+            "level": "warning",
+            "target": synthetic.FILE.name,
+            "step": c.workload,
+            "text": f"{i} % foreign",
+        }
+        for i, c in enumerate(synthetic.CORNERS)
+    ]
+    run = synthetic.make_run(
+        tmp_path / "run", [synthetic.FILE], notes=notes, measure_s=2, precondition_s=2, fill_s=1
+    )
+    console = Console(width=120, record=True, file=io.StringIO())
+    print_table(console, [run], lookup)
+    assert "0 % foreign (and 3 more like it)" in console.export_text()
+    page = write_html([run], tmp_path / "report.html", lookup).read_text()
+    for place, corner in enumerate(synthetic.CORNERS):
+        assert f"<li>{corner.workload}: {place} % foreign</li>" in page
+
+
+def test_a_step_of_one_second_is_drawn_as_long_as_it_took(tmp_path: Path) -> None:
+    run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1], fill_s=1)
+    options = json.loads(
+        write_html([run], tmp_path / "report.html", lookup)
+        .read_text()
+        .split('id="charts">')[1]
+        .split("</script>")[0]
+    )
+    fill = options["timeline-0"]["series"][0]["data"][:3]
+    assert [at for at, _ in fill] == [0.0, 1.0, 1.0]
+    assert fill[2][1] is None
+
+
 @pytest.mark.parametrize("width", [100, 120])
 def test_the_terminal_table_shows_five_targets_within_the_width(run: Path, width: int) -> None:
     console = Console(width=width, record=True, file=io.StringIO())

@@ -187,7 +187,7 @@ def test_a_report_of_two_runs_tells_them_apart(run: Path, tmp_path: Path, visit:
 def test_an_interrupted_run_says_so_and_how_to_go_on(tmp_path: Path) -> None:
     run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1], status="interrupted")
     text = write_html([run], tmp_path / "report.html", lookup).read_text()
-    assert "This run is interrupted." in text
+    assert "This run was interrupted." in text
     assert "fathom resume 20261120-231500-four-corners-7f3a" in text
 
 

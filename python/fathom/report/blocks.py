@@ -137,7 +137,7 @@ class Note:
 
     level: str
     where: str
-    text: str
+    texts: Sequence[str]
     next_step: str
 
 

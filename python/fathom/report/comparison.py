@@ -117,6 +117,15 @@ def level(best: Cell, other: Cell) -> bool:
 
 
 @dataclass(frozen=True)
+class NoteGroup:
+    """Notes that one rule made on one target, at one level, step by step."""
+
+    level: str
+    target: str
+    notes: Sequence[NoteRecord]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Everything a page or a terminal table shows."""
 
@@ -131,11 +140,16 @@ class Comparison:
         return [column for column in self.columns if column.is_twin]
 
     @property
-    def notes(self) -> list[tuple[RunData, NoteRecord]]:
-        """Validity notes of every run, the gravest first."""
+    def notes(self) -> list[NoteGroup]:
+        """Validity notes of every run, the gravest first; `target` is a label, empty where all are meant."""
+        groups: dict[tuple[str, str, str], list[NoteRecord]] = {}
+        for run in self.runs:
+            for note in run.document.notes:
+                target = self.label_of(run, note.target)
+                groups.setdefault((note.level, note.rule, target), []).append(note)
         order = ("error", "warning", "info")
-        notes = [(run, note) for run in self.runs for note in run.document.notes]
-        return sorted(notes, key=lambda pair: order.index(pair[1].level))
+        found = [NoteGroup(level, target, notes) for (level, _, target), notes in groups.items()]
+        return sorted(found, key=lambda group: order.index(group.level))
 
     @property
     def shortenings(self) -> list[str]:
@@ -148,9 +162,13 @@ class Comparison:
             return list(said)
         return [f"run {', '.join(letters)}: {text}" for text, letters in said.items()]
 
-    def label_of(self, run: RunData, target: str | None) -> str | None:
-        """The column label of a target's name."""
-        return next((c.label for c in self.columns if c.run is run and c.target.name == target), target)
+    def label_of(self, run: RunData, target: str | None) -> str:
+        """The column label of a target's name; without one the run's letter if there are several runs."""
+        if target is None:
+            return f"Run {run_letter(self.runs.index(run))}" if len(self.runs) > 1 else ""
+        return next(
+            (c.label for c in self.columns if c.run is run and c.target.name == target), plain(target)
+        )
 
 
 def shortened(run: RunData) -> str | None:

@@ -81,7 +81,7 @@ class Second:
 
 @dataclass(frozen=True)
 class Busy:
-    """How busy a resource of a twin was over a step: mean over time and over equal servers, 0..1."""
+    """How busy a resource was over a step: mean over time and over equal servers, 0..1."""
 
     resource: str
     mean: float
@@ -119,7 +119,7 @@ class RunData:
         return self._seconds.get(target, {})
 
     def busy(self, target: str, step: str) -> list[Busy]:
-        """Utilisation of a twin's resources over a step; empty for a real target."""
+        """Utilisation of resources over a step; empty where none was recorded."""
         return self._busy.get((target, step), [])
 
     def rates(self, target: str, step: str, op: str) -> Floats:

@@ -82,7 +82,7 @@ def _caveats(comparison: Comparison) -> str:
             f"{len(comparison.twins)} of {len(comparison.columns)} targets are" if real else "All targets are"
         )
         parts.append(f"{twins} twins: virtual drives simulated in virtual time, not hardware measured here.")
-    serious = [note for _, note in comparison.notes if note.level != "info"]
+    serious = [group for group in comparison.notes if group.level != "info"]
     if serious:
         many = "One validity note limits" if len(serious) == 1 else f"{len(serious)} validity notes limit"
         parts.append(f"{many} what these figures show; read them before quoting any.")

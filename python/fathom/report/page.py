@@ -17,6 +17,12 @@ from fathom.report.comparison import Comparison, compare, run_letter
 from fathom.report.data import RunData, load
 from fathom.report.published import Lookup, catalogue
 
+STATUS = {
+    "running": "This run is still going.",
+    "interrupted": "This run was interrupted.",
+    "failed": "This run failed.",
+}
+
 
 def write_html(runs: Sequence[Path], out: Path, lookup: Lookup = catalogue) -> Path:
     """Writes the report of one or more run directories to `out` and returns it.
@@ -67,7 +73,7 @@ def _header(comparison: Comparison, place: int) -> dict[str, object]:
         "id": style.plain(document.id),
         "created": style.when(document.created),
         "took": _took(run),
-        "status": document.status,
+        "status": STATUS.get(document.status, ""),
         "error": style.plain(document.error or ""),
         "method": style.plain(document.method.name),
         "source": style.plain(document.method.source),

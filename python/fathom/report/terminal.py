@@ -60,7 +60,7 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
 
 
 def _print_limits(console: Console, comparison: Comparison) -> None:
-    for column in comparison.columns:
+    for column in comparison.twins:
         limits: dict[str, list[str]] = {}
         for corner in comparison.corners:
             cell = corner.cell(column)
@@ -72,13 +72,15 @@ def _print_limits(console: Console, comparison: Comparison) -> None:
 
 
 def _print_notes(console: Console, comparison: Comparison) -> None:
-    if not comparison.notes:
-        return
-    console.print()
-    for run, note in comparison.notes:
-        where = comparison.label_of(run, note.target)
-        text = Text.assemble((f"{note.level}: ", LEVEL_STYLE[note.level]))
-        text.append(plain(f"{where}: {note.text}" if where else note.text))
-        if note.next_step:
-            text.append(plain(f" → {note.next_step}"), style="dim")
+    """One line per rule and target; the report has every step's."""
+    if comparison.notes:
+        console.print()
+    for group in comparison.notes:
+        first = group.notes[0]
+        text = Text.assemble((f"{group.level}: ", LEVEL_STYLE[group.level]))
+        text.append(plain(f"{group.target}: {first.text}" if group.target else first.text))
+        if len(group.notes) > 1:
+            text.append(f" (and {len(group.notes) - 1} more like it)")
+        if first.next_step:
+            text.append(plain(f" → {first.next_step}"), style="dim")
         console.print(text)

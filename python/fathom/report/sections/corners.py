@@ -67,7 +67,7 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
 def _headline(cell: Cell, corner: Corner) -> Item:
     if cell.value is None:
         return NONE
-    best = corner.ranking[0] is cell
+    best = len(corner.ranking) > 1 and corner.ranking[0] is cell
     if cell.interval is None:
         return Item(grouped(cell.value), "no interval: too few intervals", tone="strong")
     low, high = cell.interval

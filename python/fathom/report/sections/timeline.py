@@ -22,6 +22,7 @@ class Bucket:
     """Seconds drawn as one point: when (middle, from the start of the run), and mean, least and greatest IOPS."""
 
     at_s: float
+    length_s: float
     mean: float
     least: float
     greatest: float
@@ -85,7 +86,7 @@ def _bucket(group: Sequence[Second]) -> Bucket:
     rates = [second.n / second.length_s for second in group]
     length_s = sum(second.length_s for second in group)
     middle_s = (group[0].start_s + group[-1].start_s + group[-1].length_s) / 2
-    return Bucket(middle_s, sum(second.n for second in group) / length_s, min(rates), max(rates))
+    return Bucket(middle_s, length_s, sum(second.n for second in group) / length_s, min(rates), max(rates))
 
 
 def _chart(
@@ -98,10 +99,14 @@ def _chart(
     envelope: list[list[float | None]] = []
     for group in groups:
         for b in group:
-            points.append(_rounded((b.at_s, b.mean, b.least, b.greatest) if merged else (b.at_s, b.mean)))
+            rates = (b.mean, b.least, b.greatest) if merged else (b.mean,)
+            # A line through one point shows nothing, so a step of one point is drawn as long as it took.
+            halves = (-b.length_s / 2, b.length_s / 2) if len(group) == 1 else (0.0,)
+            points += [_rounded((b.at_s + half, *rates)) for half in halves]
             envelope += [_rounded((b.at_s, b.least)), _rounded((b.at_s, b.greatest))]
         for line in (points, envelope):
-            line.append([line[-1][0], None])
+            if line:
+                line.append([line[-1][0], None])
     lines = [Line("IOPS", place, points, style="solid")]
     if merged:
         lines.append(Line("range", place, envelope, style="envelope"))

@@ -1,4 +1,7 @@
-"""Why a twin is as fast as it is: how busy each of its resources was, and which one limits it."""
+"""Why a target is as fast as it is: how busy each resource was, and which one limits it.
+
+A twin knows all its resources; of a real target only those of the load generator are known.
+"""
 
 from collections.abc import Sequence
 
@@ -36,7 +39,7 @@ def build(comparison: Comparison) -> Section | None:
         _table(corners),
         [Item(column.short, slot=slot(column.index)) for column in columns],
     )
-    return Section("limits", "What limits the twins", [limits, figure], short="Limits")
+    return Section("limits", "What limits the targets", [limits, figure], short="Limits")
 
 
 def _cells(corner: Corner) -> list[Cell]:
@@ -66,7 +69,7 @@ def _chart(corner: Corner) -> Chart:
     axis = Axis("", "pct", low=0, high=100)
     option = bar_chart(axis, [plain(name) for name in resources], bars)
     height_px = 56 + len(resources) * (len(cells) + 1) * ROW_PX
-    summary = f"Utilisation of the twins' resources in {corner.label}; figures in the table below."
+    summary = f"Utilisation of resources in {corner.label}; figures in the table below."
     return Chart(f"limits-{corner.key}", corner.label, "% busy", option, summary, height_px)
 
 
