@@ -174,11 +174,12 @@ def points(run: Path) -> list[dict[str, object]]:
     return document["points"]
 
 
-def wait_for(condition: Path, what: str, seconds: float = 60) -> None:
+def wait_for(folder: Path, pattern: str, seconds: float = 60) -> Path:
     deadline = time.monotonic() + seconds
-    while not any(condition.parent.glob(condition.name)):
-        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
+    while not (found := list(folder.glob(pattern))):
+        assert time.monotonic() < deadline, f"no {pattern} in {folder} within {seconds} s"
         time.sleep(0.05)
+    return found[0]
 
 
 def start(runs_home: Path, *arguments: str | Path) -> tuple[subprocess.Popen[bytes], Path]:
@@ -187,13 +188,12 @@ def start(runs_home: Path, *arguments: str | Path) -> tuple[subprocess.Popen[byt
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_for(runs_home / "*" / "run.json", "run")
-    return process, next(runs_home.iterdir())
+    return process, wait_for(runs_home, "*/run.json").parent
 
 
 def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
     process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
-    wait_for(run / "steps" / "00-003-write" / "step.json", "measured step")
+    wait_for(run, "steps/00-003-write/step.json")
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = points(run)
@@ -208,7 +208,7 @@ def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
 
 def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
     process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
-    wait_for(run / "steps" / "00-002-precondition.live.jsonl", "live log")
+    wait_for(run, "steps/00-002-precondition.live.jsonl")
     time.sleep(1.5)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -219,7 +219,7 @@ def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
 
 def test_an_interrupt_saves_what_there_is(disk: Path, runs_home: Path) -> None:
     process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
-    wait_for(run / "steps" / "00-003-write" / "step.json", "measured step")
+    wait_for(run, "steps/00-003-write/step.json")
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 130
     document = json.loads((run / "run.json").read_text())
