@@ -35,7 +35,7 @@ def build(comparison: Comparison) -> Section | None:
     )
     figure = Figure(
         [_chart(corner) for corner in corners[:MAX_PANELS]],
-        f"Mean busy fraction of each resource, over its equal servers and the window: {window_of(cells)}.",
+        f"Mean busy fraction of each resource, over its equal servers; {window_of(cells)}.",
         _table(corners),
         [Item(column.short, slot=slot(column.index)) for column in columns],
     )
