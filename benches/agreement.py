@@ -53,9 +53,8 @@ def main() -> int:
     if version is None:
         print("# Agreement with fio: fio is not installed, nothing to compare with (apt-get install fio).")
         return 0
-    print(
-        f"# Agreement with {version}: one {SIZE_BYTES // MIB} MiB file, direct I/O, 5 interleaved pairs, two turns of {time_s} s each"
-    )
+    print(f"# Agreement with {version}: one {SIZE_BYTES // MIB} MiB file, direct I/O")
+    print(f"5 interleaved pairs, each of two turns of {time_s} s per program.")
     if note := load_note():
         print(note)
     rows: list[list[str]] = []
