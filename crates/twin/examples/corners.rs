@@ -177,9 +177,9 @@ fn published_value(table: &toml::Table, workload: &str) -> Option<f64> {
 }
 
 /// The mean over the last third of the intervals, and the last interval's summary.
-fn measure(job: &Job, ssd: &mut Ssd) -> Fallible<Recording> {
+fn measure(job: &Job, ssd: &mut Ssd, seed: u64) -> Fallible<Recording> {
     let mut intervals = Vec::new();
-    run(job, ssd, 1, &Control::default(), |interval| {
+    run(job, ssd, seed, &Control::default(), |interval| {
         intervals.push(interval)
     })?;
     let last = intervals.len().div_ceil(3);
@@ -232,9 +232,10 @@ fn main() -> Fallible<()> {
         env!("CARGO_MANIFEST_DIR"),
         "/../../python/fathom/catalog"
     ));
-    let (mut devices, mut overrides) = (Vec::new(), Vec::new());
+    let (mut devices, mut overrides, mut only) = (Vec::new(), Vec::new(), None);
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
+            Some(("only", name)) => only = Some(name.to_owned()),
             Some((name, value)) => overrides.push((name.to_owned(), serde_json::from_str(value)?)),
             None => devices.push(argument),
         }
@@ -253,7 +254,13 @@ fn main() -> Fallible<()> {
         println!("{device}");
         let published = published(catalog, device)?;
         let mut on_bench = None;
-        for row in rows() {
+        for (seed, row) in (2u64..).zip(rows().iter()) {
+            if only
+                .as_ref()
+                .is_some_and(|name| !row.workload.contains(name.as_str()))
+            {
+                continue;
+            }
             let (ssd, fio) = on_bench.get_or_insert_with(|| (None::<Ssd>, row.fio));
             if *fio != row.fio || ssd.is_none() {
                 *fio = row.fio;
@@ -269,9 +276,9 @@ fn main() -> Fallible<()> {
             }
             let Some(ssd) = ssd else { continue };
             let start = Instant::now();
-            let recording = measure(&job(&row.job)?, ssd)?;
+            let recording = measure(&job(&row.job)?, ssd, seed)?;
             report(
-                &row,
+                row,
                 &recording,
                 published_value(&published, row.workload),
                 start.elapsed().as_secs_f64(),

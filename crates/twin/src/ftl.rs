@@ -261,6 +261,19 @@ impl Ftl {
     }
 }
 
+#[cfg(test)]
+impl Ftl {
+    /// Logical page that a physical page was written for.
+    pub fn owner(&self, page: u32) -> u32 {
+        self.reverse[page as usize]
+    }
+
+    /// Valid pages of a superblock.
+    pub fn valid_pages(&self, superblock: u32) -> u32 {
+        superblock_valid(&self.superblocks, superblock)
+    }
+}
+
 #[inline]
 fn superblock_valid(superblocks: &[Superblock], index: u32) -> u32 {
     superblocks[index as usize].valid

@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_unit_holds_its_stripes_and_every_page_lies_in_one_unit() {
-        let params = crate::testing::small_drive();
+        let params = crate::tests::small_drive();
         let geometry = Geometry::new(&params).expect("valid");
         for unit in 0..3 * geometry.superblock_units {
             for index in 0..geometry.unit_stripes {

@@ -20,7 +20,7 @@ mod params;
 mod server;
 mod ssd;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 pub use device::{Account, Completion, CompletionKind, Device, ResourceTime};
 pub use driver::{Control, TwinError, run};

@@ -828,3 +828,25 @@ impl Device for Ssd {
         }
     }
 }
+
+/// Pages since the drive was made.
+#[cfg(test)]
+pub struct PageTotals {
+    pub placed: u64,
+    pub relocated: u64,
+    pub programmed: u64,
+    pub buffered: u64,
+}
+
+#[cfg(test)]
+impl Ssd {
+    /// Where pages are, when only whole pages were written, nothing read, and nothing is under way.
+    pub fn page_totals(&self) -> PageTotals {
+        PageTotals {
+            placed: self.link.bytes / u64::from(UNIT_BYTES),
+            relocated: self.flash.counts.units_out,
+            programmed: self.flash.counts.programs * u64::from(self.geometry.unit_pages),
+            buffered: u64::from(self.buffered + self.cleaning_buffered),
+        }
+    }
+}

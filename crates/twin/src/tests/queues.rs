@@ -1,0 +1,105 @@
+//! The queues against queueing theory.
+
+use workload::{Job, Op};
+
+use super::{assert_close, closed, filled, iops, measure, small_drive};
+use crate::{SenseTime, SsdParams};
+
+/// `servers` equal flash servers, one to a channel, behind everything else made instant.
+fn equal_servers(servers: u32, sense_us: f64, sense_time: SenseTime) -> SsdParams {
+    let mut params = small_drive();
+    params.channels = servers;
+    params.dies_per_channel = 1;
+    params.planes_per_die = 1;
+    params.programming_dies_max = servers;
+    params.erase_unit_bytes = params.program_bytes();
+    params.read_sense_us = sense_us;
+    params.read_sense_time = sense_time;
+    params.read_sense_spread = 0.0;
+    params.channel_mts = 1e6;
+    params.channel_command_ns = 0.0;
+    params.command_ns = 0.0;
+    params.read_unit_ns = 0.0;
+    params.command_latency_us = 0.0;
+    params.ecc_us = 0.0;
+    params.pcie_generation = 6;
+    params.pcie_lanes = 16;
+    params
+}
+
+const ONE_SECOND: &str = r#"{"time":"1s"}"#;
+
+/// Closed queueing network of N equal exponential servers with random routing: Q/(Q+N-1) x N/S.
+#[test]
+fn random_read_throughput_follows_the_closed_queueing_network() {
+    let (servers, sense_us) = (32, 50.0);
+    let mut ssd = filled(&equal_servers(servers, sense_us, SenseTime::Exponential));
+    for outstanding in [1, 4, 16, 32, 128, 256] {
+        let job = closed("\"read\"", "4KiB", "uniform", 1, outstanding, ONE_SECOND);
+        let (q, n) = (f64::from(outstanding), f64::from(servers));
+        let expected = q / (q + n - 1.0) * n / (sense_us * 1e-6);
+        let measured = iops(&measure(&mut ssd, &job));
+        assert_close(
+            &format!("{outstanding} outstanding"),
+            measured,
+            expected,
+            0.03,
+        );
+    }
+}
+
+/// With constant service each server of a large network is an M/D/1 queue that holds Q/N on
+/// average: u + u^2 / 2(1 - u) = Q/N for the utilisation u.
+#[test]
+fn constant_sensing_time_queues_less_than_exponential() {
+    let (servers, sense_us) = (64, 50.0);
+    let mut ssd = filled(&equal_servers(servers, sense_us, SenseTime::Fixed));
+    for outstanding in [64, 128, 256] {
+        let held = f64::from(outstanding) / f64::from(servers);
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let u: f64 = (low + high) / 2.0;
+            if u + u * u / (2.0 * (1.0 - u)) < held {
+                low = u
+            } else {
+                high = u
+            }
+        }
+        let job = closed("\"read\"", "4KiB", "uniform", 1, outstanding, ONE_SECOND);
+        let expected = low * f64::from(servers) / (sense_us * 1e-6);
+        let measured = iops(&measure(&mut ssd, &job));
+        assert_close(
+            &format!("{outstanding} outstanding"),
+            measured,
+            expected,
+            0.03,
+        );
+    }
+}
+
+/// M/D/1: mean wait = u S / 2 (1 - u).
+#[test]
+fn one_die_at_low_load_waits_like_an_m_d_1_queue() {
+    let sense_us = 50.0;
+    let mut params = equal_servers(1, sense_us, SenseTime::Fixed);
+    params.channel_mts = 1200.0;
+    let mut ssd = filled(&params);
+    let alone = closed("\"read\"", "4KiB", "uniform", 1, 1, ONE_SECOND);
+    let alone_ns = mean_read_ns(&measure(&mut ssd, &alone));
+    let transfer_us = 4096.0 * params.channel_parity_ratio / params.channel_mts;
+    let service_ns = (sense_us + transfer_us) * 1e3;
+    for load in [0.2, 0.4, 0.6] {
+        let rate = load / (service_ns * 1e-9);
+        let text = format!(
+            r#"{{"mix":"read","block":"4KiB","pattern":"uniform","load":{{"rate":"{rate:.0}/s","arrival":"exponential","threads":1,"iodepth":256}},"until":{{"time":"20s"}}}}"#
+        );
+        let job = Job::from_json(&text, "test").expect("a valid job");
+        let wait_ns = mean_read_ns(&measure(&mut ssd, &job)) - alone_ns;
+        let expected_ns = load * service_ns / (2.0 * (1.0 - load));
+        assert_close(&format!("wait at load {load}"), wait_ns, expected_ns, 0.04);
+    }
+}
+
+fn mean_read_ns(recording: &recording::Recording) -> f64 {
+    recording.ops[&Op::Read].service.mean_ns().expect("reads")
+}
