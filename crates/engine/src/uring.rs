@@ -419,7 +419,7 @@ impl<'r> Driver<'r> {
                 self.tick_armed = false;
                 continue;
             }
-            let slot = self.slots[tag as usize];
+            let slot = &self.slots[tag as usize];
             self.free[self.free_len] = tag as u16;
             self.free_len += 1;
             let service_ns = now_ns - slot.issued_ns;
