@@ -20,6 +20,8 @@ LITTLE_GAP = 0.05
 CPU_MOST = 0.85
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20
+METADATA_MOST = 0.01
+"""On a file, foreign traffic up to this share is what a file system writes for itself."""
 CACHED_BELOW = 0.9
 SMALL_REGION = 0.10
 SUSTAINED_LEAST = 0.99
@@ -221,13 +223,14 @@ def _cpu_steal(view: RunView) -> Iterable[Note]:
 
 
 def _foreign(view: RunView) -> Iterable[Note]:
+    kinds = {target.name: target.kind for target in view.document.targets}
     for (target, step), device_bytes in _device_bytes(view).items():
         own = view.moved_bytes().get((target, step), 0)
         foreign = device_bytes - own
         if own and foreign > FOREIGN_LEAST_BYTES and foreign / device_bytes > FOREIGN_MOST:
             yield Note(
                 "foreign-io",
-                "warning",
+                "info" if foreign / device_bytes < METADATA_MOST and kinds[target] != "device" else "warning",
                 target,
                 step,
                 f"{foreign / device_bytes:.1%} of the device's traffic ({foreign / 1e6:,.0f} MB) was not this test's",
@@ -340,7 +343,8 @@ def _small_region(view: RunView) -> Iterable[Note]:
             continue
         widest = max(size(target.capacity_bytes) for size in regions.values())
         if widest < SMALL_REGION * whole:
-            disk = target.identity.get("rotational") is True
+            # Virtual disks call themselves rotational whatever is behind them.
+            disk = target.identity.get("rotational") is True and target.identity.get("transport") != "virtio"
             effect = (
                 "seeks are shorter than over the whole disk"
                 if disk
