@@ -23,6 +23,8 @@ struct Node {
 /// Pending events with a 32-bit payload each.
 pub struct Calendar {
     heads: Box<[u32]>,
+    /// Last node of each bucket; meaningful where the bucket is occupied.
+    tails: Box<[u32]>,
     occupied: Box<[u64]>,
     nodes: Vec<Node>,
     free: u32,
@@ -37,6 +39,7 @@ impl Default for Calendar {
     fn default() -> Self {
         Self {
             heads: vec![NIL; RING as usize].into_boxed_slice(),
+            tails: vec![NIL; RING as usize].into_boxed_slice(),
             occupied: vec![0; (RING / 64) as usize].into_boxed_slice(),
             nodes: Vec::with_capacity(1024),
             free: NIL,
@@ -61,22 +64,34 @@ impl Calendar {
         }
         let slot = (bucket & (RING - 1)) as usize;
         let head = self.heads[slot];
-        if head == NIL || at_ns < self.nodes[head as usize].at_ns {
-            self.heads[slot] = self.node(at_ns, payload, head);
+        if head == NIL {
+            let node = self.node(at_ns, payload, NIL);
+            (self.heads[slot], self.tails[slot]) = (node, node);
             self.occupied[slot >> 6] |= 1 << (slot & 63);
+        } else if at_ns >= self.nodes[self.tails[slot] as usize].at_ns {
+            let node = self.node(at_ns, payload, NIL);
+            let tail = std::mem::replace(&mut self.tails[slot], node);
+            self.nodes[tail as usize].next = node;
+        } else if at_ns < self.nodes[head as usize].at_ns {
+            self.heads[slot] = self.node(at_ns, payload, head);
         } else {
-            let mut before = head;
-            loop {
-                let next = self.nodes[before as usize].next;
-                if next == NIL || at_ns < self.nodes[next as usize].at_ns {
-                    let node = self.node(at_ns, payload, next);
-                    self.nodes[before as usize].next = node;
-                    break;
-                }
-                before = next;
-            }
+            self.insert(head, at_ns, payload);
         }
         self.in_ring += 1;
+    }
+
+    /// Puts an event between two others of its bucket, after those of its own time.
+    fn insert(&mut self, head: u32, at_ns: u64, payload: u32) {
+        let mut before = head;
+        loop {
+            let next = self.nodes[before as usize].next;
+            if at_ns < self.nodes[next as usize].at_ns {
+                let node = self.node(at_ns, payload, next);
+                self.nodes[before as usize].next = node;
+                return;
+            }
+            before = next;
+        }
     }
 
     #[inline]
