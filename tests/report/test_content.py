@@ -245,7 +245,7 @@ def test_the_terminal_table_shows_five_targets_within_the_width(run: Path, width
     assert "…" not in text
     assert "2,108,065" in text
     assert "Shortened run: measured times are divided by 12" in text
-    assert "Samsung PM1743 is limited by" in text
+    assert "what limited it" in text
     assert "Steady state was not reached" in text
 
 

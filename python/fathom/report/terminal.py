@@ -33,6 +33,8 @@ def print_table(console: Console, runs: Sequence[Path], lookup: Lookup = catalog
     Raises FathomError when a run cannot be read.
     """
     comparison = compare([load(run) for run in runs], lookup)
+    for text in comparison.shortenings:
+        console.print(Text(f"Shortened run: {text}", style="yellow"))
     few = len(comparison.corners) <= MOST_WORKLOADS_ACROSS
     console.print((_targets_down if few else _workloads_down)(comparison))
     console.print(Text(_legend(comparison), style="dim"))
@@ -115,6 +117,8 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
     left_out = 0
     for group in comparison.notes:
         first = group.notes[0]
+        if first.rule == "quick-run":
+            continue
         if group.level == "info":
             left_out += len(group.notes)
             continue
