@@ -69,6 +69,8 @@ class TwinModel(_Strict):
     bench: Name
     """The system it is driven from, where nothing else is asked for."""
     parameters: dict[Key, Parameter]
+    reasons: dict[Name, Text] = Field(default_factory=dict)
+    """Published workload to why the twin misses it by far: physics that the model leaves out, or the source's."""
 
 
 class Device(_Strict):
@@ -116,6 +118,8 @@ class System(_Strict):
     label: Text
     source: Text
     note: Text | None = None
+    region_pct: Percent | None = None
+    """Share of a device's capacity, from its start, that the tests on this bench address; absent: all of it."""
     parameters: dict[Key, Parameter]
 
 
