@@ -1,5 +1,5 @@
 //! Runs a drive of the catalogue through the workloads that its published results name and prints
-//! simulated against published. `cargo run --release -p twin --example corners -- [DEVICE...]`
+//! simulated against published. `cargo run --release -p twin --example corners -- [DEVICE...] [only=NAME] [parameter=value...]`
 //!
 //! The product's own form of this is `fathom validate`; this one needs nothing but the crate and is
 //! what the parameters were fitted with.
@@ -38,17 +38,16 @@ fn values(table: &toml::Value) -> Fallible<Map<String, Value>> {
         .collect()
 }
 
-/// A device of the catalogue on a bench of the catalogue; `overrides` are `name=value`.
+/// A device of the catalogue on a bench of the catalogue, with overridden parameters.
 fn params(
     catalog: &Path,
     device: &str,
-    bench: Option<&str>,
+    bench: &str,
     overrides: &[(String, Value)],
 ) -> Fallible<SsdParams> {
     let device = read_toml(&catalog.join(format!("devices/{device}.toml")))?;
-    let twin = &device["twin"];
-    let bench = bench.or(twin["bench"].as_str()).ok_or("no bench")?;
     let bench = read_toml(&catalog.join(format!("systems/{bench}.toml")))?;
+    let twin = &device["twin"];
     let mut all = values(&twin["parameters"])?;
     let capacity = device["capacity_bytes"].as_integer().ok_or("no capacity")?;
     all.insert("capacity_bytes".into(), capacity.into());
@@ -227,21 +226,63 @@ fn report(row: &Row, recording: &Recording, published: Option<f64>, wall_s: f64)
     );
 }
 
-fn main() -> Fallible<()> {
-    let catalog = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../python/fathom/catalog"
-    ));
-    let (mut devices, mut overrides, mut only) = (Vec::new(), Vec::new(), None);
+/// Runs the rows of one bench on a freshly filled drive.
+fn review(catalog: &Path, device: &str, fio: bool, options: &Options) -> Fallible<()> {
+    let bench = if fio {
+        "storagereview-r760-fio"
+    } else {
+        "storagereview-r760-vdbench"
+    };
+    let published = published(catalog, device)?;
+    let mut ssd = Ssd::new(&params(catalog, device, bench, &options.overrides)?, 1)?;
+    run(&job(FILL)?, &mut ssd, 1, &Control::default(), |_| {})?;
+    println!(
+        "{device} on {bench}, slice of {:.1} GB",
+        ssd.capacity_bytes() as f64 / 1e9
+    );
+    let wanted = |row: &Row| {
+        row.fio == fio
+            && options
+                .only
+                .as_ref()
+                .is_none_or(|name| row.workload.contains(name.as_str()))
+    };
+    for (seed, row) in (2u64..).zip(rows()).filter(|(_, row)| wanted(row)) {
+        let start = Instant::now();
+        let recording = measure(&job(&row.job)?, &mut ssd, seed)?;
+        let wall_s = start.elapsed().as_secs_f64();
+        report(
+            &row,
+            &recording,
+            published_value(&published, row.workload),
+            wall_s,
+        );
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Options {
+    devices: Vec<String>,
+    /// `parameter=value`
+    overrides: Vec<(String, Value)>,
+    /// `only=part-of-a-workload-name`
+    only: Option<String>,
+}
+
+fn options() -> Fallible<Options> {
+    let mut options = Options::default();
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
-            Some(("only", name)) => only = Some(name.to_owned()),
-            Some((name, value)) => overrides.push((name.to_owned(), serde_json::from_str(value)?)),
-            None => devices.push(argument),
+            Some(("only", name)) => options.only = Some(name.to_owned()),
+            Some((name, value)) => options
+                .overrides
+                .push((name.to_owned(), serde_json::from_str(value)?)),
+            None => options.devices.push(argument),
         }
     }
-    if devices.is_empty() {
-        devices = [
+    if options.devices.is_empty() {
+        options.devices = [
             "wd-ultrastar-dc-sn861",
             "kioxia-cm7-r",
             "samsung-pm1743",
@@ -250,39 +291,18 @@ fn main() -> Fallible<()> {
         .map(|name| format!("{name}-7.68tb"))
         .to_vec();
     }
-    for device in &devices {
-        println!("{device}");
-        let published = published(catalog, device)?;
-        let mut on_bench = None;
-        for (seed, row) in (2u64..).zip(rows().iter()) {
-            if only
-                .as_ref()
-                .is_some_and(|name| !row.workload.contains(name.as_str()))
-            {
-                continue;
-            }
-            let (ssd, fio) = on_bench.get_or_insert_with(|| (None::<Ssd>, row.fio));
-            if *fio != row.fio || ssd.is_none() {
-                *fio = row.fio;
-                let bench = if row.fio {
-                    "storagereview-r760-fio"
-                } else {
-                    "storagereview-r760-vdbench"
-                };
-                let mut fresh = Ssd::new(&params(catalog, device, Some(bench), &overrides)?, 1)?;
-                run(&job(FILL)?, &mut fresh, 1, &Control::default(), |_| {})?;
-                println!("  slice {:.1} GB", fresh.capacity_bytes() as f64 / 1e9);
-                *ssd = Some(fresh);
-            }
-            let Some(ssd) = ssd else { continue };
-            let start = Instant::now();
-            let recording = measure(&job(&row.job)?, ssd, seed)?;
-            report(
-                row,
-                &recording,
-                published_value(&published, row.workload),
-                start.elapsed().as_secs_f64(),
-            );
+    Ok(options)
+}
+
+fn main() -> Fallible<()> {
+    let catalog = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../python/fathom/catalog"
+    ));
+    let options = options()?;
+    for device in &options.devices {
+        for fio in [true, false] {
+            review(catalog, device, fio, &options)?;
         }
     }
     Ok(())

@@ -177,3 +177,40 @@ impl Calendar {
         self.in_ring == 0 && self.far.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a sorted list: near, far and equal times, pushed while popping.
+        #[test]
+        fn events_come_out_in_time_order_and_equal_times_in_push_order(
+            delays in proptest::collection::vec((0u64..4, 0u64..12_000_000), 1..400)
+        ) {
+            let mut calendar = Calendar::default();
+            let mut expected: Vec<(u64, u32)> = Vec::new();
+            let mut now_ns = 0;
+            for (payload, (scale, delay_ns)) in (0u32..).zip(delays) {
+                let at_ns = now_ns + [0, delay_ns % 3, delay_ns % 5_000, delay_ns][scale as usize];
+                calendar.push(at_ns, payload);
+                expected.push((at_ns, payload));
+                if payload % 3 == 0 {
+                    expected.sort_by_key(|&(at_ns, payload)| (at_ns, payload));
+                    let first = expected.remove(0);
+                    if first.0 > 0 {
+                        prop_assert_eq!(calendar.pop(first.0 - 1), None);
+                    }
+                    prop_assert_eq!(calendar.pop(u64::MAX), Some(first));
+                    now_ns = first.0;
+                }
+            }
+            expected.sort_by_key(|&(at_ns, payload)| (at_ns, payload));
+            for event in expected {
+                prop_assert_eq!(calendar.pop(u64::MAX), Some(event));
+            }
+            prop_assert!(calendar.is_empty());
+        }
+    }
+}

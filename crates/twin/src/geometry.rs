@@ -62,6 +62,7 @@ pub struct Geometry {
     pub nand_pages: u32,
     /// Dies.
     pub dies: u32,
+    by_nand_page: Divisor,
     by_superblock: Divisor,
     by_stripe: Divisor,
     by_dies: Divisor,
@@ -118,6 +119,7 @@ impl Geometry {
             unit_stripes: params.pages_per_program,
             nand_pages,
             dies,
+            by_nand_page: Divisor::new(nand_pages),
             by_superblock: Divisor::new(superblock_pages),
             by_stripe: Divisor::new(stripe_pages),
             by_dies: Divisor::new(dies),
@@ -146,7 +148,7 @@ impl Geometry {
         Place {
             unit: superblock * self.superblock_units + row * self.dies + die,
             die,
-            plane: in_stripe / self.nand_pages,
+            plane: self.by_nand_page.div(in_stripe),
             page_type,
         }
     }

@@ -11,12 +11,13 @@ use std::collections::VecDeque;
 
 use workload::{Op, Request};
 
+use crate::bits::Bits;
 use crate::calendar::Calendar;
 use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};
 use crate::event::{Event, us_to_ns};
 use crate::flash::{Finished, Flash};
 use crate::ftl::{Ftl, NONE, Stream};
-use crate::geometry::{Geometry, Place};
+use crate::geometry::{Divisor, Geometry, Place};
 use crate::link::Link;
 use crate::params::{HostParams, ParamError, SsdParams, UNIT_BYTES};
 use crate::server::Fifo;
@@ -48,7 +49,6 @@ struct UnitState {
     /// Cleaning reads that still bring pages for it.
     incoming: u16,
     filled: bool,
-    buffered: bool,
 }
 
 /// A superblock being filled and programmed, or drained.
@@ -113,6 +113,9 @@ pub struct Ssd {
     cleaning_pages: u32,
     cleaning_buffered: u32,
     units: Box<[UnitState]>,
+    /// One bit per unit, from its first page to the end of its program: small, because every read
+    /// looks at it.
+    in_buffer: Bits,
     superblocks: Box<[SuperblockState]>,
     victim: Option<Victim>,
     /// Superblocks whose reads are out: nearly free.
@@ -127,6 +130,7 @@ pub struct Ssd {
     dram_ns: u64,
     ecc_ns: u64,
     acknowledge_ns: u64,
+    by_merge: Divisor,
     merge_pages: u32,
     commands: u64,
     unmapped_reads: u64,
@@ -148,6 +152,12 @@ impl Ssd {
             ),
         })?;
         let ps = |ns: f64| (ns * 1000.0).round() as u64;
+        let merge_pages = if params.independent_plane_reads {
+            geometry.nand_pages
+        } else {
+            geometry.stripe_pages
+        }
+        .min(Flash::READ_UNITS_MAX);
         let idle = SuperblockState {
             programmed_units: 0,
             stream: Stream::Host,
@@ -170,6 +180,7 @@ impl Ssd {
             cleaning_pages: CLEANING_ROWS * geometry.dies * geometry.unit_pages,
             cleaning_buffered: 0,
             units: vec![UnitState::default(); units].into_boxed_slice(),
+            in_buffer: Bits::new(units),
             superblocks: vec![idle; geometry.superblocks as usize].into_boxed_slice(),
             victim: None,
             draining: 0,
@@ -183,12 +194,8 @@ impl Ssd {
             dram_ns: us_to_ns(params.dram_read_us),
             ecc_ns: us_to_ns(params.ecc_us),
             acknowledge_ns: us_to_ns(params.write_ack_us),
-            merge_pages: if params.independent_plane_reads {
-                geometry.nand_pages
-            } else {
-                geometry.stripe_pages
-            }
-            .min(Flash::READ_UNITS_MAX),
+            by_merge: Divisor::new(merge_pages),
+            merge_pages,
             commands: 0,
             unmapped_reads: 0,
             params: params.clone(),
@@ -344,12 +351,12 @@ impl Ssd {
                 continue;
             }
             let place = self.geometry.place(page);
-            if self.units[place.unit as usize].buffered {
+            if self.in_buffer.get(place.unit) {
                 dram_pages += 1;
                 logical += 1;
                 continue;
             }
-            let room = (end - logical).min(self.merge_pages - page % self.merge_pages);
+            let room = (end - logical).min(self.merge_pages - self.by_merge.div_rem(page).1);
             let mut run = 1;
             while run < room && self.ftl.lookup(logical + run) == page + run {
                 run += 1;
@@ -387,34 +394,42 @@ impl Ssd {
         }
     }
 
-    /// A write that covers part of a page needs the rest of the page first.
+    #[inline]
     fn write(&mut self, slot: u32) {
         let Request {
             offset_bytes,
             size_bytes,
             ..
         } = self.requests[slot as usize].request;
+        let edges_bytes = [offset_bytes, offset_bytes + u64::from(size_bytes)];
+        if (edges_bytes[0] | edges_bytes[1]) & u64::from(UNIT_BYTES - 1) != 0 {
+            self.read_edges(slot, edges_bytes);
+        }
+        if self.requests[slot as usize].parts == 0 {
+            self.queue_write(slot);
+        }
+    }
+
+    /// A write that covers part of a page needs the rest of the page first.
+    #[cold]
+    fn read_edges(&mut self, slot: u32, edges_bytes: [u64; 2]) {
         let unit = u64::from(UNIT_BYTES);
-        let end_bytes = offset_bytes + u64::from(size_bytes);
-        let edges =
-            [offset_bytes, end_bytes].map(|b| (!b.is_multiple_of(unit)).then(|| (b / unit) as u32));
-        for (i, page) in edges.into_iter().enumerate() {
-            let (Some(logical), false) = (page, i == 1 && edges[0] == page) else {
+        let mut before = None;
+        for edge_bytes in edges_bytes {
+            let logical = (edge_bytes / unit) as u32;
+            if edge_bytes.is_multiple_of(unit) || before.replace(logical) == Some(logical) {
                 continue;
-            };
+            }
             let page = self.ftl.lookup(logical);
             if page == NONE {
                 continue;
             }
             let place = self.geometry.place(page);
-            if !self.units[place.unit as usize].buffered {
+            if !self.in_buffer.get(place.unit) {
                 self.requests[slot as usize].parts += 1;
                 self.flash
                     .read(self.now_ns, &mut self.calendar, slot, place, 1);
             }
-        }
-        if self.requests[slot as usize].parts == 0 {
-            self.queue_write(slot);
         }
     }
 
@@ -494,12 +509,10 @@ impl Ssd {
         let superblock = self.ftl.open(stream)?;
         self.superblocks[superblock as usize].stream = stream;
         self.superblocks[superblock as usize].programmed_units = 0;
-        let first = (superblock * self.geometry.superblock_units) as usize;
-        self.units[first..first + self.geometry.superblock_units as usize].fill(UnitState {
-            incoming: 0,
-            filled: false,
-            buffered: true,
-        });
+        let first = superblock * self.geometry.superblock_units;
+        let units = first..first + self.geometry.superblock_units;
+        self.units[units.start as usize..units.end as usize].fill(UnitState::default());
+        units.for_each(|unit| self.in_buffer.set(unit));
         self.ftl.frontier(stream)
     }
 
@@ -532,7 +545,7 @@ impl Ssd {
     }
 
     fn programmed(&mut self, unit: u32) {
-        self.units[unit as usize].buffered = false;
+        self.in_buffer.clear(unit);
         let superblock = unit / self.geometry.superblock_units;
         let state = &mut self.superblocks[superblock as usize];
         state.programmed_units += 1;

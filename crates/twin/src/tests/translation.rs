@@ -42,12 +42,6 @@ impl Plain {
         }
     }
 
-    fn open(&mut self, stream: Stream) {
-        let superblock = self.ftl.open(stream).expect("a free superblock");
-        // Programs take no time here, but a superblock must not be cleaned while it fills.
-        let _ = superblock;
-    }
-
     fn close_if_full(&mut self, stream: Stream, last: u32) {
         if self.ftl.frontier(stream).is_none() {
             self.ftl.close(self.geometry.superblock(last));
@@ -57,7 +51,7 @@ impl Plain {
     fn write(&mut self, logical: u32) {
         if self.ftl.frontier(Stream::Host).is_none() {
             while self.ftl.free_superblocks() < 3 && self.clean() {}
-            self.open(Stream::Host);
+            self.ftl.open(Stream::Host).expect("a free superblock");
         }
         let page = self.ftl.frontier(Stream::Host).expect("open");
         self.ftl.place(Stream::Host, logical, 1);
@@ -76,7 +70,7 @@ impl Plain {
         let mut moved = 0;
         while page < end && moved < valid {
             if self.ftl.frontier(Stream::Cleaning).is_none() {
-                self.open(Stream::Cleaning);
+                self.ftl.open(Stream::Cleaning).expect("a free superblock");
             }
             let first = self.ftl.frontier(Stream::Cleaning).expect("open");
             let (count, resume) = self.ftl.relocate(victim, page, end);
@@ -100,7 +94,7 @@ fn uniform_waf(block_pages: u32, spare: f64) -> f64 {
     (0..logical).for_each(|page| drive.write(page));
     let mut overwrite = |times| {
         for _ in 0..times * u64::from(logical) {
-            drive.write(((random.next_u64() >> 32) * u64::from(logical) >> 32) as u32);
+            drive.write((random.next_u64() % u64::from(logical)) as u32);
         }
         (drive.written, drive.moved)
     };
