@@ -73,6 +73,14 @@ pub enum Pattern {
         /// Skew, > 0: probability of rank k is proportional to k^-theta (1 included).
         theta: f64,
     },
+    /// Sequential with random jumps: each request either starts at a uniformly distributed offset or
+    /// follows on behind the one before. Reads follow reads, everything else follows writes.
+    Mixed {
+        /// Share of reads that jump, 0..=1.
+        read: f64,
+        /// Share of all other operations that jump, 0..=1.
+        write: f64,
+    },
     /// Bands of the region with given shares of accesses, uniform inside a band.
     HotSpots {
         /// Areas and shares, both relative weights, laid out in order from the region's start.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Job;
+use crate::{Arrival, Job};
 
 /// A procedure that turns targets into a result. See `docs/reference/method.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub struct Method {
     pub summary: String,
     /// Where the procedure comes from.
     pub source: String,
+    /// The catalogue's system that twins are driven from; `None`: each device's own.
+    pub bench: Option<String>,
     /// What `--quick` does; `None` refuses `--quick`.
     pub quick: Option<Quick>,
     /// At least one.
@@ -47,6 +49,9 @@ pub enum StepKind {
     Precondition,
     /// Measure: becomes rows of `points`.
     Measure,
+    /// Measure the maximum, then [`Curve::points`] at shares of it under open load: all become rows
+    /// of `points`.
+    Curve,
 }
 
 /// One workload under one load until one condition.
@@ -65,7 +70,9 @@ pub struct Step {
     pub published: Option<String>,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
-    /// The I/O.
+    /// Only for [`StepKind::Curve`]: the points after the maximum.
+    pub curve: Option<Curve>,
+    /// The I/O. Of a curve: that of its maximum, under closed load.
     pub job: Job,
 }
 
@@ -86,10 +93,13 @@ impl Method {
         for step in &mut method.steps {
             let by = match step.kind {
                 StepKind::Precondition => quick.divide_preconditioning_by,
-                StepKind::Fill | StepKind::Measure => quick.divide_times_by,
+                StepKind::Fill | StepKind::Measure | StepKind::Curve => quick.divide_times_by,
             };
             if let Some(steady) = &mut step.steady {
                 steady.round_ns = divide(steady.round_ns, by).max(SHORTEST_ROUND_NS);
+            }
+            if let Some(curve) = &mut step.curve {
+                curve.time_ns = divide(curve.time_ns, by);
             }
             let until = &mut step.job.until;
             until.time_ns = until.time_ns.map(|ns| divide(ns, by));
@@ -99,6 +109,43 @@ impl Method {
         }
         method
     }
+}
+
+/// Latency against rate: points at shares of a measured maximum, as open load. A point keeps the
+/// threads and iodepth of the maximum as the most that may be in flight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// Offered rates as fractions of the maximum, ascending; above 1 the backlog grows.
+    pub points: Vec<f64>,
+    /// Length of a point, ns.
+    pub time_ns: u64,
+    /// Inter-arrival distribution.
+    pub arrival: Arrival,
+    /// Which latency stands for the curve.
+    pub latency: Latency,
+    /// `None`: no capacity is searched for.
+    pub slo: Option<Slo>,
+}
+
+/// From where to where a latency runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Latency {
+    /// Issue to completion, as Vdbench reports it: time in the backlog is left out.
+    Service,
+    /// Intended start to completion, as a user of the storage sees it.
+    Response,
+}
+
+/// A service-level objective. The highest sustained rate that meets it is found by bisection.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slo {
+    /// Most that [`Curve::latency`]'s p99 may be, of each operation, ns.
+    pub p99_ns: u64,
+    /// Points after the listed ones, each in the middle of what is left.
+    pub steps: u32,
 }
 
 /// The SNIA SSS PTS steady-state window over rounds of IOPS.

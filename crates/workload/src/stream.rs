@@ -166,7 +166,7 @@ fn choices(job: &Job, addresses: &Addresses, thread: u32) -> Result<Box<[Choice]
             share_below += share;
             choices.push(Choice {
                 threshold: threshold(share_below),
-                slots: addresses.slots(size_bytes),
+                slots: addresses.slots(job, block.op, size_bytes),
                 size_bytes,
                 placement: if matches!(block.op, Op::Write | Op::Append) {
                     placement

@@ -96,10 +96,17 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
 /// # Errors
 /// One line that says what was expected; also outside 0 % to 100 %.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
+    match parse_share(text)? {
+        share if share <= 1.0 => Ok(share),
+        _ => Err(format!("`{text}` is more than 100%")),
+    }
+}
+
+/// As [`parse_percent`], for shares that may be more than the whole: `120%` as 1.2.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').map(str::trim_end);
     match number.and_then(decimal) {
-        Some(percent) if percent <= 100.0 => Ok(percent / 100.0),
-        Some(_) => Err(format!("`{text}` is more than 100%")),
+        Some(percent) => Ok(percent / 100.0),
         None => Err(format!("`{text}`: expected a percentage such as 25%")),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Refusal;
 use super::tree::Node;
-use crate::{Block, Extent, Job, Load, Method, Op, Pattern, Step, StepKind};
+use crate::{Block, Curve, Extent, Job, Load, Method, Op, Pattern, Step, StepKind};
 
 const SCHEMA: &str = "fathom-method/1";
 const THREADS_MAX: u32 = 1024;
@@ -14,6 +14,9 @@ const SIZES_MAX: usize = 64;
 const BANDS_MAX: usize = 64;
 const THETA_MAX: f64 = 10.0;
 const RATE_IOPS_MAX: f64 = 1e9;
+const POINTS_MAX: usize = 100;
+const SHARE_MAX: f64 = 10.0;
+const BISECTIONS_MAX: u32 = 20;
 
 #[derive(Debug)]
 pub(super) struct Fault {
@@ -55,6 +58,9 @@ pub(super) fn method(method: &Method) -> Checked {
         format!("schema is {:?}, expected {SCHEMA:?}", method.schema)
     })?;
     name(&method.name, "name")?;
+    if let Some(bench) = &method.bench {
+        name(bench, "bench")?;
+    }
     if let Some(quick) = method.quick {
         for (key, factor) in [
             ("divide_times_by", quick.divide_times_by),
@@ -145,11 +151,62 @@ fn check_step(step: &Step) -> Checked {
             )?;
         }
         StepKind::Measure => {}
+        StepKind::Curve => {
+            let closed = matches!(step.job.load, Load::Closed { .. });
+            ensure(closed, "job.load.rate", || {
+                "a curve measures its own maximum and takes its rates from it: leave out the rate"
+                    .to_owned()
+            })?;
+            let Some(curve) = &step.curve else {
+                let message =
+                    || "a curve step needs `curve`, such as curve = { time = \"30s\" }".to_owned();
+                return ensure(false, "kind", message);
+            };
+            check_curve(curve).map_err(|fault| fault.below("curve"))?;
+        }
     }
+    ensure(
+        step.curve.is_none() || step.kind == StepKind::Curve,
+        "curve",
+        || "`curve` belongs to a curve step: set kind = \"curve\"".to_owned(),
+    )?;
     let misplaced = step.steady.is_some() && step.kind != StepKind::Precondition;
     ensure(!misplaced, "steady", || {
         "`steady` belongs to a precondition step".to_owned()
     })
+}
+
+fn check_curve(curve: &Curve) -> Checked {
+    let count = curve.points.len();
+    ensure((1..=POINTS_MAX).contains(&count), "points", || {
+        format!("points has {count} entries, expected 1 to {POINTS_MAX}")
+    })?;
+    let mut below = 0.0;
+    for (index, &share) in curve.points.iter().enumerate() {
+        let path = format!("points.{index}");
+        ensure(share > below && share <= SHARE_MAX, &path, || {
+            format!(
+                "point {}% follows {}%: expected ascending percentages above 0% and up to {}%",
+                percent(share),
+                percent(below),
+                percent(SHARE_MAX)
+            )
+        })?;
+        below = share;
+    }
+    ensure(curve.time_ns > 0, "time", || "time is 0".to_owned())?;
+    let Some(slo) = curve.slo else { return Ok(()) };
+    ensure(slo.p99_ns > 0, "slo.p99", || "p99 is 0".to_owned())?;
+    ensure(
+        (1..=BISECTIONS_MAX).contains(&slo.steps),
+        "slo.steps",
+        || format!("steps is {}, expected 1 to {BISECTIONS_MAX}", slo.steps),
+    )
+}
+
+/// A fraction in percent, to four decimals.
+fn percent(fraction: f64) -> f64 {
+    (fraction * 1e6).round() / 1e4
 }
 
 pub(super) fn job(job: &Job) -> Checked {
@@ -224,6 +281,13 @@ fn block(block: &Block) -> Checked {
 fn pattern(pattern: &Pattern) -> Checked {
     match pattern {
         Pattern::Sequential | Pattern::Uniform => Ok(()),
+        Pattern::Mixed { read, write } => ensure(
+            [read, write]
+                .iter()
+                .all(|share| (0.0..=1.0).contains(*share)),
+            "pattern.random",
+            || format!("random shares are {read} and {write}, expected 0% to 100%"),
+        ),
         Pattern::Zipf { theta } => {
             ensure(*theta > 0.0 && *theta <= THETA_MAX, "pattern.zipf", || {
                 format!(
@@ -259,7 +323,6 @@ fn region(job: &Job) -> Checked {
     let (start, size) = (fraction(job.region.start), fraction(job.region.size));
     let inside = start >= 0.0 && size >= 0.0 && start + size <= 1.0 + 1e-12;
     ensure(inside, "region", || {
-        let percent = |fraction: f64| (fraction * 1e6).round() / 1e4;
         let (start, end) = (percent(start), percent(start + size));
         format!("region runs from {start}% to {end}%, expected to end at 100% or before")
     })?;

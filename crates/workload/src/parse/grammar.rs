@@ -5,25 +5,27 @@ use super::Refusal;
 use super::fields::Fields;
 use super::tree::{Entry, Node, Value};
 use crate::units::{
-    parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,
+    parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_share,
+    parse_size_bytes,
 };
 use crate::{
-    Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Method, Mix, Op, Pattern,
-    Quick, Region, Steady, Step, StepKind, Until,
+    Arrival, Block, BlockShare, Content, Curve, Extent, HotBand, Job, Latency, Load, Method, Mix,
+    Op, Pattern, Quick, Region, Slo, Steady, Step, StepKind, Until,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-const METHOD_KEYS: [&str; 7] = [
-    "schema", "name", "title", "summary", "source", "quick", "steps",
+const METHOD_KEYS: [&str; 8] = [
+    "schema", "name", "title", "summary", "source", "bench", "quick", "steps",
 ];
-const STEP_KEYS: [&str; 7] = [
+const STEP_KEYS: [&str; 8] = [
     "name",
     "kind",
     "workload",
     "label",
     "published",
     "steady",
+    "curve",
     "job",
 ];
 const JOB_KEYS: [&str; 10] = [
@@ -45,6 +47,27 @@ const OPS: [(&str, Op); 5] = [
     ("flush", Op::Flush),
     ("write-zeroes", Op::WriteZeroes),
 ];
+const ARRIVALS: [(&str, Arrival); 3] = [
+    ("exponential", Arrival::Exponential),
+    ("uniform", Arrival::Uniform),
+    ("deterministic", Arrival::Deterministic),
+];
+const FOREIGN_ARRIVALS: [(&str, &str); 3] = [
+    ("poisson", "exponential"),
+    ("linear", "deterministic"),
+    ("constant", "deterministic"),
+];
+const LATENCIES: [(&str, Latency); 2] = [
+    ("service", Latency::Service),
+    ("response", Latency::Response),
+];
+const FOREIGN_LATENCIES: [(&str, &str); 3] = [
+    ("clat", "service"),
+    ("lat", "response"),
+    ("vdbench", "service"),
+];
+/// Points of a curve that lists none.
+const POINTS: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2];
 const FOREIGN_OPS: [(&str, &str); 6] = [
     ("randread", "read"),
     ("randwrite", "write"),
@@ -70,6 +93,10 @@ pub(super) fn method(node: &Node) -> Result<Method> {
         title: fields.text_or("title", &name)?,
         summary: fields.text_or("summary", "")?,
         source: fields.text_or("source", "")?,
+        bench: fields
+            .get("bench")
+            .map(|node| node.text("bench").map(str::to_owned))
+            .transpose()?,
         quick: fields.get("quick").map(quick).transpose()?,
         steps: fields
             .need("steps")?
@@ -103,6 +130,7 @@ fn step(node: &Node) -> Result<Step> {
         ("fill", StepKind::Fill),
         ("precondition", StepKind::Precondition),
         ("measure", StepKind::Measure),
+        ("curve", StepKind::Curve),
     ];
     let name = fields.text("name")?;
     let workload = fields.text_or("workload", &name)?;
@@ -117,6 +145,7 @@ fn step(node: &Node) -> Result<Step> {
             .map(|node| node.text("published").map(str::to_owned))
             .transpose()?,
         steady: fields.get("steady").map(steady).transpose()?,
+        curve: fields.get("curve").map(curve).transpose()?,
         job: job(fields.need("job")?)?,
         workload,
         name,
@@ -133,6 +162,40 @@ fn steady(node: &Node) -> Result<Steady> {
         window: fields.integer_or("window", 5)?,
         range: fields.parsed("range", parse_percent)?.unwrap_or(0.20),
         slope: fields.parsed("slope", parse_percent)?.unwrap_or(0.10),
+    })
+}
+
+fn curve(node: &Node) -> Result<Curve> {
+    let keys = ["points", "time", "arrival", "latency", "slo"];
+    let fields = Fields::new(node, "curve", &keys)?;
+    let share = |node: &Node| node.parsed("points", parse_share);
+    Ok(Curve {
+        points: match fields.get("points") {
+            Some(list) => list
+                .list("points")?
+                .iter()
+                .map(share)
+                .collect::<Result<_>>()?,
+            None => POINTS.to_vec(),
+        },
+        time_ns: fields.need("time")?.parsed("time", parse_duration_ns)?,
+        arrival: fields
+            .get("arrival")
+            .map_or(Ok(Arrival::Exponential), arrival_of)?,
+        latency: fields
+            .get("latency")
+            .map_or(Ok(Latency::Response), |node| {
+                node.word("latency", &LATENCIES, &FOREIGN_LATENCIES)
+            })?,
+        slo: fields.get("slo").map(slo).transpose()?,
+    })
+}
+
+fn slo(node: &Node) -> Result<Slo> {
+    let fields = Fields::new(node, "slo", &["p99", "steps"])?;
+    Ok(Slo {
+        p99_ns: fields.need("p99")?.parsed("p99", parse_duration_ns)?,
+        steps: fields.integer_or("steps", 5)?,
     })
 }
 
@@ -248,21 +311,24 @@ fn sizes_of(block: &Node, op: Op) -> Result<Vec<BlockShare>> {
 
 fn pattern(node: &Node) -> Result<Pattern> {
     if let Value::Table(_) = node.value {
-        let fields = Fields::new(node, "pattern", &["zipf", "hot-spots"])?;
-        return match (fields.get("zipf"), fields.get("hot-spots")) {
-            (Some(theta), None) => Ok(Pattern::Zipf {
+        let keys = ["zipf", "hot-spots", "random"];
+        let fields = Fields::new(node, "pattern", &keys)?;
+        return match keys.map(|key| fields.get(key)) {
+            [Some(theta), None, None] => Ok(Pattern::Zipf {
                 theta: theta.number("zipf")?,
             }),
-            (None, Some(bands)) => hot_spots(bands),
-            _ => Err(node.fault("pattern needs either `zipf` or `hot-spots`".to_owned())),
+            [None, Some(bands), None] => hot_spots(bands),
+            [None, None, Some(shares)] => mixed(shares),
+            _ => Err(node.fault("pattern needs one of `zipf`, `hot-spots`, `random`".to_owned())),
         };
     }
     let plain = [("sequential", false), ("uniform", true)];
     if let Value::Text(text) = &node.value
-        && (text == "zipf" || text == "hot-spots")
+        && ["zipf", "hot-spots", "mixed"].contains(&text.as_str())
     {
         let example = match text.as_str() {
             "zipf" => "{ zipf = 0.99 }",
+            "mixed" => "{ random = \"80%\" }",
             _ => "{ hot-spots = [{ area = 10, access = 90 }] }",
         };
         return Err(node.refuse("pattern", example));
@@ -271,6 +337,23 @@ fn pattern(node: &Node) -> Result<Pattern> {
         true => Ok(Pattern::Uniform),
         false => Ok(Pattern::Sequential),
     }
+}
+
+/// One share of random requests for all operations, or one for reads and one for the others.
+fn mixed(node: &Node) -> Result<Pattern> {
+    if !matches!(node.value, Value::Table(_)) {
+        let share = node.parsed("random", parse_percent)?;
+        return Ok(Pattern::Mixed {
+            read: share,
+            write: share,
+        });
+    }
+    let fields = Fields::new(node, "random", &["read", "write"])?;
+    let share = |key: &str| fields.need(key)?.parsed(key, parse_percent);
+    Ok(Pattern::Mixed {
+        read: share("read")?,
+        write: share("write")?,
+    })
 }
 
 /// Bands in percent. What they leave of space and accesses forms a last band.
@@ -357,16 +440,6 @@ fn placement(node: &Node) -> Result<Vec<u16>> {
 
 fn load(node: &Node) -> Result<Load> {
     let fields = Fields::new(node, "load", &["threads", "iodepth", "rate", "arrival"])?;
-    let arrivals = [
-        ("exponential", Arrival::Exponential),
-        ("uniform", Arrival::Uniform),
-        ("deterministic", Arrival::Deterministic),
-    ];
-    let foreign = [
-        ("poisson", "exponential"),
-        ("linear", "deterministic"),
-        ("constant", "deterministic"),
-    ];
     let threads = fields.integer_or("threads", 1)?;
     match (
         fields.parsed("rate", parse_rate_iops)?,
@@ -374,9 +447,7 @@ fn load(node: &Node) -> Result<Load> {
     ) {
         (Some(rate_iops), arrival) => Ok(Load::Open {
             rate_iops,
-            arrival: arrival.map_or(Ok(Arrival::Exponential), |node| {
-                node.word("arrival", &arrivals, &foreign)
-            })?,
+            arrival: arrival.map_or(Ok(Arrival::Exponential), arrival_of)?,
             threads,
             iodepth: fields.need("iodepth")?.integer("iodepth")?,
         }),
@@ -388,6 +459,10 @@ fn load(node: &Node) -> Result<Load> {
             iodepth: fields.integer_or("iodepth", 1)?,
         }),
     }
+}
+
+fn arrival_of(node: &Node) -> Result<Arrival> {
+    node.word("arrival", &ARRIVALS, &FOREIGN_ARRIVALS)
 }
 
 fn until(node: &Node) -> Result<Until> {

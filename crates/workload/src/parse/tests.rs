@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Extent, Geometry, HotBand, Load, Mix, Op, Pattern, Region,
-    RequestStream, StepKind, Until,
+    Arrival, Block, BlockShare, Content, Curve, Extent, Geometry, HotBand, Latency, Load, Mix, Op,
+    Pattern, Region, RequestStream, Slo, StepKind, Until,
 };
 
 const JOB: &str = r#"mix = "read"
@@ -198,6 +198,24 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             "zipf is 0, expected a skew above 0",
         ),
         (r#""uniform""#, r#""zipf""#, 3, "expected { zipf = 0.99 }"),
+        (
+            r#""uniform""#,
+            r#"{ random = "120%" }"#,
+            3,
+            "random: `120%` is more than 100%",
+        ),
+        (
+            r#""uniform""#,
+            r#"{ random = { read = "80%" } }"#,
+            3,
+            "random lacks the key `write`",
+        ),
+        (
+            r#""uniform""#,
+            r#"{ random = "80%", zipf = 1 }"#,
+            3,
+            "needs one of `zipf`, `hot-spots`, `random`",
+        ),
         (
             r#""uniform""#,
             "{ hot-spots = [{ area = 60, access = 1 }, { area = 60, access = 9 }] }",
@@ -454,6 +472,99 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
     }
 }
 
+const CURVE: &str = r#"schema = "fathom-method/1"
+name = "mine"
+bench = "some-bench"
+quick = { divide_times_by = 10 }
+[[steps]]
+name = "4k"
+kind = "curve"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { threads = 64 }, until = { time = "1min" } }
+[steps.curve]
+points = ["10%", "85%", "120%"]
+time = "30s"
+latency = "service"
+slo = { p99 = "1ms" }
+"#;
+
+#[test]
+fn a_curve_is_read_shortened_and_survives_its_normal_form() {
+    let method = Method::from_toml(CURVE, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.bench.as_deref(), Some("some-bench"));
+    let expected = Curve {
+        points: vec![0.1, 0.85, 1.2],
+        time_ns: 30_000_000_000,
+        arrival: Arrival::Exponential,
+        latency: Latency::Service,
+        slo: Some(Slo {
+            p99_ns: 1_000_000,
+            steps: 5,
+        }),
+    };
+    assert_eq!(method.steps[0].curve.as_ref(), Some(&expected));
+    let quick = method.shortened();
+    assert_eq!(
+        quick.steps[0].curve.as_ref().map(|curve| curve.time_ns),
+        Some(3_000_000_000)
+    );
+    let json = serde_json::to_string(&quick).expect("serialises");
+    assert_eq!(Method::from_json(&json, "quick.json"), Ok(quick));
+}
+
+#[test]
+fn a_curve_that_lists_nothing_runs_from_10_to_120_percent_by_response() {
+    let text = CURVE
+        .replace("points = [\"10%\", \"85%\", \"120%\"]\n", "")
+        .replace("latency = \"service\"\nslo = { p99 = \"1ms\" }\n", "");
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let curve = method.steps[0].curve.clone().expect("a curve");
+    let percents: Vec<_> = curve.points.iter().map(|p| (p * 100.0).round()).collect();
+    assert_eq!(
+        percents,
+        (1..=12).map(|k| 10.0 * f64::from(k)).collect::<Vec<_>>()
+    );
+    assert_eq!((curve.latency, curve.slo), (Latency::Response, None));
+}
+
+#[test]
+fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
+    let cases = [
+        ("\"some-bench\"", "\"Some bench\"", 3, "lower-case letters"),
+        ("\"curve\"", "\"measure\"", 9, "set kind = \"curve\""),
+        (
+            "threads = 64",
+            "rate = \"9k/s\", iodepth = 8",
+            8,
+            "leave out the rate",
+        ),
+        ("\"85%\"", "\"5%\"", 10, "point 5% follows 10%"),
+        ("\"120%\"", "\"1200%\"", 10, "up to 1000%"),
+        ("\"120%\"", "\"much\"", 10, "expected a percentage"),
+        ("time = \"30s\"", "", 9, "curve lacks the key `time`"),
+        ("\"service\"", "\"clat\"", 12, "did you mean \"service\"?"),
+        ("\"1ms\"", "\"0s\"", 13, "p99 is 0"),
+        (
+            "\"1ms\"",
+            "\"1ms\", steps = 0",
+            13,
+            "steps is 0, expected 1 to 20",
+        ),
+    ];
+    for (line, replacement, at, expected) in cases {
+        let text = CURVE.replacen(line, replacement, 1);
+        assert_ne!(text, CURVE);
+        let error = Method::from_toml(&text, "m.toml").expect_err("refused");
+        assert_eq!(error.line, at, "{replacement}: {error}");
+        assert!(error.message.contains(expected), "{replacement}: {error}");
+    }
+    let text = CURVE.split("[steps.curve]").next().unwrap_or_default();
+    let error = Method::from_toml(text, "m.toml").expect_err("refused");
+    assert_eq!(
+        (error.line, error.message.contains("needs `curve`")),
+        (7, true)
+    );
+}
+
 #[test]
 fn quick_divides_times_rounds_and_volumes_and_nothing_else() {
     let method = Method::from_toml(METHOD, "m.toml").unwrap_or_else(|error| panic!("{error}"));
@@ -604,6 +715,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         Just(Pattern::Uniform),
         (0.1..3.0f64).prop_map(|theta| Pattern::Zipf { theta }),
         proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
+        (0.0..1.0f64, 0.0..1.0f64).prop_map(|(read, write)| Pattern::Mixed { read, write }),
     ];
     let extent = |bytes: std::ops::Range<u64>, fractions: std::ops::Range<f64>| {
         prop_oneof![
@@ -657,7 +769,7 @@ proptest! {
     fn offsets_stay_inside_the_region_and_aligned(job in any_job(), seed: u64) {
         let geometry = Geometry { capacity_bytes: (1 << 30) + 512, block_bytes: 512 };
         let region = job.region.resolve(geometry).expect("inside by construction");
-        let sequential = job.pattern == Pattern::Sequential;
+        let sequential = matches!(job.pattern, Pattern::Sequential | Pattern::Mixed { .. });
         let thread = job.load.threads() - 1;
         let mut stream = RequestStream::new(&job, geometry, seed, thread).expect("fits");
         for _ in 0..500 {
@@ -746,10 +858,19 @@ fn the_reference_states_how_long_each_built_in_method_takes() {
             .filter(|step| step.kind != StepKind::Fill)
         {
             let time_s = step.job.until.time_ns.expect("bounded in time") as f64 / 1e9;
-            most += time_s;
-            least += step.steady.map_or(time_s, |steady| {
-                steady.round_ns as f64 * f64::from(steady.window) / 1e9
+            let (points, searched) = step.curve.as_ref().map_or((0.0, 0.0), |curve| {
+                let point_s = curve.time_ns as f64 / 1e9;
+                let searches = curve.slo.map_or(0, |slo| slo.steps);
+                (
+                    curve.points.len() as f64 * point_s,
+                    f64::from(searches) * point_s,
+                )
             });
+            most += time_s + points + searched;
+            least += points
+                + step.steady.map_or(time_s, |steady| {
+                    steady.round_ns as f64 * f64::from(steady.window) / 1e9
+                });
         }
         (least, most)
     };

@@ -6,7 +6,7 @@
 use super::random::{Random, threshold};
 use super::zipf::{Scatter, Zipf};
 use super::{Geometry, StreamError};
-use crate::{HotBand, Job, Pattern, Span};
+use crate::{HotBand, Job, Op, Pattern, Span};
 
 /// Addresses of one thread.
 #[derive(Clone, Debug)]
@@ -19,9 +19,18 @@ pub(super) struct Addresses {
 
 #[derive(Clone, Debug)]
 enum State {
-    Sequential { cursor_bytes: u64 },
+    Sequential {
+        cursor_bytes: u64,
+    },
     Uniform,
-    Zipf { zipf: Zipf, scatter: Scatter },
+    /// Where the next read and the next other request follow on.
+    Mixed {
+        cursors_bytes: [u64; 2],
+    },
+    Zipf {
+        zipf: Zipf,
+        scatter: Scatter,
+    },
     HotSpots(Box<[Band]>),
 }
 
@@ -39,6 +48,9 @@ pub(super) struct Slots {
     align_bytes: u64,
     in_region: u64,
     in_unit: u64,
+    /// Mixed: which cursor, and below which draw the request jumps.
+    cursor: usize,
+    jump_below: u64,
 }
 
 impl Addresses {
@@ -66,6 +78,9 @@ impl Addresses {
                 cursor_bytes: unit_bytes * share(units, thread, job.load.threads()),
             },
             Pattern::Uniform => State::Uniform,
+            Pattern::Mixed { .. } => State::Mixed {
+                cursors_bytes: [unit_bytes * share(units, thread, job.load.threads()); 2],
+            },
             Pattern::Zipf { theta } => State::Zipf {
                 zipf: Zipf::new(units, *theta),
                 scatter: Scatter::new(units, seed),
@@ -82,8 +97,8 @@ impl Addresses {
         })
     }
 
-    /// The places for blocks of `size_bytes`, precomputed so that a draw needs no division.
-    pub(super) fn slots(&self, size_bytes: u32) -> Slots {
+    /// The places for `op` with blocks of `size_bytes`, precomputed so that a draw needs no division.
+    pub(super) fn slots(&self, job: &Job, op: Op, size_bytes: u32) -> Slots {
         let size_bytes = u64::from(size_bytes.max(1));
         let align_bytes = self.align_bytes.unwrap_or(size_bytes);
         let places = |space_bytes: u64| space_bytes.saturating_sub(size_bytes) / align_bytes + 1;
@@ -91,6 +106,12 @@ impl Addresses {
             align_bytes,
             in_region: places(self.region.size_bytes),
             in_unit: places(self.unit_bytes),
+            cursor: usize::from(op != Op::Read),
+            jump_below: match (&job.pattern, op) {
+                (Pattern::Mixed { read, .. }, Op::Read) => threshold(*read),
+                (Pattern::Mixed { write, .. }, _) => threshold(*write),
+                _ => 0,
+            },
         }
     }
 
@@ -101,15 +122,14 @@ impl Addresses {
                 return self.region.start_bytes + random.below(slots.in_region) * slots.align_bytes;
             }
             State::Sequential { cursor_bytes } => {
-                let mut at_bytes = match self.align_bytes {
-                    None => *cursor_bytes,
-                    Some(align) => cursor_bytes.next_multiple_of(align),
-                };
-                if at_bytes + u64::from(size_bytes) > self.region.size_bytes {
-                    at_bytes = 0;
+                return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
+            }
+            State::Mixed { cursors_bytes } => {
+                let cursor_bytes = &mut cursors_bytes[slots.cursor];
+                if random.next() < slots.jump_below {
+                    *cursor_bytes = random.below(slots.in_region) * slots.align_bytes;
                 }
-                *cursor_bytes = at_bytes + u64::from(size_bytes);
-                return self.region.start_bytes + at_bytes;
+                return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
             }
             State::Zipf { zipf, scatter } => scatter.apply(zipf.next(random)),
             State::HotSpots(bands) => {
@@ -127,6 +147,25 @@ impl Addresses {
         };
         self.region.start_bytes + unit * self.unit_bytes + slot * slots.align_bytes
     }
+}
+
+/// Moves the cursor over the next block, from the region's start again where it does not fit.
+#[inline(always)]
+fn follow_on(
+    region: Span,
+    align_bytes: Option<u64>,
+    cursor_bytes: &mut u64,
+    size_bytes: u32,
+) -> u64 {
+    let mut at_bytes = match align_bytes {
+        None => *cursor_bytes,
+        Some(align) => cursor_bytes.next_multiple_of(align),
+    };
+    if at_bytes + u64::from(size_bytes) > region.size_bytes {
+        at_bytes = 0;
+    }
+    *cursor_bytes = at_bytes + u64::from(size_bytes);
+    region.start_bytes + at_bytes
 }
 
 /// Largest block of the job, once every size and the alignment fit the target's block.

@@ -134,6 +134,55 @@ fn a_sequential_thread_wraps_at_the_end_of_the_region() {
     assert_eq!(blocks, [5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6]);
 }
 
+/// Shares of (reads, writes) that do not start where the one before of their kind ended.
+fn jumps(requests: &[Request]) -> [f64; 2] {
+    [Op::Read, Op::Write].map(|op| {
+        let own: Vec<_> = requests.iter().filter(|request| request.op == op).collect();
+        let jumps = own.windows(2).filter(|pair| {
+            pair[1].offset_bytes != pair[0].offset_bytes + u64::from(pair[0].size_bytes)
+        });
+        jumps.count() as f64 / own.len() as f64
+    })
+}
+
+#[test]
+fn a_mixed_pattern_jumps_in_the_shares_asked_for_and_follows_on_otherwise() {
+    let pattern = Pattern::Mixed {
+        read: 0.8,
+        write: 0.2,
+    };
+    let ops = vec![
+        block(Op::Read, 60.0, &[(8192, 90.0), (32768, 10.0)]),
+        block(Op::Write, 40.0, &[(32768, 1.0)]),
+    ];
+    let [reads, writes] = jumps(&draw(&job(pattern, ops, 1), GEOMETRY, 3, 0, 400_000));
+    assert!((reads - 0.8).abs() < 0.005, "{reads}");
+    assert!((writes - 0.2).abs() < 0.005, "{writes}");
+}
+
+#[test]
+fn a_mixed_pattern_without_jumps_is_sequential_and_with_nothing_else_uniform() {
+    let share = |share| Pattern::Mixed {
+        read: share,
+        write: share,
+    };
+    let offsets = |pattern| -> Vec<u64> {
+        let requests = draw(&read_4k(pattern), GEOMETRY, 3, 0, 10_000);
+        requests
+            .iter()
+            .map(|request| request.offset_bytes)
+            .collect()
+    };
+    assert_eq!(offsets(share(0.0)), offsets(Pattern::Sequential));
+    let cells = 64;
+    let mut seen = vec![0; cells];
+    for offset in offsets(share(1.0)) {
+        seen[(offset * cells as u64 / GEOMETRY.capacity_bytes) as usize] += 1;
+    }
+    let z = chi_square_z(&seen, &vec![10_000.0 / cells as f64; cells]);
+    assert!(z.abs() < 4.0, "z = {z}");
+}
+
 #[test]
 fn operations_and_block_sizes_come_in_their_shares() {
     let ops = vec![
