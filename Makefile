@@ -34,7 +34,7 @@ format: .venv/.ready ## Rewrite all sources in the house format
 	$(BIN)/ruff check --fix .
 
 bench: .venv/.built ## Speed, side by side with fio, as tables
-	@PATH="$(abspath $(BIN)):$$PATH" benches/run.sh
+	@PYTHON=$(BIN)/python benches/run.sh
 
 docs: .venv/.built ## Build the documentation site into site/
 	$(BIN)/mkdocs build --strict --quiet

@@ -20,6 +20,6 @@ export FATHOM_BENCH_BIN="${CARGO_TARGET_DIR:-target}/release/examples"
 
 status=0
 for name in "${names[@]}"; do
-  python3 "benches/$name.py" ${options[@]+"${options[@]}"} || status=$?
+  "${PYTHON:-python3}" "benches/$name.py" ${options[@]+"${options[@]}"} || status=$?
 done
 exit "$status"
