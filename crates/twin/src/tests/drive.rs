@@ -1,7 +1,5 @@
 //! The whole drive: conservation, determinism, scaling, buffer, energy.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use workload::{Op, Request};
 
 use super::{
@@ -86,17 +84,22 @@ fn equal_seeds_give_equal_results_bit_for_bit() {
     };
     let (first, second) = (run(), run());
     assert_eq!(first, second);
-    let mut hasher = DefaultHasher::new();
-    format!("{first:?}").hash(&mut hasher);
     assert_eq!(
-        hasher.finish(),
+        fnv1a(&format!("{first:?}")),
         FINGERPRINT,
         "the model's results changed: if that is meant, commit the new fingerprint and say why"
     );
 }
 
+/// FNV-1a, whose values no library release changes.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
 /// Golden result of the test above.
-const FINGERPRINT: u64 = 12089830455201992778;
+const FINGERPRINT: u64 = 8078488857235423923;
 
 #[test]
 fn results_do_not_depend_on_the_slice() {
