@@ -106,6 +106,12 @@ impl<'o> Starter<'o> {
             ));
             cpus.clear();
         }
+        if !job.placement.is_empty() {
+            setup.notes.push(
+                "placement handles are not sent: the engine has no directives on real targets"
+                    .into(),
+            );
+        }
         Self {
             job: Arc::new(job.clone()),
             options,

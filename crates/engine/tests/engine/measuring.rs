@@ -222,6 +222,24 @@ fn more_threads_than_cores_are_not_pinned_and_the_report_says_so() {
 }
 
 #[test]
+fn placement_handles_that_are_not_sent_are_admitted() {
+    let job = Job {
+        placement: vec![1],
+        until: count(8),
+        ..job(Op::Write)
+    };
+    let recording = run(&job, &null_spec(), &Options::default());
+    assert!(
+        recording
+            .notes
+            .iter()
+            .any(|note| note.contains("placement handles are not sent")),
+        "{:?}",
+        recording.notes
+    );
+}
+
+#[test]
 fn a_run_that_nobody_follows_any_more_ends_by_itself() {
     let threads_alive = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
