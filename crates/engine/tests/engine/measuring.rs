@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::Options;
-use workload::{Load, Op, Until};
+use workload::{Job, Load, Op, Until};
 
 use crate::support::*;
 
