@@ -13,7 +13,7 @@ def runs_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-@pytest.fixture()
+@pytest.fixture
 def disk(tmp_path: Path) -> Path:
     """A folder on a file system with O_DIRECT."""
     probe = tmp_path / "probe"

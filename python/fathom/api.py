@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.method import load_method
+from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
-from fathom.resolve import resolve_targets
 
 
 def run(

@@ -105,7 +105,11 @@ def _cells(line: _Line) -> tuple[Text | str | ProgressBar, ...]:
         return label, where, ProgressBar(total=1, completed=0, width=16), "", "", "", ""
     fraction, left_s = _share_done(step, line.target, progress)
     virtual = line.target.kind == "twin"
-    left = "" if left_s is None else f"{'≤ ' if step.steady else ''}{duration(round(left_s))}{' virtual' if virtual else ''}"
+    left = (
+        ""
+        if left_s is None
+        else f"{'≤ ' if step.steady else ''}{duration(round(left_s))}{' virtual' if virtual else ''}"
+    )
     return (
         label,
         where,
