@@ -117,6 +117,14 @@ def test_a_figure_far_from_the_published_one_is_a_surprise_and_near_ones_are_cou
     assert agreement.text.startswith("1 of 2 figures agree")
 
 
+@pytest.mark.parametrize(("role", "said"), [("calibration", True), ("validation", False)])
+def test_agreement_with_a_row_that_the_twin_was_fitted_to_is_no_prediction(role: str, said: bool):
+    measured = [Measured("twin:a", rates(51_000), step="4k-rand-write")]
+    found = findings(run_view(measured, [A]), lambda device, workload: [Row(50_000, role=role)])
+    agreement = next(one for one in found if one.kind == "agreement")
+    assert ("were fitted to them" in agreement.text) == said
+
+
 @pytest.mark.parametrize("row", [Row(None), Row(float("nan")), Row(0.0)])
 def test_a_published_row_without_the_figure_is_passed_over(row: Row):
     found = findings(run_view([Measured("twin:a", rates(1000))], [A]), lambda device, workload: [row])

@@ -142,6 +142,7 @@ def _published(
     """Contradictions one by one, the largest first; agreement in one sentence."""
     catalog = {target.name: target.catalog for target in view.document.targets}
     near: list[float] = []
+    fitted_near = 0
     far: list[tuple[float, Finding]] = []
     for figures in (one for members in ranked for one in members):
         found = _published_figure(figures, catalog.get(figures.target), lookup)
@@ -151,6 +152,7 @@ def _published(
         off_pct = 100 * (figures.headline / value - 1)
         if abs(off_pct) < SURPRISE_PCT:
             near.append(off_pct)
+            fitted_near += role == "calibration" and _is_twin(view, figures)
             continue
         interval = mean_interval(view.rates(figures))
         fitted = (
@@ -174,6 +176,11 @@ def _published(
             f"{len(near)} of {len(near) + len(far)} figures agree with published ones within {SURPRISE_PCT:.0f} %; "
             f"the median difference of these is {float(np.median(np.abs(near))):.1f} %, the largest {worst:+.1f} %."
         )
+        if fitted_near:
+            text += (
+                f" {fitted_near} of them are calibration rows: the twin's free parameters were fitted to them, "
+                "so they show that the model can be right, not that it predicts."
+            )
         yield Finding(
             "agreement", text, (), None, {"median_pct": float(np.median(np.abs(near))), "worst_pct": worst}
         )

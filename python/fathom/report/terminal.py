@@ -22,7 +22,6 @@ LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 LIMIT_FIGURES = re.compile(r"\s*(\(\d|\d+ %).*")
 """Of `controller 100 %, next PCIe link (read) 92 %` a table keeps the name."""
 MOST_WORKLOADS_ACROSS = 5
-NO_BREAK = "\N{NO-BREAK SPACE}"
 FAR_PCT = 10
 """A difference from the published figure beyond this is marked."""
 
@@ -105,7 +104,7 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
     if cell.published is not None and cell.error_pct is not None:
         far = "yellow" if abs(cell.error_pct) > FAR_PCT else "dim"
         text.append(f"\n{grouped(cell.published.value)}", style="dim not bold")
-        text.append(" " + signed_pct(cell.error_pct).replace(" ", NO_BREAK), style=f"{far} not bold")
+        text.append(" " + signed_pct(cell.error_pct).replace(" ", ""), style=f"{far} not bold")
     if cell.point.limited_by:
         text.append(f"\n{LIMIT_FIGURES.sub('', plain(cell.point.limited_by))}", style="dim not bold")
     return text
