@@ -206,6 +206,55 @@ def catalog_show(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: 
 
 
 @app.command()
+def validate(
+    devices: Annotated[
+        list[str] | None, typer.Argument(help="default: every twin of the catalogue", metavar="[DEVICE...]")
+    ] = None,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="exit 4 where a device's median error is above 3 % / 10 %")
+    ] = False,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate published results and print the errors: of those fitted, and of those predicted."""
+    from fathom.validation.comparison import check_gate, medians
+    from fathom.validation.validate import devices_to_validate, validate
+    from fathom.validation.views import TrialProgress, print_validation, print_without_twin, validation_json
+
+    chosen = devices_to_validate(devices or [])
+    with TrialProgress(_stderr()) as watch:
+        rows = validate(chosen, seed, watch=watch)
+    if as_json:
+        _print_json(validation_json(rows))
+    else:
+        print_validation(_stdout(), rows)
+        if not devices:
+            print_without_twin(_stdout(), chosen)
+    if gate:
+        check_gate(medians(rows))
+
+
+@app.command()
+def calibrate(
+    device: Annotated[
+        str, typer.Argument(help="a device of the catalogue that has a twin", metavar="DEVICE")
+    ],
+    write: Annotated[bool, typer.Option("--write", help="put the values into the device's file")] = False,
+    seed: Seed = 1,
+) -> None:
+    """Fit a twin's calibrated parameters to its calibration rows, and to no others."""
+    from fathom.catalog import load_device
+    from fathom.validation.calibrate import calibrate, write_values
+    from fathom.validation.views import TrialProgress, print_calibration
+
+    with TrialProgress(_stderr()) as watch:
+        fitted = calibrate(load_device(device), seed, watch=watch)
+    print_calibration(_stdout(), fitted)
+    if write:
+        print(f"written to {write_values(fitted)}")
+
+
+@app.command()
 def runs(as_json: AsJson = False) -> None:
     """Every run in the home of all runs."""
     from fathom.runs.home import run_directories

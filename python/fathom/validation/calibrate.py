@@ -1,0 +1,248 @@
+"""Fits a device's calibrated parameters to its calibration rows, and puts the values into its file.
+
+Only parameters of basis `calibrated` move, and only calibration rows are looked at; validation rows are not even
+simulated. What the rows cannot tell is said, not guessed.
+"""
+
+import json
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fathom.catalog import find
+from fathom.catalog.models import Device
+from fathom.catalog.positions import key_lines
+from fathom.errors import FathomError, UsageError
+from fathom.validation.cases import Case, cases_of
+from fathom.validation.comparison import error_of
+from fathom.validation.search import ALONE, Floats, Sensitivity, fit
+from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
+from fathom.validation.validate import Job, Watch, in_parallel
+
+DIGITS = 4
+"""Significant digits of a fitted value: a published figure seldom has more than three."""
+
+
+@dataclass(frozen=True)
+class FittedParameter:
+    """A calibrated parameter before and after, and what the rows say about it at the value before."""
+
+    name: str
+    before: float
+    after: float
+    sensitivity: Sensitivity
+    remark: str | None
+    """Why the value should not be believed, if so."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the fit moved it."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fit: parameters, and the errors of its rows in percent, in the order of `cases`."""
+
+    device: Device
+    cases: Sequence[Case]
+    parameters: Sequence[FittedParameter]
+    before_pct: Sequence[float]
+    after_pct: Sequence[float]
+    evaluations: int
+
+
+def calibrate(
+    device: Device, seed: int = 1, limits: Limits = LIMITS, watch: Watch | None = None
+) -> Calibration:
+    """Fits the device to its calibration rows.
+
+    Raises:
+        UsageError: the device has no twin, no calibrated parameter, or no calibration row that can be simulated.
+        FathomError: its twin refuses the parameters it has.
+    """
+    if device.twin is None:
+        raise UsageError(f"{device.name} has no twin, so there is nothing to calibrate")
+    start = {
+        name: float(parameter.value)
+        for name, parameter in device.twin.parameters.items()
+        if parameter.basis == "calibrated" and isinstance(parameter.value, int | float)
+    }
+    cases = [case for case in cases_of(device) if case.may_be_fitted and case.trial]
+    if not start:
+        raise UsageError(f'{device.name} has no parameter of basis "calibrated", so there is nothing to fit')
+    if not cases:
+        raise UsageError(f"{device.name} has no calibration row that can be simulated, so nothing to fit to")
+    return _Calibrator(device, cases, start, seed, limits, watch).run()
+
+
+class _Calibrator:
+    def __init__(
+        self,
+        device: Device,
+        cases: Sequence[Case],
+        start: Mapping[str, float],
+        seed: int,
+        limits: Limits,
+        watch: Watch | None,
+    ) -> None:
+        refuse_others(cases)
+        self._device = device
+        self._cases = cases
+        self._names = tuple(start)
+        self._start = np.array(list(start.values()))
+        self._seed = seed
+        self._limits = limits
+        self._watch = watch
+        self._dies = _dies(device)
+        self._known: dict[tuple[float, ...], Floats | None] = {}
+
+    def run(self) -> Calibration:
+        found = fit(self._residuals, self._start, self._tidy)
+        return Calibration(
+            device=self._device,
+            cases=self._cases,
+            parameters=[
+                FittedParameter(name, before, after, sensitivity, _remark(sensitivity))
+                for name, before, after, sensitivity in zip(
+                    self._names,
+                    self._start.tolist(),
+                    found.values.tolist(),
+                    found.sensitivities,
+                    strict=True,
+                )
+            ],
+            before_pct=_percent(found.start_residuals),
+            after_pct=_percent(found.residuals),
+            evaluations=found.evaluations,
+        )
+
+    def _whole(self, name: str) -> bool:
+        assert self._device.twin is not None
+        return isinstance(self._device.twin.parameters[name].value, int)
+
+    def _tidy(self, values: Floats) -> Floats:
+        """Values as the file would have them: whole numbers, few digits; what did not move stays as it is."""
+        pairs = zip(self._names, values.tolist(), self._start.tolist(), strict=True)
+        return np.array(
+            [before if value == before else self._round(name, value) for name, value, before in pairs]
+        )
+
+    def _round(self, name: str, value: float) -> float:
+        if not self._whole(name):
+            return float(f"{value:.{DIGITS}g}")
+        # Above the number of dies a power budget means nothing, and a search would wander there.
+        most = self._dies if name == "programming_dies_max" else np.inf
+        return float(min(max(round(value), 1), most))
+
+    def _residuals(self, values: Floats) -> Floats | None:
+        """Logarithms of simulated over published, one per case; None where the twin refuses the values."""
+        key = tuple(values.tolist())
+        if key not in self._known:
+            try:
+                measured = in_parallel([self._job(case, key) for case in self._cases], self._watch)
+            except FathomError:
+                if not self._known:
+                    raise
+                self._known[key] = None
+            else:
+                self._known[key] = np.array(
+                    [_residual(*pair) for pair in zip(self._cases, measured, strict=True)]
+                )
+        return self._known[key]
+
+    def _job(self, case: Case, values: Sequence[float]) -> Job:
+        trial = case.trial
+        assert trial is not None
+        parameters = json.loads(self._device.twin_params_json(trial.bench))
+        for name, value in zip(self._names, values, strict=True):
+            parameters[name] = int(value) if self._whole(name) else value
+        text = json.dumps(parameters)
+        label = f"set {len(self._known) + 1}: {case.name}"
+        return label, lambda interrupt: run_trial(text, trial, self._seed, self._limits, interrupt)
+
+
+def _dies(device: Device) -> float:
+    """Dies of the drive, as crate `twin` counts them."""
+    parameters = device.twin.parameters if device.twin else {}
+    counts = [parameters[name].value for name in ("channels", "dies_per_channel") if name in parameters]
+    return float(np.prod([count for count in counts if isinstance(count, int)]))
+
+
+def refuse_others(cases: Sequence[Case]) -> None:
+    """Rule 6 of the design, held where the fit begins.
+
+    Raises:
+        ValueError: a case that no device may be fitted to: a defect of the caller.
+    """
+    for case in cases:
+        if not case.may_be_fitted:
+            raise ValueError(f"{case.row.workload} ({case.row.role}) must not be fitted to")
+
+
+def _residual(case: Case, measured: Measured) -> float:
+    metric, published = next(iter(case.figures.items()))
+    simulated = measured.ops[case.row.op].value(metric)
+    if error_of(case.row, published, simulated) is None:
+        return 0.0
+    return float(np.log(max(simulated, 1e-9) / published))
+
+
+def _percent(residuals: Floats) -> list[float]:
+    return (100 * np.expm1(residuals)).tolist()
+
+
+def _remark(sensitivity: Sensitivity) -> str | None:
+    if not sensitivity.felt:
+        return "not identifiable: no calibration row feels it; left as it was"
+    if sensitivity.alone < ALONE:
+        return "not told apart: other parameters together do the same to these rows"
+    return None
+
+
+def toml_values(calibration: Calibration) -> str:
+    """The changed parameters as lines to paste into the device's file."""
+    return "\n".join(
+        f"[twin.parameters.{one.name}]\nvalue = {_toml_number(calibration.device, one)}"
+        for one in calibration.parameters
+        if one.changed
+    )
+
+
+def write_values(calibration: Calibration) -> Path:
+    """Puts the changed values into the device's file, whatever else it says and however it is laid out.
+
+    Raises:
+        FathomError: the file cannot be written.
+    """
+    entry = find("devices", calibration.device.name)
+    path = Path(str(entry.file))
+    text = entry.text()
+    lines = text.splitlines(keepends=True)
+    at = key_lines(text)
+    for one in calibration.parameters:
+        if one.changed:
+            number = at["twin", "parameters", one.name, "value"] - 1
+            new = _toml_number(calibration.device, one)
+            lines[number] = re.sub(r"(\bvalue\s*=\s*)[^\s,#}]+", rf"\g<1>{new}", lines[number], count=1)
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+            file.write("".join(lines))
+        Path(file.name).chmod(path.stat().st_mode)
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise FathomError(
+            f"{path}: {error.strerror}",
+            "paste the values printed above, or copy the file into your own catalogue",
+        ) from error
+    return path
+
+
+def _toml_number(device: Device, one: FittedParameter) -> str:
+    assert device.twin is not None
+    whole = isinstance(device.twin.parameters[one.name].value, int)
+    return str(int(one.after)) if whole else repr(one.after)

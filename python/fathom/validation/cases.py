@@ -1,0 +1,170 @@
+"""From published rows to what a twin has to do to imitate them, or why it cannot yet. Runs nothing.
+
+A row that states its I/O is its own definition. The I/O of one that does not (SQL, Oracle, desktops) is that of the
+method step with its name in `published`: an assumed mix, and said so. The region is that of the row's bench.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from fathom import _core
+from fathom.catalog import CatalogError, entries, load_published, load_system
+from fathom.catalog.load import is_about
+from fathom.catalog.models import Device, PublishedRow
+from fathom.method import parse_method
+
+Metric = Literal["iops", "mbps", "mibps", "latency_us"]
+PATTERNS = {"seq": "sequential", "rand": "uniform"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a fresh, filled twin does: a job (normal form, its end open), driven from a bench."""
+
+    bench: str
+    job_json: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """A published row about a device and the trial that imitates it; without one, `remark` says why."""
+
+    device: Device
+    row: PublishedRow
+    trial: Trial | None
+    remark: str | None
+
+    @property
+    def name(self) -> str:
+        """The workload, with the half of a mix that the row is about."""
+        return f"{self.row.workload}, {self.row.op}s" if self.row.op else self.row.workload
+
+    @property
+    def load(self) -> str:
+        """Outstanding I/O as published: `8T/32Q`."""
+        counts = ((self.row.jobs, "J"), (self.row.threads, "T"), (self.row.iodepth, "Q"))
+        return "/".join(f"{count}{letter}" for count, letter in counts if count)
+
+    @cached_property
+    def figures(self) -> dict[Metric, float]:
+        """Comparable figures, the one that counts first.
+
+        The others are the same measurement in other words: under a closed load the mean latency is outstanding I/O over
+        IOPS (Little), so counting it too would count one error twice.
+        """
+        row = self.row
+        latency_us = row.latency_us if row.latency_kind == "mean" else None
+        every: dict[Metric, float | None] = {
+            "iops": row.iops,
+            "mbps": row.mbps,
+            "mibps": row.mibps,
+            "latency_us": latency_us,
+        }
+        return {metric: value for metric, value in every.items() if value is not None}
+
+    @property
+    def excluded(self) -> str | None:
+        """Why the row is shown and not counted; None if it counts."""
+        if self.row.role == "context":
+            return "context, not counted"
+        if self.row.uncertain:
+            return f"uncertain, not counted: {self.row.note}"
+        if self.row.calibrates == "workload":
+            return "shapes the mix of the workload, not the device: not counted"
+        return None
+
+    @property
+    def may_be_fitted(self) -> bool:
+        """Whether a device's parameters may be fitted to the row: calibration, about the device, and certain."""
+        return self.row.role == "calibration" and self.excluded is None
+
+
+class _NoTrialError(Exception):
+    """Why a row cannot be imitated."""
+
+
+def cases_of(device: Device) -> list[Case]:
+    """The published rows about a device, in the file's order; empty where it has no published results.
+
+    Left out are context rows that cannot be imitated: they are statements, not results.
+
+    Raises:
+        CatalogError: a file of the catalogue is wrong.
+    """
+    if device.published is None:
+        return []
+    jobs = published_jobs()
+    cases = [
+        _case(device, row, jobs) for row in load_published(device.published).rows if is_about(row, device)
+    ]
+    return [case for case in cases if case.trial or case.row.role != "context"]
+
+
+def published_jobs() -> dict[str, tuple[str, str]]:
+    """Published workload to the job that a method gives it, and the method's name. Of a curve: the job of its maximum.
+
+    Raises:
+        UsageError: a method file is wrong.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for entry in entries("methods"):
+        for step in parse_method(entry.text(), str(entry.file)).steps:
+            if step.published:
+                found.setdefault(step.published, (step.job.json, entry.name))
+    return found
+
+
+def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> Case:
+    try:
+        trial, remark = _trial(row, jobs)
+    except _NoTrialError as reason:
+        return Case(device, row, None, f"not simulated: {reason}")
+    return Case(device, row, trial, remark)
+
+
+def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Trial, str | None]:
+    if row.hosts not in (None, 1):
+        raise _NoTrialError(f"measured from {row.hosts} hosts")
+    if not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None:
+        raise _NoTrialError(f"no rule yet for {row.unit or 'a row without a figure'}")
+    if row.latency_kind not in (None, "mean"):
+        raise _NoTrialError(f"no rule yet for a latency of kind {row.latency_kind}")
+    if row.bench is None:
+        raise _NoTrialError("the source names no bench")
+    try:
+        region_pct = load_system(row.bench).region_pct
+    except CatalogError as error:
+        raise _NoTrialError(f"the bench {row.bench} is not in the catalogue") from error
+    if row.block_kib and row.read_pct is not None and row.pattern in PATTERNS:
+        return Trial(row.bench, _job_of_row(row, PATTERNS[row.pattern], region_pct or 100)), None
+    if row.workload in jobs:
+        job, method = jobs[row.workload]
+        return Trial(row.bench, _endless(job)), f"assumed mix: {method}"
+    raise _NoTrialError("the source does not publish the mix, and no method defines it")
+
+
+def _job_of_row(row: PublishedRow, pattern: str, region_pct: float) -> str:
+    """The row's own I/O. Threads and iodepth multiply, whichever of them the source gives."""
+    if not (row.threads or row.jobs or row.iodepth):
+        raise _NoTrialError("the source does not say how many I/O were outstanding")
+    read_pct = row.read_pct or 0.0
+    pure = {0.0: "write", 100.0: "read"}.get(read_pct)
+    job = {
+        "mix": pure or {"read": read_pct, "write": 100 - read_pct},
+        "block": round((row.block_kib or 0) * 1024),
+        "pattern": pattern,
+        "region": f"{region_pct:g}%",
+        "load": {"threads": row.threads or row.jobs or 1, "iodepth": row.iodepth or 1},
+        "until": {"time": "1s"},
+    }
+    return _endless(_core.parse_job(json.dumps(job), f"{row.workload}.json"))
+
+
+def _endless(job_json: str) -> str:
+    """The same job without its end: a trial ends when it has been measured well enough."""
+    job = json.loads(job_json)
+    job["until"] = dict.fromkeys(job["until"])
+    return json.dumps(job, sort_keys=True)

@@ -1,0 +1,132 @@
+"""Simulated beside published: errors, what counts, medians, and the gate. Runs nothing, prints nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from fathom.catalog.models import PublishedRow
+from fathom.errors import GateError
+from fathom.validation.cases import Case, Metric
+from fathom.validation.trial import Measured
+
+Role = Literal["calibration", "validation"]
+GATE_PCT: dict[Role, float] = {"calibration": 3.0, "validation": 10.0}
+"""Most that the median of absolute errors of a device may be."""
+UNEXPLAINED_PCT = 25.0
+"""From this error on a row needs a written reason in the device's file (`[twin.reasons]`)."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One published figure and the simulated one; `simulated` is None where no trial imitates the row.
+
+    `error_pct` is None too where the figure is only a bound and the simulated one keeps it. `counted` says whether the
+    error enters the medians.
+    """
+
+    case: Case
+    metric: str
+    published: float
+    measured: Measured | None
+    simulated: float | None
+    error_pct: float | None
+    counted: bool
+    unexplained: bool
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Median:
+    """The median of absolute errors over the `n` counted figures of a role; `device` None: of all devices."""
+
+    device: str | None
+    role: Role
+    median_pct: float
+    n: int
+
+
+def compare_case(case: Case, measured: Measured | None) -> list[Compared]:
+    """The case's figures, the one that counts first; a single one without a figure if nothing was simulated."""
+    if measured is None:
+        metric, published = next(iter(case.figures.items()), (case.row.unit or "", case.row.value or 0.0))
+        return [Compared(case, metric, published, None, None, None, False, False, case.remark)]
+    return [
+        _compare(case, metric, published, measured, first=index == 0)
+        for index, (metric, published) in enumerate(case.figures.items())
+    ]
+
+
+def _compare(case: Case, metric: Metric, published: float, measured: Measured, *, first: bool) -> Compared:
+    simulated = measured.ops[case.row.op].value(metric)
+    error_pct = error_of(case.row, published, simulated)
+    counted = first and error_pct is not None and case.excluded is None
+    far = error_pct is not None and abs(error_pct) > UNEXPLAINED_PCT
+    written = _reasons(case).get(case.row.workload) if far else None
+    reasons = [
+        case.excluded,
+        case.remark,
+        f"within the published bound ({case.row.bound})" if error_pct is None else None,
+        None if measured.steady else f"not steady: {measured.grounds}",
+        written,
+        f"beyond {UNEXPLAINED_PCT:g} % without a reason in the device's file"
+        if far and counted and not written
+        else None,
+    ]
+    return Compared(
+        case,
+        metric,
+        published,
+        measured,
+        simulated,
+        error_pct,
+        counted,
+        far and counted and written is None,
+        "; ".join(reason for reason in reasons if reason) or None,
+    )
+
+
+def _reasons(case: Case) -> dict[str, str]:
+    return case.device.twin.reasons if case.device.twin else {}
+
+
+def error_of(row: PublishedRow, published: float, simulated: float) -> float | None:
+    """How far the simulated figure lies above (+) or below (-), in percent; None where a bound is kept."""
+    kept = {"at-least": simulated >= published, "at-most": simulated <= published}
+    if row.bound and kept[row.bound]:
+        return None
+    return 100 * (simulated / published - 1)
+
+
+def medians(rows: Sequence[Compared]) -> list[Median]:
+    """Per device and role, then over all devices; without a role that has no counted figure."""
+    names: list[str | None] = list(dict.fromkeys(row.case.device.name for row in rows))
+    found = []
+    for name in [*names, None]:
+        for role in GATE_PCT:
+            errors = [
+                abs(row.error_pct)
+                for row in rows
+                if row.counted
+                and row.error_pct is not None
+                and row.case.row.role == role
+                and name in (None, row.case.device.name)
+            ]
+            if errors:
+                found.append(Median(name, role, median(errors), len(errors)))
+    return found
+
+
+def check_gate(found: Sequence[Median]) -> None:
+    """Holds every device to the gate.
+
+    Raises:
+        GateError: which device misses which limit, and by how much.
+    """
+    missed = [
+        f"{one.device}: {one.role} {one.median_pct:.1f} % (at most {GATE_PCT[one.role]:g} %)"
+        for one in found
+        if one.device and one.median_pct > GATE_PCT[one.role]
+    ]
+    if missed:
+        raise GateError(f"median of absolute errors too large: {', '.join(missed)}")

@@ -1,0 +1,181 @@
+"""Fits positive parameters to residuals by damped least squares on their logarithms. Knows nothing of devices.
+
+Levenberg-Marquardt with slopes from +-10 % steps, which are the sensitivities that a fit owes its reader, kept up to
+date by Broyden's rank-one formula (Nocedal & Wright, Numerical Optimization, 10.3 and 11.1). Each parameter has a slope
+for up and one for down, because bottlenecks are kinks: more of what does not limit does nothing. The damping is equal
+for all parameters because a logarithm has no unit; so one that no residual feels stays where it was. Deterministic.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SPAN = 0.10
+"""Relative step of the sensitivities."""
+FELT = 0.005
+"""Least change of a residual over +-`SPAN` by which a parameter counts as felt."""
+ALONE = 0.10
+"""Least share of a parameter's effect that the other parameters cannot imitate, for it to count as told apart."""
+MOST_STEP = 0.35
+"""Most change of a logarithm in one step."""
+GOOD_ENOUGH = 0.002
+"""Root mean square of the residuals at which the search ends."""
+LEAST_GAIN = 0.02
+"""A step that improves the sum of squares by less than this share, or promises less, is the last one."""
+MOST_TRIES = 12
+
+Evaluate = Callable[[Floats], Floats | None]
+"""Parameters to residuals (0 is a perfect fit); None where the parameters cannot be."""
+Tidy = Callable[[Floats], Floats]
+"""Parameters to the nearest ones that may be: whole numbers, a few digits."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What +-10 % of one parameter do to each residual, and whether that lets it be found.
+
+    `up` and `down` are changes of the residuals; None where the changed parameter cannot be. `alone` is the share of
+    its effect that no combination of the other parameters gives too (0: nothing tells it apart from them).
+    """
+
+    up: Floats | None
+    down: Floats | None
+    alone: float
+
+    @property
+    def felt(self) -> bool:
+        """Whether any residual moves."""
+        return any(side is not None and np.abs(side).max() >= FELT for side in (self.up, self.down))
+
+
+@dataclass
+class Fit:
+    """The best parameters found, their residuals, those of the start, and the sensitivities there."""
+
+    values: Floats
+    residuals: Floats
+    start_residuals: Floats
+    sensitivities: Sequence[Sensitivity]
+    evaluations: int
+
+
+def fit(evaluate: Evaluate, start: Floats, tidy: Tidy = lambda values: values) -> Fit:
+    """The least sum of squared residuals near the start.
+
+    Args:
+        evaluate: called with tidied values only; may be slow.
+        start: positive; returned unchanged where nothing better was found.
+        tidy: rounds values.
+
+    Raises:
+        ValueError: the start itself cannot be evaluated.
+    """
+    search = _Search(evaluate, tidy, start)
+    search.look_around()
+    search.descend()
+    return search.found
+
+
+class _Search:
+    def __init__(self, evaluate: Evaluate, tidy: Tidy, start: Floats) -> None:
+        self._evaluate = evaluate
+        self._tidy = tidy
+        residuals = evaluate(start)
+        if residuals is None:
+            raise ValueError("the start cannot be evaluated")
+        self.found = Fit(start, residuals, residuals, [], evaluations=1)
+        self._up = np.zeros((len(residuals), len(start)))
+        self._down = self._up.copy()
+
+    def _try(self, values: Floats) -> Floats | None:
+        self.found.evaluations += 1
+        return self._evaluate(values)
+
+    def look_around(self) -> None:
+        """Both sides of every parameter: slopes and sensitivities. A parameter that is not felt has no slope."""
+        sides = [
+            (self._side(index, 1 + SPAN, self._up), self._side(index, 1 / (1 + SPAN), self._down))
+            for index in range(len(self.found.values))
+        ]
+        felt = np.array([Sensitivity(up, down, 1.0).felt for up, down in sides])
+        self._up *= felt
+        self._down *= felt
+        steepest = np.where(
+            np.abs(self._up).sum(axis=0) >= np.abs(self._down).sum(axis=0), self._up, self._down
+        )
+        self.found.sensitivities = [
+            Sensitivity(up, down, _alone(steepest, index)) for index, (up, down) in enumerate(sides)
+        ]
+
+    def _side(self, index: int, factor: float, slopes: Floats) -> Floats | None:
+        """Change of the residuals with one parameter; None where it cannot change so. Notes the slope."""
+        values = self.found.values.copy()
+        values[index] *= factor
+        values = self._tidy(values)
+        log = float(np.log(values[index] / self.found.values[index]))
+        residuals = self._try(values) if log else None
+        if residuals is None:
+            return None
+        slopes[:, index] = (residuals - self.found.residuals) / log
+        return residuals - self.found.residuals
+
+    def descend(self) -> None:
+        """Steps until the fit is good, steps gain nothing, or tries run out."""
+        found, damping = self.found, 1e-3
+        for _ in range(MOST_TRIES):
+            before = float(found.residuals @ found.residuals)
+            slopes, step = self._step(damping)
+            values = self._tidy(found.values * np.exp(step))
+            step = np.log(values / found.values)
+            promised = found.residuals + slopes @ step
+            good = before <= GOOD_ENOUGH**2 * len(found.residuals)
+            if good or not step.any() or promised @ promised > before * (1 - LEAST_GAIN):
+                return
+            residuals = self._try(values)
+            after = np.inf if residuals is None else float(residuals @ residuals)
+            if residuals is not None:
+                self._learn(slopes, step, residuals - found.residuals)
+            if residuals is None or after >= before:
+                damping *= 10
+                continue
+            found.values, found.residuals = values, residuals
+            damping /= 3
+            if after > before * (1 - LEAST_GAIN):
+                return
+
+    def _step(self, damping: float) -> tuple[Floats, Floats]:
+        """The slopes of the sides that the step goes to, and the step; sides and step are found in turn."""
+        residuals = self.found.residuals
+        slopes = (self._up + self._down) / 2
+        step = np.zeros(slopes.shape[1])
+        for _ in range(2 * len(step)):
+            normal = slopes.T @ slopes + damping * np.eye(len(step))
+            solved = np.linalg.solve(normal, -slopes.T @ residuals)
+            step = np.asarray(solved.clip(-MOST_STEP, MOST_STEP), dtype=np.float64)
+            sided = np.where(step > 0, self._up, self._down)
+            if np.array_equal(sided, slopes):
+                break
+            slopes = sided
+        return slopes, step
+
+    def _learn(self, slopes: Floats, step: Floats, moved: Floats) -> None:
+        """Broyden's update of both sides, over the parameters that are felt."""
+        step = np.where(np.abs(self._up).any(axis=0) | np.abs(self._down).any(axis=0), step, 0.0)
+        if step.any():
+            correction = np.outer(moved - slopes @ step, step) / (step @ step)
+            self._up += correction
+            self._down += correction
+
+
+def _alone(jacobian: Floats, index: int) -> float:
+    column = jacobian[:, index]
+    norm = float(np.linalg.norm(column))
+    if norm == 0:
+        return 0.0
+    others = np.delete(jacobian, index, axis=1)
+    rest = column - others @ np.linalg.lstsq(others, column, rcond=None)[0] if others.size else column
+    return float(np.linalg.norm(rest)) / norm

@@ -1,0 +1,199 @@
+"""One trial in virtual time: fill the twin, run the workload until it is steady and known well enough.
+
+The measuring window is the steady window itself, as SNIA PTS has it: the rounds by which the combined criterion calls
+the workload steady, extended until the 95 % interval of their mean is narrow. A trial that does not get there in time
+reports its last rounds and says so. Compares nothing.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Event
+
+from fathom import _core
+from fathom.analysis.steady import SteadyState, Verdict, Volume
+from fathom.analysis.uncertainty import mean_interval
+from fathom.backend import NS_PER_S, TwinBackend
+from fathom.errors import FathomError, InterruptedRunError
+from fathom.validation.cases import Metric, Trial
+
+FILL = {
+    "mix": "write",
+    "block": "128KiB",
+    "pattern": "sequential",
+    "load": {"threads": 1, "iodepth": 32},
+    "until": {"written": "2x"},
+}
+"""As the built-in methods fill: every block holds data, and the spare area has turned over."""
+ROUND_S = 1.0
+POLL_S = 0.25
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a trial may go on, in virtual seconds, and how narrow its interval has to be (half width / mean)."""
+
+    most_s: float = 120.0
+    interval: float = 0.01
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class OpFigures:
+    """One operation, or all, over the window."""
+
+    iops: float
+    mbps: float
+    mean_us: float
+
+    def value(self, metric: Metric) -> float:
+        """The figure in a published row's unit."""
+        mibps = self.mbps * 1e6 / 2**20
+        return {"iops": self.iops, "mbps": self.mbps, "mibps": mibps, "latency_us": self.mean_us}[metric]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a trial found. `ops` is by operation, all of them under `None`."""
+
+    ops: dict[str | None, OpFigures]
+    window_s: float
+    interval_pct: float | None
+    """Half the 95 % interval of the mean rate, of the mean; None with too few rounds."""
+    steady: bool
+    grounds: str
+    limited_by: str | None
+
+
+def run_trial(
+    parameters_json: str,
+    trial: Trial,
+    seed: int = 1,
+    limits: Limits = LIMITS,
+    interrupt: Event | None = None,
+) -> Measured:
+    """Runs the trial on a fresh twin.
+
+    Args:
+        parameters_json: the twin on the trial's bench, as `Device.twin_params_json` gives it.
+        trial: bench and job.
+        seed: of every random choice; the same arguments give the same figures.
+        limits: when to stop.
+        interrupt: ends it early when set.
+
+    Raises:
+        FathomError: the parameters or the job are refused; InterruptedRunError after an interrupt.
+    """
+    try:
+        return _run(parameters_json, trial, seed, limits, interrupt or Event())
+    except _core.BackendError as error:
+        raise FathomError(f"twin: {error}") from error
+
+
+def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrupt: Event) -> Measured:
+    backend = TwinBackend([parameters_json], seed)
+    job = json.loads(trial.job_json)
+    _drain(backend, json.dumps(FILL), seed)
+    job["until"]["time_ns"] = round(limits.most_s * NS_PER_S)
+    handle = backend.start(json.dumps(job), seed + 1, ROUND_S)
+    judged = _Judged(_criterion(job, backend.capacity_bytes), backend.capacity_bytes, limits)
+    while not handle.done():
+        if interrupt.is_set():
+            handle.stop()
+        for interval in handle.poll(POLL_S):
+            if not judged.enough:
+                judged.add(interval)
+        if handle.held():
+            if judged.enough:
+                handle.stop()
+            else:
+                handle.proceed()
+    recording = handle.result()[0]
+    if interrupt.is_set():
+        raise InterruptedRunError("interrupted")
+    return judged.measured(recording.limited_by())
+
+
+def _drain(backend: TwinBackend, job_json: str, seed: int) -> None:
+    handle = backend.start(job_json, seed)
+    while not handle.done():
+        handle.poll(POLL_S)
+    handle.result()
+
+
+def _criterion(job: dict, capacity_bytes: int) -> SteadyState:
+    """The combined criterion after the fill. Random writes have to cover their region once, not the whole drive."""
+    ops = {op["op"] for op in job["mix"]["ops"]}
+    at_random = "write" in ops and job["pattern"]["kind"] != "sequential"
+    size = job["region"]["size"]
+    share = size.get("fraction", size.get("bytes", 0) / capacity_bytes)
+    return SteadyState(
+        pattern="random" if at_random else "sequential",
+        before=Volume(sequential_x=2.0),
+        required=Volume(2.0, share if at_random else 0.0),
+    )
+
+
+class _Judged:
+    """Rounds of a trial, judged as they come."""
+
+    def __init__(self, criterion: SteadyState, capacity_bytes: int, limits: Limits) -> None:
+        self.enough = False
+        self._criterion = criterion
+        self._capacity_bytes = capacity_bytes
+        self._limits = limits
+        self._rounds: list[_core.Interval] = []
+        self._verdict: Verdict | None = None
+        self._interval_pct: float | None = None
+
+    def add(self, interval: _core.Interval) -> None:
+        """Takes a round in; sets `enough` when it was the last one needed. A cut-off round is left out."""
+        if interval.length_s < ROUND_S * (1 - 1e-6):
+            return
+        self._rounds.append(interval)
+        written = sum(op.bytes for op in interval.ops if op.op == "write")
+        media = interval.counters.get("media_write_bytes")
+        self._verdict = self._criterion.add_round(
+            _rate(interval),
+            media / written if written and media is not None else None,
+            written / self._capacity_bytes,
+        )
+        if self._verdict.steady:
+            around = mean_interval([_rate(one) for one in self._window()])
+            if around:
+                self._interval_pct = 50 * (around.high - around.low) / around.mean
+                self.enough = self._interval_pct <= 100 * self._limits.interval
+
+    def _window(self) -> Sequence[_core.Interval]:
+        return self._rounds[-self._verdict.judged_rounds :] if self._verdict else ()
+
+    def measured(self, limited_by: str | None) -> Measured:
+        """The figures of the window."""
+        window = self._window()
+        steady = bool(self._verdict and self._verdict.steady)
+        names = sorted({op.op for interval in window for op in interval.ops})
+        return Measured(
+            ops={name: _figures(window, name) for name in (None, *names)},
+            window_s=sum(interval.length_s for interval in window),
+            interval_pct=self._interval_pct if steady else None,
+            steady=steady,
+            grounds=self._criterion.conclude().reason if self._verdict else "no round finished",
+            limited_by=limited_by,
+        )
+
+
+def _rate(interval: _core.Interval) -> float:
+    return sum(op.n for op in interval.ops) / interval.length_s
+
+
+def _figures(window: Sequence[_core.Interval], name: str | None) -> OpFigures:
+    ops = [op for interval in window for op in interval.ops if name in (None, op.op)]
+    seconds = sum(interval.length_s for interval in window)
+    n = sum(op.n for op in ops)
+    return OpFigures(
+        iops=n / seconds if seconds else 0.0,
+        mbps=sum(op.bytes for op in ops) / 1e6 / seconds if seconds else 0.0,
+        mean_us=sum((op.mean_us or 0.0) * op.n for op in ops) / n if n else 0.0,
+    )
