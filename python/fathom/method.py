@@ -4,18 +4,19 @@ The parser is the only judge of what is valid; nothing is checked twice here.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from fathom import _core
+from fathom.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
 from fathom.errors import UsageError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-StepKind = Literal["fill", "precondition", "measure"]
+StepKind = Literal["fill", "precondition", "measure", "point"]
 NS_PER_S = 1e9
 
 
@@ -69,11 +70,12 @@ class _SteadyJson(TypedDict):
 
 class _StepJson(TypedDict):
     name: str
-    kind: StepKind
+    kind: Literal["fill", "precondition", "measure", "curve"]
     workload: str
     label: str
     published: str | None
     steady: _SteadyJson | None
+    curve: CurveJson | None
     job: _JobJson
 
 
@@ -90,6 +92,7 @@ class _MethodJson(TypedDict):
     title: str
     summary: str
     source: str
+    bench: str | None
     quick: _QuickJson | None
     steps: list[_StepJson]
 
@@ -125,6 +128,14 @@ class Job:
             return int(self._region["bytes"])
         return int(self._region["fraction"] * capacity_bytes)
 
+    def on_threads(self, most: int) -> "Job":
+        """The same I/O in flight from at most so many threads: the most that divide it evenly."""
+        total = self.threads * self.iodepth
+        threads = max(count for count in range(1, min(self.threads, most) + 1) if total % count == 0)
+        job = json.loads(self.json)
+        job["load"] |= {"threads": threads, "iodepth": total // threads}
+        return replace(self, json=json.dumps(job), threads=threads, iodepth=total // threads)
+
     def block_bytes(self, op: str) -> int | None:
         """The operation's block size, None where it has several or none."""
         sizes = self.block_sizes.get(op, ())
@@ -143,7 +154,11 @@ class Steady:
 
 @dataclass(frozen=True)
 class Step:
-    """One workload under one load until one condition."""
+    """One workload under one load until one condition.
+
+    A curve of the method file is several: its maximum, a measured step with `curve`, and points with a `place` on it,
+    whose job is the maximum's until `fathom.curve` knows their rate.
+    """
 
     name: str
     kind: StepKind
@@ -152,6 +167,8 @@ class Step:
     published: str | None
     steady: Steady | None
     job: Job
+    curve: Curve | None = None
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -165,12 +182,16 @@ class Quick:
 
 @dataclass(frozen=True)
 class Method:
-    """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written."""
+    """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written.
+
+    `bench` names the catalogue's system that twins are driven from; without one it is each device's own.
+    """
 
     name: str
     title: str
     summary: str
     source: str
+    bench: str | None
     quick: Quick | None
     steps: tuple[Step, ...]
     text: str
@@ -193,13 +214,15 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
         raise UsageError(str(error)) from error
     parsed = cast("_MethodJson", normal)
     factors = parsed["quick"]
+    _check_bench(parsed["bench"], file)
     return Method(
         name=parsed["name"],
         title=parsed["title"],
         summary=parsed["summary"],
         source=parsed["source"],
+        bench=parsed["bench"],
         quick=Quick(**factors) if quick and factors else None,
-        steps=tuple(_step(step) for step in parsed["steps"]),
+        steps=tuple(part for step in parsed["steps"] for part in _steps(step)),
         text=text,
         parsed=normal,
     )
@@ -220,11 +243,48 @@ def load_method(name: str, *, quick: bool = False) -> Method:
     return parse_method(method_text(name), f"{name}.toml", quick=quick)
 
 
+def _check_bench(bench: str | None, file: str) -> None:
+    if bench is None:
+        return
+    from fathom.catalog import CatalogError, load_system
+
+    try:
+        load_system(bench)
+    except CatalogError as error:
+        raise UsageError(f"{file}: bench: {error}", "see `fathom catalog --kind systems`") from error
+
+
+def _steps(step: _StepJson) -> Iterator[Step]:
+    """A step as the session runs it; of a curve the maximum, the points and the search."""
+    first = _step(step)
+    yield first
+    curve = first.curve
+    if curve is None:
+        return
+    point = replace(
+        first, kind="point", published=None, curve=None, job=replace(first.job, time_s=curve.time_s)
+    )
+    for share in curve.shares:
+        yield replace(
+            point,
+            name=point_name(first.name, share),
+            label=f"{first.label}, {100 * share:g} % of its maximum",
+            place=Place(first.name, share),
+        )
+    for number in range(1, 1 + (curve.slo.steps if curve.slo else 0)):
+        yield replace(
+            point,
+            name=search_name(first.name, number),
+            label=f"{first.label}, search {number} for its capacity at the SLO",
+            place=Place(first.name, None),
+        )
+
+
 def _step(step: _StepJson) -> Step:
     steady = step["steady"]
     return Step(
         name=step["name"],
-        kind=step["kind"],
+        kind="measure" if step["kind"] == "curve" else step["kind"],
         workload=step["workload"],
         label=step["label"],
         published=step["published"],
@@ -232,6 +292,7 @@ def _step(step: _StepJson) -> Step:
         if steady
         else None,
         job=_job(step["job"]),
+        curve=parse_curve(step["curve"]) if step["curve"] else None,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fathom.curve import MARK
 from fathom.method import Job, Method
 from fathom.targets.target import Target
 from fathom.text import capacity, duration, size
@@ -75,8 +76,8 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target]) ->
         ):
             table.add_column(column, justify=justify)  # pyright: ignore[reportArgumentType]
         planned = plan_steps(method, [target])
-        for step in planned:
-            table.add_row(str(step.number), step.step, step.label, _time(step), _volume(step))
+        for members in _curves_together(planned):
+            table.add_row(*_cells(members))
         known_s = sum(step.time_s_max or 0 for step in planned)
         fixed = sum(step.written_bytes or 0 for step in planned)
         console.print(
@@ -89,6 +90,29 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target]) ->
             style="dim",
             highlight=False,
         )
+
+
+def _curves_together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
+    """Each step by itself, but the points of one curve together."""
+    groups: list[list[PlannedStep]] = []
+    for step in planned:
+        if step.kind == "point" and groups[-1][-1].kind == "point":
+            groups[-1].append(step)
+        else:
+            groups.append([step])
+    return groups
+
+
+def _cells(members: Sequence[PlannedStep]) -> tuple[str, str, str, str, str]:
+    first, last = members[0], members[-1]
+    if first.kind != "point":
+        return str(first.number), first.step, first.label, _time(first), _volume(first)
+    curve, _, low = first.step.partition(MARK)
+    high = last.step.partition(MARK)[2]
+    what = f"{len(members)} points of that curve, at shares of its maximum"
+    time_s = sum(step.time_s_max or 0 for step in members)
+    numbers = f"{first.number}-{last.number}"
+    return numbers, f"{curve}{MARK}{low} ... {high}", what, duration(time_s), _volume(first)
 
 
 def _time(step: PlannedStep) -> str:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -19,6 +19,7 @@ from fathom import __version__, _core
 from fathom.analysis import validity
 from fathom.analysis.view import Remark, RunView
 from fathom.backend import Backend, EngineBackend, TwinBackend
+from fathom.curve import figures, open_job, rate_of
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
@@ -244,7 +245,7 @@ class _Session:
         from fathom.catalog import load_device
 
         device = load_device(target.catalog or target.name)
-        backend = TwinBackend([device.twin_params_json()], self.options.seed)
+        backend = TwinBackend([device.twin_params_json(self.method.bench)], self.options.seed)
         twin = backend.devices[0]
         record = self.store.document.targets[index]
         record.scale = twin.scale
@@ -255,9 +256,13 @@ class _Session:
         target, steps = self.targets[index], self.method.steps
         steady: dict[str, bool | None] = {}
         written = Written()
-        for key, step in zip(self._keys(index), steps, strict=True):
+        for key, planned in zip(self._keys(index), steps, strict=True):
             if self.options.interrupt.is_set():
                 return
+            step = self._aimed(key, _on_this_machine(planned, backend))
+            if step is None:
+                self._pass_over(key)
+                continue
             outcome = self.store.outcome(key) if self._finished(key) else None
             if outcome is None:
                 self.options.observer.step_started(target, key.number, len(steps), step)
@@ -270,6 +275,33 @@ class _Session:
             written.add(step, outcome.written_bytes)
             if step.kind == "precondition":
                 steady[step.workload] = outcome.steady
+
+    def _aimed(self, key: StepKey, step: Step) -> Step | None:
+        """A point of a curve with its rate; any other step as it is. None: the search that it is part of has ended."""
+        place = step.place
+        if place is None:
+            return step
+        of_curve = {
+            earlier.number: other
+            for earlier, other in zip(self._keys(key.target), self.method.steps, strict=True)
+            if earlier.number < key.number
+            and (other.name == place.curve or (other.place and other.place.curve == place.curve))
+        }
+        measured = [
+            figures(rows)
+            for number, other in of_curve.items()
+            if (rows := self.store.points(StepKey(key.target, number, other.name)))
+        ]
+        curve = next(other.curve for other in of_curve.values() if other.curve)
+        rate_iops = rate_of(place, curve, measured)
+        if rate_iops is None:
+            return None
+        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, rate_iops)))
+
+    def _pass_over(self, key: StepKey) -> None:
+        """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
+        if not self._finished(key):
+            self.store.finish_step(key, {}, StepOutcome("complete", None, "nothing left to search", 0.0, 0))
 
     def _run_one(
         self,
@@ -329,6 +361,15 @@ class _Session:
             _keep_in_memory,
             lambda progress: None,
         )
+
+
+def _on_this_machine(step: Step, backend: Backend) -> Step:
+    """A curve's step with no more load threads than there are cores: a thread that waits for a core is late for its
+    arrivals, and the delay would count as the target's. As much is in flight. Twins have the cores of their bench.
+    """
+    if not backend.real_time or (step.curve is None and step.place is None):
+        return step
+    return replace(step, job=step.job.on_threads(len(os.sched_getaffinity(0))))
 
 
 def _earlier_remarks(store: RunStore) -> list[Remark]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from fathom.curve import is_point
 from fathom.runs.document import RunDocument, TargetRecord
 
 BANDWIDTH_FROM_BYTES = 64 * 1024
@@ -168,9 +169,11 @@ class RunView:
 
     @cached_property
     def steps(self) -> dict[Key, StepFigures]:
-        """Measured steps in the order of the points table."""
+        """Measured steps in the order of the points table, of curves only the maxima."""
         rows: dict[Key, list[PointRow]] = {}
         for row in cast("list[PointRow]", self.points.to_pylist()):
+            if is_point(row["step"]):
+                continue
             rows.setdefault((row["target"], row["step"]), []).append(row)
         named = {step["name"]: step for step in self._steps}
         return {

@@ -4,17 +4,19 @@ Says who leads by how much and when two figures are level. Draws nothing.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_uppercase
 
 from fathom.analysis import uncertainty
 from fathom.analysis.percentiles import Histogram
+from fathom.curve import is_point
 from fathom.report import published
 from fathom.report.data import Busy, Floats, Point, RunData, Step
 from fathom.report.published import Lookup, Metric, Published
 from fathom.report.style import plain
+from fathom.report.totals import TOTAL, merged, total, total_rates
 from fathom.runs.document import NoteRecord, TargetRecord
 
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
@@ -49,11 +51,8 @@ class Cell:
     published: Published | None
     histogram: Histogram | None
     busy: list[Busy]
-
-    @property
-    def rates(self) -> Floats:
-        """IOPS of every whole second."""
-        return self.column.run.rates(self.point.target, self.point.step, self.point.op)
+    rates: Floats
+    """IOPS of every whole second."""
 
     @property
     def value(self) -> float | None:
@@ -194,10 +193,12 @@ def compare(runs: Sequence[RunData], lookup: Lookup = published.catalogue) -> Co
     cells: dict[str, list[Cell]] = {}
     labels: dict[str, str] = {}
     for column in columns:
-        points = [point for point in column.run.points if point.target == column.target.name]
-        for point in points:
-            key, label = _corner_of(column.run, point, points)
-            cells.setdefault(key, []).append(_cell(column, point, len(_same_step(point, points)) > 1, lookup))
+        own = [point for point in column.run.points if point.target == column.target.name]
+        points = [point for point in own if not is_point(point.step)]
+        for halves in _figures(column.run, points):
+            key, label = _corner_of(column.run, halves[0], points)
+            whole = len(halves) == len(_same_step(halves[0], points))
+            cells.setdefault(key, []).append(_cell(column, halves, whole, lookup))
             labels.setdefault(key, label)
     corners = [Corner(key, labels[key], members[0].metric, members) for key, members in cells.items()]
     return Comparison(runs, columns, corners, lookup)
@@ -224,6 +225,17 @@ def _same_step(point: Point, points: Sequence[Point]) -> list[Point]:
     return [other for other in points if other.step == point.step]
 
 
+def _figures(run: RunData, points: Sequence[Point]) -> Iterator[list[Point]]:
+    """The points that become one figure: each by itself, but of a curve's maximum all operations together."""
+    seen: set[str] = set()
+    for point in points:
+        if run.curve(point.step) is None:
+            yield [point]
+        elif point.step not in seen:
+            seen.add(point.step)
+            yield _same_step(point, points)
+
+
 def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str, str]:
     """Key and label of a point's row.
 
@@ -231,17 +243,28 @@ def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str
     """
     once = len({other.step for other in points if other.workload == point.workload}) == 1
     label = plain(run.steps[point.step].label)
-    mixed = len(_same_step(point, points)) > 1
+    several = len(_same_step(point, points)) > 1
+    summed = several and run.curve(point.step) is not None
     return (
-        f"{point.workload if once else point.step}/{point.op}",
-        f"{label}, {plain(point.op)} half" if mixed else label,
+        f"{point.workload if once else point.step}/{TOTAL if summed else point.op}",
+        f"{label}, {plain(point.op)} half" if several and not summed else label,
     )
 
 
-def _cell(column: Column, point: Point, mixed: bool, lookup: Lookup) -> Cell:
+def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) -> Cell:
     """A mixed step's halves have no published counterpart: reviews print the total."""
-    step = column.run.steps[point.step]
+    run = column.run
+    point = total(run, halves)
+    step = run.steps[point.step]
     metric: Metric = "mbps" if (point.block_bytes or 0) >= BANDWIDTH_FROM_BYTES else "iops"
-    figure = None if mixed else published.find(lookup, column.target.catalog, step.published, metric)
-    histogram = column.run.histograms.get((point.target, point.step, point.op))
-    return Cell(column, point, step, metric, figure, histogram, column.run.busy(point.target, point.step))
+    figure = published.find(lookup, column.target.catalog, step.published, metric) if whole else None
+    return Cell(
+        column,
+        point,
+        step,
+        metric,
+        figure,
+        merged(run, halves),
+        run.busy(point.target, point.step),
+        total_rates(run, halves),
+    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import duckdb
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from fathom.analysis.percentiles import Histogram, histograms
+from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
@@ -61,7 +63,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the method: `kind` is fill, precondition or measure; `published` names its published workload."""
+    """A step of the method: `kind` is fill, precondition, measure or point; `published` names its published workload.
+
+    The maximum of a curve is a measured step, what is offered shares of it are points.
+    """
 
     name: str
     kind: str
@@ -109,10 +114,19 @@ class RunData:
     @cached_property
     def steps(self) -> dict[str, Step]:
         """The method's steps by name, in order; of a step that the method does not tell of, what its points say."""
-        untold = {p.step: Step(p.step, "measure", p.workload, p.workload, None) for p in self.points}
+        untold = {
+            p.step: Step(p.step, "point" if is_point(p.step) else "measure", p.workload, p.workload, None)
+            for p in self.points
+        }
         return untold | {
             name: _step(entry) for name, entry in self.raw_steps.items() if isinstance(entry, dict)
         }
+
+    def curve(self, step: str) -> Curve | None:
+        """What follows the maximum of a curve; None for a step that is no curve."""
+        entry = self.raw_steps.get(step)
+        curve = entry.get("curve") if isinstance(entry, dict) else None
+        return parse_curve(cast(CurveJson, curve)) if curve else None
 
     def seconds(self, target: str) -> dict[str, list[Second]]:
         """Intervals of every step of a target, steps in order of execution."""
@@ -129,13 +143,21 @@ class RunData:
     @cached_property
     def histograms(self) -> dict[tuple[str, ...], Histogram]:
         """Service latency per measured (target, step, op)."""
+        return self._histograms("service")
+
+    @cached_property
+    def response_histograms(self) -> dict[tuple[str, ...], Histogram]:
+        """Response latency per measured (target, step, op); only of open loads."""
+        return self._histograms("response")
+
+    def _histograms(self, kind: str) -> dict[tuple[str, ...], Histogram]:
         merged = self._query(
             "latency",
             "select target, step, op, latency, low_ns, high_ns, sum(count)::bigint as count from rows "
-            "where latency = 'service' and list_contains($steps, step) group by all",
+            f"where latency = '{kind}' and list_contains($steps, step) group by all",
             {"steps": sorted({point.step for point in self.points})},
         )
-        return histograms(merged, KEY)
+        return histograms(merged, KEY, kind)
 
     @cached_property
     def _rates(self) -> dict[tuple[str, str, str], Floats]:
@@ -203,9 +225,10 @@ def load(path: Path) -> RunData:
 
 def _step(entry: Mapping[str, JsonValue]) -> Step:
     published = entry.get("published")
+    kind = str(entry["kind"])
     return Step(
         name=str(entry["name"]),
-        kind=str(entry["kind"]),
+        kind="measure" if kind == "curve" else kind,
         workload=str(entry["workload"]),
         label=str(entry["label"]),
         published=published if isinstance(published, str) else None,

@@ -55,8 +55,8 @@ class StepRows:
         return new
 
     def finish(self, recording: Recording, method: str, steady: bool | None) -> None:
-        """Derives the step's points; only measured steps have any."""
-        if self.step.kind != "measure":
+        """Derives the step's points; only measured steps and points of curves have any."""
+        if self.step.kind not in ("measure", "point"):
             return
         for op in recording.ops:
             self.points.append(self._point(recording, op, method, steady))

@@ -129,6 +129,11 @@ class RunStore:
         """How the step ended, or None when it has not."""
         return read_outcome(self.path / "steps" / key.folder)
 
+    def points(self, key: StepKey) -> list[dict[str, object]]:
+        """The rows of `points` of a finished step."""
+        path = self.path / "steps" / key.folder / "points.parquet"
+        return pq.read_table(path, schema=TABLES["points"]).to_pylist()
+
     def compact(self) -> None:
         """Writes the run's own tables from those of its steps."""
         for name in TABLES:

@@ -1,0 +1,229 @@
+"""Curves: latency against rate, as points at shares of a measured maximum, and the capacity at an SLO by bisection.
+
+Which steps a curve has is known before the run; their rates follow from what the steps before have recorded, so a
+resumed run offers the same rates. Nothing here issues I/O or reads a file.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict, cast
+
+from fathom.errors import FathomError
+
+Latency = Literal["service", "response"]
+
+MARK = "@"
+"""Between the name of a curve and the name of a point on it; no step of a method file may have it in its name."""
+SUSTAINED_LEAST = 0.99
+"""Least achieved rate of a sustained point, as a fraction of the offered one."""
+GROWTH_MOST = 0.001
+"""Most growth of the backlog that counts as none, as a fraction of the offered rate."""
+
+
+@dataclass(frozen=True)
+class Slo:
+    """The objective: p99 of the curve's latency, of each operation; at most `steps` points are spent on it."""
+
+    p99_us: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What follows a curve's maximum."""
+
+    shares: tuple[float, ...]
+    time_s: float
+    arrival: str
+    latency: Latency
+    slo: Slo | None
+
+
+class SloJson(TypedDict):
+    """Normal form of an SLO."""
+
+    p99_ns: int
+    steps: int
+
+
+class CurveJson(TypedDict):
+    """Normal form of a curve, as the parser returns it."""
+
+    points: list[float]
+    time_ns: int
+    arrival: str
+    latency: Latency
+    slo: SloJson | None
+
+
+def parse_curve(curve: CurveJson) -> Curve:
+    """The curve of a method in normal form."""
+    slo = curve["slo"]
+    return Curve(
+        shares=tuple(curve["points"]),
+        time_s=curve["time_ns"] / 1e9,
+        arrival=curve["arrival"],
+        latency=curve["latency"],
+        slo=Slo(slo["p99_ns"] / 1e3, slo["steps"]) if slo else None,
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step lies on a curve: at a share of the maximum, or where the search for the SLO leads (`None`)."""
+
+    curve: str
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One step of a curve on one target, all operations together. Rates are I/O per s; p99 is the worst operation's.
+
+    A latency is None where it was not recorded: response under closed load, a percentile of too few I/Os.
+    """
+
+    step: str
+    offered_iops: float | None
+    iops: float
+    mbps: float
+    backlog_growth_iops: float
+    in_flight_most: int
+    mean_us: float | None
+    p99_us: float | None
+    response_mean_us: float | None
+    response_p99_us: float | None
+
+    @property
+    def sustained(self) -> bool:
+        """Whether the target kept up: it achieved 0.99 of what was offered, and the backlog did not grow.
+
+        A backlog that could be in flight at once, or that grew by no more than 0.1 % of the offered rate, is chance.
+        """
+        if self.offered_iops is None:
+            return True
+        grows = self.backlog_growth_iops > GROWTH_MOST * self.offered_iops
+        return self.iops >= SUSTAINED_LEAST * self.offered_iops and not grows
+
+    def mean(self, latency: Latency) -> float | None:
+        """Mean service or response latency in us."""
+        return self.mean_us if latency == "service" else self.response_mean_us
+
+    def p99(self, latency: Latency) -> float | None:
+        """The same at the 99th percentile."""
+        return self.p99_us if latency == "service" else self.response_p99_us
+
+    def meets(self, p99_us: float, latency: Latency) -> bool:
+        """Whether the point is sustained within the objective; not when its p99 is unknown."""
+        p99 = self.p99(latency)
+        return self.sustained and p99 is not None and p99 <= p99_us
+
+
+def is_point(step: str) -> bool:
+    """Whether a step of that name is a point of a curve."""
+    return MARK in step
+
+
+def curve_of(step: str) -> str:
+    """The curve that a point belongs to."""
+    return step.partition(MARK)[0]
+
+
+def point_name(curve: str, share: float) -> str:
+    """`4k-rand-read@80`."""
+    return f"{curve}{MARK}{round(100 * share, 4):g}"
+
+
+def search_name(curve: str, number: int) -> str:
+    """`4k-rand-read@slo-1`."""
+    return f"{curve}{MARK}slo-{number}"
+
+
+def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
+    """From the rows of `points` of one step on one target, one per operation."""
+    table = cast("Sequence[Mapping[str, float | None]]", rows)
+    first = table[0]
+    window_s = first["window_s"] or 0.0
+    backlog = first["backlog"] or 0
+    in_flight_most = round((first["threads"] or 1) * (first["iodepth"] or 1))
+    return Figures(
+        step=str(rows[0]["step"]),
+        offered_iops=first["offered_iops"],
+        iops=sum(row["iops"] or 0.0 for row in table),
+        mbps=sum(row["mbps"] or 0.0 for row in table),
+        # The backlog begins empty, so this is its mean growth over the window.
+        backlog_growth_iops=backlog / window_s if window_s and backlog > in_flight_most else 0.0,
+        in_flight_most=in_flight_most,
+        mean_us=_mean(table, "mean_us"),
+        p99_us=_worst(table, "p99_us"),
+        response_mean_us=_mean(table, "response_mean_us"),
+        response_p99_us=_worst(table, "response_p99_us"),
+    )
+
+
+def capacity(points: Sequence[Figures], p99_us: float, latency: Latency) -> Figures | None:
+    """The sustained point of the highest rate that meets the objective, or None when none does."""
+    met = [point for point in points if point.meets(p99_us, latency)]
+    return max(met, key=lambda point: point.iops, default=None)
+
+
+def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
+    """The rate halfway between the highest that meets the objective and the lowest above it that does not.
+
+    None when every point meets it, or none was measured: there is nothing to halve.
+    """
+    low = max((p.offered_iops or 0.0 for p in points if p.meets(p99_us, latency)), default=0.0)
+    above = [rate for point in points if (rate := point.offered_iops or 0.0) > low]
+    return (low + min(above)) / 2 if above else None
+
+
+def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | None:
+    """The rate to offer at a place, from the maximum and points before it; None where the search has ended.
+
+    Raises FathomError when the maximum is 0.
+    """
+    maximum = next((one for one in measured if one.step == place.curve), None)
+    if maximum is None or maximum.iops <= 0:
+        raise FathomError(
+            f"{place.curve}: nothing was completed at its maximum, so its points have no rate",
+            "give the step more time, or look at its errors",
+        )
+    if place.share is not None:
+        return place.share * maximum.iops
+    assert curve.slo is not None
+    points = [one for one in measured if one.offered_iops is not None]
+    return next_rate(points, curve.slo.p99_us, curve.latency)
+
+
+def open_job(job_json: str, curve: Curve, rate_iops: float) -> str:
+    """The job of a point: the maximum's, with arrivals at `rate_iops` and as many in flight at most."""
+    job = json.loads(job_json)
+    load = job["load"]
+    job["load"] = {
+        "kind": "open",
+        "rate_iops": rate_iops,
+        "arrival": curve.arrival,
+        "threads": load["threads"],
+        "iodepth": load["iodepth"],
+    }
+    job["until"] = {
+        "time_ns": round(curve.time_s * 1e9),
+        "bytes": None,
+        "region_multiple": None,
+        "count": None,
+    }
+    return json.dumps(job)
+
+
+def _mean(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:
+    known = [(row["n"] or 0, value) for row in rows if (value := row[column]) is not None]
+    n = sum(count for count, _ in known)
+    return sum(count * value for count, value in known) / n if n else None
+
+
+def _worst(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:
+    """None as soon as one operation's is unknown: the worst could be that one."""
+    values = [row[column] for row in rows if row["n"]]
+    known = [value for value in values if value is not None]
+    return max(known) if known and len(known) == len(values) else None

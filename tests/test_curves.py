@@ -1,0 +1,212 @@
+"""Curves: shares of a measured maximum, what counts as sustained, the search for an SLO, and resuming in the middle."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.analysis.validity import notes
+from fathom.analysis.view import RunView
+from fathom.curve import Curve, Figures, Place, Slo, capacity, figures, open_job, rate_of
+from fathom.errors import FathomError, UsageError
+from fathom.method import load_method, parse_method
+from fathom.runs.reader import Run
+from fathom.session import Options, resume_run
+
+CURVE = Path(__file__).parent / "data" / "curve.toml"
+SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
+SHARES = (0.3, 0.6, 0.9, 1.2)
+POINTS = [f"mixed@{share:.0f}" for share in (30, 60, 90, 120)]
+SERVICE_US = 10.0
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fathom.run(str(CURVE), targets=[SN861], seed=5, out=tmp_path_factory.mktemp("runs"))
+
+
+def steps(run: Run) -> dict[str, Figures]:
+    rows: dict[str, list[dict[str, object]]] = {}
+    for row in run.points.to_pylist():
+        rows.setdefault(row["step"], []).append(row)
+    return {step: figures(members) for step, members in rows.items()}
+
+
+def server(rate_iops: float) -> Figures:
+    """An M/M/1 queue of 100,000 I/O per s: the response time is exponential, p99 = ln(100) / (mu - lambda)."""
+    capacity_iops = 1e6 / SERVICE_US
+    spare = max(capacity_iops - rate_iops, 1e-9)
+    p99_us = 4.605170 / spare * 1e6
+    achieved = min(rate_iops, capacity_iops)
+    return Figures(
+        f"m@{rate_iops}", rate_iops, achieved, 0.0, rate_iops - achieved, 64, None, None, 1e6 / spare, p99_us
+    )
+
+
+def test_the_steps_of_a_curve_are_known_before_the_run() -> None:
+    method = load_method(str(CURVE))
+    assert [step.name for step in method.steps] == ["fill", "mixed", *POINTS, "mixed@slo-1", "mixed@slo-2"]
+    assert [step.kind for step in method.steps[1:3]] == ["measure", "point"]
+    assert {step.published for step in method.steps[2:]} == {None}
+
+
+def test_every_point_is_offered_its_share_of_the_measured_maximum(run: Run) -> None:
+    found = steps(run)
+    for name, share in zip(POINTS, SHARES, strict=True):
+        assert found[name].offered_iops == pytest.approx(share * found["mixed"].iops, rel=0.02)
+
+
+def test_below_the_maximum_a_twin_gives_what_is_offered_and_above_it_no_more_than_the_maximum(
+    run: Run,
+) -> None:
+    found = steps(run)
+    achieved = [found[name].iops for name in POINTS]
+    assert achieved == sorted(achieved)
+    assert [found[name].sustained for name in POINTS] == [True, True, True, False]
+    assert achieved[-1] == pytest.approx(found["mixed"].iops, rel=0.02)
+
+
+def test_response_is_never_shorter_than_service_and_grows_with_the_rate(run: Run) -> None:
+    found = [steps(run)[name] for name in POINTS]
+    response = [point.mean("response") or 0.0 for point in found]
+    assert response == sorted(response)
+    assert all((one.mean("response") or 0) >= (one.mean("service") or 0) for one in found)
+
+
+def test_no_more_is_in_flight_at_a_point_than_at_the_maximum(run: Run) -> None:
+    assert all(row["outstanding"] <= 4.001 for row in run.points.to_pylist())
+
+
+def test_the_search_of_a_run_ends_between_the_rates_it_started_from(run: Run) -> None:
+    curve = load_method(str(CURVE)).steps[1].curve
+    assert curve is not None
+    assert curve.slo is not None
+    found = steps(run)
+    best = capacity(list(found.values()), curve.slo.p99_us, curve.latency)
+    assert best is not None
+    assert best.meets(400, "response")
+    assert found["mixed@60"].iops <= best.iops < found["mixed@90"].iops
+
+
+def test_bisection_finds_the_known_capacity_of_a_queue() -> None:
+    slo = Slo(p99_us=200, steps=8)
+    curve = Curve((0.5, 1.0, 1.2), 1, "exponential", "response", slo)
+    maximum = replace(server(1), step="m", offered_iops=None, iops=100_000)
+    measured = [maximum, *(server(share * 100_000) for share in curve.shares)]
+    for _ in range(slo.steps):
+        rate_iops = rate_of(Place("m", None), curve, measured)
+        assert rate_iops is not None
+        measured.append(server(rate_iops))
+    best = capacity(measured[1:], slo.p99_us, "response")
+    known_iops = 100_000 - 4.605170 / 200e-6
+    assert best is not None
+    assert known_iops * (1 - 0.5 / 2**8) - 400 <= best.iops <= known_iops
+
+
+def test_a_search_ends_where_every_point_meets_the_objective() -> None:
+    curve = Curve((0.5,), 1, "exponential", "response", Slo(1e9, 3))
+    maximum = replace(server(1), step="m", offered_iops=None, iops=100_000)
+    assert rate_of(Place("m", None), curve, [maximum, server(50_000)]) is None
+
+
+def test_a_target_that_completes_nothing_has_no_curve() -> None:
+    curve = Curve((0.5,), 1, "exponential", "response", None)
+    with pytest.raises(FathomError, match="no rate"):
+        rate_of(Place("m", 0.5), curve, [])
+
+
+@pytest.mark.parametrize(
+    ("iops", "backlog", "sustained"),
+    [
+        (99_500.0, 0, True),
+        (98_900.0, 0, False),
+        (99_500.0, 60, True),  # fits in flight
+        (99_500.0, 900, True),  # grows by 90 I/O per s, less than 0.1 %
+        (99_500.0, 5000, False),
+    ],
+)
+def test_a_point_is_unsustained_when_it_falls_short_or_its_backlog_grows(
+    iops: float, backlog: int, sustained: bool
+) -> None:
+    row: dict[str, object] = {
+        "step": "m@100",
+        "offered_iops": 100_000.0,
+        "iops": iops,
+        "mbps": 1.0,
+        "backlog": backlog,
+        "window_s": 10.0,
+        "threads": 64,
+        "iodepth": 1,
+        "n": 995_000,
+        "mean_us": 1.0,
+        "p99_us": 2.0,
+        "response_mean_us": 1.0,
+        "response_p99_us": 2.0,
+    }
+    assert figures([row]).sustained is sustained
+
+
+def test_resuming_in_the_middle_of_a_curve_offers_the_same_rates_and_adds_no_point_twice(
+    run: Run, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(run.path, copy)
+    for folder in ("00-005-mixed@90", "00-006-mixed@120", "00-008-mixed@slo-2"):
+        shutil.rmtree(copy / "steps" / folder)
+    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
+    (copy / "run.json").write_text(text)
+    resumed = resume_run(copy, Options())
+    assert resumed.points.equals(run.points)
+    assert resumed.latency.equals(run.latency)
+
+
+def test_a_search_with_nothing_left_is_passed_over_and_not_come_back_to(tmp_path: Path) -> None:
+    text = CURVE.read_text().replace('"400us"', '"100s"').replace(', "90%", "120%"', "")
+    method = tmp_path / "easy.toml"
+    method.write_text(text)
+    run = fathom.run(str(method), targets=["null:"], quick=True, out=tmp_path)
+    done = {row["step"] for row in run.points.to_pylist()}
+    assert {"mixed", "mixed@30", "mixed@60"} <= done
+    assert all((run.path / "steps" / f"00-00{n}-mixed@slo-{n - 4}" / "step.json").exists() for n in (5, 6))
+
+
+def test_a_real_file_runs_a_curve_from_no_more_threads_than_cores(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    run = fathom.run(
+        str(CURVE), targets=[f"file:{disk / 'scratch.bin'}"], size_bytes=64 << 20, quick=True, out=disk
+    )
+    rows = run.points.to_pylist()
+    assert {(row["threads"], row["iodepth"]) for row in rows} == {(1, 4)}
+    assert set(POINTS) <= {row["step"] for row in rows}
+    assert all(row["offered_iops"] for row in rows if row["step"] != "mixed")
+
+
+def test_points_make_no_validity_notes_of_their_own(run: Run) -> None:
+    assert not [note for note in notes(RunView.of(run)) if note.step and "@" in note.step]
+
+
+def test_an_unknown_bench_is_refused_by_name() -> None:
+    text = CURVE.read_text().replace("storagereview-r760-vdbench", "storagereview-r760-vdbnch")
+    with pytest.raises(UsageError, match=r"mine\.toml: bench: .*storagereview-r760-vdbench"):
+        parse_method(text, "mine.toml")
+
+
+def test_the_bench_of_a_method_drives_its_twins(run: Run, tmp_path: Path) -> None:
+    text = CURVE.read_text().replace("storagereview-r760-vdbench", "storagereview-r760-fio")
+    method = tmp_path / "fio.toml"
+    method.write_text(text)
+    lighter = fathom.run(str(method), targets=[SN861], seed=5, out=tmp_path)
+    assert steps(lighter)["mixed"].iops > steps(run)["mixed"].iops * 1.02
+
+
+def test_a_point_keeps_everything_of_its_job_but_load_and_end() -> None:
+    job = load_method(str(CURVE)).steps[1].job
+    curve = Curve((1.0,), 2.5, "uniform", "service", None)
+    text = open_job(job.json, curve, 123.5)
+    assert '"rate_iops": 123.5, "arrival": "uniform", "threads": 2, "iodepth": 2' in text
+    assert '"time_ns": 2500000000' in text
+    assert text.split('"load"')[0] == job.json.split('"load"')[0]
