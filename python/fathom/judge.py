@@ -63,6 +63,14 @@ class Judge:
         """Why it is steady, or why not yet, in plain words."""
         return self._last.reason if self._last else "no round finished yet"
 
+    @property
+    def state(self) -> str:
+        """The same in a few words for a live display: the round, and the first thing that is missing."""
+        if self._last is None:
+            return "first round"
+        missing = [reason for reason in self._last.reasons if not reason.startswith("quick run")]
+        return f"round {self._last.rounds}" + (f": {missing[0]}" if missing and not self._last.steady else "")
+
     def conclude(self) -> str:
         """The same when no round will follow."""
         return self._state.conclude().reason

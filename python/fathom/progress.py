@@ -83,42 +83,59 @@ class LiveObserver:
             self._lines[target.name].ended = f"failed: {error}" if error else "done"
 
     def _table(self) -> Table:
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         elapsed = duration(round(monotonic() - self._started))
-        for column in (f"target ({elapsed})", "step", "", "rate", "latency", "left", "state"):
-            table.add_column(column, no_wrap=column != "state")
+        shown = _columns_within(self._console.width)
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand="state" in shown)
+        for name in shown:
+            header = f"target ({elapsed})" if name == "target" else "" if name == "bar" else name
+            width = None if name == "state" else WIDTHS[name]
+            table.add_column(
+                header, width=width, ratio=1 if width is None else None, no_wrap=True, overflow="ellipsis"
+            )
         with self._lock:
-            for line in self._lines.values():
-                table.add_row(*_cells(line))
+            rows = [_cells(line) for line in self._lines.values()]
+        for cells in rows:
+            table.add_row(*(cells.get(name, "") for name in shown))
         return table
 
 
-def _cells(line: _Line) -> tuple[Text | str | ProgressBar, ...]:
-    label = Text(line.target.label, style="bold")
+#: Columns and their widths; on a narrow terminal the first of `DISPENSABLE` go first.
+WIDTHS = {"target": 22, "step": 26, "bar": 8, "rate": 11, "latency": 8, "left": 12, "state": 20}
+DISPENSABLE = ("state", "bar", "latency")
+
+
+def _columns_within(width: int) -> list[str]:
+    shown = list(WIDTHS)
+    for name in DISPENSABLE:
+        if sum(WIDTHS[column] + 2 for column in shown) - 2 > width:
+            shown.remove(name)
+    return shown
+
+
+def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
+    cells: dict[str, Text | str | ProgressBar] = {"target": Text(line.target.label, style="bold")}
     if line.ended:
-        return label, Text(line.ended, style="red" if line.ended != "done" else "green"), "", "", "", "", ""
+        return cells | {"step": Text(line.ended, style="red" if line.ended != "done" else "green")}
     if line.step is None:
-        return label, Text("waiting", style="dim"), "", "", "", "", ""
+        return cells | {"step": Text("waiting", style="dim")}
     step, progress = line.step, line.progress
-    where = f"{line.number}/{line.total} {step.name}"
+    cells["step"] = f"{line.number}/{line.total} {step.name}"
     if progress is None:
-        return label, where, ProgressBar(total=1, completed=0, width=16), "", "", "", ""
+        return cells | {"bar": ProgressBar(total=1, completed=0, width=WIDTHS["bar"])}
     fraction, left_s = _share_done(step, line.target, progress)
-    virtual = line.target.kind == "twin"
-    left = (
-        ""
-        if left_s is None
-        else f"{'≤ ' if step.steady else ''}{duration(round(left_s))}{' virtual' if virtual else ''}"
-    )
-    return (
-        label,
-        where,
-        ProgressBar(total=1, completed=fraction, width=16),
-        _rate(step, progress),
-        latency_text(progress.mean_us),
-        left,
-        Text(progress.state, style="dim"),
-    )
+    return cells | {
+        "bar": ProgressBar(total=1, completed=fraction, width=WIDTHS["bar"]),
+        "rate": _rate(step, progress),
+        "latency": latency_text(progress.mean_us),
+        "left": "" if left_s is None else _left(step, line.target, left_s),
+        "state": Text(progress.state, style="dim"),
+    }
+
+
+def _left(step: Step, target: Target, left_s: float) -> str:
+    """Time left; a precondition may end before, and a twin's time is its own."""
+    at_most = "≤ " if step.steady else ""
+    return f"{at_most}{duration(round(left_s))}{' virt.' if target.kind == 'twin' else ''}"
 
 
 def _rate(step: Step, progress: Progress) -> str:

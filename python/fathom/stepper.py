@@ -121,5 +121,5 @@ def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds,
         mean_us=sum_us / n if n else None,
         rounds=rounds.count if rounds else 0,
-        state=rounds.judge.reason if rounds else "",
+        state=rounds.judge.state if rounds else "",
     )
