@@ -37,7 +37,7 @@ bench: .venv/.built ## Speed, side by side with fio, as tables
 	@PYTHON=$(BIN)/python benches/run.sh
 
 docs: .venv/.built ## Build the documentation site into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
 lock: ## Choose the newest versions of every Python dependency again
