@@ -167,12 +167,8 @@ def test_utilisation_is_read_per_resource_with_its_busiest_server(comparison: Co
     assert comparison.corners[0].cells[0].busy == []
 
 
-def test_a_quick_report_of_five_targets_is_small_and_fast(run: Path, tmp_path: Path) -> None:
-    import time
-
-    started = time.process_time()
+def test_a_quick_report_of_five_targets_is_small(run: Path, tmp_path: Path) -> None:
     report = write_html([run], tmp_path / "report.html", lookup)
-    assert time.process_time() - started < 3
     assert report.stat().st_size < 3e6
 
 

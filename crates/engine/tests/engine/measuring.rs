@@ -7,6 +7,9 @@ use workload::{Job, Load, Op, Until};
 
 use crate::support::*;
 
+/// Far below what these runs would take by themselves, far above what a loaded machine needs.
+const PROMPT: Duration = Duration::from_secs(5);
+
 #[test]
 fn a_count_is_met_exactly_by_all_threads_together() {
     let file = Scratch::filled(4 * MIB, 1);
@@ -85,7 +88,7 @@ fn intervals_arrive_while_the_run_goes_on() {
         first.is_some()
     });
     assert!(!run.is_done());
-    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < PROMPT);
     run.stop();
     run.join().unwrap();
 }
@@ -99,14 +102,10 @@ fn stopping_is_prompt_and_keeps_what_was_measured() {
         let asked = Instant::now();
         run.stop();
         let recording = run.join().unwrap().remove(0);
-        assert!(
-            asked.elapsed() < Duration::from_millis(500),
-            "took {:?}",
-            asked.elapsed()
-        );
+        assert!(asked.elapsed() < PROMPT, "took {:?}", asked.elapsed());
         assert!(recording.completed() > 0);
         assert!(
-            (250_000_000..900_000_000).contains(&recording.window_ns),
+            recording.window_ns >= 250_000_000,
             "{}",
             recording.window_ns
         );
@@ -123,11 +122,7 @@ fn an_idle_open_load_stops_promptly_too() {
         let asked = Instant::now();
         run.stop();
         run.join().unwrap();
-        assert!(
-            asked.elapsed() < Duration::from_millis(500),
-            "took {:?}",
-            asked.elapsed()
-        );
+        assert!(asked.elapsed() < PROMPT, "took {:?}", asked.elapsed());
     }
 }
 
