@@ -170,6 +170,7 @@ class FakeRow:
     source: str = "a review"
     page: str = "peak table"
     uncertain: bool = False
+    latency_us: float | None = None
 
 
 def lookup(device: str, workload: str) -> list[FakeRow]:

@@ -10,6 +10,7 @@ from fathom.report.style import DASHES, SYMBOLS
 
 Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail"]
 """How assets/report.js writes values: `count` 2.1M, `us` 140 us, `tail` 3 -> 99.9 %."""
+CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 
@@ -61,7 +62,7 @@ class Line:
     """One series. `points` are (x, y); y None is a gap.
 
     `style`: `line` has the series' own dash; `solid` stands alone in its panel; `outline` is a histogram's;
-    `envelope` is the faint line behind another.
+    `envelope` is the faint line behind another. `hollow`: which points have an empty mark, none if not given.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Line:
     points: Sequence[Sequence[float | None]]
     style: Literal["line", "solid", "outline", "envelope"] = "line"
     marks: bool = False
+    hollow: Sequence[bool] = ()
 
     def option(self) -> Option:
         """The ECharts series."""
@@ -77,7 +79,7 @@ class Line:
         series: Option = {
             "type": "line",
             "name": self.name,
-            "data": [list(point) for point in self.points],
+            "data": self._data(colour),
             "color": colour,
             "symbol": SYMBOLS[self.slot],
             "symbolSize": 6,
@@ -96,6 +98,59 @@ class Line:
         if self.style == "outline":
             series |= {"step": "end", "areaStyle": {"color": colour, "opacity": 0.1, "origin": "start"}}
         return series
+
+    def _data(self, colour: str) -> list[JsonValue]:
+        """Points with their own look are objects, the others plain pairs."""
+        empty: Option = {"color": "$panel", "borderColor": colour, "borderWidth": 1.5}
+        hollow = self.hollow or [False] * len(self.points)
+        return [
+            {"value": list(point), "itemStyle": empty} if is_hollow else list(point)
+            for point, is_hollow in zip(self.points, hollow, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Cross:
+    """A published figure among measured ones. It shares its name with the series that it is compared with."""
+
+    name: str
+    slot: int
+    x: float
+    y: float
+
+    def option(self) -> Option:
+        """The ECharts series."""
+        return {
+            "type": "line",
+            "name": self.name,
+            "data": [[self.x, self.y]],
+            "color": f"$c{self.slot}",
+            "symbol": CROSS,
+            "symbolSize": 11,
+            "showSymbol": True,
+            "animation": False,
+            "silent": True,
+            "emphasis": {"disabled": True},
+        }
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A horizontal line that figures are to stay below, with its label."""
+
+    y: float
+    label: str
+
+    def option(self) -> Option:
+        """The ECharts mark of a series."""
+        return {
+            "silent": True,
+            "animation": False,
+            "symbol": "none",
+            "lineStyle": {"color": "$ink", "type": "dashed", "width": 1},
+            "label": {"formatter": self.label, "position": "insideStartTop", "color": "$ink"},
+            "data": [{"yAxis": self.y}],
+        }
 
 
 @dataclass(frozen=True)
@@ -158,6 +213,19 @@ def line_chart(
     }
     if zoom:
         option["dataZoom"] = [{"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseWheel": False}]
+    return option
+
+
+def scatter_chart(
+    x: Axis, y: Axis, lines: Sequence[Line], crosses: Sequence[Cross] = (), limit: Limit | None = None
+) -> Option:
+    """Lines whose points have places of their own on the x axis, so that each is pointed at by itself."""
+    option = line_chart(x, y, lines)
+    series = [*(line.option() for line in lines), *(cross.option() for cross in crosses)]
+    if limit and series:
+        series[0] |= {"markLine": limit.option()}
+    option["series"] = series
+    option["tooltip"] = _tooltip(x.format, y.format) | {"trigger": "item"}
     return option
 
 

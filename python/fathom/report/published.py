@@ -16,6 +16,8 @@ class PublishedRow(Protocol):
     @property
     def mbps(self) -> float | None: ...  # noqa: D102
     @property
+    def latency_us(self) -> float | None: ...  # noqa: D102
+    @property
     def role(self) -> str | None: ...  # noqa: D102
     @property
     def source(self) -> str | None: ...  # noqa: D102

@@ -41,7 +41,7 @@
 
   function tooltip(x, y) {
     return (params) => {
-      const rows = params.filter((p) => p.seriesName !== "range" && p.value !== null && p.value !== undefined);
+      const rows = [params].flat().filter((p) => p.seriesName !== "range" && p.value !== null && p.value !== undefined);
       if (!rows.length) return "";
       const value = (p) => (Array.isArray(p.value) ? p.value : [p.name, p.value]);
       const at = value(rows[0])[0];

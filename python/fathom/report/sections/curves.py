@@ -1,0 +1,252 @@
+"""IOPS-latency curves: mean latency over the achieved rate, service beside response, one row of panels per workload."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.analysis.percentiles import Histogram
+from fathom.curve import Curve, Figures, Latency, capacity, curve_of, figures, is_point
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter_chart
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Point
+from fathom.report.legend import legend_of
+from fathom.report.style import grouped, plain, seconds, slot
+from fathom.report.totals import merged
+
+ORDER = 25
+MAX_WORKLOADS = 16
+LATENCIES: tuple[Latency, ...] = ("service", "response")
+MEANING = {"service": "issue to completion", "response": "intended start to completion"}
+NONE = Item("–", tone="quiet")
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A point of a curve: its figures, and p99 in us over all operations by latency, None of too few I/Os."""
+
+    figures: Figures
+    p99_us: dict[Latency, float | None]
+    window_s: float
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A target's curve: points by offered rate. `published`: (IOPS, mean us) of its maximum, where both are known."""
+
+    column: Column
+    curve: Curve
+    maximum: Figures
+    dots: Sequence[Dot]
+    published: tuple[float, float] | None
+
+    @property
+    def capacity(self) -> Figures | None:
+        """The point of the highest rate that meets the objective."""
+        slo = self.curve.slo
+        return capacity([dot.figures for dot in self.dots], slo.p99_us, self.curve.latency) if slo else None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One workload's curves on all targets that ran it."""
+
+    key: str
+    label: str
+    drawn: Sequence[Drawn]
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Panels, the table of points, and capacities where curves have an objective."""
+    workloads = _workloads(comparison)
+    if not workloads:
+        return None
+    shown = workloads[:MAX_WORKLOADS]
+    charts = [_chart(workload, latency) for workload in shown for latency in LATENCIES]
+    figure = Figure(charts, _caption(workloads), _table(workloads), legend_of(comparison))
+    capacities = [workload for workload in workloads if any(one.curve.slo for one in workload.drawn)]
+    blocks = [_capacities(comparison, capacities), figure] if capacities else [figure]
+    return Section("curves", "IOPS-latency curves", blocks, short="Curves")
+
+
+def _workloads(comparison: Comparison) -> list[Workload]:
+    """Curves of different runs meet by workload."""
+    found: dict[str, list[Drawn]] = {}
+    labels: dict[str, str] = {}
+    for column in comparison.columns:
+        steps: dict[str, list[Point]] = {}
+        for point in column.run.points:
+            if point.target == column.target.name:
+                steps.setdefault(point.step, []).append(point)
+        for name, members in steps.items():
+            curve = None if is_point(name) else column.run.curve(name)
+            if curve is None:
+                continue
+            halves = [steps[step] for step in steps if is_point(step) and curve_of(step) == name]
+            dots = sorted(
+                (_dot(column, one) for one in halves), key=lambda dot: dot.figures.offered_iops or 0
+            )
+            step = column.run.steps[name]
+            published = _published(comparison, column, step.published)
+            drawn = Drawn(column, curve, _figures(members), dots, published)
+            found.setdefault(step.workload, []).append(drawn)
+            labels.setdefault(step.workload, plain(step.label))
+    return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
+
+
+def _figures(halves: Sequence[Point]) -> Figures:
+    return figures([vars(half) for half in halves])
+
+
+def _dot(column: Column, halves: Sequence[Point]) -> Dot:
+    p99_us: dict[Latency, float | None] = {
+        latency: _p99_us(merged(column.run, halves, latency)) for latency in LATENCIES
+    }
+    return Dot(_figures(halves), p99_us, halves[0].window_s or 0.0)
+
+
+def _p99_us(histogram: Histogram | None) -> float | None:
+    quantile = histogram.quantile(0.99) if histogram else None
+    return quantile.us if quantile else None
+
+
+def _published(comparison: Comparison, column: Column, name: str | None) -> tuple[float, float] | None:
+    if name is None or column.target.catalog is None:
+        return None
+    rows = comparison.lookup(column.target.catalog, name)
+    return next(((row.iops, row.latency_us) for row in rows if row.iops and row.latency_us), None)
+
+
+def _chart(workload: Workload, latency: Latency) -> Chart:
+    lines, crosses = [], []
+    for one in workload.drawn:
+        dots = [dot for dot in one.dots if dot.figures.mean(latency) is not None]
+        points = [_rounded(dot.figures.iops, dot.figures.mean(latency) or 0.0) for dot in dots]
+        hollow = [not dot.figures.sustained for dot in dots]
+        place = slot(one.column.index)
+        lines.append(Line(one.column.short, place, points, marks=True, hollow=hollow))
+        if one.published and latency == "service":
+            crosses.append(Cross(one.column.short, place, *one.published))
+    limit = _limit(workload, latency)
+    ys = [y for line in lines for _, y in line.points if y] + [cross.y for cross in crosses]
+    low, high = around_1_2_5(min([*ys, *([limit.y] if limit else [])]), max(ys)) if ys else (1.0, 1000.0)
+    option = scatter_chart(
+        Axis("IOPS achieved", "count", low=0),
+        Axis("", "us", log=True, low=low, high=high),
+        lines,
+        crosses,
+        limit,
+    )
+    summary = f"Mean {latency} latency over IOPS in {workload.label}; figures in the table below."
+    sub = f"{latency} latency, mean, us"
+    return Chart(f"curve-{latency}-{workload.key}", workload.label, sub, option, summary, 260)
+
+
+def _rounded(x: float, y: float) -> list[float | None]:
+    return [float(f"{x:.5g}"), float(f"{y:.4g}")]
+
+
+def _limit(workload: Workload, latency: Latency) -> Limit | None:
+    """The objective, in the panel of the latency that it is about. It limits p99, so means lie well below it."""
+    for one in workload.drawn:
+        if one.curve.slo and one.curve.latency == latency:
+            return Limit(one.curve.slo.p99_us, f"SLO: p99 {grouped(one.curve.slo.p99_us)} us")
+    return None
+
+
+def _caption(workloads: Sequence[Workload]) -> str:
+    drawn = [one for workload in workloads for one in workload.drawn]
+    windows = {seconds(dot.window_s) for one in drawn for dot in one.dots}
+    counts = [len(one.dots) for one in drawn]
+    points = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    latencies = "; ".join(f"{latency}: {MEANING[latency]}" for latency in LATENCIES)
+    parts = [
+        f"Mean latency of all operations over the achieved rate ({latencies}). Each point is one offered rate, a share "
+        f"of the target's own maximum, over {' or '.join(sorted(windows))}; {points} per curve.",
+        "Hollow points are unsustained: less than 0.99 of the offered rate was achieved or the backlog grew, so their "
+        "response latency grows with the length of the run.",
+    ]
+    if any(one.published for one in drawn):
+        parts.append("A cross is the published maximum with its mean latency.")
+    if len(workloads) > MAX_WORKLOADS:
+        parts.append(f"The first {MAX_WORKLOADS} of {len(workloads)} workloads are drawn.")
+    return " ".join(parts)
+
+
+def _table(workloads: Sequence[Workload]) -> Table:
+    heads = [
+        Item("Offered", "IOPS"),
+        Item("Achieved", "IOPS"),
+        Item("Backlog growth", "I/O per s"),
+        *(Item(f"{latency.capitalize()} {what}", "us") for latency in LATENCIES for what in ("mean", "p99")),
+        Item("Sustained"),
+    ]
+    groups = [
+        Group(
+            f"{workload.label}: {one.column.label}",
+            [_maximum_row(one), *(_row(dot) for dot in one.dots)],
+        )
+        for workload in workloads
+        for one in workload.drawn
+    ]
+    return Table("Point", heads, groups)
+
+
+def _maximum_row(one: Drawn) -> Row:
+    best = one.maximum
+    published = (
+        f"published {grouped(one.published[0])} at {grouped(one.published[1])} us" if one.published else ""
+    )
+    cells = [Item("closed loop", tone="quiet"), Item(grouped(best.iops), published, tone="strong"), NONE]
+    return Row(Item("maximum"), [*cells, _number(best.mean_us), NONE, NONE, NONE, NONE])
+
+
+def _row(dot: Dot) -> Row:
+    one = dot.figures
+    latencies = [
+        item for kind in LATENCIES for item in (_number(one.mean(kind)), _percentile(dot.p99_us[kind]))
+    ]
+    sustained = Item("yes") if one.sustained else Item("no", tone="bad")
+    place = one.step.removeprefix(f"{curve_of(one.step)}@")
+    rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops))]
+    growth = Item(grouped(one.backlog_growth_iops)) if one.backlog_growth_iops else Item("0")
+    return Row(
+        Item(plain(place) if place.startswith("slo") else f"{plain(place)} %"),
+        [*rates, growth, *latencies, sustained],
+    )
+
+
+def _number(value: float | None) -> Item:
+    return NONE if value is None else Item(grouped(value))
+
+
+def _percentile(value: float | None) -> Item:
+    return Item("n too small", tone="quiet") if value is None else Item(grouped(value))
+
+
+def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
+    """The highest sustained rate within the objective, per workload and target."""
+    rows = []
+    for workload in workloads:
+        of = {one.column.index: one for one in workload.drawn}
+        slo = next(one.curve for one in workload.drawn if one.curve.slo)
+        assert slo.slo is not None
+        sub = f"p99 of {slo.latency} latency ≤ {grouped(slo.slo.p99_us)} us, each operation"
+        rows.append(
+            Row(Item(workload.label, sub), [_capacity(of.get(column.index)) for column in comparison.columns])
+        )
+    heads = [Item(column.label, "IOPS", slot=slot(column.index)) for column in comparison.columns]
+    notes = ["The highest rate tried that the target sustains within the objective, found by bisection."]
+    return Table("Capacity at the objective", heads, [Group("", rows)], notes)
+
+
+def _capacity(one: Drawn | None) -> Item:
+    if one is None or one.curve.slo is None:
+        return NONE
+    best = one.capacity
+    if best is None:
+        known = any(dot.figures.p99(one.curve.latency) is not None for dot in one.dots)
+        why = "no point meets it" if known else "too few I/Os for a p99 of each operation"
+        return Item("none", why, tone="quiet")
+    return Item(
+        grouped(best.iops), f"{100 * best.iops / one.maximum.iops:.0f} % of the maximum", tone="strong"
+    )

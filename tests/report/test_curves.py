@@ -1,0 +1,105 @@
+"""The section of IOPS-latency curves, and how curves appear in the sections that they share with other methods."""
+
+from pathlib import Path
+from typing import TypedDict, cast
+
+import pytest
+
+import fathom
+from fathom.report.blocks import Chart, Figure, Table
+from fathom.report.comparison import Comparison, compare
+from fathom.report.data import load
+from fathom.report.sections import build_all, corners, curves
+
+CURVE = str(Path(__file__).parent.parent / "data" / "curve.toml")
+SHORT = str(Path(__file__).parent.parent / "data" / "short.toml")
+SN861, PM9A3 = "twin:wd-ultrastar-dc-sn861-7.68tb", "twin:samsung-pm9a3-7.68tb"
+
+
+class Series(TypedDict, total=False):
+    """What is looked at of an ECharts series."""
+
+    data: list[object]
+    symbol: str
+    markLine: object
+
+
+def series_of(chart: Chart) -> list[Series]:
+    return cast("list[Series]", chart.option["series"])
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    run = fathom.run(CURVE, targets=[SN861, PM9A3], seed=5, out=tmp_path_factory.mktemp("runs"))
+    return compare([load(run.path)])
+
+
+@pytest.fixture
+def panels(comparison: Comparison) -> Figure:
+    section = curves.build(comparison)
+    assert section is not None
+    return next(block for block in section.blocks if isinstance(block, Figure))
+
+
+def test_each_workload_has_a_panel_for_service_and_one_for_response(panels: Figure) -> None:
+    assert [chart.sub for chart in panels.charts] == [
+        "service latency, mean, us",
+        "response latency, mean, us",
+    ]
+
+
+def test_unsustained_points_are_hollow_and_the_table_says_no(panels: Figure) -> None:
+    hollow = [isinstance(point, dict) for point in series_of(panels.charts[0])[0]["data"]]
+    assert hollow == sorted(hollow)
+    assert 1 <= hollow.count(True) < len(hollow)
+    rows = panels.data.groups[0].rows[1:]
+    assert [row.cells[-1].text == "no" for row in rows] == hollow
+
+
+def test_the_published_maximum_is_a_cross_among_service_latencies_only(panels: Figure) -> None:
+    places = [
+        [one["data"] for one in series_of(chart) if one["symbol"].startswith("path:")]
+        for chart in panels.charts
+    ]
+    assert [[903_000.0, 70.0]] in places[0]
+    assert places[1] == []
+
+
+def test_the_objective_is_marked_where_it_applies_and_its_capacity_given(
+    comparison: Comparison, panels: Figure
+) -> None:
+    marked = ["markLine" in series_of(chart)[0] for chart in panels.charts]
+    assert marked == [False, True]
+    section = curves.build(comparison)
+    assert section is not None
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    cells = table.groups[0].rows[0].cells
+    assert "of the maximum" in cells[0].sub
+    assert cells[1].text == "none"
+
+
+def test_a_curve_is_one_figure_of_reads_and_writes_together_beside_the_published_one(
+    comparison: Comparison,
+) -> None:
+    assert len(comparison.corners) == 1
+    corner = comparison.corners[0]
+    points = [p for p in comparison.runs[0].points if p.step == "mixed" and p.target == SN861]
+    cell = corner.cells[0]
+    assert cell.value == pytest.approx(sum(p.iops or 0 for p in points))
+    assert cell.point.mean_us == pytest.approx(
+        sum((p.mean_us or 0) * (p.n or 0) for p in points) / sum(p.n or 0 for p in points)
+    )
+    assert cell.published is not None
+    assert cell.published.value == 903_000
+    assert corners.build(comparison) is not None
+
+
+def test_every_section_is_built_from_a_run_of_curves(comparison: Comparison) -> None:
+    keys = [section.key for section in build_all(comparison)]
+    assert {"results", "curves", "timeline", "latency"} <= set(keys)
+
+
+def test_runs_without_curves_have_no_such_section(tmp_path: Path) -> None:
+    run = fathom.run(SHORT, targets=["null:"], out=tmp_path)
+    assert curves.build(compare([load(run.path)])) is None
