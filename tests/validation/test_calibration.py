@@ -1,0 +1,121 @@
+"""Fitting the tiny drive: what moves, what is looked at, and what is written."""
+
+from dataclasses import replace
+
+import pytest
+from tiny_drive import NAME, RANDOM_READ, Catalogue
+
+from fathom.catalog import load_device
+from fathom.errors import UsageError
+from fathom.validation.calibrate import Calibration, calibrate, refuse_others, toml_values, write_values
+from fathom.validation.cases import cases_of
+from fathom.validation.trial import LIMITS, run_trial
+
+WRITE = 'block_kib = 64, read_pct = 0, pattern = "seq", iodepth = 4'
+QUICK = replace(LIMITS, most_s=10)
+
+
+def row(workload: str, role: str, load: str, iops: float) -> str:
+    return f'{{ workload = "{workload}", role = "{role}", {load}, iops = {iops} }}'
+
+
+def measured_iops() -> list[float]:
+    """What the drive of the catalogue really does under its published rows."""
+    device = load_device(NAME)
+    return [
+        run_trial(device.twin_params_json(case.trial.bench), case.trial, limits=QUICK).ops[None].iops
+        for case in cases_of(device)
+        if case.trial
+    ]
+
+
+@pytest.fixture
+def perturbed(catalogue: Catalogue) -> Catalogue:
+    """Published results of the true drive, a validation row that is nonsense, and a drive with two values wrong."""
+    catalogue.rows(row("read", "calibration", RANDOM_READ, 1), row("write", "calibration", WRITE, 1))
+    read, write = measured_iops()
+    catalogue.rows(
+        row("read", "calibration", RANDOM_READ, read),
+        row("absurd", "validation", RANDOM_READ, 5 * read),
+        row("write", "calibration", WRITE, write),
+    )
+    catalogue.device(("read_sense_us", "program_us", "suspend_us"), read_sense_us=95.0, program_us=1000.0)
+    return catalogue
+
+
+def values(calibration: Calibration) -> dict[str, float]:
+    return {one.name: one.after for one in calibration.parameters}
+
+
+def test_perturbed_parameters_are_recovered_from_calibration_rows_alone(perturbed: Catalogue) -> None:
+    fitted = calibrate(load_device(NAME), limits=QUICK)
+    assert [case.name for case in fitted.cases] == ["read", "write"]
+    assert values(fitted)["read_sense_us"] == pytest.approx(80, rel=0.02)
+    assert values(fitted)["program_us"] == pytest.approx(1200, rel=0.02)
+    assert max(map(abs, fitted.before_pct)) > 8
+    assert max(map(abs, fitted.after_pct)) < 0.5
+
+
+def test_a_parameter_that_no_calibration_row_feels_is_left_and_named(perturbed: Catalogue) -> None:
+    [suspend] = [
+        one for one in calibrate(load_device(NAME), limits=QUICK).parameters if one.name == "suspend_us"
+    ]
+    assert not suspend.changed
+    assert "not identifiable" in (suspend.remark or "")
+
+
+def test_a_fit_is_the_same_every_time(perturbed: Catalogue) -> None:
+    one, two = (calibrate(load_device(NAME), limits=QUICK) for _ in range(2))
+    assert values(one) == values(two)
+    assert one.after_pct == two.after_pct
+
+
+def test_written_values_change_nothing_else_in_the_file(perturbed: Catalogue) -> None:
+    fitted = calibrate(load_device(NAME), limits=QUICK)
+    before = (perturbed.folder / f"devices/{NAME}.toml").read_text().splitlines()
+    path = write_values(fitted)
+    after = path.read_text().splitlines()
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    new = values(fitted)
+    assert changed == [
+        ("value = 95.0 # a comment", f"value = {new['read_sense_us']!r} # a comment"),
+        ("value = 1000.0 # a comment", f"value = {new['program_us']!r} # a comment"),
+    ]
+    assert toml_values(fitted).splitlines() == [
+        "[twin.parameters.read_sense_us]",
+        f"value = {new['read_sense_us']!r}",
+        "[twin.parameters.program_us]",
+        f"value = {new['program_us']!r}",
+    ]
+
+
+def test_values_are_written_into_inline_tables_too(perturbed: Catalogue) -> None:
+    fitted = calibrate(load_device(NAME), limits=QUICK)
+    path = perturbed.folder / f"devices/{NAME}.toml"
+    old = '[twin.parameters.program_us]\nvalue = 1000.0 # a comment\nbasis = "calibrated"\nsource = "test"\n'
+    new = '[twin.parameters]\nprogram_us = { value = 1000.0, basis = "calibrated", source = "test" } # why\n'
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    write_values(fitted)
+    after = values(fitted)["program_us"]
+    assert (
+        f'program_us = {{ value = {after!r}, basis = "calibrated", source = "test" }} # why'
+        in path.read_text()
+    )
+
+
+@pytest.mark.parametrize("role", ["validation", "context"])
+def test_no_other_row_can_be_fitted_to(catalogue: Catalogue, role: str) -> None:
+    catalogue.rows(row("read", role, RANDOM_READ, 1))
+    with pytest.raises(ValueError, match=f"read .{role}. must not be fitted to"):
+        refuse_others(cases_of(load_device(NAME)))
+
+
+def test_what_cannot_be_calibrated_is_said_in_one_line(catalogue: Catalogue) -> None:
+    with pytest.raises(UsageError, match="no parameter of basis"):
+        calibrate(load_device(NAME))
+    catalogue.device(("read_sense_us",))
+    catalogue.rows(row("read", "validation", RANDOM_READ, 1))
+    with pytest.raises(UsageError, match="no calibration row"):
+        calibrate(load_device(NAME))

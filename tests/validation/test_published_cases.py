@@ -1,0 +1,139 @@
+"""Which published rows become which trials, and what is said of the others."""
+
+import json
+from typing import Any
+
+import pytest
+from tiny_drive import NAME, RANDOM_READ, READ_ROW, Catalogue, bench_toml
+
+from fathom.catalog import device_names, load_device, load_published
+from fathom.validation.cases import Case, cases_of, published_jobs
+
+TWINS = [name for name in device_names() if load_device(name).twin]
+
+
+def tiny_cases() -> dict[str, Case]:
+    return {case.name: case for case in cases_of(load_device(NAME))}
+
+
+def job(case: Case) -> Any:
+    assert case.trial is not None, case.remark
+    return json.loads(case.trial.job_json)
+
+
+def endless(job_json: str) -> Any:
+    return {key: value for key, value in json.loads(job_json).items() if key != "until"}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_row_that_states_its_io_is_the_job_that_the_built_in_method_gives_it(name: str) -> None:
+    jobs = published_jobs()
+    stated = [
+        case
+        for case in cases_of(load_device(name))
+        if case.trial and case.remark is None and case.row.workload in jobs
+    ]
+    for case in stated:
+        assert case.trial is not None
+        assert endless(case.trial.job_json) == endless(jobs[case.row.workload][0]), case.name
+    assert not name.endswith("-7.68tb") or len(stated) >= 5
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_every_written_reason_is_about_a_published_row(name: str) -> None:
+    device = load_device(name)
+    assert device.twin is not None
+    published = load_published(device.published).rows if device.published else ()
+    assert set(device.twin.reasons) <= {row.workload for row in published}
+
+
+def test_the_region_is_the_benchs_and_threads_times_iodepth_the_rows(catalogue: Catalogue) -> None:
+    mixed = 'block_kib = 16, read_pct = 70, pattern = "seq"'
+    catalogue.write("systems/acme-bench.toml", bench_toml(region_pct=25))
+    catalogue.rows(
+        READ_ROW,
+        f'{{ workload = "mix", role = "validation", {mixed}, threads = 3, iodepth = 2, iops = 1 }}',
+    )
+    read, mix = (job(case) for case in tiny_cases().values())
+    assert read["region"]["size"] == {"fraction": 0.25}
+    assert (read["load"]["threads"], read["load"]["iodepth"]) == (1, 8)
+    assert (mix["load"]["threads"], mix["load"]["iodepth"]) == (3, 2)
+    assert {op["op"]: op["weight"] for op in mix["mix"]["ops"]} == {"read": 70.0, "write": 30.0}
+    assert mix["mix"]["ops"][0]["sizes"][0]["size_bytes"] == 16384
+    assert mix["pattern"]["kind"] == "sequential"
+
+
+METHOD = """
+schema = "fathom-method/1"
+name = "desk"
+[[steps]]
+name = "boot"
+published = "desktop-boot"
+[steps.job]
+mix = { read = 90, write = 10 }
+block = "8KiB"
+pattern = "uniform"
+load = { threads = 5 }
+until = { time = "7s" }
+"""
+
+
+def test_a_row_without_a_mix_takes_the_job_of_the_method_that_names_it_and_says_so(
+    catalogue: Catalogue,
+) -> None:
+    catalogue.write("methods/desk.toml", METHOD)
+    catalogue.rows('{ workload = "desktop-boot", role = "validation", pattern = "trace", iops = 1000 }')
+    case = tiny_cases()["desktop-boot"]
+    assert job(case)["load"]["threads"] == 5
+    assert job(case)["until"]["time_ns"] is None
+    assert case.remark == "assumed mix: desk"
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ('pattern = "trace", iops = 1', "does not publish the mix, and no method defines it"),
+        ('block_kib = 4, read_pct = 0, pattern = "rand", iops = 1', "how many I/O were outstanding"),
+        (
+            'block_kib = 4, read_pct = 0, pattern = "rand", iodepth = 1, value = 1, unit = "W"',
+            "no rule yet for W",
+        ),
+        ('block_kib = 4, read_pct = 0, pattern = "rand", iodepth = 1, hosts = 4, iops = 1', "from 4 hosts"),
+        (
+            'block_kib = 4, read_pct = 0, pattern = "rand", iodepth = 1, iops = 1, bench = "no-lab"',
+            "no-lab is not in",
+        ),
+        ('iodepth = 1, latency_us = 3, latency_kind = "added"', "latency of kind added"),
+    ],
+)
+def test_a_row_that_cannot_be_imitated_says_why(catalogue: Catalogue, row: str, why: str) -> None:
+    catalogue.rows(f'{{ workload = "odd", role = "validation", {row} }}')
+    [case] = tiny_cases().values()
+    assert case.trial is None
+    assert why in (case.remark or "")
+
+
+def test_rows_about_other_capacities_and_sets_and_mere_statements_are_left_out(catalogue: Catalogue) -> None:
+    load = f"{RANDOM_READ}, iops = 1"
+    catalogue.rows(
+        READ_ROW,
+        f'{{ workload = "other", role = "validation", capacity_gb = 7680, {load} }}',
+        f'{{ workload = "set", role = "validation", units = 8, {load} }}',
+        '{ workload = "rank", role = "context", value = 1, unit = "place" }',
+        f'{{ workload = "repeated", role = "context", {load} }}',
+    )
+    assert list(tiny_cases()) == ["rand-read", "repeated"]
+
+
+def test_only_certain_calibration_rows_about_the_device_may_be_fitted(catalogue: Catalogue) -> None:
+    load = f"{RANDOM_READ}, iops = 1"
+    catalogue.rows(
+        READ_ROW,
+        f'{{ workload = "v", role = "validation", {load} }}',
+        f'{{ workload = "c", role = "context", {load} }}',
+        f'{{ workload = "u", role = "calibration", uncertain = true, note = "a listing", {load} }}',
+        f'{{ workload = "w", role = "calibration", calibrates = "workload", {load} }}',
+    )
+    cases = tiny_cases()
+    assert [name for name, case in cases.items() if case.may_be_fitted] == ["rand-read"]
+    assert [name for name, case in cases.items() if case.excluded] == ["c", "u", "w"]

@@ -1,0 +1,106 @@
+"""The two commands as a user meets them, on the tiny drive."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_drive import NAME, RANDOM_READ, Catalogue
+
+KEYS = {"device", "workload", "metric", "role", "published", "simulated", "error_pct", "reason"}
+
+
+def fathom(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fathom", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"COLUMNS": "100"},
+        check=False,
+    )
+
+
+@pytest.fixture
+def rows(catalogue: Catalogue) -> Catalogue:
+    """One calibration row, near; one validation row far off; one that cannot be simulated."""
+    catalogue.device(("read_sense_us",))
+    catalogue.rows(
+        f'{{ workload = "near", role = "calibration", {RANDOM_READ}, iops = 62000 }}',
+        f'{{ workload = "far", role = "validation", {RANDOM_READ}, iops = 20000 }}',
+        '{ workload = "desk", role = "validation", pattern = "trace", iops = 1000 }',
+    )
+    return catalogue
+
+
+def test_json_has_a_row_per_published_figure_and_the_medians(rows: Catalogue) -> None:
+    result = fathom("validate", NAME, "--json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["schema"] == "fathom-validate/1"
+    assert all(set(row) >= KEYS for row in document["rows"])
+    near, far, desk = document["rows"]
+    assert (near["device"], near["workload"], near["metric"], near["role"]) == (
+        NAME,
+        "near",
+        "iops",
+        "calibration",
+    )
+    assert far["simulated"] == near["simulated"]
+    assert far["error_pct"] == pytest.approx(100 * (far["simulated"] / 20000 - 1))
+    assert "without a reason" in far["reason"]
+    assert (desk["simulated"], desk["error_pct"]) == (None, None)
+    assert "does not publish the mix" in desk["reason"]
+    medians = {(one["device"], one["role"]): one["median_abs_error_pct"] for one in document["medians"]}
+    assert medians[NAME, "validation"] == pytest.approx(abs(far["error_pct"]))
+    assert medians[None, "calibration"] == pytest.approx(abs(near["error_pct"]))
+
+
+def test_the_table_shows_both_roles_apart_and_rows_that_share_a_trial_run_it_once(rows: Catalogue) -> None:
+    result = fathom("validate", NAME)
+    assert result.returncode == 0, result.stderr
+    for text in (
+        "calibration",
+        "validation",
+        "near",
+        "far",
+        "62,000 IOPS",
+        "without a reason",
+        "not simulated",
+    ):
+        assert text in result.stdout
+    assert result.stderr.count("1/1") == 1
+
+
+def test_the_gate_fails_with_its_exit_code_after_the_results(rows: Catalogue) -> None:
+    result = fathom("validate", NAME, "--gate", "--json")
+    assert result.returncode == 4
+    assert json.loads(result.stdout)["rows"]
+    assert f"{NAME}: validation" in result.stderr.splitlines()[-1]
+
+
+def test_a_device_without_a_twin_and_an_unknown_one_are_one_line(catalogue: Catalogue) -> None:
+    path = catalogue.folder / f"devices/{NAME}.toml"
+    path.write_text(path.read_text().split("[twin]")[0])
+    for arguments in (("validate", NAME), ("calibrate", NAME)):
+        result = fathom(*arguments)
+        assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+        assert "has no twin" in result.stderr
+    assert fathom("validate", "acme-tinny-256mib").returncode == 2
+
+
+def test_calibrate_prints_errors_sensitivities_and_values_and_writes_only_when_asked(rows: Catalogue) -> None:
+    path = rows.folder / f"devices/{NAME}.toml"
+    before = path.read_text()
+    shown = fathom("calibrate", NAME)
+    assert shown.returncode == 0, shown.stderr
+    assert path.read_text() == before
+    for text in ("near", "read_sense_us", "sensitivity", "[twin.parameters.read_sense_us]\nvalue = "):
+        assert text in shown.stdout
+    assert "far" not in shown.stdout
+    written = fathom("calibrate", NAME, "--write")
+    assert f"written to {path}" in written.stdout.replace("\n", " ")
+    value = shown.stdout.split("[twin.parameters.read_sense_us]\n")[1].split("\n")[0]
+    assert f"[twin.parameters.read_sense_us]\n{value} # a comment" in Path(path).read_text()
