@@ -241,7 +241,7 @@ def bar_chart(
             "inverse": True,
             "axisLine": {"lineStyle": {"color": "$rule-strong"}},
             "axisTick": {"show": False},
-            "axisLabel": {"color": "$ink", "width": 120, "overflow": "break"},
+            "axisLabel": {"color": "$ink", "width": 120, "overflow": "break", "lineHeight": 13},
         },
         "series": [
             {
@@ -298,6 +298,6 @@ def _shading(spans: Sequence[Span]) -> Option:
     return {
         "silent": True,
         "animation": False,
-        "label": {"show": True, "position": "top", "distance": 5, "fontSize": 11},
+        "label": {"show": True, "position": "top", "distance": 8, "lineHeight": 14, "fontSize": 11},
         "data": areas,
     }
