@@ -16,12 +16,11 @@ SHORT = str(Path(__file__).parent.parent / "data" / "short.toml")
 SN861, PM9A3 = "twin:wd-ultrastar-dc-sn861-7.68tb", "twin:samsung-pm9a3-7.68tb"
 
 
-class Series(TypedDict, total=False):
+class Series(TypedDict):
     """What is looked at of an ECharts series."""
 
     data: list[object]
     symbol: str
-    markLine: object
 
 
 def series_of(chart: Chart) -> list[Series]:
