@@ -87,6 +87,7 @@ def test_a_row_without_a_mix_takes_the_job_of_the_method_that_names_it_and_says_
     assert job(case)["load"]["threads"] == 5
     assert job(case)["until"]["time_ns"] is None
     assert case.remark == "assumed mix: desk"
+    assert case.load == "~5T/1Q"
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,13 @@ class Case:
 
     @property
     def load(self) -> str:
-        """Outstanding I/O as published: `8T/32Q`."""
+        """Outstanding I/O as published, `8T/32Q`; where the source is silent that of the trial, `~36T/1Q`."""
         counts = ((self.row.jobs, "J"), (self.row.threads, "T"), (self.row.iodepth, "Q"))
-        return "/".join(f"{count}{letter}" for count, letter in counts if count)
+        published = "/".join(f"{count}{letter}" for count, letter in counts if count)
+        if published or self.trial is None:
+            return published
+        load = json.loads(self.trial.job_json)["load"]
+        return f"~{load['threads']}T/{load['iodepth']}Q"
 
     @cached_property
     def figures(self) -> dict[Metric, float]:
