@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from fathom import run
+from fathom.errors import UsageError
+
 SHORT = Path(__file__).parent / "data" / "short.toml"
 TWIN = "twin:samsung-pm9a3-7.68tb"
 
@@ -57,7 +60,9 @@ def small_file_system(tmp_path: Path) -> Iterator[Path]:
 
 def test_help_answers_without_loading_the_heavy_parts() -> None:
     code = "import sys, fathom.cli; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert {"pyarrow", "duckdb", "numpy", "pydantic", "rich"}.isdisjoint(loaded)
     assert "review" in fathom("--help").stdout
 
@@ -103,6 +108,72 @@ def test_a_missing_directory_is_one_line_and_leaves_nothing(tmp_path: Path, runs
     assert code in (1, 2)
     assert "nowhere" in text
     assert not runs_home.exists()
+
+
+def test_a_run_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    place = tmp_path / "taken"
+    place.write_text("a file")
+    code, text = refused("run", SHORT, TWIN, "--out", place)
+    assert code == 1
+    assert f"cannot write the run directory {place}" in text
+
+
+def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path, runs_home: Path) -> None:
+    run(str(SHORT), [TWIN], out=runs_home)
+    code, text = refused("report", "last", "--out", tmp_path)
+    assert (code, text) == (1, f"fathom: {tmp_path}: Is a directory")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_out_of_range_is_refused(seed: int) -> None:
+    result = fathom("run", SHORT, TWIN, "--seed", str(seed))
+    assert result.returncode == 2
+    assert "'--seed'" in result.stderr
+    assert "Traceback" not in result.stderr
+    with pytest.raises(UsageError, match=f"seed {seed}: out of range"):
+        run(str(SHORT), [TWIN], seed=seed)
+
+
+def test_a_method_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
+    method = tmp_path / "mine.toml"
+    method.write_bytes(b"\xff\xfe")
+    code, text = refused("run", method, TWIN)
+    assert code == 2
+    assert "mine.toml: not UTF-8 text" in text
+
+
+def test_a_target_smaller_than_a_block_is_refused_before_anything_is_made(
+    disk: Path, runs_home: Path
+) -> None:
+    code, text = refused("run", SHORT, f"file:{disk}/x.bin", "--size", "8KiB")
+    assert code == 2
+    assert "step fill has a region of 8 KiB there, and blocks of 128 KiB" in text
+    assert not (disk / "x.bin").exists()
+    assert not runs_home.exists()
+
+
+@pytest.fixture
+def tiny_home(tmp_path: Path) -> Iterator[Path]:
+    needs_root()
+    home = tmp_path / "tiny"
+    home.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", home], check=True)
+    yield home
+    subprocess.run(["umount", home], check=True)
+
+
+def test_a_full_disk_under_the_run_directory_is_one_line(tiny_home: Path) -> None:
+    result = fathom("run", "four-corners", TWIN, "--quick", "--out", tiny_home)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"fathom: cannot write the run directory {tiny_home}")
+    assert "No space left on device" in last
+
+
+def test_a_result_that_json_cannot_hold_is_null(runs_home: Path) -> None:
+    result = fathom("query", "select 'inf'::double as x, 'nan'::double as y, 1.5::double as z", "--json")
+    assert json.loads(result.stdout)["rows"] == [{"x": None, "y": None, "z": 1.5}]
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(disk: Path, runs_home: Path) -> None:

@@ -49,7 +49,7 @@ MethodName = Annotated[
 Quick = Annotated[
     bool, typer.Option("--quick", help="shorten the method as it states itself; the report says so")
 ]
-Seed = Annotated[int, typer.Option(help="seed of every random choice", metavar="N")]
+Seed = Annotated[int, typer.Option(help="seed of every random choice", metavar="N", min=0, max=2**64 - 1)]
 Size = Annotated[
     str | None, typer.Option(help="size of files that Fathom makes, such as 4GiB", metavar="SIZE")
 ]
@@ -279,11 +279,11 @@ def query(
 ) -> None:
     """SQL over everything ever measured."""
     from fathom.runs.query import query as run_query
-    from fathom.runs.views import print_csv, print_result
+    from fathom.runs.views import json_rows, print_csv, print_result
 
     table = run_query(sql)
     if as_json:
-        _print_json({"schema": "fathom-query/1", "rows": table.to_pylist()})
+        _print_json({"schema": "fathom-query/1", "rows": json_rows(table)})
     elif as_csv:
         print_csv(table)
     else:
@@ -381,3 +381,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(ExitCode.OK)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"fathom: {where}{error.strerror or error}", file=sys.stderr)
+        sys.exit(ExitCode.FAILED)

@@ -233,9 +233,10 @@ def load_method(name: str, *, quick: bool = False) -> Method:
     if "/" in name or name.endswith((".toml", ".json")):
         try:
             text = Path(name).read_text(encoding="utf-8")
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             raise UsageError(
-                f"method file {name}: {error.strerror}", "copy a built-in one with `fathom methods show`"
+                f"method file {name}: {why}", "copy a built-in one with `fathom methods show`"
             ) from error
         return parse_method(text, name, quick=quick)
     from fathom.catalog import method_text

@@ -20,7 +20,7 @@ from fathom.analysis import validity
 from fathom.analysis.view import Remark, RunView
 from fathom.backend import Backend, EngineBackend, TwinBackend
 from fathom.curve import figures, open_job, rate_of
-from fathom.errors import FathomError, InterruptedRunError
+from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
 from fathom.resolve import targets_of_run
@@ -35,6 +35,7 @@ from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.environment import environment
 from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry
+from fathom.text import size
 
 
 class Observer(Protocol):
@@ -83,6 +84,11 @@ class Options:
     observer: Observer = field(default_factory=SilentObserver)
     interrupt: Event = field(default_factory=Event)
 
+    def __post_init__(self) -> None:
+        """Checks what the engines take as unsigned 64 bits."""
+        if not 0 <= self.seed < 1 << 64:
+            raise UsageError(f"seed {self.seed}: out of range", "expected 0 to 2^64 - 1")
+
 
 def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
     """Runs the method on every target and returns the run.
@@ -119,12 +125,26 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
     writes = method.destructive
     for target in targets:
+        _check_fits(method, target)
         check_target(target, writes=writes, destroy_tokens=options.destroy)
     with ExitStack() as stack:
         yield [
             stack.enter_context(claim(target, writes=writes, destroy_tokens=options.destroy))
             for target in targets
         ]
+
+
+def _check_fits(method: Method, target: Target) -> None:
+    """Raises UsageError when a step's region is smaller than one of its blocks."""
+    for step in method.steps:
+        region_bytes = step.job.region_size(target.capacity_bytes)
+        block_bytes = max((max(sizes) for sizes in step.job.block_sizes.values() if sizes), default=0)
+        if region_bytes < block_bytes:
+            raise UsageError(
+                f"{target.name}: step {step.name} has a region of {size(region_bytes)} there, and blocks of "
+                f"{size(block_bytes)}",
+                "take a larger target, --size or region, or smaller blocks",
+            )
 
 
 def _new_document(run_id: str, method: Method, targets: Sequence[Target], options: Options) -> RunDocument:

@@ -6,7 +6,8 @@ leaves is therefore either a whole step or a live log, and both are kept.
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.errors import FathomError
 from fathom.runs.document import RunDocument
 from fathom.runs.files import append_line, drop_cut_line, read_lines, sync_directory, write_json
 from fathom.runs.schema import TABLES
@@ -49,7 +51,10 @@ class StepOutcome:
 
 
 class RunStore:
-    """One run directory being written. Safe to use from several threads."""
+    """One run directory being written. Safe to use from several threads.
+
+    Raises FathomError where the directory cannot be written, as on a full disk.
+    """
 
     def __init__(self, path: Path, document: RunDocument) -> None:
         self.path = path
@@ -59,19 +64,21 @@ class RunStore:
     @classmethod
     def create(cls, path: Path, document: RunDocument) -> "RunStore":
         """Makes the directory and writes run.json and the journal's first line."""
-        (path / "steps").mkdir(parents=True)
-        document.save(path)
-        store = cls(path, document)
-        store.journal("run-start", seed=document.seed)
-        sync_directory(path.parent)
+        with _writing(path):
+            (path / "steps").mkdir(parents=True)
+            document.save(path)
+            store = cls(path, document)
+            store.journal("run-start", seed=document.seed)
+            sync_directory(path.parent)
         return store
 
     @classmethod
     def reopen(cls, path: Path) -> "RunStore":
         """Goes on with a run that was interrupted or killed."""
-        drop_cut_line(path / "journal.jsonl")
-        for half in (path / "steps").glob(".*.new"):
-            shutil.rmtree(half)
+        with _writing(path):
+            drop_cut_line(path / "journal.jsonl")
+            for half in (path / "steps").glob(".*.new"):
+                shutil.rmtree(half)
         store = cls(path, RunDocument.load(path))
         store.document.status = "running"
         store.document.error = None
@@ -81,7 +88,7 @@ class RunStore:
 
     def save(self) -> None:
         """Writes run.json."""
-        with self._lock:
+        with self._lock, _writing(self.path):
             self.document.save(self.path)
 
     def journal(self, event: str, key: StepKey | None = None, **fields: object) -> None:
@@ -89,7 +96,7 @@ class RunStore:
         line: dict[str, object] = {"time": _now(), "event": event}
         if key is not None:
             line |= {"target": self.document.targets[key.target].name, "step": key.name}
-        with self._lock:
+        with self._lock, _writing(self.path):
             append_line(self.path / "journal.jsonl", line | fields)
 
     def live_path(self, key: StepKey) -> Path:
@@ -103,22 +110,24 @@ class RunStore:
 
     def append_live(self, path: Path, rows: Mapping[str, Sequence[Row]]) -> None:
         """Appends one interval's rows, table by table."""
-        append_line(path, rows)
+        with _writing(self.path):
+            append_line(path, rows)
 
     def finish_step(self, key: StepKey, rows: Mapping[str, Sequence[Row]], outcome: StepOutcome) -> None:
         """Writes a step's tables, all or nothing, then drops its live log."""
         final = self.path / "steps" / key.folder
         building = final.with_name(f".{key.folder}.new")
-        building.mkdir()
-        for name, schema in TABLES.items():
-            table = pa.Table.from_pylist([dict(row) for row in rows.get(name, ())], schema=schema)
-            pq.write_table(table, building / f"{name}.parquet", compression="zstd")
-        write_json(building / "step.json", asdict(outcome))
-        if final.exists():
-            shutil.rmtree(final)
-        building.rename(final)
-        sync_directory(final.parent)
-        self.live_file(key).unlink(missing_ok=True)
+        with _writing(self.path):
+            building.mkdir()
+            for name, schema in TABLES.items():
+                table = pa.Table.from_pylist([dict(row) for row in rows.get(name, ())], schema=schema)
+                pq.write_table(table, building / f"{name}.parquet", compression="zstd")
+            write_json(building / "step.json", asdict(outcome))
+            if final.exists():
+                shutil.rmtree(final)
+            building.rename(final)
+            sync_directory(final.parent)
+            self.live_file(key).unlink(missing_ok=True)
         self.journal("step-end", key, status=outcome.status, steady=outcome.steady, window_s=outcome.window_s)
 
     def live_file(self, key: StepKey) -> Path:
@@ -136,12 +145,25 @@ class RunStore:
 
     def compact(self) -> None:
         """Writes the run's own tables from those of its steps."""
-        for name in TABLES:
-            table = gather(self.path, name)
-            temporary = self.path / f".{name}.parquet.new"
-            pq.write_table(table, temporary, compression="zstd")
-            temporary.replace(self.path / f"{name}.parquet")
-        sync_directory(self.path)
+        with _writing(self.path):
+            for name in TABLES:
+                table = gather(self.path, name)
+                temporary = self.path / f".{name}.parquet.new"
+                pq.write_table(table, temporary, compression="zstd")
+                temporary.replace(self.path / f"{name}.parquet")
+            sync_directory(self.path)
+
+
+@contextmanager
+def _writing(run: Path) -> Iterator[None]:
+    """Turns a refusal of the operating system into the user's error."""
+    try:
+        yield
+    except OSError as error:
+        raise FathomError(
+            f"cannot write the run directory {run}: {error.strerror or error}",
+            "make room there, or choose another place with --out or FATHOM_RUNS",
+        ) from error
 
 
 def read_outcome(folder: Path) -> StepOutcome | None:

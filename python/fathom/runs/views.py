@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,17 @@ def print_result(console: "Console", table: pa.Table) -> None:
         console.print(
             f"{ROWS_SHOWN} of {table.num_rows:,} rows; all of them with --csv or --json", style="dim"
         )
+
+
+def json_rows(table: pa.Table) -> list[dict[str, object]]:
+    """A query's rows for JSON, which has no infinity and no NaN: both become null."""
+    return [
+        {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in table.to_pylist()
+    ]
 
 
 def print_csv(table: pa.Table) -> None:

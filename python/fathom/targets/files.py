@@ -41,7 +41,7 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
     status = _lstat(path)
     if status is None and not size_bytes:
         raise UsageError(
-            f"file:{path}: does not exist and no size is given", "add --size, for example --size 1GiB"
+            f"file:{path}: does not exist and no size above 0 is given", "add --size, for example --size 1GiB"
         )
     capacity = size_bytes or (status.st_size if status else 0)
     if status and capacity > status.st_size and not is_own(path):
