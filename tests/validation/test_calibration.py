@@ -119,3 +119,9 @@ def test_what_cannot_be_calibrated_is_said_in_one_line(catalogue: Catalogue) -> 
     catalogue.rows(row("read", "validation", RANDOM_READ, 1))
     with pytest.raises(UsageError, match="no calibration row"):
         calibrate(load_device(NAME))
+
+
+def test_a_calibrated_parameter_without_a_start_is_named(catalogue: Catalogue) -> None:
+    catalogue.device(("suspend_us",), suspend_us=0.0)
+    with pytest.raises(UsageError, match="suspend_us is not above 0"):
+        calibrate(load_device(NAME))

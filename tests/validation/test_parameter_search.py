@@ -76,3 +76,23 @@ def test_only_tidy_values_are_evaluated() -> None:
     found = fit(residuals, np.array([7.0]), np.round)
     assert found.values[0] == 10
     assert all(value.is_integer() for value in seen)
+
+
+def test_a_parameter_at_its_limit_leaves_the_rest_to_the_others() -> None:
+    def residuals(values: Floats) -> Floats:
+        time, dies, spare = values
+        return np.array(
+            [
+                -0.95 * np.log(time) + np.log(dies),
+                -0.9 * np.log(time) + 0.75 * np.log(spare),
+                0.06 - 0.6 * np.log(time),
+            ]
+        )
+
+    def tidy(values: Floats) -> Floats:
+        return np.array([values[0], min(values[1], 1.02), values[2]])
+
+    found = fit(residuals, np.ones(3), tidy)
+    assert found.values[1] == pytest.approx(1.02, abs=0.001)
+    least = 0.06**2 - 0.06**2 * 0.6**2 / (0.6**2 + 0.95**2)
+    assert float(found.residuals @ found.residuals) < least

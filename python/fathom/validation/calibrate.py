@@ -70,8 +70,12 @@ def calibrate(
     start = {
         name: float(parameter.value)
         for name, parameter in device.twin.parameters.items()
-        if parameter.basis == "calibrated" and isinstance(parameter.value, int | float)
+        if parameter.basis == "calibrated" and type(parameter.value) in (int, float)
     }
+    if zero := [name for name, value in start.items() if value <= 0]:
+        raise UsageError(
+            f"{device.name}: {zero[0]} is not above 0, and a fit scales its start", "give it a start above 0"
+        )
     cases = [case for case in cases_of(device) if case.may_be_fitted and case.trial]
     if not start:
         raise UsageError(f'{device.name} has no parameter of basis "calibrated", so there is nothing to fit')

@@ -22,6 +22,8 @@ ALONE = 0.10
 """Least share of a parameter's effect that the other parameters cannot imitate, for it to count as told apart."""
 MOST_STEP = 0.35
 """Most change of a logarithm in one step."""
+HELD_BACK = 0.02
+"""Most that tidying may take from a step of a logarithm before the parameter counts as held."""
 GOOD_ENOUGH = 0.002
 """Root mean square of the residuals at which the search ends."""
 LEAST_GAIN = 0.02
@@ -128,13 +130,13 @@ class _Search:
         found, damping = self.found, 1e-3
         for _ in range(MOST_TRIES):
             before = float(found.residuals @ found.residuals)
-            slopes, step = self._step(damping)
-            values = self._tidy(found.values * np.exp(step))
-            step = np.log(values / found.values)
-            promised = found.residuals + slopes @ step
-            good = before <= GOOD_ENOUGH**2 * len(found.residuals)
-            if good or not step.any() or promised @ promised > before * (1 - LEAST_GAIN):
+            if before <= GOOD_ENOUGH**2 * len(found.residuals):
                 return
+            slopes, step, values = self._step(damping)
+            promised = found.residuals + slopes @ step
+            if promised @ promised > before * (1 - LEAST_GAIN):
+                damping *= 10
+                continue
             residuals = self._try(values)
             after = np.inf if residuals is None else float(residuals @ residuals)
             if residuals is not None:
@@ -147,20 +149,30 @@ class _Search:
             if after > before * (1 - LEAST_GAIN):
                 return
 
-    def _step(self, damping: float) -> tuple[Floats, Floats]:
-        """The slopes of the sides that the step goes to, and the step; sides and step are found in turn."""
-        residuals = self.found.residuals
-        slopes = (self._up + self._down) / 2
-        step = np.zeros(slopes.shape[1])
-        for _ in range(2 * len(step)):
-            normal = slopes.T @ slopes + damping * np.eye(len(step))
-            solved = np.linalg.solve(normal, -slopes.T @ residuals)
-            step = np.asarray(solved.clip(-MOST_STEP, MOST_STEP), dtype=np.float64)
-            sided = np.where(step > 0, self._up, self._down)
-            if np.array_equal(sided, slopes):
+    def _step(self, damping: float) -> tuple[Floats, Floats, Floats]:
+        """Slopes of the sides that the step goes to, the step as tidied, and the values it leads to.
+
+        Sides and step are found in turn. A parameter that tidying holds back stays where it got to, and the others make
+        the best of it.
+        """
+        residuals, count = self.found.residuals, len(self.found.values)
+        slopes, held = (self._up + self._down) / 2, np.full(count, np.nan)
+        taken, values = np.zeros(count), self.found.values
+        for _ in range(3 * count):
+            free = np.isnan(held)
+            rest = residuals + slopes[:, ~free] @ held[~free]
+            normal = slopes[:, free].T @ slopes[:, free] + damping * np.eye(int(free.sum()))
+            wanted = held.copy()
+            wanted[free] = np.linalg.solve(normal, -slopes[:, free].T @ rest).clip(-MOST_STEP, MOST_STEP)
+            values = self._tidy(self.found.values * np.exp(wanted))
+            taken = np.log(values / self.found.values)
+            stuck = free & (np.abs(taken - wanted) > HELD_BACK)
+            held[stuck] = taken[stuck]
+            sided = np.where(taken > 0, self._up, self._down)
+            if np.array_equal(sided, slopes) and not stuck.any():
                 break
             slopes = sided
-        return slopes, step
+        return slopes, taken, values
 
     def _learn(self, slopes: Floats, step: Floats, moved: Floats) -> None:
         """Broyden's update of both sides, over the parameters that are felt."""
