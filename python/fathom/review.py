@@ -23,7 +23,9 @@ def review_method(*, full: bool) -> Method:
     return load_method("four-corners", quick=not full)
 
 
-def review_targets(texts: Sequence[str], scratch_directory: Path | None, size_bytes: int | None) -> list[Target]:
+def review_targets(
+    texts: Sequence[str], scratch_directory: Path | None, size_bytes: int | None
+) -> list[Target]:
     """The targets of a review: those given, or a scratch file on this machine's disk beside four twins."""
     if texts:
         return resolve_targets(texts, size_bytes)
