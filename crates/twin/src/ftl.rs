@@ -1,36 +1,21 @@
 //! The flash translation layer: a page map of 4 KiB units, superblocks filled in order by streams,
-//! greedy cleaning, TRIM. Pure state without time; `ssd` decides when things happen.
+//! cleaning, TRIM. Pure state without time; `ssd` decides when things happen, `victim` what is
+//! cleaned.
 //!
 //! The state is structures of arrays: two 32-bit maps, and a handful of bytes per superblock; about
-//! 9 bytes per mapped page at 15 % over-provisioning. Superblocks wait for cleaning in lists by
-//! their number of valid pages, so that an overwrite and the choice of a victim cost O(1).
+//! 9 bytes per mapped page at 15 % over-provisioning.
 
 use crate::geometry::Geometry;
+use crate::victim::{Phase, Superblock, Victims};
 
 /// No page.
 pub const NONE: u32 = u32::MAX;
 
-/// What a superblock is doing.
+/// A stream of writes, which fills superblocks of its own: a number below the layer's count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Free,
-    /// Being filled, or full with programs still running.
-    Open,
-    /// Full and programmed: may be cleaned.
-    Closed,
-    /// Its valid pages are being moved.
-    Draining,
-}
+pub struct Stream(pub u8);
 
-#[derive(Clone, Copy, Debug)]
-struct Superblock {
-    valid: u32,
-    previous: u32,
-    next: u32,
-    phase: Phase,
-}
-
-/// A stream of writes that fills superblocks of its own.
+/// Where a stream goes on.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
     /// Next page; a multiple of the superblock size when a new one is needed.
@@ -44,42 +29,23 @@ pub struct Ftl {
     map: Box<[u32]>,
     reverse: Box<[u32]>,
     superblocks: Box<[Superblock]>,
-    /// Heads of the lists of closed superblocks, by valid pages.
-    buckets: Box<[u32]>,
-    /// No closed superblock has fewer valid pages.
-    fewest: u32,
+    victims: Victims,
     /// Free superblocks, oldest first, which levels wear.
     free: std::collections::VecDeque<u32>,
-    frontiers: [Frontier; 2],
+    frontiers: Box<[Frontier]>,
     mapped: u32,
 }
 
-/// The streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// Host writes.
-    Host = 0,
-    /// Pages moved by cleaning.
-    Cleaning = 1,
-}
-
 impl Ftl {
-    /// An empty drive.
-    pub fn new(geometry: &Geometry) -> Self {
-        let empty = Superblock {
-            valid: 0,
-            previous: NONE,
-            next: NONE,
-            phase: Phase::Free,
-        };
+    /// An empty drive with `streams` streams.
+    pub fn new(geometry: &Geometry, victims: Victims, streams: u32) -> Self {
         Self {
             map: vec![NONE; geometry.logical_pages as usize].into_boxed_slice(),
             reverse: vec![NONE; geometry.physical_pages() as usize].into_boxed_slice(),
-            superblocks: vec![empty; geometry.superblocks as usize].into_boxed_slice(),
-            buckets: vec![NONE; geometry.superblock_pages as usize + 1].into_boxed_slice(),
-            fewest: geometry.superblock_pages,
+            superblocks: vec![Superblock::FREE; geometry.superblocks as usize].into_boxed_slice(),
+            victims,
             free: (0..geometry.superblocks).collect(),
-            frontiers: [Frontier { page: 0, end: 0 }; 2],
+            frontiers: vec![Frontier { page: 0, end: 0 }; streams as usize].into_boxed_slice(),
             mapped: 0,
             geometry: geometry.clone(),
         }
@@ -111,7 +77,7 @@ impl Ftl {
     /// Where the stream's next page will lie; `None`: it needs a new superblock.
     #[inline]
     pub fn frontier(&self, stream: Stream) -> Option<u32> {
-        let Frontier { page, end } = self.frontiers[stream as usize];
+        let Frontier { page, end } = self.frontiers[usize::from(stream.0)];
         (page < end).then_some(page)
     }
 
@@ -121,7 +87,7 @@ impl Ftl {
         let superblock = self.free.pop_front()?;
         self.superblocks[superblock as usize].phase = Phase::Open;
         let page = superblock * self.geometry.superblock_pages;
-        self.frontiers[stream as usize] = Frontier {
+        self.frontiers[usize::from(stream.0)] = Frontier {
             page,
             end: page + self.geometry.superblock_pages,
         };
@@ -132,7 +98,7 @@ impl Ftl {
     /// much room in its superblock.
     #[inline]
     pub fn place(&mut self, stream: Stream, logical: u32, count: u32) {
-        let frontier = &mut self.frontiers[stream as usize];
+        let frontier = &mut self.frontiers[usize::from(stream.0)];
         let first = frontier.page;
         frontier.page += count;
         debug_assert!(frontier.page <= frontier.end);
@@ -163,34 +129,7 @@ impl Ftl {
         let superblock = &mut self.superblocks[index as usize];
         superblock.valid -= 1;
         if superblock.phase == Phase::Closed {
-            self.unlink(index, superblock_valid(&self.superblocks, index) + 1);
-            self.link(index);
-        }
-    }
-
-    #[inline]
-    fn link(&mut self, index: u32) {
-        let valid = superblock_valid(&self.superblocks, index);
-        let head = std::mem::replace(&mut self.buckets[valid as usize], index);
-        if head != NONE {
-            self.superblocks[head as usize].previous = index;
-        }
-        let superblock = &mut self.superblocks[index as usize];
-        superblock.previous = NONE;
-        superblock.next = head;
-        self.fewest = self.fewest.min(valid);
-    }
-
-    #[inline]
-    fn unlink(&mut self, index: u32, valid: u32) {
-        let Superblock { previous, next, .. } = self.superblocks[index as usize];
-        if previous == NONE {
-            self.buckets[valid as usize] = next;
-        } else {
-            self.superblocks[previous as usize].next = next;
-        }
-        if next != NONE {
-            self.superblocks[next as usize].previous = previous;
+            self.victims.invalidated(&mut self.superblocks, index);
         }
     }
 
@@ -198,29 +137,23 @@ impl Ftl {
     pub fn close(&mut self, superblock: u32) {
         debug_assert_eq!(self.superblocks[superblock as usize].phase, Phase::Open);
         self.superblocks[superblock as usize].phase = Phase::Closed;
-        self.link(superblock);
+        self.victims.add(&mut self.superblocks, superblock);
     }
 
-    /// Takes the closed superblock with the fewest valid pages out for cleaning, with that number.
-    /// `None` when cleaning would gain nothing.
+    /// Takes the closed superblock that the policy chooses out for cleaning, with its valid pages.
+    /// `None` when there is none that the policy would clean.
     pub fn take_victim(&mut self) -> Option<(u32, u32)> {
-        while self.fewest < self.geometry.superblock_pages {
-            let index = self.buckets[self.fewest as usize];
-            if index != NONE {
-                self.unlink(index, self.fewest);
-                self.superblocks[index as usize].phase = Phase::Draining;
-                return Some((index, self.fewest));
-            }
-            self.fewest += 1;
-        }
-        None
+        let index = self.victims.take(&mut self.superblocks)?;
+        let superblock = &mut self.superblocks[index as usize];
+        superblock.phase = Phase::Draining;
+        Some((index, superblock.valid))
     }
 
-    /// Moves the valid pages of `from..to`, which lie in the victim `victim`, to the cleaning
+    /// Moves the valid pages of `from..to`, which lie in the victim `victim`, to the stream's
     /// frontier until that is full. Gives how many were moved and the page to go on with.
     #[inline]
-    pub fn relocate(&mut self, victim: u32, from: u32, to: u32) -> (u32, u32) {
-        let Frontier { page: first, end } = self.frontiers[Stream::Cleaning as usize];
+    pub fn relocate(&mut self, stream: Stream, victim: u32, from: u32, to: u32) -> (u32, u32) {
+        let Frontier { page: first, end } = self.frontiers[usize::from(stream.0)];
         let (mut next, mut page) = (first, from);
         while page < to && next < end {
             let logical = self.reverse[page as usize];
@@ -233,7 +166,7 @@ impl Ftl {
         }
         let moved = next - first;
         if moved > 0 {
-            self.frontiers[Stream::Cleaning as usize].page = next;
+            self.frontiers[usize::from(stream.0)].page = next;
             self.superblocks[victim as usize].valid -= moved;
             self.superblocks[self.geometry.superblock(first) as usize].valid += moved;
         }
@@ -270,11 +203,6 @@ impl Ftl {
 
     /// Valid pages of a superblock.
     pub fn valid_pages(&self, superblock: u32) -> u32 {
-        superblock_valid(&self.superblocks, superblock)
+        self.superblocks[superblock as usize].valid
     }
-}
-
-#[inline]
-fn superblock_valid(superblocks: &[Superblock], index: u32) -> u32 {
-    superblocks[index as usize].valid
 }

@@ -101,8 +101,10 @@ impl Geometry {
         let holding = (physical_bytes / superblock_bytes as f64).round() as u64;
         let superblocks = holding + u64::from(params.gc_free_superblocks);
         let physical_pages = superblocks * superblock_bytes / unit;
+        // Beyond the data: a superblock being filled by every stream, and one to gain.
+        let open = u64::from(params.placement_handles + params.cleaning_streams());
         if physical_pages >= u64::from(u32::MAX)
-            || holding < (logical_pages * unit).div_ceil(superblock_bytes) + 3
+            || holding < (logical_pages * unit).div_ceil(superblock_bytes) + open + 1
         {
             return None;
         }

@@ -22,8 +22,9 @@ mod server;
 mod ssd;
 #[cfg(test)]
 mod tests;
+mod victim;
 
 pub use device::{Account, Completion, CompletionKind, Device, ResourceTime};
 pub use driver::{Control, TwinError, run};
-pub use params::{HostParams, ParamError, SenseTime, SsdParams};
+pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, VictimPolicy};
 pub use ssd::Ssd;

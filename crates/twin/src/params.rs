@@ -49,6 +49,32 @@ pub enum SenseTime {
     Exponential,
 }
 
+/// Which superblock is cleaned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VictimPolicy {
+    /// The one with the fewest valid pages.
+    #[default]
+    Greedy,
+    /// The one closed longest ago.
+    Fifo,
+    /// The one with the fewest valid pages among `gc_choices` drawn at random.
+    DChoices,
+    /// The one with the greatest age x (1 - u) / 2u, u the share of valid pages.
+    CostBenefit,
+}
+
+/// What keeps the data of placement handles apart (NVMe FDP reclaim unit handle types).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Only host writes: cleaning moves all handles' pages into one stream.
+    #[default]
+    Initially,
+    /// Cleaning too: every handle has a cleaning stream.
+    Persistently,
+}
+
 /// One drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -132,6 +158,20 @@ pub struct SsdParams {
     pub over_provisioning: f64,
     /// Cleaning runs while fewer superblocks than this are free.
     pub gc_free_superblocks: u32,
+    /// Choice of the superblock to clean.
+    #[serde(default)]
+    pub gc_policy: VictimPolicy,
+    /// Superblocks that [`VictimPolicy::DChoices`] draws, 1..=1024.
+    #[serde(default = "default_choices")]
+    pub gc_choices: u32,
+
+    /// Placement handles, each a stream of host writes; a reclaim unit is a superblock. A write with
+    /// a handle of this number or above fails. 1: a drive without placement.
+    #[serde(default = "one")]
+    pub placement_handles: u32,
+    /// Isolation of the handles.
+    #[serde(default)]
+    pub placement_isolation: Isolation,
 
     /// Power with no I/O.
     pub idle_w: f64,
@@ -150,6 +190,14 @@ pub struct SsdParams {
 
     /// The bench.
     pub host: HostParams,
+}
+
+const fn default_choices() -> u32 {
+    10
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// Bytes of a mapped unit.
@@ -175,6 +223,14 @@ impl SsdParams {
     /// Bytes that one program operation of a die writes.
     pub const fn program_bytes(&self) -> u64 {
         self.nand_page_bytes as u64 * self.planes_per_die as u64 * self.pages_per_program as u64
+    }
+
+    /// Streams that cleaning writes.
+    pub const fn cleaning_streams(&self) -> u32 {
+        match self.placement_isolation {
+            Isolation::Initially => 1,
+            Isolation::Persistently => self.placement_handles,
+        }
     }
 
     /// Checks every value and their relations.
@@ -214,20 +270,21 @@ impl SsdParams {
             );
         }
         let row = self.program_bytes() * u64::from(self.dies());
-        if self.write_buffer_bytes < 2 * row {
+        // Every handle may hold a row that waits for its last pages.
+        let needed = (u64::from(self.placement_handles) + 1) * row;
+        if self.write_buffer_bytes < needed {
             return fail(
                 "write_buffer_bytes",
                 format!(
-                    "{} holds less than two programming units of every die, {}",
+                    "{} holds less than a programming unit of every die for each placement handle and one more, {needed}",
                     self.write_buffer_bytes,
-                    2 * row
                 ),
             );
         }
         Ok(())
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 14] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 16] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
@@ -247,6 +304,8 @@ impl SsdParams {
                 4096,
             ),
             ("gc_free_superblocks", n(self.gc_free_superblocks), 3, 64),
+            ("gc_choices", n(self.gc_choices), 1, 1024),
+            ("placement_handles", n(self.placement_handles), 1, 128),
             ("cores", n(self.host.cores), 1, 4096),
             (
                 "tlp_payload_bytes",

@@ -6,6 +6,9 @@
 //! paced by host writes: for every page the host writes, as many are moved as the victim's share of
 //! valid pages asks for, so free space neither grows nor shrinks; when it runs out, host writes wait
 //! in the buffer queue, which is the back-pressure.
+//!
+//! Each placement handle is a stream of host writes with superblocks of its own (reclaim units);
+//! what cleaning moves goes into one stream, or into one for each handle.
 
 use std::collections::VecDeque;
 
@@ -19,12 +22,14 @@ use crate::flash::{Finished, Flash};
 use crate::ftl::{Ftl, NONE, Stream};
 use crate::geometry::{Divisor, Geometry, Place};
 use crate::link::Link;
-use crate::params::{HostParams, ParamError, SsdParams, UNIT_BYTES};
+use crate::params::{HostParams, Isolation, ParamError, SsdParams, UNIT_BYTES};
 use crate::server::Fifo;
+use crate::victim::Victims;
 
 /// Free superblocks that only cleaning may use.
 const RESERVED_SUPERBLOCKS: u32 = 2;
-/// Rows of units that cleaning may hold in DRAM before they are programmed.
+/// Rows of units that one stream of cleaning may hold in DRAM before they are programmed; each
+/// further stream adds the row that may wait for its last pages.
 const CLEANING_ROWS: u32 = 4;
 /// errno of a request that the device does not support, and of one beyond its end.
 const EOPNOTSUPP: i32 = 95;
@@ -61,10 +66,34 @@ struct SuperblockState {
     issued: bool,
 }
 
+/// Numbers the translation layer's streams: the handles' first, then cleaning's.
+#[derive(Clone, Copy)]
+struct Streams {
+    handles: u8,
+    isolation: Isolation,
+}
+
+impl Streams {
+    #[inline]
+    const fn is_host(self, stream: Stream) -> bool {
+        stream.0 < self.handles
+    }
+
+    /// Where pages go that are moved out of a superblock of `stream`.
+    const fn cleaning(self, stream: Stream) -> Stream {
+        match self.isolation {
+            Isolation::Initially => Stream(self.handles),
+            Isolation::Persistently => Stream(self.handles + stream.0 % self.handles),
+        }
+    }
+}
+
 /// The superblock being cleaned.
 #[derive(Clone, Copy)]
 struct Victim {
     superblock: u32,
+    /// Where its pages go.
+    stream: Stream,
     valid: u32,
     next_unit: u32,
 }
@@ -117,6 +146,7 @@ pub struct Ssd {
     /// looks at it.
     in_buffer: Bits,
     superblocks: Box<[SuperblockState]>,
+    streams: Streams,
     victim: Option<Victim>,
     /// Superblocks whose reads are out: nearly free.
     draining: u32,
@@ -137,8 +167,8 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// An erased drive at virtual time 0. `seed` feeds what is random in the drive itself, which
-    /// is only the exponential sensing time used in checks.
+    /// An erased drive at virtual time 0. `seed` feeds what is random in the drive itself: the
+    /// superblocks that d-choices cleaning draws, and the exponential sensing time used in checks.
     ///
     /// # Errors
     /// A parameter that cannot be simulated.
@@ -160,14 +190,18 @@ impl Ssd {
         .min(Flash::READ_UNITS_MAX);
         let idle = SuperblockState {
             programmed_units: 0,
-            stream: Stream::Host,
+            stream: Stream(0),
             draining: 0,
             issued: false,
         };
         let units = (geometry.superblocks * geometry.superblock_units) as usize;
         Ok(Self {
             flash: Flash::new(params, &geometry, seed),
-            ftl: Ftl::new(&geometry),
+            ftl: Ftl::new(
+                &geometry,
+                Victims::new(params.gc_policy, params.gc_choices, &geometry, seed),
+                params.placement_handles + params.cleaning_streams(),
+            ),
             link: Link::new(params),
             pipelines: Fifo::new(params.command_pipelines),
             calendar: Calendar::default(),
@@ -177,11 +211,17 @@ impl Ssd {
             waiting: VecDeque::new(),
             buffer_pages: (params.write_buffer_bytes / u64::from(UNIT_BYTES)) as u32,
             buffered: 0,
-            cleaning_pages: CLEANING_ROWS * geometry.dies * geometry.unit_pages,
+            cleaning_pages: (CLEANING_ROWS - 1 + params.cleaning_streams())
+                * geometry.dies
+                * geometry.unit_pages,
             cleaning_buffered: 0,
             units: vec![UnitState::default(); units].into_boxed_slice(),
             in_buffer: Bits::new(units),
             superblocks: vec![idle; geometry.superblocks as usize].into_boxed_slice(),
+            streams: Streams {
+                handles: params.placement_handles as u8,
+                isolation: params.placement_isolation,
+            },
             victim: None,
             draining: 0,
             credit: 0,
@@ -297,6 +337,10 @@ impl Ssd {
         }
         match request.op {
             Op::Read => self.read(slot, first, count),
+            // The block layer refuses a stream beyond the drive's with the same error.
+            Op::Write if u32::from(request.placement) >= self.params.placement_handles => {
+                self.refuse(slot, EINVAL);
+            }
             Op::Write => self.write(slot),
             Op::Trim | Op::WriteZeroes => {
                 // Both deallocate; only whole pages can be, as NVMe allows.
@@ -447,18 +491,19 @@ impl Ssd {
             ..
         } = self.requests[slot as usize];
         let (first, count) = Self::pages(&request);
+        let stream = Stream(request.placement as u8);
         while placed < count {
             let room = self.buffer_pages - self.buffered;
             if room == 0 {
                 break;
             }
-            let Some(page) = self.host_frontier() else {
+            let Some(page) = self.host_frontier(stream) else {
                 break;
             };
             let run = (count - placed)
                 .min(room)
                 .min(self.geometry.left_in_stripe(page));
-            self.ftl.place(Stream::Host, first + placed, run);
+            self.ftl.place(stream, first + placed, run);
             self.buffered += run;
             placed += run;
             if run == self.geometry.left_in_stripe(page) {
@@ -488,13 +533,13 @@ impl Ssd {
 
     /// Next page for host data; cleaning is asked first when there is none.
     #[inline]
-    fn host_frontier(&mut self) -> Option<u32> {
-        let page = self.frontier(Stream::Host);
+    fn host_frontier(&mut self, stream: Stream) -> Option<u32> {
+        let page = self.frontier(stream);
         if page.is_some() {
             return page;
         }
         self.clean();
-        self.frontier(Stream::Host)
+        self.frontier(stream)
     }
 
     /// Next page of a stream, taking a fresh superblock when there is one to take.
@@ -503,7 +548,7 @@ impl Ssd {
         if let Some(page) = self.ftl.frontier(stream) {
             return Some(page);
         }
-        if stream == Stream::Host && self.ftl.free_superblocks() <= RESERVED_SUPERBLOCKS {
+        if self.streams.is_host(stream) && self.ftl.free_superblocks() <= RESERVED_SUPERBLOCKS {
             return None;
         }
         let superblock = self.ftl.open(stream)?;
@@ -553,9 +598,10 @@ impl Ssd {
         if state.programmed_units == self.geometry.superblock_units {
             self.ftl.close(superblock);
         }
-        match stream {
-            Stream::Host => self.buffered -= self.geometry.unit_pages,
-            Stream::Cleaning => self.cleaning_buffered -= self.geometry.unit_pages,
+        if self.streams.is_host(stream) {
+            self.buffered -= self.geometry.unit_pages;
+        } else {
+            self.cleaning_buffered -= self.geometry.unit_pages;
         }
         self.clean();
         self.admit_waiting();
@@ -586,8 +632,10 @@ impl Ssd {
                         return;
                     };
                     self.credit = self.credit.min(0);
+                    let written_by = self.superblocks[superblock as usize].stream;
                     Victim {
                         superblock,
+                        stream: self.streams.cleaning(written_by),
                         valid,
                         next_unit: 0,
                     }
@@ -606,7 +654,7 @@ impl Ssd {
     fn clean_unit(&mut self, victim: Victim) -> bool {
         let superblock = victim.superblock;
         let unit = superblock * self.geometry.superblock_units + victim.next_unit;
-        let Some(frontier) = self.frontier(Stream::Cleaning) else {
+        let Some(frontier) = self.frontier(victim.stream) else {
             return false;
         };
         let left = self.geometry.superblock_pages - frontier % self.geometry.superblock_pages;
@@ -624,10 +672,10 @@ impl Ssd {
             let end = start + self.geometry.stripe_pages;
             let mut page = start;
             while page < end {
-                let Some(frontier) = self.frontier(Stream::Cleaning) else {
+                let Some(frontier) = self.frontier(victim.stream) else {
                     break;
                 };
-                let (count, resume) = self.ftl.relocate(superblock, page, end);
+                let (count, resume) = self.ftl.relocate(victim.stream, superblock, page, end);
                 page = resume;
                 read.extend(frontier, count);
                 moved += count;
@@ -853,6 +901,12 @@ pub struct PageTotals {
 
 #[cfg(test)]
 impl Ssd {
+    /// Stream that wrote a mapped logical page.
+    pub fn written_by(&self, logical: u32) -> Stream {
+        let superblock = self.geometry.superblock(self.ftl.lookup(logical));
+        self.superblocks[superblock as usize].stream
+    }
+
     /// Where pages are, when only whole pages were written, nothing read, and nothing is under way.
     pub fn page_totals(&self) -> PageTotals {
         PageTotals {

@@ -1,6 +1,6 @@
 //! A small drive for tests.
 
-use crate::params::{HostParams, SenseTime, SsdParams};
+use crate::params::{HostParams, Isolation, SenseTime, SsdParams, VictimPolicy};
 
 /// 256 MiB on 2 x 4 dies with generous spare space, no host cost, no link overhead.
 pub fn small_drive() -> SsdParams {
@@ -41,6 +41,10 @@ pub fn small_drive() -> SsdParams {
         programming_dies_max: 8,
         over_provisioning: 0.25,
         gc_free_superblocks: 4,
+        gc_policy: VictimPolicy::Greedy,
+        gc_choices: 10,
+        placement_handles: 1,
+        placement_isolation: Isolation::Initially,
         idle_w: 5.0,
         command_uj: 0.5,
         link_nj_per_byte: 0.1,

@@ -3,6 +3,7 @@
 
 mod drive;
 mod drives;
+mod placement;
 mod queues;
 mod translation;
 

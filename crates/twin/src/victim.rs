@@ -1,0 +1,226 @@
+//! Which superblock cleaning takes next. Closed superblocks are kept in whatever order the policy
+//! asks for; nothing here moves pages or knows streams.
+//!
+//! Greedy keeps lists by number of valid pages, FIFO a queue: both choose in O(1). d-choices looks at
+//! d superblocks drawn at random. Cost-benefit looks at all of them once per victim, which is less
+//! work than the superblock's worth of writes between two victims.
+
+use std::collections::VecDeque;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
+use crate::geometry::Geometry;
+use crate::params::VictimPolicy;
+
+const NONE: u32 = u32::MAX;
+
+/// What a superblock is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Free,
+    /// Being filled, or full with programs still running.
+    Open,
+    /// Full and programmed: may be cleaned.
+    Closed,
+    /// Its valid pages are being moved.
+    Draining,
+}
+
+/// A superblock's state in the translation layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Superblock {
+    /// Valid pages.
+    pub valid: u32,
+    previous: u32,
+    next: u32,
+    /// What it is doing.
+    pub phase: Phase,
+}
+
+impl Superblock {
+    /// Erased.
+    pub const FREE: Superblock = Superblock {
+        valid: 0,
+        previous: NONE,
+        next: NONE,
+        phase: Phase::Free,
+    };
+}
+
+/// The closed superblocks, as the policy needs them.
+pub enum Victims {
+    /// Fewest valid pages first.
+    Greedy(Buckets),
+    /// Closed first, cleaned first.
+    Fifo(VecDeque<u32>),
+    /// The one with the fewest valid pages among some drawn at random.
+    DChoices(DChoices),
+    /// Most space gained and longest untouched.
+    CostBenefit(CostBenefit),
+}
+
+impl Victims {
+    /// No superblock is closed yet. `choices` and `seed` matter to d-choices only.
+    pub fn new(policy: VictimPolicy, choices: u32, geometry: &Geometry, seed: u64) -> Self {
+        match policy {
+            VictimPolicy::Greedy => Victims::Greedy(Buckets::new(geometry.superblock_pages)),
+            VictimPolicy::Fifo => Victims::Fifo(VecDeque::new()),
+            VictimPolicy::DChoices => Victims::DChoices(DChoices {
+                closed: Vec::new(),
+                choices,
+                random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            }),
+            VictimPolicy::CostBenefit => Victims::CostBenefit(CostBenefit {
+                closed: Vec::new(),
+                touched: vec![0; geometry.superblocks as usize].into_boxed_slice(),
+                overwrites: 0,
+                superblock_pages: geometry.superblock_pages,
+            }),
+        }
+    }
+
+    /// A superblock may be cleaned from now on.
+    pub fn add(&mut self, superblocks: &mut [Superblock], index: u32) {
+        match self {
+            Victims::Greedy(buckets) => buckets.link(superblocks, index),
+            Victims::Fifo(closed) => closed.push_back(index),
+            Victims::DChoices(state) => state.closed.push(index),
+            Victims::CostBenefit(state) => {
+                state.touched[index as usize] = state.overwrites;
+                state.closed.push(index);
+            }
+        }
+    }
+
+    /// A closed superblock has one valid page less.
+    #[inline]
+    pub fn invalidated(&mut self, superblocks: &mut [Superblock], index: u32) {
+        match self {
+            Victims::Greedy(buckets) => {
+                let valid = superblocks[index as usize].valid;
+                buckets.unlink(superblocks, index, valid + 1);
+                buckets.link(superblocks, index);
+            }
+            Victims::Fifo(_) | Victims::DChoices(_) => {}
+            Victims::CostBenefit(state) => {
+                state.overwrites += 1;
+                state.touched[index as usize] = state.overwrites;
+            }
+        }
+    }
+
+    /// Takes out the superblock to clean. Greedy and cost-benefit give `None` when cleaning would
+    /// gain nothing; the others clean full superblocks too, as their closed forms have it.
+    pub fn take(&mut self, superblocks: &mut [Superblock]) -> Option<u32> {
+        match self {
+            Victims::Greedy(buckets) => buckets.take(superblocks),
+            Victims::Fifo(closed) => closed.pop_front(),
+            Victims::DChoices(state) => state.take(superblocks),
+            Victims::CostBenefit(state) => state.take(superblocks),
+        }
+    }
+}
+
+/// Superblocks in lists by their number of valid pages.
+pub struct Buckets {
+    heads: Box<[u32]>,
+    /// No closed superblock has fewer valid pages.
+    fewest: u32,
+}
+
+impl Buckets {
+    fn new(superblock_pages: u32) -> Self {
+        Self {
+            heads: vec![NONE; superblock_pages as usize + 1].into_boxed_slice(),
+            fewest: superblock_pages,
+        }
+    }
+
+    #[inline]
+    fn link(&mut self, superblocks: &mut [Superblock], index: u32) {
+        let valid = superblocks[index as usize].valid;
+        let head = std::mem::replace(&mut self.heads[valid as usize], index);
+        if head != NONE {
+            superblocks[head as usize].previous = index;
+        }
+        let superblock = &mut superblocks[index as usize];
+        superblock.previous = NONE;
+        superblock.next = head;
+        self.fewest = self.fewest.min(valid);
+    }
+
+    #[inline]
+    fn unlink(&mut self, superblocks: &mut [Superblock], index: u32, valid: u32) {
+        let Superblock { previous, next, .. } = superblocks[index as usize];
+        if previous == NONE {
+            self.heads[valid as usize] = next;
+        } else {
+            superblocks[previous as usize].next = next;
+        }
+        if next != NONE {
+            superblocks[next as usize].previous = previous;
+        }
+    }
+
+    fn take(&mut self, superblocks: &mut [Superblock]) -> Option<u32> {
+        let full = self.heads.len() as u32 - 1;
+        while self.fewest < full {
+            let index = self.heads[self.fewest as usize];
+            if index != NONE {
+                self.unlink(superblocks, index, self.fewest);
+                return Some(index);
+            }
+            self.fewest += 1;
+        }
+        None
+    }
+}
+
+/// Random draws (Van Houdt, SIGMETRICS 2013).
+pub struct DChoices {
+    closed: Vec<u32>,
+    choices: u32,
+    random: Xoshiro256PlusPlus,
+}
+
+impl DChoices {
+    fn take(&mut self, superblocks: &[Superblock]) -> Option<u32> {
+        if self.closed.is_empty() {
+            return None;
+        }
+        let count = self.closed.len() as u64;
+        let drawn = (0..self.choices).map(|_| {
+            // The high half of the product is uniform below `count` (Lemire 2019), its bias
+            // count / 2^32.
+            (((self.random.next_u64() >> 32) * count) >> 32) as usize
+        });
+        let best = drawn.min_by_key(|&at| superblocks[self.closed[at] as usize].valid)?;
+        Some(self.closed.swap_remove(best))
+    }
+}
+
+/// Benefit over cost, age x (1 - u) / 2u (Kawaguchi, Nishioka & Motoda, USENIX 1995): u is the share
+/// of valid pages, age the time since the superblock was closed or lost a page, here counted in
+/// overwrites.
+pub struct CostBenefit {
+    closed: Vec<u32>,
+    touched: Box<[u64]>,
+    overwrites: u64,
+    superblock_pages: u32,
+}
+
+impl CostBenefit {
+    fn take(&mut self, superblocks: &[Superblock]) -> Option<u32> {
+        let mut best = (0.0, None);
+        for (at, &index) in self.closed.iter().enumerate() {
+            let valid = superblocks[index as usize].valid;
+            let age = (self.overwrites - self.touched[index as usize] + 1) as f64;
+            let score = age * f64::from(self.superblock_pages - valid) / f64::from(valid);
+            if score > best.0 {
+                best = (score, Some(at));
+            }
+        }
+        best.1.map(|at| self.closed.swap_remove(at))
+    }
+}
