@@ -98,7 +98,9 @@ def test_queries_see_every_finished_run(runs_home: Path) -> None:
         store.compact()
         store.save()
     assert query("select avg(iops) as mean from points").to_pylist() == [{"mean": 20.0}]
-    assert query("select count(distinct run) as n from points join runs using (run)").to_pylist() == [{"n": 2}]
+    assert query("select count(distinct run) as n from points join runs using (run)").to_pylist() == [
+        {"n": 2}
+    ]
 
 
 def test_queries_without_any_run_give_empty_tables() -> None:
@@ -123,6 +125,39 @@ def test_a_damaged_run_is_one_line(runs_home: Path, damage: str) -> None:
     (path / "run.json").write_text(damage)
     with pytest.raises(FathomError, match=r"run\.json: not a readable run"):
         Run(path)
+
+
+def test_a_damaged_table_is_one_line_that_says_how_to_go_on(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
+    folder = store.path / "steps" / KEY.folder
+    (folder / "points.parquet").write_bytes(b"PAR1")
+    with pytest.raises(FathomError, match=r"points\.parquet: damaged: .* remove the folder .*read"):
+        Run(store.path).table("points")
+    (folder / "step.json").write_text("{")
+    with pytest.raises(FathomError, match=r"step\.json: damaged: .* remove the folder .*read"):
+        store.outcome(KEY)
+
+
+def test_a_damaged_line_of_the_journal_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"a": 1}\ngarbage\n{"a": 2}\n')
+    with pytest.raises(FathomError, match=r"journal\.jsonl:2: damaged"):
+        read_lines(path)
+
+
+def test_a_damaged_run_hides_no_other_run(runs_home: Path) -> None:
+    good = new_store(runs_home)
+    bad = new_store(runs_home, "20260102-000000-short-0000")
+    (bad.path / "run.json").write_text("{")
+    table = query("select run, status from runs order by run")
+    assert table.to_pylist() == [
+        {"run": good.path.name, "status": "running"},
+        {"run": bad.path.name, "status": "damaged"},
+    ]
+    (good.path / "points.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UsageError, match=r"points\.parquet"):
+        query("select * from points")
 
 
 def test_a_run_of_another_format_is_refused(runs_home: Path) -> None:

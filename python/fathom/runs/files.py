@@ -5,6 +5,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from fathom.errors import FathomError
+
 
 def write_atomically(path: Path, text: str) -> None:
     """Replaces `path` by `text`, surviving a crash at any moment."""
@@ -31,12 +33,22 @@ def append_line(path: Path, document: Mapping[str, object]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, object]]:
-    """The JSON objects of a line file; a last line that a crash cut short is left out."""
+    """The JSON objects of a line file; a last line that a crash cut short is left out.
+
+    Raises FathomError for any other line that is not JSON.
+    """
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").split("\n")
     complete = lines[:-1]
-    return [json.loads(line) for line in complete if line]
+    return [_parse_line(path, number, line) for number, line in enumerate(complete, 1) if line]
+
+
+def _parse_line(path: Path, number: int, line: str) -> dict[str, object]:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise FathomError(f"{path}:{number}: damaged: {error}", "remove that line") from error
 
 
 def sync_directory(path: Path) -> None:

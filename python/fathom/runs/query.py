@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories, runs_home
 from fathom.runs.schema import TABLES
@@ -33,13 +33,13 @@ def query(sql: str) -> pa.Table:
     connection = duckdb.connect(":memory:")
     runs = run_directories()
     connection.register("runs", runs_table(runs))
-    for name, schema in TABLES.items():
-        files = [str(path) for run in runs if (path := run / f"{name}.parquet").exists()]
-        if files:
-            connection.execute(f"create view {name} as {_view(files)}")
-        else:
-            connection.register(name, schema.insert(0, pa.field("run", pa.string())).empty_table())
     try:
+        for name, schema in TABLES.items():
+            files = [str(path) for run in runs if (path := run / f"{name}.parquet").exists()]
+            if files:
+                connection.execute(f"create view {name} as {_view(files)}")
+            else:
+                connection.register(name, schema.insert(0, pa.field("run", pa.string())).empty_table())
         relation = connection.sql(sql)
     except duckdb.Error as error:
         first = str(error).strip().split("\n")[0]
@@ -60,23 +60,26 @@ def _view(files: Sequence[str]) -> str:
 
 
 def runs_table(runs: Sequence[Path]) -> pa.Table:
-    """One row per run; schema `RUNS`."""
+    """One row per run; schema `RUNS`. A run that cannot be read has the status `damaged` and no more."""
+    return pa.Table.from_pylist([_runs_row(run) for run in runs], schema=RUNS)
+
+
+def _runs_row(run: Path) -> dict[str, object]:
     import pyarrow.parquet as pq
 
-    rows = []
-    for run in runs:
+    points = run / "points.parquet"
+    try:
         document = RunDocument.load(run)
-        points = run / "points.parquet"
-        rows.append(
-            {
-                "run": run.name,
-                "created": document.created,
-                "status": document.status,
-                "method": document.method.name,
-                "quick": document.quick is not None,
-                "targets": [target.name for target in document.targets],
-                "points": pq.read_metadata(points).num_rows if points.exists() else 0,
-                "path": str(run),
-            }
-        )
-    return pa.Table.from_pylist(rows, schema=RUNS)
+        rows = pq.read_metadata(points).num_rows if points.exists() else 0
+    except (FathomError, OSError, pa.ArrowInvalid):
+        return {"run": run.name, "status": "damaged", "targets": [], "path": str(run)}
+    return {
+        "run": run.name,
+        "created": document.created,
+        "status": document.status,
+        "method": document.method.name,
+        "quick": document.quick is not None,
+        "targets": [target.name for target in document.targets],
+        "points": rows,
+        "path": str(run),
+    }

@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
 from fathom.runs.home import find_run
-from fathom.runs.schema import TABLES
-from fathom.runs.store import gather
+from fathom.runs.store import gather, read_table
 
 if TYPE_CHECKING:
     import pandas
@@ -48,7 +46,9 @@ class Run:
         """`points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
         path = self.path / f"{name}.parquet"
         finished = self.document.status == "complete" and path.exists()
-        return pq.read_table(path, schema=TABLES[name]) if finished else gather(self.path, name)
+        if not finished:
+            return gather(self.path, name)
+        return read_table(path, "remove the file and it is read from the folders of the steps")
 
     @cached_property
     def points(self) -> pa.Table:

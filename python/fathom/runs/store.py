@@ -171,14 +171,29 @@ def read_outcome(folder: Path) -> StepOutcome | None:
     path = folder / "step.json"
     if not path.exists():
         return None
-    return StepOutcome(**json.loads(path.read_text(encoding="utf-8")))
+    try:
+        return StepOutcome(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise FathomError(f"{path}: damaged: {error}", _measure_again(folder)) from error
 
 
 def gather(run: Path, name: str) -> pa.Table:
     """One table over all finished steps of a run, in order of target and step."""
     folders = sorted(path.parent for path in (run / "steps").glob("*/step.json"))
-    tables = [pq.read_table(folder / f"{name}.parquet", schema=TABLES[name]) for folder in folders]
+    tables = [read_table(folder / f"{name}.parquet", _measure_again(folder)) for folder in folders]
     return pa.concat_tables([TABLES[name].empty_table(), *tables])
+
+
+def read_table(path: Path, hint: str) -> pa.Table:
+    """A table of a run or a step. Raises FathomError with the hint when it is damaged."""
+    try:
+        return pq.read_table(path, schema=TABLES[path.stem])
+    except (OSError, pa.ArrowInvalid) as error:
+        raise FathomError(f"{path}: damaged: {str(error).splitlines()[0]}", hint) from error
+
+
+def _measure_again(folder: Path) -> str:
+    return f"remove the folder {folder} and `fathom resume` measures that step again"
 
 
 def live_rows(run: Path) -> dict[str, list[dict[str, object]]]:

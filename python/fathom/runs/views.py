@@ -30,8 +30,8 @@ def print_runs(console: "Console", table: pa.Table) -> None:
             column, no_wrap=column != "targets", justify="right" if column == "points" else "left"
         )
     for row in reversed(table.to_pylist()):
-        method = f"{row['method']} (quick)" if row["quick"] else row["method"]
-        shown.add_row(row["run"], row["status"], method, str(row["points"]), ", ".join(row["targets"]))
+        method = f"{row['method']} (quick)" if row["quick"] else row["method"] or "-"
+        shown.add_row(row["run"], row["status"], method, _cell(row["points"]), ", ".join(row["targets"]))
     console.print(shown)
     console.print(f"in {runs_home()}", style="dim", highlight=False)
 

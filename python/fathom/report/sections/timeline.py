@@ -161,7 +161,7 @@ def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> s
     )
     return (
         f"{points}; all operations together, up to {seconds(longest)} and {compact(count)} I/Os in all, steps laid end "
-        "to end without the pauses between them. Dark shading marks the measured steps, pale shading fills and "
+        "to end without the pauses between them. Strong shading marks the measured steps, pale shading fills and "
         "preconditioning."
     )
 
