@@ -220,7 +220,7 @@ fn hot_cold_waf(policy: VictimPolicy, classes: Classes, handles: u8, survivors: 
     let hot_writes = (classes[0].1 * 2f64.powi(32)) as u64;
     let cold_handle = handles - 1;
     (0..logical).for_each(|page| drive.write(page, if page < hot_pages { 0 } else { cold_handle }));
-    drive.waf(12, 6, |draw| {
+    drive.waf(8, 4, |draw| {
         if draw >> 32 < hot_writes {
             (below(draw << 32, hot_pages), 0)
         } else {
