@@ -1,4 +1,4 @@
-//! A small drive for tests.
+//! A small drive for tests, and the names its parameters have in a document.
 
 use crate::params::{HostParams, Isolation, SenseTime, SsdParams, VictimPolicy};
 
@@ -62,4 +62,25 @@ pub fn small_drive() -> SsdParams {
             link_protocol_share: 0.03,
         },
     }
+}
+
+#[test]
+fn a_device_that_names_no_policy_cleans_greedily_without_placement() {
+    let mut document = serde_json::to_value(small_drive()).expect("plain values");
+    let fields = document.as_object_mut().expect("an object");
+    for name in [
+        "gc_policy",
+        "gc_choices",
+        "placement_handles",
+        "placement_isolation",
+    ] {
+        assert!(fields.remove(name).is_some(), "{name}");
+    }
+    let parsed = SsdParams::from_json(&document.to_string());
+    assert_eq!(parsed, Ok(small_drive()));
+    document["gc_policy"] = "d-choices".into();
+    document["placement_isolation"] = "persistently".into();
+    let parsed = SsdParams::from_json(&document.to_string()).expect("known names");
+    assert_eq!(parsed.gc_policy, VictimPolicy::DChoices);
+    assert_eq!(parsed.placement_isolation, Isolation::Persistently);
 }
