@@ -82,6 +82,7 @@ def test_a_missing_directory_is_a_usage_error(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
+        ("", "/dev/NAME, file:PATH, dir:PATH, null:, twin:NAME"),
         ("x.bin", "write file:x.bin"),
         ("/", "write dir:/"),
         ("flie:x.bin", "did you mean file:x.bin"),

@@ -160,8 +160,8 @@ def _advice(text: str) -> str:
     near = difflib.get_close_matches(kind, ["file", "dir", "null", "twin"], n=1)
     if colon and near:
         return f"did you mean {near[0]}:{rest}"
-    if text and not colon and Path(text).is_dir():
+    if not colon and text and Path(text).is_dir():
         return f"write dir:{text}"
-    if not colon and ("/" in text or Path(text).suffix or Path(text).exists()):
+    if not colon and text and ("/" in text or Path(text).suffix or Path(text).exists()):
         return f"write file:{text}"
     return f"write one of {', '.join(_KINDS)}"
