@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.errors import UsageError
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
 
@@ -67,3 +68,9 @@ def test_littles_law_holds_in_every_point(first: Run) -> None:
 
 def test_tables_come_as_arrow_pandas_and_polars(first: Run) -> None:
     assert first.to_pandas().shape[0] == first.to_polars().height == first.points.num_rows == 4
+
+
+def test_one_target_needs_no_list_and_none_is_refused(tmp_path: Path) -> None:
+    assert [target.name for target in fathom.run(SHORT, PM9A3, out=tmp_path).targets] == [PM9A3]
+    with pytest.raises(UsageError, match="no target to run on"):
+        fathom.run(SHORT, [], out=tmp_path)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from fathom.errors import UsageError
 from fathom.method import load_method
 from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
@@ -11,7 +12,7 @@ from fathom.session import Options, start_run
 
 def run(
     method: str,
-    targets: Sequence[str],
+    targets: str | Sequence[str],
     *,
     quick: bool = False,
     seed: int = 1,
@@ -19,12 +20,15 @@ def run(
     destroy: Sequence[str] = (),
     out: Path | None = None,
 ) -> Run:
-    """Runs a method (its name, or the path of a method file) on targets and returns the run.
+    """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
 
     `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
     Raises FathomError; whatever was measured before the error is in the run directory.
     """
-    parsed = resolve_targets(targets, size_bytes)
+    texts = [targets] if isinstance(targets, str) else targets
+    if not texts:
+        raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
+    parsed = resolve_targets(texts, size_bytes)
     options = Options(seed=seed, destroy=tuple(destroy), out=out)
     return start_run(load_method(method, quick=quick), parsed, options)
 
