@@ -130,7 +130,7 @@ class StepRows:
             "joules": counters.get("joules"),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
-            "limited_by": recording.limited_by(),
+            "limited_by": None if op.errors > op.n else recording.limited_by(),
             "steady": steady,
             "window_s": window_s,
             "n": op.n,
