@@ -203,9 +203,7 @@ class _Session:
         document = self.store.document
         interrupted = self.options.interrupt.is_set()
         if self.errors:
-            document.error = "; ".join(
-                f"{self.targets[i].name}: {text}" for i, text in sorted(self.errors.items())
-            )
+            document.error = "; ".join(self._about(i, text) for i, text in sorted(self.errors.items()))
         document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
         document.finished = _now()
         self.store.compact()
@@ -223,6 +221,11 @@ class _Session:
                 f"when the cause is mended: `fathom resume {document.id}`",
             )
         return Run(self.store.path)
+
+    def _about(self, index: int, text: str) -> str:
+        """An error with its target in front, unless it names the target's path itself."""
+        target = self.targets[index]
+        return text if target.path and str(target.path) in text else f"{target.name}: {text}"
 
     def _notes(self) -> list[NoteRecord]:
         """What the targets, the backends and the rules of validity have to say about the run."""
