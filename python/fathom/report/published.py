@@ -5,22 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from fathom.analysis import findings
+
 Metric = Literal["mbps", "iops"]
 
 
-class PublishedRow(Protocol):
-    """What the report reads of a catalogue row; `mbps` is 10^6 B/s, absent figures are None or nan."""
+class PublishedRow(findings.PublishedRow, Protocol):
+    """What the report reads of a catalogue row beyond what findings read; `mbps` is 10^6 B/s."""
 
     @property
-    def iops(self) -> float | None: ...  # noqa: D102
-    @property
-    def mbps(self) -> float | None: ...  # noqa: D102
-    @property
     def latency_us(self) -> float | None: ...  # noqa: D102
-    @property
-    def role(self) -> str | None: ...  # noqa: D102
-    @property
-    def source(self) -> str | None: ...  # noqa: D102
     @property
     def page(self) -> str | None: ...  # noqa: D102
     @property

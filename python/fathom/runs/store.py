@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from fathom.errors import FathomError
 from fathom.runs.document import RunDocument
-from fathom.runs.files import append_line, drop_cut_line, read_lines, sync_directory, write_json
+from fathom.runs.files import append_line, drop_cut_line, sync_directory, write_json
 from fathom.runs.schema import TABLES
 
 Row = Mapping[str, object]
@@ -194,17 +194,6 @@ def read_table(path: Path, hint: str) -> pa.Table:
 
 def _measure_again(folder: Path) -> str:
     return f"remove the folder {folder} and `fathom resume` measures that step again"
-
-
-def live_rows(run: Path) -> dict[str, list[dict[str, object]]]:
-    """Rows of a step that a crash interrupted, by table."""
-    rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
-    for path in sorted((run / "steps").glob("*.live.jsonl")):
-        for line in read_lines(path):
-            for name, part in line.items():
-                if isinstance(part, list):
-                    rows[name].extend(part)
-    return rows
 
 
 def _now() -> str:

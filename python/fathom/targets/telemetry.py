@@ -6,7 +6,7 @@ gives no rows; nothing is estimated in its place. Rows without a target are of t
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -129,20 +129,6 @@ class Telemetry:
                 for value in source.sample(length_s)
             ]
             self._rows += rows if self._step is not None else []
-
-
-def foreign_share(rows: Iterable[TelemetryRow], target: str, own_bytes: int) -> float | None:
-    """The part of the device's traffic that was not Fathom's: (device - own) / device, not below 0.
-
-    `own_bytes` are all bytes that Fathom read and wrote over the intervals of `rows`. On a file the file
-    system's own metadata counts as foreign. None when the device's traffic is not known or there was none.
-    """
-    moved = sum(
-        row["value"]
-        for row in rows
-        if row["target"] == target and row["name"] in ("device_read", "device_written")
-    )
-    return max(0.0, (moved - own_bytes) / moved) if moved > 0 else None
 
 
 def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | str]:
