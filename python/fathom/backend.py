@@ -58,6 +58,15 @@ class Backend(Protocol):
         """Bytes that jobs address, where that is not the target's own capacity (a twin simulates a slice)."""
         ...
 
+    @property
+    def parts(self) -> Sequence[str]:
+        """Names of the targets whose sum the target is: its share of each host, its drives. Often none.
+
+        With parts, a handle's interval of target 0 is of the whole and one of target k of part k; its recordings
+        are in that order too.
+        """
+        ...
+
     def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
         """Starts a job on every target at once. Raises FathomError when it cannot."""
         ...
@@ -68,6 +77,7 @@ class EngineBackend:
 
     real_time = True
     capacity_bytes = None
+    parts: Sequence[str] = ()
 
     def __init__(self, targets: Sequence["Target"]) -> None:
         kinds = {"file": "file", "dir": "file", "device": "device", "null": "null"}
@@ -88,6 +98,7 @@ class TwinBackend:
     """Virtual drives. Their state lasts from job to job for as long as the backend lives."""
 
     real_time = False
+    parts: Sequence[str] = ()
 
     def __init__(self, parameters_json: Sequence[str], seed: int) -> None:
         try:

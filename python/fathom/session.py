@@ -339,12 +339,12 @@ class _Session:
         if step.job.destructive:
             recheck(target, writes=True)
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
-        rows = StepRows(target.name, step)
+        rows = _rows(target, step, backend)
         live = store.live_path(key)
         if sampler is not None:
             sampler.step(step.name)
         try:
-            recording, outcome = run_step(
+            recordings, outcome = run_step(
                 backend,
                 step,
                 step_seed(self.options.seed, key.number),
@@ -357,10 +357,10 @@ class _Session:
         except _core.BackendError as failure:
             store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
             raise
-        rows.finish(recording, self.method.name, steady)
+        rows.finish(recordings, self.method.name, steady)
         if sampler is not None:
             rows.telemetry += [dict(row) for row in sampler.drain()]
-        for text in recording.notes:
+        for text in recordings[0].notes:
             self.remarks.append(Remark(target.name, step.name, text))
             store.journal("remark", key, text=text)
         store.finish_step(key, rows.tables(), outcome)
@@ -378,12 +378,16 @@ class _Session:
             backend,
             step,
             step_seed(self.options.seed, key.number),
-            StepRows(self.targets[key.target].name, step),
+            _rows(self.targets[key.target], step, backend),
             self._judge(step, backend, self.targets[key.target], written),
             self.options.interrupt,
             _keep_in_memory,
             lambda progress: None,
         )
+
+
+def _rows(target: Target, step: Step, backend: Backend) -> StepRows:
+    return StepRows(target.name, step, [StepRows(part, step, each_second=False) for part in backend.parts])
 
 
 def _on_this_machine(step: Step, backend: Backend) -> Step:

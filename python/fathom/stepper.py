@@ -70,8 +70,8 @@ def run_step(
     interrupt: Event,
     on_interval: Callable[[Mapping[str, Sequence[Row]]], None],
     on_progress: Callable[[Progress], None],
-) -> tuple[_core.Recording, StepOutcome]:
-    """Runs the step to its end, to steadiness, or to the interrupt.
+) -> tuple[list[_core.Recording], StepOutcome]:
+    """Runs the step to its end, to steadiness, or to the interrupt. The first recording is the target's own.
 
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
@@ -84,6 +84,8 @@ def run_step(
             handle.stop()
         for interval in handle.poll(POLL_S):
             on_interval(rows.add(interval))
+            if interval.target:
+                continue
             moved_bytes += sum(op.bytes for op in interval.ops)
             if rounds and not enough and rounds.add(interval):
                 enough = True
@@ -91,8 +93,9 @@ def run_step(
                     handle.stop()
             on_progress(_progress(interval, moved_bytes, rounds))
         _answer_hold(handle, enough)
-    recording = handle.result()[0]
-    return recording, StepOutcome(
+    recordings = handle.result()
+    recording = recordings[0]
+    return recordings, StepOutcome(
         status="partial" if interrupt.is_set() else "complete",
         steady=judge.steady if judge else None,
         reason=judge.conclude() if judge else "",

@@ -8,7 +8,7 @@ use std::{
     collections::VecDeque,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use pyo3::prelude::*;
@@ -203,6 +203,18 @@ impl Handle {
         .into_iter()
         .map(|(target, interval)| Interval::new(target, interval))
         .collect()
+    }
+
+    /// When the last load thread began, ns since 1970 by the system's clock; None for twins.
+    #[getter]
+    fn started_unix_ns(&self) -> Option<u64> {
+        match &*self.source() {
+            Source::Engine(run) => {
+                let since = run.started_at()?.duration_since(SystemTime::UNIX_EPOCH);
+                since.ok().map(|since| since.as_nanos() as u64)
+            }
+            Source::Twins(_) | Source::Finished => None,
+        }
     }
 
     /// Whether every twin still running waits at a hold and all its intervals have been polled.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use recording::{Counters, OpStats, SparseHistogram, bin_bounds_ns};
+use serde::{Serialize, de::DeserializeOwned};
 use workload::Op;
 
 /// Fewest samples above a percentile for it to be reported: n (1 - p) >= 100.
@@ -16,6 +17,18 @@ fn quantile_us(histogram: &SparseHistogram, parts: u64) -> Option<f64> {
         .then(|| histogram.quantile_ns(parts as f64 / 10_000.0))
         .flatten()
         .map(|ns| ns / 1e3)
+}
+
+fn to_bytes(value: &impl Serialize) -> PyResult<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> PyResult<T> {
+    serde_json::from_slice(bytes).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn nothing_to_merge() -> PyErr {
+    PyValueError::new_err("nothing to merge")
 }
 
 /// One operation over an interval or a whole step.
@@ -133,6 +146,27 @@ impl Interval {
 
 #[pymethods]
 impl Interval {
+    /// The same second of several targets or hosts as one, by addition, as an interval of `target`.
+    #[staticmethod]
+    fn merged(parts: Vec<Py<Interval>>, target: usize) -> PyResult<Self> {
+        let inner = parts.iter().map(|part| &part.get().inner);
+        let mut inner = inner.cloned();
+        let mut sum = inner.next().ok_or_else(nothing_to_merge)?;
+        inner.for_each(|part| sum.merge(&part));
+        Ok(Self::new(target, sum))
+    }
+
+    /// The interval for the wire; `from_bytes` reads it.
+    fn to_bytes(&self) -> PyResult<Vec<u8>> {
+        to_bytes(&self.inner)
+    }
+
+    /// An interval of `target` from the wire.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8], target: usize) -> PyResult<Self> {
+        Ok(Self::new(target, from_bytes(bytes)?))
+    }
+
     #[getter]
     fn target(&self) -> usize {
         self.target
@@ -189,6 +223,32 @@ impl From<recording::Recording> for Recording {
 
 #[pymethods]
 impl Recording {
+    /// What a step's intervals, in order of time, add up to.
+    #[staticmethod]
+    fn of_intervals(intervals: Vec<Py<Interval>>) -> Self {
+        let intervals = intervals.iter().map(|interval| &interval.get().inner);
+        recording::Recording::from_intervals(intervals).into()
+    }
+
+    /// The same window of several targets or hosts as one, by addition.
+    #[staticmethod]
+    fn merged(parts: Vec<Py<Recording>>) -> Self {
+        let mut sum = recording::Recording::default();
+        parts.iter().for_each(|part| sum.merge(&part.get().inner));
+        sum.into()
+    }
+
+    /// The recording for the wire; `from_bytes` reads it.
+    fn to_bytes(&self) -> PyResult<Vec<u8>> {
+        to_bytes(&self.inner)
+    }
+
+    /// A recording from the wire.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        from_bytes::<recording::Recording>(bytes).map(Self::from)
+    }
+
     #[getter]
     fn window_s(&self) -> f64 {
         self.inner.window_ns as f64 / 1e9

@@ -3,6 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
 };
 
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
@@ -50,15 +51,16 @@ impl EngineTarget {
     }
 }
 
-/// Starts a job on real targets, all at once.
+/// Starts a job on real targets, all at once: now, or at a time of the system's clock.
 #[pyfunction]
-#[pyo3(signature = (job_json, targets, seed, backend = "auto"))]
+#[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None))]
 pub fn start_engine(
     py: Python<'_>,
     job_json: &str,
     targets: Vec<Py<EngineTarget>>,
     seed: u64,
     backend: &str,
+    start_at_unix_ns: Option<u64>,
 ) -> PyResult<Handle> {
     let job = job_from_text(job_json, "job.json")?;
     let backend = match backend {
@@ -74,6 +76,7 @@ pub fn start_engine(
     let options = engine::Options {
         seed,
         backend,
+        start_at: start_at_unix_ns.map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)),
         ..engine::Options::default()
     };
     py.detach(|| engine::start(&job, &specs, &options))

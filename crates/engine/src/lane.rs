@@ -4,10 +4,11 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::Sender,
     },
+    time::{Duration, SystemTime},
 };
 
 use recording::{Interval, Recorder, Utilisation};
@@ -30,14 +31,19 @@ const GENERATOR_CPU: &str = "load generator CPU";
 pub(crate) struct Shared {
     /// 0: wait; `ABORT`: give up; else the start, on the run's clock.
     gate: AtomicU64,
+    /// The start by the system's clock.
+    start: OnceLock<SystemTime>,
+    /// The most that a thread passed the gate after the start, ns.
+    late_ns: AtomicU64,
     stop: AtomicBool,
 }
 
 const ABORT: u64 = u64::MAX;
 
 impl Shared {
-    /// Opens the gate: all threads start at `start_ns`.
-    pub(crate) fn release(&self, start_ns: u64) {
+    /// Opens the gate: all threads start at `start_ns`, which is `at` by the system's clock.
+    pub(crate) fn release(&self, start_ns: u64, at: SystemTime) {
+        self.start.get_or_init(|| at);
         self.gate.store(start_ns.max(1), Ordering::Release);
     }
 
@@ -55,6 +61,12 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// When the last of the threads passed the gate; `None`: it is closed.
+    pub(crate) fn started_at(&self) -> Option<SystemTime> {
+        let late = Duration::from_nanos(self.late_ns.load(Ordering::Relaxed));
+        self.start.get().map(|start| *start + late)
+    }
+
     /// Waits at the gate; `None`: there will be no run. The clock returned reads 0 at the start.
     pub(crate) fn wait_for_start(&self, clock: Clock) -> Option<Clock> {
         let start_ns = loop {
@@ -67,6 +79,8 @@ impl Shared {
         while clock.now_ns() < start_ns {
             std::hint::spin_loop();
         }
+        let late_ns = clock.now_ns() - start_ns;
+        self.late_ns.fetch_max(late_ns, Ordering::Relaxed);
         Some(clock.rebased(start_ns))
     }
 }

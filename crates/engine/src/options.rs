@@ -1,6 +1,6 @@
 //! How to run a job, beyond what the job itself says.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Which system interface issues the I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -34,6 +34,9 @@ pub struct Options {
     pub huge_pages: bool,
     /// How long the end of a run waits for I/O still in flight before it is reported as lost.
     pub drain_timeout: Duration,
+    /// When to issue the first I/O; `None`: as soon as every thread is ready. Hosts that share a
+    /// start time load together, each by its own clock.
+    pub start_at: Option<SystemTime>,
 }
 
 impl Default for Options {
@@ -46,6 +49,7 @@ impl Default for Options {
             reap_min: 1,
             huge_pages: false,
             drain_timeout: Duration::from_secs(30),
+            start_at: None,
         }
     }
 }

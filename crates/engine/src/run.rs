@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     sync::{Arc, mpsc::Receiver},
     thread::JoinHandle,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use recording::{Interval, Recording};
@@ -75,6 +75,11 @@ impl Run {
     /// Ends the run: no further I/O is issued, what is in flight is waited for. Returns at once.
     pub fn stop(&self) {
         self.shared.stop();
+    }
+
+    /// When the last of the load threads began, by the system's clock.
+    pub fn started_at(&self) -> Option<SystemTime> {
+        self.shared.started_at()
     }
 
     /// Whether the run has ended and every interval has been polled.

@@ -6,7 +6,7 @@ use std::{
         mpsc::{self, Receiver},
     },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use workload::{Job, Limits, RequestStream};
@@ -277,6 +277,21 @@ impl<'o> Starter<'o> {
         }
     }
 
+    /// Tells all threads the moment of the start: the one asked for, or now where that has passed.
+    fn open_gate(&self) {
+        let head_start = Duration::from_nanos(HEAD_START_NS);
+        let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();
+        let asked = self.options.start_at;
+        if let Some(at) = asked {
+            thread::sleep(left(at).saturating_sub(head_start));
+        }
+        let wait = asked.map_or(head_start, left);
+        self.shared.release(
+            self.clock.now_ns() + wait.as_nanos() as u64,
+            SystemTime::now() + wait,
+        );
+    }
+
     /// Waits until every thread is set up, then starts them together.
     fn release(mut self, targets: &[TargetSpec]) -> Result<Run, EngineError> {
         for _ in 0..self.threads.len() {
@@ -288,7 +303,7 @@ impl<'o> Starter<'o> {
                 }
             }
         }
-        self.shared.release(self.clock.now_ns() + HEAD_START_NS);
+        self.open_gate();
         self.unpark();
         let mut tracks: Vec<Track> = targets
             .iter()

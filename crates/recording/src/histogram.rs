@@ -4,6 +4,8 @@
 //! 128 bins, so a bin is at most 1/128 of its lower edge (0.78 %) wide and its middle is at most
 //! 0.4 % from any value in it. The last bin counts everything from 2^37 ns (137 s) up.
 
+use serde::{Deserialize, Serialize};
+
 const SUB_BITS: u32 = 7;
 const MAX_BITS: u32 = 37;
 /// Number of bins, the overflow bin included.
@@ -99,7 +101,7 @@ impl Histogram {
 }
 
 /// Counts at rest: the occupied bins in ascending order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SparseHistogram {
     bins: Vec<(u16, u64)>,
     count: u64,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use workload::Op;
 
 use crate::SparseHistogram;
 
 /// What one operation did in an interval, or over a whole step.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpStats {
     /// Bytes moved by successful I/O.
     pub bytes: u64,
@@ -38,7 +39,7 @@ pub(crate) fn merge_ops(into: &mut BTreeMap<Op, OpStats>, from: &BTreeMap<Op, Op
 }
 
 /// Byte and energy counters over an interval. `None`: this backend cannot know.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
     /// Bytes read from the medium.
     pub media_read_bytes: Option<u64>,
@@ -72,7 +73,7 @@ pub(crate) fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> O
 }
 
 /// How busy a resource (or a group of equal servers) was.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Utilisation {
     /// Name as shown to the user: `host CPU`, `PCIe link (read)`, `dies`.
     pub resource: String,
@@ -137,7 +138,7 @@ pub(crate) fn merge_times(
 }
 
 /// One second of a step on one target. The last interval of a step may be shorter.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// 0-based second of the step.
     pub index: u32,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use workload::Op;
 
 use crate::interval::{merge_ops, merge_servers, merge_times, sum};
@@ -12,7 +13,7 @@ use crate::{Counters, Interval, OpStats, Utilisation};
 const SATURATED: f64 = 0.90;
 
 /// A whole step on one target.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
     /// Length of the measured window, ns.
     pub window_ns: u64,

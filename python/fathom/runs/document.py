@@ -44,6 +44,9 @@ class TargetRecord(_Model):
     catalog: str | None = Field(default=None, description="catalogue device, for published figures")
     scale: float | None = Field(default=None, description="twins: simulated capacity / real capacity")
     identity: dict[str, JsonValue] = {}
+    part_of: str | None = Field(
+        default=None, description="the target whose total this one is a part of: a host's or a drive's share"
+    )
 
 
 class NoteRecord(_Model):

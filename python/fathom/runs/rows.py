@@ -22,31 +22,45 @@ COUNTER_UNITS = {
 
 @dataclass
 class StepRows:
-    """The rows of one step on one target, growing interval by interval."""
+    """The rows of one step on one target, growing interval by interval.
+
+    Where the backend has parts (hosts, drives), `parts` are theirs in its order: an interval of target 0 is of the
+    whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second.
+    """
 
     target: str
     step: Step
+    parts: Sequence["StepRows"] = ()
+    each_second: bool = True
     intervals: list[Row] = field(default_factory=list)
     latency: list[Row] = field(default_factory=list)
     telemetry: list[Row] = field(default_factory=list)
     points: list[Row] = field(default_factory=list)
 
     def tables(self) -> dict[str, Sequence[Row]]:
-        """Rows by table name."""
+        """Rows by table name, those of the parts behind the target's own."""
+        members = (self, *self.parts)
         return {
-            "points": self.points,
-            "intervals": self.intervals,
-            "latency": self.latency,
-            "telemetry": self.telemetry,
+            "points": [row for rows in members for row in rows.points],
+            "intervals": [row for rows in members for row in rows.intervals],
+            "latency": [row for rows in members for row in rows.latency],
+            "telemetry": [row for rows in members for row in rows.telemetry],
         }
 
     def add(self, interval: Interval) -> dict[str, list[Row]]:
         """Takes one second in; returns its rows by table."""
+        if interval.target:
+            return self.parts[interval.target - 1]._add(interval)
+        return self._add(interval)
+
+    def _add(self, interval: Interval) -> dict[str, list[Row]]:
         common: Row = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
         ops = interval.ops
         new: dict[str, list[Row]] = {
             "intervals": [self._interval_row(common, interval, op) for op in ops],
-            "latency": [row for op in ops for row in _latency_rows(common, interval.index, op)],
+            "latency": [row for op in ops for row in _latency_rows(common, interval.index, op)]
+            if self.each_second
+            else [],
             "telemetry": list(self._telemetry(interval)),
         }
         self.intervals += new["intervals"]
@@ -54,8 +68,15 @@ class StepRows:
         self.telemetry += new["telemetry"]
         return new
 
-    def finish(self, recording: Recording, method: str, steady: bool | None) -> None:
-        """Derives the step's points; only measured steps and points of curves have any."""
+    def finish(self, recordings: Sequence[Recording], method: str, steady: bool | None) -> None:
+        """Takes the recordings of the target and of its parts; measured steps and points of curves become points."""
+        for rows, recording in zip((self, *self.parts), recordings, strict=True):
+            rows._finish(recording, method, steady)
+
+    def _finish(self, recording: Recording, method: str, steady: bool | None) -> None:
+        if not self.each_second:
+            common: Row = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
+            self.latency += [row for op in recording.ops for row in _latency_rows(common, None, op)]
         if self.step.kind not in ("measure", "point"):
             return
         for op in recording.ops:
@@ -143,7 +164,7 @@ class StepRows:
         return (None, None) if interval is None else (interval.low, interval.high)
 
 
-def _latency_rows(common: Row, index: int, op: OpResult) -> Iterable[Row]:
+def _latency_rows(common: Row, index: int | None, op: OpResult) -> Iterable[Row]:
     for kind, bins in (("service", op.service_bins), ("response", op.response_bins)):
         for low_ns, high_ns, count in bins:
             yield common | {
