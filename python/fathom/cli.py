@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fathom.method import Method
     from fathom.runs.reader import Run
     from fathom.session import Options
+    from fathom.site import Site
     from fathom.targets.target import Target
 
 app = typer.Typer(
@@ -60,6 +61,16 @@ Destroy = Annotated[
 Out = Annotated[
     Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
 ]
+Hosts = Annotated[
+    Path | None, typer.Option(help="load from the hosts that a file names, one a line", metavar="FILE")
+]
+Shell = Annotated[str, typer.Option(help="how to reach those hosts: SHELL HOST sh", metavar="COMMAND")]
+RayAddress = Annotated[
+    str | None, typer.Option("--ray", help="load from every node of a Ray cluster", metavar="ADDRESS")
+]
+LocalHosts = Annotated[
+    int | None, typer.Option(help="load from N nodes on this machine, to try a fleet out", metavar="N")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]
 
@@ -93,14 +104,19 @@ def run(
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006
     out: Out = None,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a method on targets."""
+    """Run a method on targets, from this machine or from many hosts at once."""
     from fathom.method import load_method
-    from fathom.resolve import resolve_targets
 
     parsed = load_method(method, quick=quick)
-    _execute(parsed, resolve_targets(targets, _bytes(size)), _options(seed, destroy, out), as_json)
+    with _site(hosts, shell, ray, local_hosts) as site:
+        options = _options(seed, destroy, out, site)
+        _execute(parsed, site.resolve(targets, _bytes(size)), options, as_json)
 
 
 @app.command()
@@ -115,7 +131,15 @@ def plan(method: MethodName, targets: Targets, quick: Quick = False, size: Size 
 
 
 @app.command()
-def resume(run: RunName, destroy: Destroy = [], as_json: AsJson = False) -> None:  # noqa: B006
+def resume(
+    run: RunName,
+    destroy: Destroy = [],  # noqa: B006
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
+    as_json: AsJson = False,
+) -> None:
     """Go on with a run after a crash or an interrupt; what is finished is kept."""
     from fathom.resolve import targets_of_run
     from fathom.runs.document import RunDocument
@@ -123,9 +147,10 @@ def resume(run: RunName, destroy: Destroy = [], as_json: AsJson = False) -> None
     from fathom.session import resume_run
 
     path = find_run(run)
-    options = _options(1, destroy, None)
-    with _watched(targets_of_run(RunDocument.load(path)), options):
-        finished = resume_run(path, options)
+    with _site(hosts, shell, ray, local_hosts) as site:
+        options = _options(1, destroy, None, site)
+        with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
+            finished = resume_run(path, options)
     _conclude(finished, as_json)
 
 
@@ -333,10 +358,34 @@ def _conclude(finished: "Run", as_json: bool) -> None:
     console.print(f"run     {finished.id}", highlight=False, soft_wrap=True)
 
 
-def _options(seed: int, destroy: Sequence[str], out: Path | None) -> "Options":
+def _options(seed: int, destroy: Sequence[str], out: Path | None, site: "Site | None" = None) -> "Options":
     from fathom.session import Options
+    from fathom.site import ThisMachine
 
-    return Options(seed=seed, destroy=tuple(destroy), out=out, interrupt=Event())
+    return Options(seed=seed, destroy=tuple(destroy), out=out, interrupt=Event(), site=site or ThisMachine())
+
+
+@contextmanager
+def _site(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Site"]:
+    """Where the load comes from; hosts live as long as the `with`."""
+    if hosts is ray is local_hosts is None:
+        from fathom.site import ThisMachine
+
+        yield ThisMachine()
+        return
+    from fathom.errors import UsageError
+    from fathom.fleet.hosts import hosts_of_file, local_nodes, ray_cluster
+
+    if sum(given is not None for given in (hosts, ray, local_hosts)) > 1:
+        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give one of them")
+    if hosts is not None:
+        fleet = hosts_of_file(hosts, shell)
+    elif ray is not None:
+        fleet = ray_cluster(ray)
+    else:
+        fleet = local_nodes(local_hosts or 0)
+    with fleet as site:
+        yield site
 
 
 def _bytes(size: str | None) -> int | None:

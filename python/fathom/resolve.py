@@ -1,6 +1,6 @@
 """From the texts a user types to targets, with the catalogue behind `twin:`; from a run back to its targets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fathom.catalog import load_device
 from fathom.runs.document import RunDocument
@@ -20,15 +20,19 @@ def resolve_targets(texts: Sequence[str], size_bytes: int | None = None) -> list
     return parse_targets(texts, size_bytes=size_bytes, twins=_twin_facts)
 
 
-def targets_of_run(document: RunDocument) -> list[Target]:
-    """The targets that a run began with, found again.
+def targets_of_run(
+    document: RunDocument, resolve: Callable[[Sequence[str], int | None], list[Target]] = resolve_targets
+) -> list[Target]:
+    """The targets that a run began with, found again by `resolve`.
 
     Raises RefusedError when a device is no longer the one that the run began with.
     """
     found = []
     for record in document.targets:
+        if record.part_of is not None:
+            continue
         files = record.kind in ("file", "dir")
-        [target] = resolve_targets([record.name], record.capacity_bytes if files else None)
+        [target] = resolve([record.name], record.capacity_bytes if files else None)
         if record.kind == "device":
             ensure_same(record.name, Identity.from_json(record.identity), target.identity)
         found.append(target)

@@ -18,7 +18,7 @@ from typing import Protocol
 from fathom import __version__, _core
 from fathom.analysis import validity
 from fathom.analysis.view import Remark, RunView
-from fathom.backend import Backend, EngineBackend, TwinBackend
+from fathom.backend import Backend, TwinBackend
 from fathom.curve import figures, open_job, rate_of
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.judge import Judge, Written
@@ -30,11 +30,10 @@ from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.reader import Run
 from fathom.runs.rows import Row, StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
+from fathom.site import Sampler, Site, ThisMachine
 from fathom.stepper import Progress, run_step, step_seed
-from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.environment import environment
 from fathom.targets.target import Target
-from fathom.targets.telemetry import Telemetry
 from fathom.text import size
 
 
@@ -83,6 +82,7 @@ class Options:
     out: Path | None = None
     observer: Observer = field(default_factory=SilentObserver)
     interrupt: Event = field(default_factory=Event)
+    site: Site = field(default_factory=ThisMachine)
 
     def __post_init__(self) -> None:
         """Checks what the engines take as unsigned 64 bits."""
@@ -116,20 +116,20 @@ def resume_run(path: Path, options: Options) -> Run:
         document.method.text, f"{document.method.name}.toml", quick=document.quick is not None
     )
     options.seed = document.seed
-    with _claimed(method, targets_of_run(document), options) as ready:
+    with _claimed(method, targets_of_run(document, options.site.resolve), options) as ready:
         return _Session(RunStore.reopen(path), method, ready, options).run()
 
 
 @contextmanager
 def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
-    writes = method.destructive
+    writes, site = method.destructive, options.site
     for target in targets:
         _check_fits(method, target)
-        check_target(target, writes=writes, destroy_tokens=options.destroy)
+        site.check(target, writes=writes, destroy_tokens=options.destroy)
     with ExitStack() as stack:
         yield [
-            stack.enter_context(claim(target, writes=writes, destroy_tokens=options.destroy))
+            stack.enter_context(site.claim(target, writes=writes, destroy_tokens=options.destroy))
             for target in targets
         ]
 
@@ -163,18 +163,27 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
             parsed=dict(method.parsed),
         ),
         targets=[
-            TargetRecord(
-                name=target.name,
-                kind=target.kind,
-                label=target.label,
-                capacity_bytes=target.capacity_bytes,
-                catalog=target.catalog,
-                identity=dict(target.identity.to_json()),
-            )
-            for target in targets
+            *(_record(target, target.name) for target in targets),
+            *(
+                _record(target, part, part_of=target.name)
+                for target in targets
+                for part in options.site.parts(target)
+            ),
         ],
-        environment=environment().to_json(),
+        environment=environment().to_json() | options.site.to_json(),
         versions={"fathom": __version__, "core": _core.__version__},
+    )
+
+
+def _record(target: Target, name: str, part_of: str | None = None) -> TargetRecord:
+    return TargetRecord(
+        name=name,
+        kind=target.kind,
+        label=target.label if part_of is None else name,
+        capacity_bytes=target.capacity_bytes,
+        catalog=target.catalog,
+        identity=dict(target.identity.to_json()),
+        part_of=part_of,
     )
 
 
@@ -206,6 +215,7 @@ class _Session:
             document.error = "; ".join(self._about(i, text) for i, text in sorted(self.errors.items()))
         document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
         document.finished = _now()
+        document.environment |= self.options.site.to_json()
         self.store.compact()
         document.notes = self._notes()
         self.store.save()
@@ -235,7 +245,8 @@ class _Session:
             for text in target.notes
         ]
         view = RunView.of(Run(self.store.path), self.remarks)
-        return [*about_targets, *(note.record() for note in validity.notes(view))]
+        about_site = self.options.site.notes()
+        return [*about_targets, *about_site, *(note.record() for note in validity.notes(view))]
 
     def _run_target(self, index: int) -> None:
         target = self.targets[index]
@@ -243,9 +254,12 @@ class _Session:
             return
         error = None
         try:
-            backend = self._backend(index)
-            with _telemetry(target, backend) as sampler:
-                self._run_steps(index, backend, sampler)
+            if target.kind == "twin":
+                self._run_steps(index, self._twin(index), None)
+            else:
+                backend, sampling = self.options.site.start(target)
+                with sampling as sampler:
+                    self._run_steps(index, backend, sampler)
         except (FathomError, _core.BackendError) as failure:
             error = self.errors[index] = str(failure)
             self.store.journal("target-failed", target=target.name, error=error)
@@ -261,10 +275,8 @@ class _Session:
         outcome = self.store.outcome(key)
         return outcome is not None and outcome.status == "complete"
 
-    def _backend(self, index: int) -> Backend:
+    def _twin(self, index: int) -> Backend:
         target = self.targets[index]
-        if target.kind != "twin":
-            return EngineBackend([target])
         from fathom.catalog import load_device
 
         device = load_device(target.catalog or target.name)
@@ -275,7 +287,7 @@ class _Session:
         self.store.save()
         return backend
 
-    def _run_steps(self, index: int, backend: Backend, sampler: Telemetry | None) -> None:
+    def _run_steps(self, index: int, backend: Backend, sampler: Sampler | None) -> None:
         target, steps = self.targets[index], self.method.steps
         steady: dict[str, bool | None] = {}
         written = Written()
@@ -331,13 +343,13 @@ class _Session:
         key: StepKey,
         step: Step,
         backend: Backend,
-        sampler: Telemetry | None,
+        sampler: Sampler | None,
         written: Written,
         steady: bool | None,
     ) -> StepOutcome:
         target, store = self.targets[key.target], self.store
         if step.job.destructive:
-            recheck(target, writes=True)
+            self.options.site.recheck(target, writes=True)
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
         rows = _rows(target, step, backend)
         live = store.live_path(key)
@@ -411,16 +423,6 @@ def _earlier_remarks(store: RunStore) -> list[Remark]:
 
 def _keep_in_memory(rows: Mapping[str, Sequence[Row]]) -> None:
     """A twin's seconds can be simulated again, so they are not logged one by one."""
-
-
-@contextmanager
-def _telemetry(target: Target, backend: Backend) -> Iterator[Telemetry | None]:
-    """Samples the machine and the device while a real target runs; twins report their own."""
-    if not backend.real_time:
-        yield None
-        return
-    with Telemetry([target]) as sampler:
-        yield sampler
 
 
 def _now() -> str:

@@ -223,18 +223,19 @@ impl From<recording::Recording> for Recording {
 
 #[pymethods]
 impl Recording {
-    /// What a step's intervals, in order of time, add up to.
+    /// What a step's intervals, in order of time, add up to, with the failures and notes of `parts`.
     #[staticmethod]
-    fn of_intervals(intervals: Vec<Py<Interval>>) -> Self {
+    fn of_intervals(intervals: Vec<Py<Interval>>, parts: Vec<Py<Recording>>) -> Self {
         let intervals = intervals.iter().map(|interval| &interval.get().inner);
-        recording::Recording::from_intervals(intervals).into()
-    }
-
-    /// The same window of several targets or hosts as one, by addition.
-    #[staticmethod]
-    fn merged(parts: Vec<Py<Recording>>) -> Self {
-        let mut sum = recording::Recording::default();
-        parts.iter().for_each(|part| sum.merge(&part.get().inner));
+        let mut sum = recording::Recording::from_intervals(intervals);
+        for part in &parts {
+            let recording::Recording { errno, notes, .. } = part.get().inner.clone();
+            sum.merge(&recording::Recording {
+                errno,
+                notes,
+                ..recording::Recording::default()
+            });
+        }
         sum.into()
     }
 

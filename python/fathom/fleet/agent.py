@@ -1,0 +1,164 @@
+"""What runs on each host of a fleet: finds the targets there, checks and holds them, and loads them by the engine.
+
+An agent obeys one coordinator and outlives none: when it has not been polled for the length of a lease it stops its
+load by itself, so that a host that was cut off does not go on writing.
+"""
+
+import os
+import platform
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fathom import __version__, _core
+from fathom.errors import FathomError
+from fathom.targets.claim import check_target, claim, recheck
+from fathom.targets.parse import parse_targets
+from fathom.targets.target import Target
+from fathom.targets.telemetry import Telemetry, TelemetryRow
+
+LEASE_S = 5.0
+FOLDER = "fathom-{host}"
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """Who a host is."""
+
+    name: str
+    version: str
+    kernel: str
+    cores: int
+
+
+@dataclass(frozen=True)
+class News:
+    """What has happened on a host since the last poll. `intervals` are as `Interval.to_bytes` gives them."""
+
+    intervals: list[bytes] = field(default_factory=list)
+    started_unix_ns: int | None = None
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A host's part of a step: its recording on the wire, and what it sampled meanwhile."""
+
+    recording: bytes
+    telemetry: list[TelemetryRow]
+
+
+class HostAgent:
+    """One host's load generator. `name` tells it from the others; its folder in a shared directory has that name."""
+
+    def __init__(self, name: str, lease_s: float = LEASE_S) -> None:
+        self.name = name
+        self._lease_s = lease_s
+        self._handle: _core.Handle | None = None
+        self._polled_s = time.monotonic()
+        self._held = ExitStack()
+        self._target: Target | None = None
+        self._telemetry: Telemetry | None = None
+        threading.Thread(target=self._watch_lease, daemon=True, name="lease").start()
+
+    def facts(self) -> HostFacts:
+        """Who this host is."""
+        kernel = f"{platform.system()} {platform.release()}"
+        return HostFacts(socket.gethostname(), __version__, kernel, len(os.sched_getaffinity(0)))
+
+    def clock_ns(self) -> int:
+        """This host's time, ns since 1970."""
+        return time.time_ns()
+
+    def resolve(self, text: str, size_bytes: int | None) -> Target:
+        """The target as this host sees it. A directory is shared, so that each host makes a folder of its own there."""
+        if text.startswith("dir:"):
+            folder = Path(text.removeprefix("dir:")).expanduser() / FOLDER.format(host=self.name)
+            folder.mkdir(exist_ok=True)
+            text = f"dir:{folder}"
+        [target] = parse_targets([text], size_bytes=size_bytes)
+        return target
+
+    def check(self, target: Target, writes: bool, destroy_tokens: Sequence[str]) -> Target:
+        """Passes when the target may be used here. Raises RefusedError."""
+        return check_target(target, writes=writes, destroy_tokens=destroy_tokens)
+
+    def hold(self, target: Target, writes: bool, destroy_tokens: Sequence[str]) -> Target:
+        """Prepares the target and holds it until `release`."""
+        self._target = self._held.enter_context(claim(target, writes=writes, destroy_tokens=destroy_tokens))
+        self._telemetry = self._held.enter_context(Telemetry([self._target]))
+        return self._target
+
+    def recheck(self, writes: bool) -> None:
+        """Passes when the target is still what was held. Raises RefusedError or FathomError."""
+        recheck(self._held_target(), writes=writes)
+
+    def release(self) -> None:
+        """Lets the target go."""
+        self.stop()
+        self._held.close()
+        self._target = self._telemetry = None
+
+    def start(self, job_json: str, seed: int, step: str, start_at_unix_ns: int) -> None:
+        """Starts a step at that time of this host's clock; returns once it has begun."""
+        target = self._held_target()
+        kind = {"file": "file", "dir": "file", "device": "device", "null": "null"}[target.kind]
+        engine_target = _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes)
+        if self._telemetry is not None:
+            self._telemetry.step(step)
+        self._polled_s = time.monotonic()
+        try:
+            self._handle = _core.start_engine(
+                job_json, [engine_target], seed, start_at_unix_ns=start_at_unix_ns
+            )
+        except _core.BackendError as error:
+            raise FathomError(str(error)) from error
+
+    def poll(self, timeout_s: float) -> News:
+        """What is new; waits up to `timeout_s` for it. Renews the lease."""
+        self._polled_s = time.monotonic()
+        handle = self._handle
+        if handle is None:
+            return News(done=True)
+        started = handle.started_unix_ns
+        intervals = [interval.to_bytes() for interval in handle.poll(timeout_s)]
+        self._polled_s = time.monotonic()
+        return News(intervals, started, handle.done())
+
+    def stop(self) -> None:
+        """Ends the load; what is in flight completes."""
+        if self._handle is not None:
+            self._handle.stop()
+
+    def result(self) -> Ended:
+        """The step's recording. Raises FathomError when the target failed for good."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            raise FathomError(f"{self.name}: no step has run")
+        try:
+            [recording] = handle.result()
+        except _core.BackendError as error:
+            raise FathomError(str(error)) from error
+        rows = self._telemetry.drain() if self._telemetry is not None else []
+        return Ended(recording.to_bytes(), rows)
+
+    def _held_target(self) -> Target:
+        if self._target is None:
+            raise FathomError(f"{self.name}: no target is held")
+        return self._target
+
+    def _watch_lease(self) -> None:
+        while True:
+            time.sleep(self._lease_s / 5)
+            handle = self._handle
+            if handle is not None and time.monotonic() - self._polled_s > self._lease_s:
+                handle.stop()
+
+
+def on_host(target: Target, host: str) -> Target:
+    """The target under the name that its rows have: `HOST:TARGET`."""
+    return replace(target, name=f"{host}:{target.name}")

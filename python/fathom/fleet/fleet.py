@@ -1,0 +1,263 @@
+"""A fleet as the session sees it: targets that every host loads at once, checked and held on every host.
+
+It knows nothing of Ray; `hosts` gives it its hosts.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from fathom import __version__
+from fathom.errors import FathomError, UsageError
+from fathom.fleet import clocks
+from fathom.fleet.agent import HostAgent
+from fathom.fleet.load import FleetLoad, Host, Remote, reason
+from fathom.runs.document import NoteRecord
+from fathom.targets.target import Target
+from fathom.targets.telemetry import TelemetryRow
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+#: From the order to start to the start, so that every host has its buffers ready.
+HEAD_START_NS = 2_000_000_000
+CALL_S = 60.0
+MOST_SKEW_NS = 5_000_000
+
+T = TypeVar("T")
+
+
+class Fleet:
+    """Hosts that load the same targets together. Raises UsageError for hosts that cannot work together."""
+
+    def __init__(self, remotes: Sequence[tuple[str, Remote]]) -> None:
+        self.hosts = [_meet(name, remote) for name, remote in remotes]
+        self.facts = {host.name: _wait_for(host, host.remote.submit(HostAgent.facts)) for host in self.hosts}
+        self.skews_ns: list[int] = []
+        self._first_offsets = {host.name: host.offset for host in self.hosts}
+        self._targets: dict[str, dict[str, Target]] = {}
+        self._check_versions()
+
+    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
+        """The targets as the hosts see them, each host with a file of its own in a shared directory."""
+        return [self._resolve(text, size_bytes) for text in texts]
+
+    def check(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> None:
+        """Passes when every host may use the target. Raises RefusedError."""
+        self._on_all(
+            target, lambda host, own: host.remote.submit(HostAgent.check, own, writes, destroy_tokens)
+        )
+
+    @contextmanager
+    def claim(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
+        """Holds the target on every host for the length of the `with`."""
+        try:
+            held = self._on_all(
+                target, lambda host, own: host.remote.submit(HostAgent.hold, own, writes, destroy_tokens)
+            )
+            notes = [f"{host}: {note}" for host, own in held.items() for note in own.notes]
+            yield replace(target, notes=(*target.notes, *notes))
+        finally:
+            for host in self._left():
+                _quietly(host.remote.submit(HostAgent.release))
+
+    def recheck(self, target: Target, *, writes: bool) -> None:
+        """Passes when every host's target is still what was claimed."""
+        self._on_all(target, lambda host, own: host.remote.submit(HostAgent.recheck, writes))
+
+    def start(self, target: Target) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
+        """Runs jobs on the target from all hosts; every host samples for itself."""
+        backend = FleetBackend(self, target)
+        return backend, nullcontext(backend)
+
+    def parts(self, target: Target) -> list[str]:
+        """Names of the hosts' own rows."""
+        return [f"{host.name}:{target.name}" for host in self.hosts]
+
+    def compare_clocks(self) -> None:
+        """Measures every host's clock again; one that can no longer be told to 5 ms is lost."""
+        for host in self._left():
+            try:
+                host.offset = clocks.measure(
+                    lambda host=host: _wait_for(host, host.remote.submit(HostAgent.clock_ns))
+                )
+            except FathomError as error:
+                host.lost = str(error)
+
+    def to_json(self) -> "dict[str, JsonValue]":
+        """The fleet for run.json."""
+        return {"fleet": [self._host_json(host) for host in self.hosts]}
+
+    def notes(self) -> list[NoteRecord]:
+        """What a reader must know of the hosts before reading totals."""
+        return [*self._losses(), *self._starts()]
+
+    def _host_json(self, host: Host) -> "dict[str, JsonValue]":
+        facts, first = self.facts[host.name], self._first_offsets[host.name]
+        return {
+            "name": host.name,
+            "hostname": facts.name,
+            "kernel": facts.kernel,
+            "cores": facts.cores,
+            "clock_offset_us": first.offset_ns / 1e3,
+            "clock_error_us": first.error_ns / 1e3,
+            "clock_drift_us": (host.offset.offset_ns - first.offset_ns) / 1e3,
+            "lost": host.lost,
+        }
+
+    def _losses(self) -> list[NoteRecord]:
+        return [
+            NoteRecord(
+                rule="lost-host",
+                level="error",
+                text=f"host {host.name} was lost: {host.lost}. Its figures up to then are kept; the total of the "
+                "step in which it was lost is of the seconds in which every host was active, those of later steps "
+                "are of the hosts that were left",
+                next_step="mend the host and run again for totals of the whole fleet",
+            )
+            for host in self.hosts
+            if host.lost
+        ]
+
+    def _starts(self) -> list[NoteRecord]:
+        if not self.skews_ns:
+            return []
+        most, error = max(self.skews_ns), max(host.offset.error_ns for host in self.hosts)
+        text = (
+            f"{len(self.hosts)} hosts began each of {len(self.skews_ns)} steps within {most / 1e6:.2f} ms of each "
+            f"other; their clocks are known to {error / 1e6:.2f} ms"
+        )
+        if most <= MOST_SKEW_NS:
+            return [NoteRecord(rule="start-skew", level="info", text=text)]
+        return [
+            NoteRecord(
+                rule="start-skew",
+                level="warning",
+                text=text,
+                next_step="the first and last second of each step are not of all hosts; run longer steps",
+            )
+        ]
+
+    def _resolve(self, text: str, size_bytes: int | None) -> Target:
+        if text.startswith("twin:"):
+            raise UsageError(
+                f"{text}: hosts load real targets", "run twins without --hosts, --ray or --local-hosts"
+            )
+        answers = [(host, host.remote.submit(HostAgent.resolve, text, size_bytes)) for host in self.hosts]
+        seen = {host.name: _wait_for(host, answer) for host, answer in answers}
+        self._targets[text] = seen
+        first = next(iter(seen.values()))
+        return replace(
+            first,
+            name=text,
+            path=None,
+            capacity_bytes=min(own.capacity_bytes for own in seen.values()),
+            label=f"{first.label} from {len(seen)} hosts",
+            notes=tuple(f"{host}: {note}" for host, own in seen.items() for note in own.notes),
+        )
+
+    def _left(self) -> list[Host]:
+        return [host for host in self.hosts if host.lost is None]
+
+    def _on_all(self, target: Target, call: "Callable[[Host, Target], Future[T]]") -> dict[str, T]:
+        """Calls every host that is left at once and gives their answers. Raises the first refusal."""
+        own = self._targets[target.name]
+        answers = [(host, call(host, own[host.name])) for host in self._left()]
+        return {host.name: _wait_for(host, answer) for host, answer in answers}
+
+    def _check_versions(self) -> None:
+        for name, facts in self.facts.items():
+            if facts.version != __version__:
+                raise UsageError(
+                    f"host {name} has Fathom {facts.version}, this is {__version__}",
+                    "install the same version on every host",
+                )
+
+
+class FleetBackend:
+    """Runs jobs on one target from every host that is left."""
+
+    real_time = True
+    capacity_bytes = None
+
+    def __init__(self, fleet: Fleet, target: Target) -> None:
+        self._fleet, self._target = fleet, target
+        self._load: FleetLoad | None = None
+        self._step = ""
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """The hosts' own rows."""
+        return self._fleet.parts(self._target)
+
+    def step(self, name: str) -> None:
+        """Names the step that comes next, for the hosts' telemetry."""
+        self._step = name
+
+    def drain(self) -> list[TelemetryRow]:
+        """What the hosts sampled during the last step."""
+        if self._load is None:
+            return []
+        names = dict(zip((host.name for host in self._fleet.hosts), self.parts, strict=True))
+        return [
+            TelemetryRow(**(row | {"target": names[host.name]}))  # pyright: ignore[reportArgumentType]
+            for host, row in self._load.telemetry
+        ]
+
+    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> FleetLoad:
+        """Starts the job on every host at one moment, each with requests of its own."""
+        fleet = self._fleet
+        fleet.compare_clocks()
+        hosts = [host for host in fleet.hosts if host.lost is None]
+        if not hosts:
+            raise FathomError("every host is lost", "see the notes of the run, then start it again")
+        at_ns = time.time_ns() + HEAD_START_NS
+        self._load = FleetLoad(fleet.hosts, fleet.skews_ns.append)
+        started = [
+            (
+                host,
+                host.remote.submit(
+                    HostAgent.start, job_json, seed + place, self._step, at_ns + host.offset.offset_ns
+                ),
+            )
+            for place, host in enumerate(fleet.hosts)
+            if host in hosts
+        ]
+        for host, answer in started:
+            try:
+                _wait_for(host, answer)
+            except FathomError as error:
+                host.lost = str(error)
+        return self._load
+
+
+def _meet(name: str, remote: Remote) -> Host:
+    host = Host(name, remote, clocks.Offset(0, 0))
+    host.offset = clocks.measure(lambda: _wait_for(host, remote.submit(HostAgent.clock_ns)))
+    if not host.offset.usable:
+        raise UsageError(
+            f"host {name}: a round trip takes {2 * host.offset.error_ns / 1e6:.1f} ms, so its clock is known to no "
+            f"better than {host.offset.error_ns / 1e6:.1f} ms",
+            "take a host within 10 ms",
+        )
+    return host
+
+
+def _wait_for(host: Host, answer: "Future[T]") -> T:
+    """A host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
+    try:
+        return answer.result(CALL_S)
+    except Exception as error:
+        cause = getattr(error, "cause", None) or error
+        if isinstance(cause, FathomError):
+            raise type(cause)(f"host {host.name}: {cause.message}", cause.hint) from error
+        raise FathomError(f"host {host.name}: {reason(error)}") from error
+
+
+def _quietly(answer: "Future[None]") -> None:
+    """Waits for an answer that changes nothing any more."""
+    with suppress(Exception):
+        answer.result(CALL_S)

@@ -1,0 +1,295 @@
+"""Brings hosts up as Ray nodes and puts an agent on each: on this machine, over ssh, or on a cluster that exists.
+
+Each node is started through a shell whose standard input stays open: when the coordinator ends, however it ends, the
+input closes and the node goes down with it. Nodes talk by a token that is made for the run.
+"""
+
+import importlib.util
+import json
+import logging
+import os
+import secrets
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from fathom.errors import FathomError, UsageError
+from fathom.fleet.agent import HostAgent
+from fathom.fleet.fleet import Fleet
+
+if TYPE_CHECKING:
+    from ray.actor import ActorProxy
+
+START_S = 90.0
+END_S = 15.0
+LOCAL_HEAD = "127.0.0.2"
+MOST_LOCAL_HOSTS = 64
+
+T = TypeVar("T")
+
+#: A host that hangs is seen in seconds instead of Ray's own minute.
+SETTINGS = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "1000",
+    "RAY_health_check_failure_threshold": "3",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+@contextmanager
+def local_nodes(count: int) -> Iterator[Fleet]:
+    """So many nodes on this machine, each on a loopback address of its own: for trying a fleet out."""
+    if not 1 <= count <= MOST_LOCAL_HOSTS:
+        raise UsageError(f"--local-hosts {count}: out of range", f"expected 1 to {MOST_LOCAL_HOSTS}")
+    nodes = {f"host{k}": (["sh"], f"127.0.0.{k + 2}") for k in range(1, count + 1)}
+    with _cluster(LOCAL_HEAD, nodes) as fleet:
+        yield fleet
+
+
+@contextmanager
+def hosts_of_file(path: Path, shell: str = "ssh") -> Iterator[Fleet]:
+    """The hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
+    names = _read_hosts(path)
+    nodes = {name: ([*shlex.split(shell), name, "sh"], None) for name in names}
+    with _cluster(_own_address(names[0]), nodes) as fleet:
+        yield fleet
+
+
+@contextmanager
+def ray_cluster(address: str) -> Iterator[Fleet]:
+    """Every node of a Ray cluster that exists, with Fathom installed on each."""
+    _require_ray()
+    import ray
+
+    with _connected(address):
+        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        if not nodes:
+            raise UsageError(
+                f"--ray {address}: the cluster has no node with a CPU", "start `ray start` on the hosts"
+            )
+        yield Fleet([_agent(f"{node['NodeName']}", node["NodeID"]) for node in nodes])
+
+
+def _read_hosts(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", "give a file with one host a line") from error
+    names = [line.partition("#")[0].strip() for line in lines]
+    names = [name for name in names if name]
+    if not names:
+        raise UsageError(f"{path}: no host in it", "write one host a line")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UsageError(f"{path}: {', '.join(sorted(twice))}: twice", "name each host once")
+    return names
+
+
+def _own_address(towards: str) -> str:
+    """This machine's address as that host sees it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((towards.rpartition("@")[2], 9))
+        except OSError as error:
+            raise UsageError(
+                f"host {towards}: {error.strerror or error}", "give names that resolve"
+            ) from error
+        return str(probe.getsockname()[0])
+
+
+@contextmanager
+def _cluster(head: str, nodes: Mapping[str, tuple[Sequence[str], str | None]]) -> Iterator[Fleet]:
+    """A head on this machine and a node for each host, given how to get a shell there and the address it shall have."""
+    _require_ray()
+    settings = SETTINGS | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    address = f"{head}:{_free_port(head)}"
+    with _environment(settings), ExitStack() as ends, ExitStack() as stack:
+        port = address.rpartition(":")[2]
+        head_options = [
+            "--head",
+            f"--node-ip-address={head}",
+            f"--port={port}",
+            "--num-cpus=0",
+            "--include-dashboard=false",
+        ]
+        root = stack.enter_context(_node("head", ["sh"], settings, head_options, ends))
+        _wait_for_port(head, int(port), root)
+        stack.enter_context(_connected(address))
+        remotes = []
+        for name, (shell, own) in nodes.items():
+            # One after another: nodes that start together on one machine trip over each other's session files.
+            node = stack.enter_context(_node(name, shell, settings, _node_options(address, name, own), ends))
+            remotes.append(_agent(name, _node_id(name, node)))
+        yield Fleet(remotes)
+
+
+def _node_options(address: str, name: str, own_address: str | None) -> list[str]:
+    options = [f"--address={address}", "--num-cpus=1", f"--resources={json.dumps({_mark(name): 1})}"]
+    return options + ([f"--node-ip-address={own_address}"] if own_address else [])
+
+
+class _Shell:
+    """A node of Ray under a shell."""
+
+    def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+        self.name = name
+        self.process = process
+
+    def require_alive(self) -> None:
+        """Raises FathomError with the node's last words when it has ended."""
+        if self.process.poll() is None:
+            return
+        words = (
+            (self.process.stdout.read() if self.process.stdout else b"").decode(errors="replace").split("\n")
+        )
+        last = next((line for line in reversed(words) if line.strip()), "no reason given")
+        raise FathomError(
+            f"host {self.name}: did not start: {last}", "the same Fathom must be installed there"
+        )
+
+
+@contextmanager
+def _node(
+    name: str, shell: Sequence[str], settings: Mapping[str, str], options: Sequence[str], ends: ExitStack
+) -> Iterator[_Shell]:
+    """A node that lives until the end of the `with`, or until this process is gone. `ends` waits for its end."""
+    start = "from ray.scripts.scripts import main; main()"
+    command = shlex.join([sys.executable, "-c", start, "start", "--block", "--disable-usage-stats", *options])
+    script = "\n".join(
+        [
+            "exec 3<&0",
+            *(f"export {key}={shlex.quote(value)}" for key, value in settings.items()),
+            f"{command} </dev/null >/dev/null & node=$!",
+            "{ cat <&3 >/dev/null; kill $node 2>/dev/null; } &",
+            "wait $node",
+            "",
+        ]
+    )
+    try:
+        process = subprocess.Popen(
+            shell,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise UsageError(
+            f"host {name}: {shell[0]}: {error.strerror}", "give --shell a command that exists"
+        ) from error
+    ends.callback(_wait_for_end, process)
+    with process.stdin or nullcontext() as script_in:
+        if script_in is not None:
+            script_in.write(script.encode())
+            script_in.flush()
+        yield _Shell(name, process)
+
+
+def _wait_for_end(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _require_ray() -> None:
+    if importlib.util.find_spec("ray") is None:
+        raise UsageError("hosts need Ray, which is not installed", "pip install 'fathom[fleet]'")
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[None]:
+    import ray
+
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise FathomError(f"{address}: no Ray cluster there: {str(error).splitlines()[0]}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class _RayRemote:
+    """A host's agent as a Ray actor. Nothing is ever tried twice: a repeated write is destruction."""
+
+    def __init__(self, actor: "ActorProxy[HostAgent]") -> None:
+        self._actor = actor
+
+    def submit(self, method: Callable[..., T], *arguments: object) -> "Future[T]":
+        return getattr(self._actor, method.__name__).remote(*arguments).future()
+
+
+def _agent(name: str, node_id: str) -> tuple[str, _RayRemote]:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    options = {
+        "max_restarts": 0,
+        "max_task_retries": 0,
+        "num_cpus": 0,
+        "max_concurrency": 8,
+        "scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=False),
+    }
+    return name, _RayRemote(ray.remote(HostAgent).options(**options).remote(name))
+
+
+def _node_id(name: str, shell: _Shell) -> str:
+    import ray
+
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        for node in ray.nodes():
+            if node["Alive"] and _mark(name) in node["Resources"]:
+                return str(node["NodeID"])
+        shell.require_alive()
+        time.sleep(0.2)
+    raise FathomError(f"host {name}: did not join within {START_S:.0f} s", "see that it reaches this machine")
+
+
+def _mark(name: str) -> str:
+    """The resource by which a host's node is known."""
+    return f"fathom-host-{name}"
+
+
+def _wait_for_port(host: str, port: int, shell: _Shell) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        shell.require_alive()
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex((host, port)) == 0:
+                return
+        time.sleep(0.1)
+    raise FathomError(f"the fleet's head did not start within {START_S:.0f} s", "look into /tmp/ray")
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _environment(settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value

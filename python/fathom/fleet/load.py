@@ -1,0 +1,199 @@
+"""A step that runs on all hosts of a fleet at once: a handle like any other, whose parts are the hosts.
+
+The coordinator asks every host for news without waiting for any of them. A second of the total is the sum of the hosts'
+own; the recording of the total is of the seconds in which every host that began was active. A host that fails, dies or
+falls silent is lost: what it sent is kept, the others go on, nothing is sent to it again.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import TimeoutError as NotInTime
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from fathom import _core
+from fathom.errors import FathomError
+from fathom.fleet.agent import Ended, HostAgent, News
+from fathom.fleet.clocks import Offset
+from fathom.targets.telemetry import TelemetryRow
+
+POLL_S = 1.0
+SILENCE_S = 6.0
+RESULT_S = 60.0
+
+T = TypeVar("T")
+
+
+class Remote(Protocol):
+    """A way to call a host's agent."""
+
+    def submit(self, method: Callable[..., T], *arguments: object) -> "Future[T]":
+        """Calls a method of `HostAgent` there; the future has what it returns or raises, or that the host is gone."""
+        ...
+
+
+@dataclass
+class Host:
+    """A host of the fleet as the coordinator knows it. `lost` says why, once it is."""
+
+    name: str
+    remote: Remote
+    offset: Offset
+    lost: str | None = None
+
+
+@dataclass
+class _Member:
+    """One host's part of a running step."""
+
+    host: Host
+    intervals: list[_core.Interval] = field(default_factory=list)
+    news: "Future[News] | None" = None
+    asked_s: float = 0.0
+    started_unix_ns: int | None = None
+    done: bool = False
+    recording: _core.Recording | None = None
+
+    @property
+    def active(self) -> bool:
+        return not self.done and self.host.lost is None
+
+    def lose(self, why: str) -> None:
+        self.host.lost = why
+        self.news = None
+
+
+class FleetLoad:
+    """A running step. Intervals of target 0 are the total's, those of target k the k-th host's."""
+
+    def __init__(self, hosts: Sequence[Host], on_skew: Callable[[int], None]) -> None:
+        self.members = [_Member(host) for host in hosts]
+        self.telemetry: list[tuple[Host, TelemetryRow]] = []
+        self._on_skew = on_skew
+        self._totals: list[_core.Interval] = []
+
+    def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
+        """Seconds that have come in, of hosts and of the total; waits up to `timeout_s` for the first."""
+        self._ask()
+        waiting = {member.news: member for member in self.members if member.news is not None}
+        answered = wait(waiting, timeout_s, return_when=FIRST_COMPLETED).done
+        fresh = [interval for future in answered for interval in self._take(waiting[future], future)]
+        self._miss_the_silent()
+        return [*fresh, *self._new_totals()]
+
+    def held(self) -> bool:
+        """Real devices never wait."""
+        return False
+
+    def proceed(self) -> None:
+        """Real devices never wait."""
+
+    def stop(self) -> None:
+        """Ends the load on every host."""
+        for member in self.members:
+            if member.active:
+                member.host.remote.submit(HostAgent.stop)
+
+    def done(self) -> bool:
+        """Whether every host has ended its part or is lost."""
+        return not any(member.active for member in self.members)
+
+    def skew_ns(self) -> int | None:
+        """Between the first and the last host's start, by the coordinator's clock; None where no two are known."""
+        starts = [
+            member.started_unix_ns - member.host.offset.offset_ns
+            for member in self.members
+            if member.started_unix_ns is not None
+        ]
+        return max(starts) - min(starts) if len(starts) > 1 else None
+
+    @property
+    def common_seconds(self) -> int:
+        """Intervals from the start for which there are figures of every host."""
+        return min(len(member.intervals) for member in self.members)
+
+    def result(self) -> list[_core.Recording]:
+        """The total over the seconds common to all hosts, then each host's own; a lost host's is what it sent.
+
+        Raises BackendError when all are lost.
+        """
+        if (skew_ns := self.skew_ns()) is not None:
+            self._on_skew(skew_ns)
+        asked = [
+            (member, member.host.remote.submit(HostAgent.result))
+            for member in self.members
+            if member.host.lost is None
+        ]
+        for member, future in asked:
+            self._take_result(member, future)
+        parts = [
+            member.recording or _core.Recording.of_intervals(member.intervals, []) for member in self.members
+        ]
+        if all(member.host.lost for member in self.members):
+            raise _core.BackendError(
+                "; ".join(f"{member.host.name}: {member.host.lost}" for member in self.members)
+            )
+        common = self._totals[: self.common_seconds] or self._totals
+        return [_core.Recording.of_intervals(common, parts), *parts]
+
+    def _ask(self) -> None:
+        for member in self.members:
+            if member.active and member.news is None:
+                member.news = member.host.remote.submit(HostAgent.poll, POLL_S)
+                member.asked_s = time.monotonic()
+
+    def _take(self, member: _Member, future: "Future[News]") -> list[_core.Interval]:
+        member.news = None
+        try:
+            news = future.result()
+        except Exception as error:  # noqa: BLE001 (whatever a remote call raises, the host cannot be used on)
+            member.lose(reason(error))
+            return []
+        place = self.members.index(member) + 1
+        fresh = [_core.Interval.from_bytes(data, place) for data in news.intervals]
+        member.intervals += fresh
+        member.started_unix_ns = news.started_unix_ns or member.started_unix_ns
+        member.done = news.done
+        return fresh
+
+    def _take_result(self, member: _Member, future: "Future[Ended]") -> None:
+        try:
+            ended = future.result(RESULT_S)
+        except NotInTime:
+            member.lose(f"did not give its result within {RESULT_S:.0f} s")
+        except Exception as error:  # noqa: BLE001 (as above)
+            member.lose(reason(error))
+        else:
+            member.recording = _core.Recording.from_bytes(ended.recording)
+            self.telemetry += [(member.host, row) for row in ended.telemetry]
+
+    def _miss_the_silent(self) -> None:
+        for member in self.members:
+            if member.news is not None and time.monotonic() - member.asked_s > SILENCE_S + POLL_S:
+                member.lose(f"has not answered for {SILENCE_S:.0f} s")
+
+    def _new_totals(self) -> list[_core.Interval]:
+        """The next seconds for which nothing is missing of any host that still runs."""
+        fresh = []
+        while True:
+            index = len(self._totals)
+            if any(member.active and len(member.intervals) <= index for member in self.members):
+                return fresh
+            parts = [member.intervals[index] for member in self.members if len(member.intervals) > index]
+            if not parts:
+                return fresh
+            self._totals.append(_core.Interval.merged(parts, 0))
+            fresh.append(self._totals[-1])
+
+
+def reason(error: BaseException) -> str:
+    """One line on why a host is lost: Fathom's own words, or the kind of failure and its first line."""
+    cause: Any = getattr(error, "cause", None) or error
+    if isinstance(cause, FathomError):
+        return str(cause)
+    lines = str(cause).strip().splitlines()
+    name = type(cause).__name__
+    if name in ("ActorDiedError", "ActorUnavailableError", "NodeDiedError"):
+        return "the host or its agent has died"
+    return f"{name}: {lines[0]}" if lines else name

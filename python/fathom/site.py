@@ -1,0 +1,104 @@
+"""Where the load comes from: this machine alone, or a fleet of hosts. The session asks it and knows no difference."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from fathom.backend import Backend, EngineBackend
+from fathom.resolve import resolve_targets
+from fathom.targets.claim import check_target, claim, recheck
+from fathom.targets.target import Target
+from fathom.targets.telemetry import Telemetry, TelemetryRow
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from fathom.runs.document import NoteRecord
+
+
+class Sampler(Protocol):
+    """Samples the machines and devices while a target runs."""
+
+    def step(self, name: str) -> None:
+        """A step begins."""
+        ...
+
+    def drain(self) -> list[TelemetryRow]:
+        """The rows since the last call."""
+        ...
+
+
+class Site(Protocol):
+    """What finds, checks and holds real targets and loads them."""
+
+    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
+        """The targets of a command line; `size_bytes` is the size of files that Fathom makes."""
+        ...
+
+    def check(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> object:
+        """Passes when the target may be used. Raises RefusedError; writes nothing."""
+        ...
+
+    def claim(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()
+    ) -> AbstractContextManager[Target]:
+        """Prepares the target and holds it until the end of the `with`."""
+        ...
+
+    def recheck(self, target: Target, *, writes: bool) -> None:
+        """Passes when the target is still what was claimed."""
+        ...
+
+    def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
+        """What runs jobs on the target, and what samples meanwhile."""
+        ...
+
+    def parts(self, target: Target) -> Sequence[str]:
+        """Names of the targets whose sum the target is."""
+        ...
+
+    def to_json(self) -> "dict[str, JsonValue]":
+        """What run.json keeps of it, beside the environment."""
+        ...
+
+    def notes(self) -> "list[NoteRecord]":
+        """What a reader must know of it."""
+        ...
+
+
+class ThisMachine:
+    """Loads targets from here."""
+
+    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
+        """As `fathom.resolve.resolve_targets`."""
+        return resolve_targets(texts, size_bytes)
+
+    def check(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> object:
+        """As `fathom.targets.claim.check_target`."""
+        return check_target(target, writes=writes, destroy_tokens=destroy_tokens)
+
+    def claim(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()
+    ) -> AbstractContextManager[Target]:
+        """As `fathom.targets.claim.claim`."""
+        return claim(target, writes=writes, destroy_tokens=destroy_tokens)
+
+    def recheck(self, target: Target, *, writes: bool) -> None:
+        """As `fathom.targets.claim.recheck`."""
+        recheck(target, writes=writes)
+
+    def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
+        """The io_uring engine, and the samples of this machine and the device."""
+        return EngineBackend([target]), Telemetry([target])
+
+    def parts(self, target: Target) -> Sequence[str]:
+        """None: one machine."""
+        return ()
+
+    def to_json(self) -> "dict[str, JsonValue]":
+        """Nothing: the environment says it."""
+        return {}
+
+    def notes(self) -> "list[NoteRecord]":
+        """None of its own."""
+        return []
