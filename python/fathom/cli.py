@@ -1,9 +1,10 @@
 """The command line: parses, calls, prints. Every heavy import waits until its command runs."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -92,7 +93,10 @@ def review(
     from fathom.review import review_method, review_targets
 
     method = review_method(full=full)
-    _execute(method, review_targets(targets or [], out, _bytes(size)), _options(seed, destroy, out), as_json)
+    _conclude(
+        _measure(method, review_targets(targets or [], out, _bytes(size)), _options(seed, destroy, out)),
+        as_json,
+    )
 
 
 @app.command()
@@ -116,7 +120,8 @@ def run(
     parsed = load_method(method, quick=quick)
     with _site(hosts, shell, ray, local_hosts) as site:
         options = _options(seed, destroy, out, site)
-        _execute(parsed, site.resolve(targets, _bytes(size)), options, as_json)
+        finished = _measure(parsed, site.resolve(targets, _bytes(size)), options)
+    _conclude(finished, as_json)
 
 
 @app.command()
@@ -315,12 +320,11 @@ def query(
         print_result(_stdout(), table)
 
 
-def _execute(method: "Method", targets: "Sequence[Target]", options: "Options", as_json: bool) -> None:
+def _measure(method: "Method", targets: "Sequence[Target]", options: "Options") -> "Run":
     from fathom.session import start_run
 
     with _watched(targets, options):
-        finished = start_run(method, targets, options)
-    _conclude(finished, as_json)
+        return start_run(method, targets, options)
 
 
 @contextmanager
@@ -384,7 +388,9 @@ def _site(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | No
         fleet = ray_cluster(ray)
     else:
         fleet = local_nodes(local_hosts or 0)
-    with fleet as site:
+    print("bringing the hosts up: about ten seconds for each", file=sys.stderr)
+    # Ray prints what its nodes have to say to standard output, which is the result's.
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), fleet as site:
         yield site
 
 

@@ -191,8 +191,8 @@ def _generator_cpu(view: RunView) -> Iterable[Note]:
     user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
     seconds = view.seconds("cpu_user_ns")
     allowed = view.document.environment.get("threads_allowed")
-    real = {target.name for target in view.real_targets}
-    for key, figures in view.steps.items():
+    real = {target.name for target in view.real_targets} - set(view.totals.values()) | set(view.totals)
+    for key, figures in (view.steps | view.part_steps).items():
         threads = figures.rows[0]["threads"] or 1
         cores = min(threads, allowed) if isinstance(allowed, int) else threads
         if key[0] not in real or not seconds.get(key):
@@ -225,6 +225,8 @@ def _cpu_steal(view: RunView) -> Iterable[Note]:
 def _foreign(view: RunView) -> Iterable[Note]:
     kinds = {target.name: target.kind for target in view.document.targets}
     for (target, step), device_bytes in _device_bytes(view).items():
+        if target in view.totals:
+            continue
         own = view.moved_bytes().get((target, step), 0)
         foreign = device_bytes - own
         if own and foreign > FOREIGN_LEAST_BYTES and foreign / device_bytes > FOREIGN_MOST:

@@ -154,7 +154,13 @@ class RunView:
     @property
     def real_targets(self) -> list[TargetRecord]:
         """Targets with hardware behind them."""
-        return [target for target in self.document.targets if target.kind in ("device", "file", "dir")]
+        real = ("device", "file", "dir")
+        return [one for one in self.document.targets if one.kind in real and one.part_of is None]
+
+    @cached_property
+    def totals(self) -> dict[str, str]:
+        """The total that each part is a part of."""
+        return {one.name: one.part_of for one in self.document.targets if one.part_of is not None}
 
     def label(self, target: str) -> str:
         """A target's name for people."""
@@ -169,7 +175,16 @@ class RunView:
 
     @cached_property
     def steps(self) -> dict[Key, StepFigures]:
-        """Measured steps in the order of the points table, of curves only the maxima."""
+        """Measured steps in the order of the points table, of curves only the maxima, without those of parts."""
+        return {key: figures for key, figures in self._all_steps.items() if key[0] not in self.totals}
+
+    @cached_property
+    def part_steps(self) -> dict[Key, StepFigures]:
+        """The same of parts."""
+        return {key: figures for key, figures in self._all_steps.items() if key[0] in self.totals}
+
+    @cached_property
+    def _all_steps(self) -> dict[Key, StepFigures]:
         rows: dict[Key, list[PointRow]] = {}
         for row in cast("list[PointRow]", self.points.to_pylist()):
             if is_point(row["step"]):

@@ -43,7 +43,7 @@ class Host:
     lost: str | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class _Member:
     """One host's part of a running step."""
 

@@ -206,7 +206,7 @@ def compare(runs: Sequence[RunData], lookup: Lookup = published.catalogue) -> Co
 
 def _columns(runs: Sequence[RunData]) -> list[Column]:
     """Labels are unique; short ones drop the capacity unless that would confuse two targets."""
-    targets = [(run, target) for run in runs for target in run.document.targets]
+    targets = [(run, target) for run in runs for target in run.document.targets if target.part_of is None]
     labels: list[str] = []
     for run, target in targets:
         label = plain(target.label or target.name) + (

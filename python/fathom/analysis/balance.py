@@ -1,0 +1,15 @@
+"""How evenly a load is spread over hosts, ports or drives."""
+
+from collections.abc import Sequence
+
+FAIR_FROM = 0.95
+"""Below this Jain's index is worth a word (methods.md, `added-latency`)."""
+
+
+def jain(rates: Sequence[float]) -> float | None:
+    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all (Jain 1984).
+
+    None where nothing moved.
+    """
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else None

@@ -1,0 +1,104 @@
+"""Who took which part of the load: the hosts of a fleet or the drives of an array, step by step, beside their total."""
+
+from collections.abc import Sequence
+
+from fathom.analysis.balance import FAIR_FROM, jain
+from fathom.curve import is_point
+from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
+from fathom.report.comparison import Comparison
+from fathom.report.data import Point, RunData
+from fathom.report.style import grouped, plain, seconds
+from fathom.runs.document import TargetRecord
+
+ORDER = 27
+HEAD = ("IOPS", "MB/s", "Share", "Latency, mean", "p99", "Window, n")
+NONE = Item("–", tone="quiet")
+
+
+def build(comparison: Comparison) -> Section | None:
+    """A table for each total that has parts."""
+    blocks = [
+        block
+        for run in comparison.runs
+        for target in run.document.targets
+        for block in _blocks(run, target, _parts(run, target))
+    ]
+    return Section("parts", "Who took which part", blocks, short="Parts") if blocks else None
+
+
+def _parts(run: RunData, total: TargetRecord) -> list[TargetRecord]:
+    return [target for target in run.document.targets if target.part_of == total.name]
+
+
+def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) -> list[Block]:
+    if not parts:
+        return []
+    names = {target.name: plain(target.name.removesuffix(f":{total.name}")) for target in parts}
+    groups, sentences = [], []
+    for step in run.steps.values():
+        own = [point for point in run.points if point.step == step.name and not is_point(point.step)]
+        for op in dict.fromkeys(point.op for point in own):
+            points = [point for point in own if point.op == op and point.target in names]
+            whole = next((point for point in own if point.op == op and point.target == total.name), None)
+            if whole is None or not points:
+                continue
+            label = plain(step.label) + (f", {plain(op)}" if len({point.op for point in own}) > 1 else "")
+            groups.append(Group(label, [*_rows(points, names), *_totals(points, whole)]))
+            sentences.append(_sentence(label, points, names))
+    head = [Item(text, unit) for text, unit in zip(HEAD, ("", "", "%", "us", "us", ""), strict=True)]
+    footnote = (
+        "The first total is of the seconds in which every part was active, and is the headline; the second adds up the "
+        "parts' whole steps. MB/s are 10⁶ bytes per second, latencies service latencies."
+    )
+    table = Table(plain(total.label or total.name), head, groups, [footnote])
+    return [Prose(sentences), table] if groups else []
+
+
+def _rows(points: Sequence[Point], names: dict[str, str]) -> list[Row]:
+    moved = sum(point.iops or 0 for point in points)
+    return [Row(Item(names[point.target]), _cells(point, moved)) for point in points]
+
+
+def _cells(point: Point, moved: float) -> list[Item]:
+    share = Item(f"{100 * (point.iops or 0) / moved:.1f}") if moved else NONE
+    return [
+        _number(point.iops),
+        _number(point.mbps),
+        share,
+        _number(point.mean_us),
+        _number(point.p99_us),
+        Item(seconds(point.window_s), f"n {grouped(point.n)}") if point.window_s and point.n else NONE,
+    ]
+
+
+def _totals(points: Sequence[Point], whole: Point) -> list[Row]:
+    n = sum(point.n or 0 for point in points)
+    sum_us = sum((point.mean_us or 0) * (point.n or 0) for point in points)
+    longest_s = max(point.window_s or 0 for point in points)
+    summed = [
+        _number(sum(point.iops or 0 for point in points)),
+        _number(sum(point.mbps or 0 for point in points)),
+        Item("100.0"),
+        _number(sum_us / n if n else None),
+        NONE,
+        Item(seconds(longest_s), f"n {grouped(n)}"),
+    ]
+    return [
+        Row(Item("Total, all active", tone="strong"), _cells(whole, whole.iops or 0)),
+        Row(Item("Sum of whole steps", tone="quiet"), summed),
+    ]
+
+
+def _sentence(label: str, points: Sequence[Point], names: dict[str, str]) -> str:
+    rates = {names[point.target]: point.iops or 0 for point in points}
+    index = jain(list(rates.values()))
+    if index is None:
+        return f"{label}: nothing moved."
+    slow, fast = min(rates, key=lambda name: rates[name]), max(rates, key=lambda name: rates[name])
+    even = "even" if index >= FAIR_FROM else "uneven"
+    spread = f"{slow} had least ({grouped(rates[slow])} IOPS), {fast} most ({grouped(rates[fast])})"
+    return f"{label}: {even} over {len(rates)} parts (Jain's index {index:.3f}); {spread}."
+
+
+def _number(value: float | None) -> Item:
+    return NONE if value is None else Item(grouped(value))

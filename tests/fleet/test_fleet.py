@@ -1,0 +1,299 @@
+"""Agents in this process stand for hosts: what the coordinator does with them does not depend on where they are."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.fleet import clocks, load
+from fathom.fleet.agent import HostAgent
+from fathom.fleet.fleet import Fleet
+from fathom.fleet.hosts import hosts_of_file
+from fathom.method import parse_method
+from fathom.runs.reader import Run
+from fathom.session import Options, resume_run, start_run
+
+T = TypeVar("T")
+
+METHOD = """
+schema = "fathom-method/1"
+name = "shared"
+title = "A shared directory"
+summary = "What do several hosts get of it together?"
+source = "this test"
+[[steps]]
+name = "fill"
+kind = "fill"
+workload = "1m-seq-write"
+label = "fill"
+[steps.job]
+mix = "write"
+block = "1MiB"
+pattern = "sequential"
+load = { threads = 1, iodepth = 4 }
+until = { written = "1x" }
+[[steps]]
+name = "read"
+kind = "measure"
+workload = "4k-rand-read"
+label = "4 KiB random read"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 4 }
+until = { time = "3s" }
+[[steps]]
+name = "again"
+kind = "measure"
+workload = "64k-rand-read"
+label = "64 KiB random read"
+[steps.job]
+mix = "read"
+block = "64KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 1 }
+until = { time = "1s" }
+"""
+
+
+class InProcess:
+    """A host in threads of this process. `die` makes every later call fail, as those to a dead host do."""
+
+    def __init__(self, name: str, pool: ThreadPoolExecutor, lease_s: float = 5.0) -> None:
+        self.agent = HostAgent(name, lease_s)
+        self._pool = pool
+        self._dead_from = float("inf")
+
+    def die(self, after_s: float) -> None:
+        self._dead_from = time.monotonic() + after_s
+
+    def submit(self, method: Callable[..., T], *arguments: object) -> "Future[T]":
+        return self._pool.submit(self._call, method, *arguments)
+
+    def _call(self, method: Callable[..., T], *arguments: object) -> T:
+        if time.monotonic() > self._dead_from:
+            raise ConnectionError("gone")
+        return method(self.agent, *arguments)
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(32) as threads:
+        yield threads
+
+
+def hosts(pool: ThreadPoolExecutor, count: int) -> list[InProcess]:
+    return [InProcess(f"h{k}", pool) for k in range(1, count + 1)]
+
+
+def fleet_of(remotes: list[InProcess]) -> Fleet:
+    return Fleet([(remote.agent.name, remote) for remote in remotes])
+
+
+def run_shared(fleet: Fleet, shared: Path, out: Path, seed: int = 1) -> Run:
+    targets = fleet.resolve([f"dir:{shared}"], 16 << 20)
+    return start_run(parse_method(METHOD, "shared.toml"), targets, Options(seed=seed, out=out, site=fleet))
+
+
+def rows(run: Run, table: str, step: str) -> list[dict[str, Any]]:
+    return [row for row in getattr(run, table).to_pylist() if row["step"] == step]
+
+
+def bins(run: Run, step: str, target: str) -> dict[tuple[int, int], int]:
+    counts: dict[tuple[int, int], int] = {}
+    for row in rows(run, "latency", step):
+        if row["target"] == target:
+            key = (row["low_ns"], row["high_ns"])
+            counts[key] = counts.get(key, 0) + row["count"]
+    return counts
+
+
+def test_the_total_is_the_sum_of_the_hosts_to_the_count(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    run = run_shared(fleet_of(hosts(pool, 3)), shared, tmp_path / "runs")
+    total = f"dir:{shared}"
+    parts = [target.name for target in run.targets if target.part_of == total]
+    assert parts == [f"h1:{total}", f"h2:{total}", f"h3:{total}"]
+    summed: dict[tuple[int, int], int] = {}
+    for part in parts:
+        for key, count in bins(run, "read", part).items():
+            summed[key] = summed.get(key, 0) + count
+    assert bins(run, "read", total) == summed
+    points = {row["target"]: row for row in rows(run, "points", "read")}
+    assert points[total]["n"] == sum(points[part]["n"] for part in parts) == sum(summed.values())
+    assert sorted(path.name for path in shared.iterdir()) == ["fathom-h1", "fathom-h2", "fathom-h3"]
+
+
+def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    fleet = fleet_of(hosts(pool, 2))
+    [target] = fleet.resolve(["null:"], None)
+    backend, _ = fleet.start(target)
+    seeds = []
+    for remote in (host.remote for host in fleet.hosts):
+        agent = remote.agent  # pyright: ignore[reportAttributeAccessIssue]
+        agent.start = lambda job, seed, step, at: seeds.append(seed)
+    with fleet.claim(target, writes=False):
+        method = parse_method(METHOD, "shared.toml")
+        backend.start(method.steps[1].job.json, 7)
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_starts_are_within_the_bound_and_the_run_says_so(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    fleet = fleet_of(hosts(pool, 2))
+    run = run_shared(fleet, shared, tmp_path / "runs")
+    assert len(fleet.skews_ns) == 3
+    [note] = [note for note in run.notes if note.rule == "start-skew"]
+    assert "2 hosts began each of 3 steps within" in note.text
+    document = json.loads((run.path / "run.json").read_text())
+    assert [host["name"] for host in document["environment"]["fleet"]] == ["h1", "h2"]
+
+
+def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    remotes = hosts(pool, 3)
+    fleet = fleet_of(remotes)
+    start = HostAgent.start
+
+    def start_and_die(job: str, seed: int, step: str, at_ns: int) -> None:
+        start(remotes[2].agent, job, seed, step, at_ns)
+        if step == "read":
+            remotes[2].die(after_s=1.5)
+
+    remotes[2].agent.start = start_and_die  # pyright: ignore[reportAttributeAccessIssue]
+    remotes[2].submit = lambda method, *arguments: pool.submit(  # pyright: ignore[reportAttributeAccessIssue]
+        remotes[2]._call,
+        lambda agent, *given: getattr(agent, method.__name__)(*given),
+        *arguments,
+    )
+    run = run_shared(fleet, shared, tmp_path / "runs")
+    assert run.document.status == "complete"
+    [note] = [note for note in run.notes if note.rule == "lost-host"]
+    assert note.level == "error"
+    assert "host h3 was lost: ConnectionError: gone" in note.text
+    total = f"dir:{shared}"
+    points = {row["target"]: row for row in rows(run, "points", "read")}
+    assert set(points) == {total, f"h1:{total}", f"h2:{total}", f"h3:{total}"}
+    assert points[f"h1:{total}"]["window_s"] == pytest.approx(3, abs=0.1)
+    assert points[total]["window_s"] == pytest.approx(points[f"h3:{total}"]["window_s"], abs=0.1)
+    assert points[total]["window_s"] < 2.5
+    last = {row["target"] for row in rows(run, "points", "again")}
+    assert last == {total, f"h1:{total}", f"h2:{total}"}
+
+
+def test_a_silent_host_is_given_up(
+    pool: ThreadPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "SILENCE_S", 0.2)
+    monkeypatch.setattr(load, "POLL_S", 0.2)
+    remotes = hosts(pool, 2)
+    fleet = fleet_of(remotes)
+    answer: Future[object] = Future()
+    submit = remotes[1].submit
+    remotes[1].submit = lambda method, *given: (  # pyright: ignore[reportAttributeAccessIssue]
+        answer if method is HostAgent.poll else submit(method, *given)
+    )
+    [target] = fleet.resolve(["null:"], None)
+    backend, _ = fleet.start(target)
+    with fleet.claim(target, writes=False):
+        handle = backend.start(parse_method(METHOD, "shared.toml").steps[2].job.json, 1)
+        while not handle.done():
+            handle.poll(0.1)
+        total, first, second = handle.result()
+    assert fleet.hosts[1].lost == "has not answered for 0 s"
+    assert first.window_s == pytest.approx(1, abs=0.1)
+    assert second.window_s == 0
+    assert total.window_s == pytest.approx(1, abs=0.1)
+
+
+def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
+    agent = HostAgent("alone", lease_s=0.5)
+    target = agent.resolve("null:", None)
+    agent.hold(target, False, ())
+    job = parse_method(METHOD.replace('"3s"', '"60s"'), "shared.toml").steps[1].job
+    begun = time.monotonic()
+    agent.start(job.json, 1, "read", time.time_ns())
+    time.sleep(1.5)
+    ended = agent.result()
+    assert time.monotonic() - begun < 10
+    assert ended.recording
+    agent.release()
+
+
+def test_no_host_left_ends_the_run_with_what_was_measured(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    remotes = hosts(pool, 2)
+    fleet = fleet_of(remotes)
+    for remote in remotes:
+        remote.die(after_s=4.5)
+    with pytest.raises(FathomError, match="h1: ConnectionError: gone; h2: ConnectionError: gone"):
+        run_shared(fleet, shared, tmp_path / "runs")
+
+
+def test_a_run_of_a_fleet_resumes_with_a_fleet(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    run = run_shared(fleet_of(hosts(pool, 2)), shared, tmp_path / "runs")
+    document = json.loads((run.path / "run.json").read_text()) | {"status": "interrupted"}
+    (run.path / "run.json").write_text(json.dumps(document))
+    fleet = fleet_of(hosts(pool, 2))
+    resumed = resume_run(run.path, Options(site=fleet))
+    assert resumed.points.equals(run.points)
+
+
+def test_a_file_that_is_not_fathoms_is_refused_with_the_host_named(
+    pool: ThreadPoolExecutor, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "fathom-h1").mkdir(parents=True)
+    (shared / "fathom-h1" / "fathom-scratch.bin").write_bytes(bytes(16 << 20))
+    with pytest.raises(RefusedError, match=r"host h1: .*was not made by Fathom"):
+        run_shared(fleet_of(hosts(pool, 2)), shared, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_twins_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
+    with pytest.raises(UsageError, match="hosts load real targets"):
+        fleet_of(hosts(pool, 1)).resolve(["twin:samsung-pm9a3-7.68tb"], None)
+
+
+def test_an_offset_is_found_within_its_own_error() -> None:
+    def ask() -> int:
+        time.sleep(0.001)
+        return time.time_ns() + 123_000_000
+
+    offset = clocks.measure(ask, samples=4)
+    assert abs(offset.offset_ns - 123_000_000) <= offset.error_ns
+    assert offset.usable
+
+
+def test_a_slow_round_trip_is_refused(pool: ThreadPoolExecutor) -> None:
+    remote = InProcess("far", pool)
+    remote.agent.clock_ns = lambda: time.sleep(0.012) or time.time_ns()  # pyright: ignore
+    submit = remote.submit
+    remote.submit = lambda method, *given: (  # pyright: ignore[reportAttributeAccessIssue]
+        pool.submit(remote.agent.clock_ns) if method is HostAgent.clock_ns else submit(method, *given)
+    )
+    with pytest.raises(UsageError, match=r"host far: a round trip takes 1\d\.\d ms"):
+        fleet_of([remote])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("# none\n", "no host in it"), ("a\nb\na\n", "a: twice")],
+)
+def test_a_bad_file_of_hosts_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "hosts"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=message), hosts_of_file(path):
+        pass
