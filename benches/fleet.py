@@ -6,15 +6,19 @@ The hosts are agents that answer with one recorded interval; what is left out is
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from typing import TypeVar, cast
 
 from fathom import _core
-from fathom.fleet.agent import HostAgent, News
+from fathom.fleet.agent import News
 from fathom.fleet.clocks import Offset
 from fathom.fleet.load import FleetLoad, Host
 from fathom.method import parse_method
 from fathom.runs.rows import StepRows
+
+T = TypeVar("T")
 
 HOSTS = 100
 SECONDS = 20
@@ -46,9 +50,9 @@ class Answering:
     def __init__(self, second: bytes) -> None:
         self._second = second
 
-    def submit(self, method: object, *arguments: object) -> "Future[object]":
-        answer: Future[object] = Future()
-        answer.set_result(News([self._second]) if method is HostAgent.poll else None)
+    def submit(self, method: Callable[..., T], *arguments: object) -> "Future[T]":
+        answer: Future[T] = Future()
+        answer.set_result(cast("T", News([self._second])))
         return answer
 
 
@@ -65,7 +69,9 @@ def one_second() -> bytes:
 def main() -> int:
     """Prints the cost and whether it is within the bar."""
     second = one_second()
-    load = FleetLoad([Host(f"h{k}", Answering(second), Offset(0, 0)) for k in range(HOSTS)], lambda skew: None)
+    load = FleetLoad(
+        [Host(f"h{k}", Answering(second), Offset(0, 0)) for k in range(HOSTS)], lambda skew: None
+    )
     step = parse_method(METHOD, "bench.toml").steps[0]
     parts = [StepRows(f"h{k}", replace(step), each_second=False) for k in range(HOSTS)]
     rows = StepRows("all", step, parts)

@@ -285,6 +285,43 @@ def calibrate(
 
 
 @app.command()
+def size(
+    needs: Annotated[
+        list[str],
+        typer.Option(
+            "--need", help="such as: 64 GB/s read, 5M IOPS write, 500 TB, 20 TB/day for 5 years, 400 W"
+        ),
+    ],
+    device: Annotated[str | None, typer.Option(help="a data sheet of the catalogue", metavar="NAME")] = None,
+    run: Annotated[
+        str | None, typer.Option(help="take what this run of one drive measured", metavar="RUN")
+    ] = None,
+    derate: Annotated[float, typer.Option(help="share of a drive's rate to count on", metavar="SHARE")] = 1.0,
+    link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
+    as_json: AsJson = False,
+) -> None:
+    """How many drives a need takes, what binds, and whether one link carries it."""
+    from fathom.errors import UsageError
+    from fathom.runs.home import find_run
+    from fathom.sizing.drive import measured_drive, rated_drive
+    from fathom.sizing.needs import parse_need
+    from fathom.sizing.size import size as size_for
+    from fathom.sizing.views import print_sizing, sizing_json
+
+    if run is not None:
+        drive = measured_drive(find_run(run))
+    elif device is not None:
+        drive = rated_drive(device)
+    else:
+        raise UsageError("no drive to size with", "add --device NAME or --run RUN")
+    sizing = size_for(drive, [parse_need(text) for text in needs], derate, link)
+    if as_json:
+        _print_json(sizing_json(sizing))
+    else:
+        print_sizing(_stdout(), sizing)
+
+
+@app.command()
 def runs(as_json: AsJson = False) -> None:
     """Every run in the home of all runs."""
     from fathom.runs.home import run_directories

@@ -1,0 +1,134 @@
+"""What one drive gives, with where each figure comes from: its data sheet, or a run of one's own."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathom.catalog import load_published
+from fathom.catalog.models import SpecRow
+from fathom.catalog.store import entries, nearest
+from fathom.errors import UsageError
+from fathom.runs.reader import Run
+from fathom.sizing.needs import Kind, Need, Op
+
+LARGE_BYTES = 64 * 1024
+SMALL_BYTES = 4096
+DAYS = 365
+_CAPACITY = re.compile(r"-(?P<number>\d+(?:\.\d+)?)(?P<unit>tb|gb)$")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of one drive, in the units of `Need.amount`."""
+
+    value: float
+    basis: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One drive's figures by what they answer."""
+
+    name: str
+    label: str
+    figures: dict[tuple[Kind, Op | None], Figure]
+
+    def figure(self, need: Need) -> Figure | None:
+        """The figure that a need is held against; None where nobody states it."""
+        return self.figures.get((need.kind, need.op))
+
+
+def rated_drive(name: str) -> Drive:
+    """A product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
+
+    Rows that no good source confirms serve only where there is no other.
+
+    Raises:
+        UsageError: no such product or capacity.
+    """
+    products = {entry.name for entry in entries("published")}
+    capacity_gb = None
+    product = name
+    if name not in products and (match := _CAPACITY.search(name)):
+        product = name[: match.start()]
+        capacity_gb = float(match["number"]) * (1000 if match["unit"] == "tb" else 1)
+    if product not in products:
+        raise UsageError(
+            f"--device {name}: no data sheet of that name; {nearest(product, sorted(products))}"
+            "`fathom catalog --kind published` lists them"
+        )
+    published = load_published(product)
+    row = _row(name, published.ratings, capacity_gb)
+    size = f" {row.capacity_gb / 1000:g} TB" if row.capacity_gb else ""
+    label = f"{published.identity.vendor} {published.identity.model}{size}"
+    return Drive(name, label, _figures(row, published.identity.warranty_years))
+
+
+def measured_drive(path: Path) -> Drive:
+    """The only target of a run, by what was measured there: the best of its rows of each kind.
+
+    Raises:
+        UsageError: the run has several targets.
+    """
+    run = Run(path)
+    whole = [target for target in run.targets if target.part_of is None]
+    if len(whole) != 1:
+        raise UsageError(f"{run.id}: has {len(whole)} targets", "give a run of one drive")
+    target = whole[0]
+    figures: dict[tuple[Kind, Op | None], Figure] = {
+        ("capacity", None): Figure(target.capacity_bytes, "size", f"run {run.id}")
+    }
+    for row in run.points.to_pylist():
+        if row["target"] != target.name or row["op"] not in ("read", "write") or not row["block_bytes"]:
+            continue
+        pure = row["read_pct"] in (0.0, 100.0)
+        if pure and row["block_bytes"] >= LARGE_BYTES:
+            _keep_best(figures, ("bandwidth", row["op"]), row["mbps"] * 1e6, row["step"], run.id)
+        elif pure and row["block_bytes"] == SMALL_BYTES:
+            _keep_best(figures, ("iops", row["op"]), row["iops"], row["step"], run.id)
+    return Drive(target.name, target.label, figures)
+
+
+def _keep_best(
+    figures: dict[tuple[Kind, Op | None], Figure], key: tuple[Kind, Op], value: float, step: str, run_id: str
+) -> None:
+    if key not in figures or figures[key].value < value:
+        figures[key] = Figure(value, "measured", f"run {run_id}, step {step}")
+
+
+def _row(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -> SpecRow:
+    of_size = [row for row in ratings if capacity_gb is None or row.capacity_gb == capacity_gb]
+    if not of_size:
+        sizes = sorted({row.capacity_gb for row in ratings if row.capacity_gb})
+        raise UsageError(
+            f"--device {name}: the data sheet has no such capacity",
+            f"there are {', '.join(f'{size / 1000:g} TB' for size in sizes) or 'none'}",
+        )
+    certain = [row for row in of_size if not row.uncertain] or of_size
+    return max(certain, key=lambda row: row.capacity_gb or 0)
+
+
+def _figures(row: SpecRow, warranty_years: float | None) -> dict[tuple[Kind, Op | None], Figure]:
+    written_tb = row.tbw_tb
+    endurance = "rated TBW"
+    if written_tb is None and row.endurance_dwpd and row.capacity_gb and warranty_years:
+        written_tb = row.endurance_dwpd * row.capacity_gb / 1000 * DAYS * warranty_years
+        endurance = f"{row.endurance_dwpd:g} drive writes a day for {warranty_years:g} years"
+    stated: list[tuple[Kind, Op | None, float | None, float, str]] = [
+        ("bandwidth", "read", row.seq_read_mbps, 1e6, "rated"),
+        ("bandwidth", "write", row.seq_write_mbps, 1e6, "rated"),
+        ("iops", "read", row.rand_read_iops, 1.0, "rated"),
+        ("iops", "write", row.rand_write_iops, 1.0, "rated"),
+        ("capacity", None, row.capacity_gb, 1e9, "rated"),
+        ("endurance", None, written_tb, 1e12, endurance),
+        ("latency", "read", row.read_latency_us, 1.0, "rated, one I/O outstanding"),
+        ("latency", "write", row.write_latency_us, 1.0, "rated, one I/O outstanding"),
+        ("power", None, row.power_active_w or row.power_write_w or row.power_read_w, 1.0, "rated, active"),
+    ]
+    return {
+        (kind, op): Figure(value * scale, basis, row.source)
+        for kind, op, value, scale, basis in stated
+        if value is not None
+    }

@@ -1,0 +1,124 @@
+"""Counts drives: every need against one drive's figure, the largest count wins, the second is the next limit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.errors import UsageError
+from fathom.sizing.drive import Drive, Figure
+from fathom.sizing.needs import Need
+
+#: PCIe GT/s per lane by generation; 128b/130b encoding from 3 on (PCI-SIG).
+PCIE_GTPS = {3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+ENCODING = 128 / 130
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One need, one drive's figure after derating, and the drives it takes: at least, or (power) at most.
+
+    `drives` is None where no number of drives answers it, or where the figure is not stated: `why` says which.
+    """
+
+    need: Need
+    figure: Figure | None
+    each: float | None
+    drives: int | None
+    why: str = ""
+
+    @property
+    def is_ceiling(self) -> bool:
+        """Whether it bounds the count from above."""
+        return self.need.kind == "power"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A host's or GPU's link: what it carries raw, against what is asked of it."""
+
+    label: str
+    raw_bytes_per_s: float
+    asked_bytes_per_s: float
+    need: str
+
+    @property
+    def carries(self) -> bool:
+        """Whether one link is enough, headers and flow control not counted."""
+        return self.asked_bytes_per_s <= self.raw_bytes_per_s
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """The outcome. `drives` is None when a need cannot be answered by any number of them."""
+
+    drive: Drive
+    derate: float
+    answers: Sequence[Answer]
+    links: Sequence[Link]
+
+    @property
+    def floors(self) -> list[Answer]:
+        """Needs that a number of drives answers, the most demanding first."""
+        counted = [answer for answer in self.answers if answer.drives is not None and not answer.is_ceiling]
+        return sorted(counted, key=lambda answer: -_exact(answer))
+
+    @property
+    def unmet(self) -> list[Answer]:
+        """Needs that the count does not answer: impossible, not stated, or a ceiling below the count."""
+        count = self.floors[0].drives if self.floors else 1
+        return [
+            answer
+            for answer in self.answers
+            if answer.drives is None or (answer.is_ceiling and answer.drives < (count or 1))
+        ]
+
+    @property
+    def drives(self) -> int | None:
+        """The drives that all needs take; None where one of them is not met."""
+        if self.unmet:
+            return None
+        return self.floors[0].drives if self.floors else 1
+
+
+def size(drive: Drive, needs: Sequence[Need], derate: float = 1.0, link: str = "5x16") -> Sizing:
+    """Sizes for the needs. `derate` multiplies what one drive gives in bandwidth and IOPS.
+
+    Raises UsageError for a derate or link that there is not.
+    """
+    if not 0 < derate <= 1:
+        raise UsageError(f"--derate {derate:g}: out of range", "expected above 0 and up to 1")
+    if not needs:
+        raise UsageError("nothing to size for", 'add --need, for example --need "64 GB/s read"')
+    label, raw = link_of(link)
+    links = [Link(label, raw, need.amount, need.text) for need in needs if need.kind == "bandwidth"]
+    return Sizing(drive, derate, [_answer(drive, need, derate) for need in needs], links)
+
+
+def link_of(text: str) -> tuple[str, float]:
+    """`5x16` as its label and raw rate in one direction, B/s: 63.0 GB/s."""
+    generation, _, lanes = text.partition("x")
+    if not (generation.isdigit() and lanes.isdigit()) or int(generation) not in PCIE_GTPS or not int(lanes):
+        raise UsageError(f"--link {text}: not a PCIe link", "write GENERATIONxLANES, for example 5x16")
+    raw = PCIE_GTPS[int(generation)] * 1e9 * ENCODING / 8 * int(lanes)
+    return f"PCIe {generation}.0 x{lanes}", raw
+
+
+def _answer(drive: Drive, need: Need, derate: float) -> Answer:
+    figure = drive.figure(need)
+    if figure is None:
+        return Answer(need, None, None, None, "no figure for this drive: give --run with a run of it")
+    if need.kind == "latency":
+        met = figure.value <= need.amount
+        why = "" if met else "more drives do not make one I/O faster"
+        return Answer(need, figure, figure.value, 1 if met else None, why)
+    each = figure.value * (derate if need.kind in ("bandwidth", "iops") else 1.0)
+    if need.kind == "power":
+        return Answer(need, figure, each, math.floor(need.amount / each))
+    return Answer(need, figure, each, math.ceil(need.amount / each - 1e-9))
+
+
+def _exact(answer: Answer) -> float:
+    """Drives before rounding, so that of two equal counts the tighter need binds."""
+    if answer.need.kind == "latency" or not answer.each:
+        return 0.0
+    return answer.need.amount / answer.each

@@ -1,0 +1,124 @@
+"""How many drives: against the counts that the SN861 review gives for one H100, and by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fathom.cli import app
+from fathom.errors import UsageError
+from fathom.method import load_method
+from fathom.resolve import resolve_targets
+from fathom.session import Options, start_run
+from fathom.sizing.drive import Drive, Figure, measured_drive, rated_drive
+from fathom.sizing.needs import Need, parse_need
+from fathom.sizing.size import link_of, size
+from fathom.sizing.views import headline, sentences
+
+SN861 = "wd-ultrastar-dc-sn861"
+
+
+@pytest.mark.parametrize(
+    ("device", "derate", "drives"),
+    [("wd-ultrastar-dc-sn655", 1.0, 10), (SN861, 1.0, 5), (SN861, 0.9, 6)],
+)
+def test_one_h100_takes_as_many_drives_as_the_review_says(device: str, derate: float, drives: int) -> None:
+    assert size(rated_drive(device), [parse_need("64 GB/s read")], derate).drives == drives
+
+
+@pytest.mark.parametrize(
+    ("text", "need"),
+    [
+        ("64 GB/s read", ("bandwidth", 64e9, "read")),
+        ("1.5GiB/s write", ("bandwidth", 1.5 * 2**30, "write")),
+        ("5M IOPS write", ("iops", 5e6, "write")),
+        ("900 IOPS read", ("iops", 900, "read")),
+        ("500 TB", ("capacity", 500e12, None)),
+        ("2 TB/day for 5 years", ("endurance", 2e12 * 365 * 5, None)),
+        ("read in 0.1 ms", ("latency", 100, "read")),
+        ("0.4 kW", ("power", 400, None)),
+    ],
+)
+def test_needs_are_read_as_people_write_them(text: str, need: tuple[str, float, str | None]) -> None:
+    parsed = parse_need(text)
+    assert (parsed.kind, parsed.amount, parsed.op) == (need[0], pytest.approx(need[1]), need[2])
+
+
+@pytest.mark.parametrize("text", ["64 GB/s", "fast", "5 X", "-3 TB", "0 TB", ""])
+def test_what_is_no_need_is_refused_with_the_forms_there_are(text: str) -> None:
+    with pytest.raises(UsageError, match="--need"):
+        parse_need(text)
+
+
+def test_the_tightest_need_binds_and_the_next_is_named() -> None:
+    sizing = size(
+        rated_drive(SN861), [parse_need(text) for text in ("200 TB", "64 GB/s read", "1M IOPS read")]
+    )
+    assert sizing.drives == 27
+    assert headline(sizing) == "27 x Western Digital Ultrastar DC SN861 7.68 TB: 200 TB binds"
+    assert sentences(sizing)[0] == "Next limit: 64 GB/s read, for which 5 would do."
+
+
+def test_a_power_budget_below_the_count_is_an_answer_of_none() -> None:
+    sizing = size(rated_drive(SN861), [parse_need("60 W"), parse_need("30M IOPS read")])
+    assert sizing.drives is None
+    assert headline(sizing).endswith("60 W: enough for 3 drives, 10 are needed")
+
+
+def test_more_drives_do_not_make_one_read_faster() -> None:
+    sizing = size(rated_drive(SN861), [parse_need("read in 20 us")])
+    assert sizing.drives is None
+    assert "more drives do not make one I/O faster" in headline(sizing)
+
+
+def test_endurance_is_drive_writes_a_day_over_the_warranty() -> None:
+    figure = rated_drive(SN861 + "-7.68tb").figures["endurance", None]
+    assert figure.value == pytest.approx(7.68e12 * 365 * 5)
+    assert figure.basis == "1 drive writes a day for 5 years"
+
+
+def test_a_whole_multiple_takes_no_drive_too_many() -> None:
+    drive = Drive("d", "d", {("bandwidth", "read"): Figure(0.1e9, "rated", "test")})
+    assert size(drive, [Need("n", "bandwidth", 0.3e9, "read")]).drives == 3
+
+
+def test_pcie_5_x16_carries_63_gb_per_second_raw() -> None:
+    label, raw = link_of("5x16")
+    assert (label, round(raw / 1e9, 2)) == ("PCIe 5.0 x16", 63.02)
+    assert sentences(size(rated_drive(SN861), [parse_need("64 GB/s read")]))[-1] == (
+        "64 GB/s read over one PCIe 5.0 x16: 63.0 GB/s raw; one link cannot carry it: spread it over two links."
+    )
+
+
+def test_a_run_of_ones_own_drive_sizes_by_what_it_measured(tmp_path: Path) -> None:
+    method = load_method("four-corners", quick=True)
+    run = start_run(method, resolve_targets(["twin:samsung-pm9a3-7.68tb"]), Options(out=tmp_path))
+    best = max(row["mbps"] for row in run.points.to_pylist() if row["op"] == "read" and row["mbps"])
+    sizing = size(measured_drive(run.path), [parse_need("64 GB/s read")])
+    assert sizing.answers[0].each == pytest.approx(best * 1e6)
+    assert sizing.drives == -(-64e9 // (best * 1e6))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--device", "wd-ultrastar-dc-sn6"], "no data sheet of that name"),
+        (["--device", SN861 + "-5tb"], "no such capacity"),
+        (["--device", SN861, "--derate", "0"], "--derate 0"),
+        (["--device", SN861, "--link", "9x16"], "not a PCIe link"),
+        ([], "no drive to size with"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["size", "--need", "64 GB/s read", *arguments])
+    assert isinstance(result.exception, UsageError)
+    assert message in str(result.exception)
+
+
+def test_json_has_the_count_what_binds_and_the_sources() -> None:
+    result = CliRunner().invoke(app, ["size", "--need", "64 GB/s read", "--device", SN861, "--json"])
+    document = json.loads(result.stdout)
+    assert (document["schema"], document["drives"], document["binds"]) == ("fathom-size/1", 5, "64 GB/s read")
+    assert document["needs"][0]["source"]
+    assert document["links"][0]["carries"] is False
