@@ -308,3 +308,17 @@ def test_runs_can_be_listed_and_queried(disk: Path) -> None:
     code, text = refused("query", "select nothing from points")
     assert code == 2
     assert "nothing" in text
+
+
+@pytest.mark.parametrize("command", [("report", "last"), ("query", "select 1")])
+def test_two_forms_of_output_at_once_are_refused(runs_home: Path, command: tuple[str, str]) -> None:
+    result = fathom(*command, "--json", "--csv", FATHOM_RUNS=str(runs_home))
+    assert result.returncode == 2
+    assert result.stderr == "fathom: --json and --csv exclude each other; give one of them\n"
+
+
+def test_a_piped_table_is_as_wide_as_it_needs_to_be() -> None:
+    lines = fathom("catalog", "show", "wd-ultrastar-dc-sn861").stdout.splitlines()
+    assert max(len(line.rstrip()) for line in lines) > 80
+    narrow = fathom("catalog", "show", "wd-ultrastar-dc-sn861", COLUMNS="80").stdout.splitlines()
+    assert max(len(line.rstrip()) for line in narrow) <= 80

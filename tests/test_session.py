@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import fathom
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
 
@@ -74,3 +74,36 @@ def test_one_target_needs_no_list_and_none_is_refused(tmp_path: Path) -> None:
     assert [target.name for target in fathom.run(SHORT, PM9A3, out=tmp_path).targets] == [PM9A3]
     with pytest.raises(UsageError, match="no target to run on"):
         fathom.run(SHORT, [], out=tmp_path)
+
+
+def test_a_target_that_fails_most_of_its_io_ends_the_run_as_failed(tmp_path: Path) -> None:
+    method = tmp_path / "placed.toml"
+    method.write_text(
+        """
+schema = "fathom-method/1"
+name = "placed"
+title = "Writes with a handle that the drive does not have"
+summary = "Does it say so?"
+source = "this test"
+[[steps]]
+name = "write"
+kind = "measure"
+workload = "4k-rand-write"
+label = "4 KiB random write"
+[steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+placement = [200]
+load = { threads = 1, iodepth = 4 }
+until = { time = "1s" }
+"""
+    )
+    with pytest.raises(FathomError, match=r"step write: [\d,]+ of [\d,]+ I/O failed \(Invalid argument"):
+        fathom.run(str(method), targets=[PM9A3], out=tmp_path / "runs")
+    [path] = (tmp_path / "runs").iterdir()
+    run = Run(path)
+    assert run.document.status == "failed"
+    assert run.points.to_pylist()[0]["errors"] > 0
+    with pytest.raises(FathomError, match="I/O failed"):
+        resume_run(path, Options())

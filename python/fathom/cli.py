@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fathom.site import Site
     from fathom.targets.target import Target
 
+PIPED_COLUMNS = 160
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -170,6 +172,7 @@ def report(
     from fathom.report import run_csv, run_json, write_html
     from fathom.runs.home import find_run
 
+    _one_form(as_json, as_csv)
     paths = [find_run(name) for name in runs]
     if as_json:
         documents = [run_json(path) for path in paths]
@@ -348,6 +351,7 @@ def query(
     from fathom.runs.query import query as run_query
     from fathom.runs.views import json_rows, print_csv, print_result
 
+    _one_form(as_json, as_csv)
     table = run_query(sql)
     if as_json:
         _print_json({"schema": "fathom-query/1", "rows": json_rows(table)})
@@ -449,10 +453,18 @@ def _print_json(document: object) -> None:
     print(json.dumps(document, indent=1, allow_nan=False, default=str))
 
 
+def _one_form(as_json: bool, as_csv: bool) -> None:
+    if as_json and as_csv:
+        from fathom.errors import UsageError
+
+        raise UsageError("--json and --csv exclude each other", "give one of them")
+
+
 def _stdout() -> "Console":
+    """Standard output; into a file or a pipe tables are as wide as they need to be."""
     from rich.console import Console
 
-    return Console()
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS)
 
 
 def _stderr() -> "Console":

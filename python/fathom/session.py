@@ -375,7 +375,12 @@ class _Session:
         for text in recordings[0].notes:
             self.remarks.append(Remark(target.name, step.name, text))
             store.journal("remark", key, text=text)
+        failure = _mostly_failed(step, recordings[0])
+        if failure is not None:
+            outcome = replace(outcome, status="partial", reason=failure)
         store.finish_step(key, rows.tables(), outcome)
+        if failure is not None:
+            raise FathomError(failure)
         return outcome
 
     def _judge(self, step: Step, backend: Backend, target: Target, written: Written) -> Judge | None:
@@ -396,6 +401,17 @@ class _Session:
             _keep_in_memory,
             lambda progress: None,
         )
+
+
+def _mostly_failed(step: Step, recording: _core.Recording) -> str | None:
+    """What to say of a step in which more I/O failed than succeeded: its figures are those of the errors."""
+    failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
+    if failed <= done:
+        return None
+    kinds = ", ".join(
+        f"{os.strerror(code) if code else 'short I/O'} {count:,}" for code, count in recording.errno.items()
+    )
+    return f"step {step.name}: {failed:,} of {failed + done:,} I/O failed" + (f" ({kinds})" if kinds else "")
 
 
 def _rows(target: Target, step: Step, backend: Backend) -> StepRows:

@@ -147,9 +147,10 @@ class RunStore:
         """Writes the run's own tables from those of its steps."""
         with _writing(self.path):
             for name in TABLES:
-                table = gather(self.path, name)
                 temporary = self.path / f".{name}.parquet.new"
-                pq.write_table(table, temporary, compression="zstd")
+                with pq.ParquetWriter(temporary, TABLES[name], compression="zstd") as writer:
+                    for table in _step_tables(self.path, name):
+                        writer.write_table(table)
                 temporary.replace(self.path / f"{name}.parquet")
             sync_directory(self.path)
 
@@ -179,9 +180,13 @@ def read_outcome(folder: Path) -> StepOutcome | None:
 
 def gather(run: Path, name: str) -> pa.Table:
     """One table over all finished steps of a run, in order of target and step."""
-    folders = sorted(path.parent for path in (run / "steps").glob("*/step.json"))
-    tables = [read_table(folder / f"{name}.parquet", _measure_again(folder)) for folder in folders]
-    return pa.concat_tables([TABLES[name].empty_table(), *tables])
+    return pa.concat_tables([TABLES[name].empty_table(), *_step_tables(run, name)])
+
+
+def _step_tables(run: Path, name: str) -> Iterator[pa.Table]:
+    """One step after the other, so that a long run is never in memory whole."""
+    for folder in sorted(path.parent for path in (run / "steps").glob("*/step.json")):
+        yield read_table(folder / f"{name}.parquet", _measure_again(folder))
 
 
 def read_table(path: Path, hint: str) -> pa.Table:
