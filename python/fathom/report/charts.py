@@ -110,6 +110,30 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Dots:
+    """One series of single points, too many to be joined."""
+
+    name: str
+    slot: int
+    points: Sequence[tuple[float, float]]
+
+    def option(self) -> Option:
+        """The ECharts series."""
+        return {
+            "type": "scatter",
+            "name": self.name,
+            "data": [list(point) for point in self.points],
+            "color": f"$c{self.slot}",
+            "symbol": "circle",
+            "symbolSize": 3,
+            "itemStyle": {"opacity": 0.55},
+            "animation": False,
+            "large": True,
+            "emphasis": {"disabled": True},
+        }
+
+
+@dataclass(frozen=True)
 class Cross:
     """A published figure among measured ones. It shares its name with the series that it is compared with."""
 
@@ -213,6 +237,16 @@ def line_chart(
     }
     if zoom:
         option["dataZoom"] = [{"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseWheel": False}]
+    return option
+
+
+def dots_chart(x: Axis, y: Axis, dots: Sequence[Dots], spans: Sequence[Span] = ()) -> Option:
+    """Points over two numeric axes."""
+    option = line_chart(x, y, [], spans)
+    series = [one.option() for one in dots]
+    if spans and series:
+        series[0] |= {"markArea": _shading(spans)}
+    option["series"] = series
     return option
 
 

@@ -159,6 +159,27 @@ class RunData:
         )
         return histograms(merged, KEY, kind)
 
+    def latency_from(self, target: str, step: str, start_s: float) -> Histogram | None:
+        """Service latency of a step from a second on, all operations together; None where nothing was counted."""
+        merged = self._query(
+            "latency",
+            "select latency, low_ns, high_ns, sum(count)::bigint as count from rows where latency = 'service' "
+            "and target = $target[1] and step = $step[1] and index >= $first[1]::int group by all",
+            {"target": [target], "step": [step], "first": [str(round(start_s))]},
+        )
+        found = Histogram.of(*(merged[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
+        return found if found.n else None
+
+    def joules_from(self, target: str, step: str, start_s: float) -> float | None:
+        """Energy of a step from a second on, J; None where none was recorded."""
+        sums = self._query(
+            "telemetry",
+            "select sum(value) as joules from rows where name = 'joules' and target = $target[1] and step = $step[1] "
+            "and start_s >= $first[1]::double",
+            {"target": [target], "step": [step], "first": [str(start_s)]},
+        )
+        return sums["joules"][0].as_py()
+
     @cached_property
     def _rates(self) -> dict[tuple[str, str, str], Floats]:
         table = self._query(

@@ -1,0 +1,246 @@
+"""Consistency of a long step: every second as a dot; over its end the spread, latency ranges and IOPS per watt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fathom.analysis.consistency import TAIL_S, TAIL_SHARE, Consistency, consistency, tail_s
+from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, Histogram
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.charts import Axis, Dots, Span, Switch, bar_chart, dots_chart, time_axis
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Second
+from fathom.report.style import compact, grouped, plain, seconds, slot
+
+ORDER = 35
+LEAST_S = 100.0
+MOST_STEPS = 2
+MAX_DOTS = 3600
+NONE = Item("–", tone="quiet", title="not recorded, or too few seconds")
+
+
+@dataclass(frozen=True)
+class Long:
+    """A long measured step on one target, and its end."""
+
+    column: Column
+    label: str
+    seconds: Sequence[Second]
+    from_s: float
+    figures: Consistency
+    latency: Histogram | None
+    joules: float | None
+
+    @property
+    def iops_per_watt(self) -> float | None:
+        """I/O completed per joule over the end of the step, which is IOPS per watt."""
+        return self._tail_n / self.joules if self.joules else None
+
+    @property
+    def end_s(self) -> float:
+        """Length of the step."""
+        return self.seconds[-1].start_s + self.seconds[-1].length_s
+
+    @property
+    def _tail_n(self) -> int:
+        return sum(second.n for second in self.seconds if second.start_s >= self.from_s)
+
+
+def build(comparison: Comparison) -> Section | None:
+    """The longest measured steps, where there are no more than two of them and they take 100 s or more."""
+    longs = [long for column in comparison.columns for long in _longs(column)]
+    if not longs:
+        return None
+    window = seconds(longs[0].end_s - longs[0].from_s)
+    figures = (
+        [_dots(longs), *_bars(longs), _ranges(longs)]
+        if any(long.latency for long in longs)
+        else [_dots(longs)]
+    )
+    return Section("consistency", "Consistency", [_table(longs, window), *figures])
+
+
+def _longs(column: Column) -> list[Long]:
+    run, target = column.run, column.target.name
+    measured = {
+        name: intervals
+        for name, intervals in run.seconds(target).items()
+        if name in run.steps and run.steps[name].kind == "measure"
+    }
+    lengths = {name: sum(second.length_s for second in found) for name, found in measured.items()}
+    longest_s = max(lengths.values(), default=0.0)
+    names = [name for name, length_s in lengths.items() if length_s >= 0.9 * longest_s]
+    if longest_s < LEAST_S or len(names) > MOST_STEPS:
+        return []
+    found = [_long(column, name, measured[name]) for name in names]
+    return [long for long in found if long is not None]
+
+
+def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None:
+    whole = [second for second in intervals if second.length_s > 0.999]
+    end_s = intervals[-1].start_s + intervals[-1].length_s
+    from_s = end_s - tail_s(end_s)
+    rates = np.array([second.n / second.length_s for second in whole if second.start_s >= from_s])
+    figures = consistency(rates)
+    if figures is None:
+        return None
+    run, target = column.run, column.target.name
+    return Long(
+        column,
+        plain(run.steps[step].label),
+        intervals,
+        from_s,
+        figures,
+        run.latency_from(target, step, whole[-len(rates)].start_s),
+        run.joules_from(target, step, from_s),
+    )
+
+
+def _table(longs: Sequence[Long], window: str) -> Table:
+    head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long in longs]
+    rows = [
+        _row("Mean", "IOPS", [grouped(long.figures.mean) for long in longs], strong=True),
+        _row("Standard deviation of 1 s", "IOPS", [grouped(long.figures.deviation) for long in longs]),
+        _row("Mean / deviation", "larger is steadier", [_maybe(long.figures.steadiness) for long in longs]),
+        _row("Deviation / mean", "%", [grouped(100 * long.figures.spread) for long in longs]),
+        _row("Worst second", "IOPS", [grouped(long.figures.worst) for long in longs]),
+        _row("p1 / median of 1 s", "", [f"{long.figures.p1_over_median:.3f}" for long in longs]),
+        _row("IOPS per watt", "I/O per joule", [_maybe(long.iops_per_watt) for long in longs]),
+        _row("Seconds", "n", [grouped(long.figures.n) for long in longs]),
+    ]
+    notes = [
+        f"Window: the last {window} of the step"
+        + (
+            f": of steps shorter than {4 * TAIL_S:.0f} s the last {TAIL_SHARE:.0%}, else the last {TAIL_S:.0f} s."
+            if longs[0].end_s < 4 * TAIL_S
+            else "."
+        ),
+        "IOPS per watt are I/Os completed per joule over that window; – where no source of energy was read.",
+    ]
+    return Table("", head, [Group("", rows)], notes)
+
+
+def _row(label: str, unit: str, texts: Sequence[str | None], *, strong: bool = False) -> Row:
+    cells = [NONE if text is None else Item(text, tone="strong" if strong else "") for text in texts]
+    return Row(Item(label, unit), cells)
+
+
+def _maybe(value: float | None) -> str | None:
+    return None if value is None else grouped(value)
+
+
+def _dots(longs: Sequence[Long]) -> Figure:
+    rates = [second.n / second.length_s for long in longs for second in long.seconds if second.length_s > 0]
+    switch = Switch.around(rates)
+    every = max(-(-len(long.seconds) // MAX_DOTS) for long in longs)
+    which = "each second" if every == 1 else f"every {every}th second"
+    caption = f"IOPS in {which}; shaded: the window of the figures above."
+    charts = [_dots_chart(long, switch, every) for long in longs]
+    return Figure(charts, caption, _dots_table(longs), columns=1, scale="log", group="consistency")
+
+
+def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
+    points = [
+        (round(second.start_s, 3), round(second.n / second.length_s, 1))
+        for second in long.seconds[::every]
+        if second.length_s > 0
+    ]
+    end_s = long.end_s
+    option = (
+        dots_chart(
+            time_axis(end_s),
+            Axis("", "count", log=True, low=switch.log_low, high=switch.log_high),
+            [Dots(long.column.short, slot(long.column.index), points)],
+            [Span(long.from_s, end_s, "window", strong=True)],
+        )
+        | switch.option()
+    )
+    summary = (
+        f"IOPS of {long.column.short} second by second over {seconds(end_s)}; statistics in the table above."
+    )
+    title = f"{long.column.label}: {long.label}"
+    return Chart(
+        f"dots-{long.column.index}-{long.label}", title, "IOPS", option, summary, 240, slot(long.column.index)
+    )
+
+
+def _dots_table(longs: Sequence[Long]) -> Table:
+    """A tenth of the step a row: what the dots show, for those who read tables."""
+    groups = []
+    for long in longs:
+        rows = []
+        for part in range(10):
+            low, high = long.end_s * part / 10, long.end_s * (part + 1) / 10
+            own = [s.n / s.length_s for s in long.seconds if low <= s.start_s < high and s.length_s > 0.999]
+            if own:
+                cells = [Item(grouped(value)) for value in (min(own), float(np.mean(own)), max(own))]
+                rows.append(Row(Item(f"{seconds(low) if low else '0 s'} to {seconds(high)}"), cells))
+        groups.append(Group(f"{long.column.label}: {long.label}", rows))
+    return Table(
+        "Part of the step", [Item("Least", "IOPS"), Item("Mean", "IOPS"), Item("Greatest", "IOPS")], groups
+    )
+
+
+def _bars(longs: Sequence[Long]) -> list[Figure]:
+    """Steadiness and efficiency, only where there is something to compare."""
+    if len(longs) < 2:
+        return []
+    names = [f"{long.column.short}" for long in longs]
+    charts = []
+    for key, title, sub, values in (
+        (
+            "steadiness",
+            "Consistency",
+            "mean / deviation of 1 s IOPS",
+            [long.figures.steadiness for long in longs],
+        ),
+        ("efficiency", "Efficiency", "IOPS per watt", [long.iops_per_watt for long in longs]),
+    ):
+        if any(values):
+            bars = [
+                (name, slot(long.column.index), [value if other is long else None for other in longs])
+                for name, long, value in zip(names, longs, values, strict=True)
+            ]
+            option = bar_chart(Axis("", "count", low=0), names, bars)
+            charts.append(
+                Chart(
+                    f"bars-{key}",
+                    title,
+                    sub,
+                    option,
+                    f"{title}: figures in the table above.",
+                    60 + 40 * len(longs),
+                )
+            )
+    rows = [
+        Row(
+            Item(name),
+            [Item(_maybe(long.figures.steadiness) or "–"), Item(_maybe(long.iops_per_watt) or "–")],
+        )
+        for name, long in zip(names, longs, strict=True)
+    ]
+    data = Table("", [Item("Mean / deviation"), Item("IOPS per watt")], [Group("", rows)])
+    return [Figure(charts, "Larger is better in both; window and n as in the table above.", data)]
+
+
+def _ranges(longs: Sequence[Long]) -> Figure:
+    """Latency in the ranges that the suite shows."""
+    known = [(long, long.latency) for long in longs if long.latency is not None]
+    shares = [100 * latency.bucket_shares(BUCKET_EDGES_MS) for _, latency in known]
+    names = [f"{label} ms" for label in BUCKET_LABELS]
+    bars = [
+        (long.column.short, slot(long.column.index), [round(float(value), 4) for value in row])
+        for (long, _), row in zip(known, shares, strict=True)
+    ]
+    option = bar_chart(Axis("", "pct", low=0, high=100), names, bars)
+    n = ", ".join(compact(latency.n) for _, latency in known)
+    chart = Chart(
+        "ranges", "Service latency", "% of I/Os", option, "Shares per range; figures in the table below.", 300
+    )
+    rows = [
+        Row(Item(name), [Item(f"{row[place]:.3f} %") for row in shares]) for place, name in enumerate(names)
+    ]
+    head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long, _ in known]
+    caption = f"Share of I/Os by service latency over the same window, n = {n} I/Os."
+    return Figure([chart], caption, Table("Latency", head, [Group("", rows)]), columns=1)

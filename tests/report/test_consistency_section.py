@@ -1,0 +1,99 @@
+"""A long step on a twin, and what the report's section says of its end."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fathom
+from fathom.analysis.consistency import consistency, tail_s
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import consistency as section
+from fathom.runs.reader import Run
+
+METHOD = """
+schema = "fathom-method/1"
+name = "long"
+title = "A long step"
+summary = "How even is it?"
+source = "this test"
+[[steps]]
+name = "write"
+workload = "4k-rand-write"
+label = "4 KiB random write"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { time = "120s" } }
+[[steps]]
+name = "short"
+workload = "4k-rand-read"
+label = "4 KiB random read"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { time = "2s" } }
+"""
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("long")
+    method = folder / "long.toml"
+    method.write_text(METHOD)
+    return fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=folder)
+
+
+def cells(run: Run) -> dict[str, str]:
+    built = section.build(compare([load(run.path)], lambda *_: ()))
+    assert built is not None
+    rows = built.blocks[0].groups[0].rows  # pyright: ignore[reportAttributeAccessIssue]
+    return {row.label.text: row.cells[0].text for row in rows}
+
+
+def test_the_section_is_of_the_last_quarter_and_agrees_with_the_tables(long_run: Run) -> None:
+    found = cells(long_run)
+    rows = [row for row in long_run.intervals.to_pylist() if row["step"] == "write" and row["start_s"] >= 90]
+    rates = [row["iops"] for row in rows]
+    assert found["Seconds"] == "30.00"
+    assert found["Mean"] == f"{np.mean(rates):,.0f}"
+    assert found["Standard deviation of 1 s"] == section.grouped(float(np.std(rates, ddof=1)))
+    joules = sum(
+        row["value"]
+        for row in long_run.telemetry.to_pylist()
+        if row["name"] == "joules" and row["step"] == "write" and row["start_s"] >= 90
+    )
+    assert found["IOPS per watt"] == section.grouped(sum(row["n"] for row in rows) / joules)
+
+
+def test_the_latency_ranges_count_every_io_of_the_window(long_run: Run) -> None:
+    counted = load(long_run.path).latency_from("twin:samsung-pm9a3-7.68tb", "write", 90.0)
+    rows = [row for row in long_run.intervals.to_pylist() if row["step"] == "write" and row["start_s"] >= 90]
+    assert counted is not None
+    assert counted.n == sum(row["n"] for row in rows)
+    assert counted.bucket_shares().sum() == pytest.approx(1)
+
+
+def test_short_runs_have_no_such_section(long_run: Run, tmp_path: Path) -> None:
+    method = tmp_path / "short.toml"
+    method.write_text(METHOD.replace('"120s"', '"3s"'))
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+    assert section.build(compare([load(run.path)], lambda *_: ())) is None
+    assert json.loads((run.path / "run.json").read_text())["status"] == "complete"
+
+
+def test_the_window_is_the_last_500_s_or_a_quarter() -> None:
+    assert (tail_s(6 * 3600), tail_s(2000), tail_s(180)) == (500, 500, 45)
+
+
+def test_the_statistics_are_those_of_a_known_series() -> None:
+    found = consistency(np.array([90.0, 110.0] * 50))
+    assert found is not None
+    assert (found.n, found.mean, found.worst) == (100, 100, 90)
+    assert found.deviation == pytest.approx(10 * (100 / 99) ** 0.5)
+    assert found.steadiness == pytest.approx(1 / found.spread) == pytest.approx(9.95, abs=0.01)
+    assert found.p1_over_median == pytest.approx(0.9)
+
+
+def test_an_even_series_has_no_steadiness_and_a_short_one_no_statistics() -> None:
+    even = consistency(np.full(50, 7.0))
+    assert even is not None
+    assert even.steadiness is None
+    assert consistency(np.full(19, 7.0)) is None
+    assert consistency(np.zeros(50)) is None
