@@ -1,12 +1,15 @@
-"""A fleet of real Ray nodes on this machine, of which one is killed while it loads."""
+"""Fleets of real Ray nodes: on this machine one is killed while it loads, in network namespaces one is cut off."""
 
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,29 +44,65 @@ def wait_for_step(runs: Path, step: str) -> None:
     raise AssertionError(f"step {step} was not reached")
 
 
-def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> None:
-    shared, runs = tmp_path / "shared", tmp_path / "runs"
-    shared.mkdir()
-    method = tmp_path / "shared.toml"
+@contextmanager
+def running(runs: Path, shared: Path, *fleet: str) -> Iterator["subprocess.Popen[str]"]:
+    """`fathom run` of the method with a read of 8 s, from that fleet."""
+    method = runs.parent / "shared.toml"
     method.write_text(METHOD.replace('"3s"', '"8s"'))
+    shared.mkdir()
     command = [sys.executable, "-m", "fathom", "run", str(method), f"dir:{shared}", "--size", "16MiB"]
     with subprocess.Popen(
-        [*command, "--local-hosts", "2", "--out", str(runs), "--json"],
+        [*command, *fleet, "--out", str(runs), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as running:
+    ) as process:
         try:
-            wait_for_step(runs, "read")
-            time.sleep(5)
-            killed = processes("127.0.0.4")
-            assert killed
-            for pid in killed:
-                os.kill(pid, signal.SIGKILL)
-            out, errors = running.communicate(timeout=TIMEOUT_S)
+            yield process
         finally:
-            running.kill()
-    assert running.returncode == 0, errors
+            process.kill()
+
+
+@pytest.fixture
+def namespaces() -> Iterator[list[str]]:
+    """Two hosts with a network of their own each, on one bridge; named by their addresses."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("needs root and iproute2 for network namespaces")
+    names = ["10.77.0.11", "10.77.0.12"]
+    setup = ["link add fathom0 type bridge", "addr add 10.77.0.1/24 dev fathom0", "link set fathom0 up"]
+    for number, name in enumerate(names):
+        setup += [
+            f"netns add {name}",
+            f"link add fathom0h{number} type veth peer name e0 netns {name}",
+            f"link set fathom0h{number} master fathom0 up",
+            f"-n {name} addr add {name}/24 dev e0",
+            f"-n {name} link set e0 up",
+            f"-n {name} link set lo up",
+        ]
+    try:
+        for command in setup:
+            done = subprocess.run(["ip", *command.split()], check=False, capture_output=True, text=True)
+            if "not permitted" in done.stderr.lower():
+                pytest.skip(f"network namespaces are not allowed here: {done.stderr.strip()}")
+            done.check_returncode()
+        yield names
+    finally:
+        links = ["fathom0h0", "fathom0h1", "fathom0"]
+        for command in [*(f"link del {link}" for link in links), *(f"netns del {name}" for name in names)]:
+            subprocess.run(["ip", *command.split()], check=False)
+
+
+def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> None:
+    shared, runs = tmp_path / "shared", tmp_path / "runs"
+    with running(runs, shared, "--local-hosts", "2") as process:
+        wait_for_step(runs, "read")
+        time.sleep(5)
+        killed = processes("127.0.0.4")
+        assert killed
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        out, errors = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, errors
     document = json.loads(out)
     notes = {note["rule"]: note["text"] for note in document["notes"]}
     assert "host host2 was lost" in notes["lost-host"]
@@ -82,3 +121,27 @@ def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> No
     while processes("127.0.0.2") and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not processes("127.0.0.2"), "nodes are left behind"
+
+
+def test_a_host_that_is_cut_off_is_given_up_and_the_other_finishes(
+    tmp_path: Path, namespaces: list[str]
+) -> None:
+    shared, runs = tmp_path / "shared", tmp_path / "runs"
+    hosts = tmp_path / "hosts.txt"
+    hosts.write_text("\n".join(namespaces))
+    with running(runs, shared, "--hosts", str(hosts), "--shell", "ip netns exec") as process:
+        wait_for_step(runs, "read")
+        time.sleep(4)
+        subprocess.run(["ip", "link", "set", "fathom0h1", "down"], check=True)
+        out, errors = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, errors
+    document = json.loads(out)
+    [lost] = [note["text"] for note in document["notes"] if note["rule"] == "lost-host"]
+    assert lost.startswith(f"host {namespaces[1]} was lost")
+    total = f"dir:{shared}"
+    read = {point["target"]: point for point in document["points"] if point["step"] == "read"}
+    assert read[f"{namespaces[0]}:{total}"]["window_s"] == pytest.approx(8, abs=0.2)
+    assert {point["target"] for point in document["points"] if point["step"] == "again"} == {
+        total,
+        f"{namespaces[0]}:{total}",
+    }
