@@ -1,11 +1,12 @@
-"""Method + targets -> what will happen: steps, bytes written, time. Touches nothing."""
+"""Method + targets -> what will happen: steps, bytes written, wear, time. Touches nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom.curve import MARK
-from fathom.method import Job, Method
+from fathom.expect import Endurance, endurance_of, expect, rating_of
+from fathom.method import Method
 from fathom.targets.target import Target
 from fathom.text import capacity, duration, size
 
@@ -15,43 +16,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """What one step will do to one target. `None`: it depends on the target's speed."""
+    """What one step will do to one target, as in `fathom.expect`. `None`: it depends on the target's speed."""
 
-    target: str
     number: int
     step: str
     kind: str
     label: str
-    time_s_max: float | None
+    time_s: float | None
     written_bytes: int | None
-    destructive: bool
 
 
-def plan_steps(method: Method, targets: Sequence[Target]) -> list[PlannedStep]:
-    """Every step on every target, in the order of execution."""
-    return [
-        PlannedStep(
-            target=target.name,
-            number=number,
-            step=step.name,
-            kind=step.kind,
-            label=step.label,
-            time_s_max=step.job.time_s,
-            written_bytes=_written(step.job, target),
-            destructive=step.job.destructive,
+@dataclass(frozen=True)
+class Plan:
+    """Every step on one target, in the order of execution, and what the target may be written in its life."""
+
+    target: Target
+    steps: tuple[PlannedStep, ...]
+    rated: bool
+    endurance: Endurance | None
+
+    @property
+    def time_s(self) -> float:
+        """Of all steps whose time is known."""
+        return sum(step.time_s or 0.0 for step in self.steps)
+
+    @property
+    def written_bytes(self) -> int:
+        """Of all steps whose volume is known."""
+        return sum(step.written_bytes or 0 for step in self.steps)
+
+    @property
+    def whole(self) -> bool:
+        """Whether time and volume of every step are known."""
+        return all(step.time_s is not None and step.written_bytes is not None for step in self.steps)
+
+    @property
+    def wear_pct(self) -> float | None:
+        """Host writes in percent of the rated endurance; None where either is unknown."""
+        if self.endurance is None or not self.whole:
+            return None
+        return 100 * self.written_bytes / self.endurance.written_bytes
+
+
+def plan_of(method: Method, target: Target) -> Plan:
+    """What the method will do to the target."""
+    drive = rating_of(target)
+    steps = []
+    for number, step in enumerate(method.steps, 1):
+        expected = expect(step, target, drive)
+        steps.append(
+            PlannedStep(number, step.name, step.kind, step.label, expected.time_s, expected.written_bytes)
         )
-        for target in targets
-        for number, step in enumerate(method.steps, 1)
-    ]
-
-
-def _written(job: Job, target: Target) -> int | None:
-    """Bytes that a step writes, where its end is given in bytes; 0 for a step that only reads."""
-    if not job.destructive:
-        return 0
-    if job.region_multiple is not None:
-        return round(job.region_multiple * job.region_size(target.capacity_bytes))
-    return job.bytes
+    return Plan(target, tuple(steps), drive is not None, endurance_of(drive))
 
 
 def print_plan(console: "Console", method: Method, targets: Sequence[Target]) -> None:
@@ -71,25 +87,39 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target]) ->
             ("#", "right"),
             ("step", "left"),
             ("what", "left"),
-            ("at most", "right"),
+            ("time", "right"),
             ("writes", "right"),
         ):
             table.add_column(column, justify=justify)  # pyright: ignore[reportArgumentType]
-        planned = plan_steps(method, [target])
-        for members in _curves_together(planned):
+        plan = plan_of(method, target)
+        for members in _curves_together(plan.steps):
             table.add_row(*_cells(members))
-        known_s = sum(step.time_s_max or 0 for step in planned)
-        fixed = sum(step.written_bytes or 0 for step in planned)
         console.print(
             f"\n[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})", highlight=False
         )
         console.print(table)
-        console.print(
-            f"at most {duration(known_s)} of timed steps, plus the time to write {size(fixed)}; "
-            "timed writes add what the target's speed allows",
-            style="dim",
-            highlight=False,
-        )
+        for line in _totals(plan):
+            console.print(line, style="dim", highlight=False, soft_wrap=True)
+
+
+def _totals(plan: Plan) -> list[str]:
+    total = f"{duration(plan.time_s)}, {size(plan.written_bytes)} written"
+    if not plan.whole:
+        return [
+            f"at most {total}, and what the target's speed adds to steps that end by time or by volume",
+            "wear unknown: no rated speed and endurance are known for this target",
+        ]
+    settles = any(step.kind == "precondition" for step in plan.steps)
+    lines = [
+        f"about {total}"
+        + (", at the rated speed of the drive" if plan.rated else "")
+        + ("; preconditioning may end sooner" if settles else "")
+    ]
+    if plan.endurance is None or plan.wear_pct is None:
+        return [*lines, "wear unknown: no rated endurance is known for this target"]
+    life = plan.endurance
+    rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {life.source})"
+    return [*lines, f"wear about {plan.wear_pct:.2g} % of the rated life of {rated}"]
 
 
 def _curves_together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
@@ -106,20 +136,22 @@ def _curves_together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
 def _cells(members: Sequence[PlannedStep]) -> tuple[str, str, str, str, str]:
     first, last = members[0], members[-1]
     if first.kind != "point":
-        return str(first.number), first.step, first.label, _time(first), _volume(first)
+        return str(first.number), first.step, first.label, _time(first), _volume(members)
     curve, _, low = first.step.partition(MARK)
     high = last.step.partition(MARK)[2]
     what = f"{len(members)} points of that curve, at shares of its maximum"
-    time_s = sum(step.time_s_max or 0 for step in members)
+    time_s = sum(step.time_s or 0 for step in members)
     numbers = f"{first.number}-{last.number}"
-    return numbers, f"{curve}{MARK}{low} ... {high}", what, duration(time_s), _volume(first)
+    return numbers, f"{curve}{MARK}{low} ... {high}", what, duration(time_s), _volume(members)
 
 
 def _time(step: PlannedStep) -> str:
-    return "-" if step.time_s_max is None else duration(step.time_s_max)
+    return "-" if step.time_s is None else duration(step.time_s)
 
 
-def _volume(step: PlannedStep) -> str:
-    if not step.destructive:
-        return "nothing"
-    return "by time" if step.written_bytes is None else size(step.written_bytes)
+def _volume(members: Sequence[PlannedStep]) -> str:
+    volumes = [step.written_bytes for step in members]
+    known = [volume for volume in volumes if volume is not None]
+    if len(known) < len(volumes):
+        return "by time"
+    return size(sum(known)) if any(known) else "nothing"

@@ -1,0 +1,81 @@
+"""A plan says what a run writes, wears and takes, from data sheets alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from fathom.expect import expect
+from fathom.method import Step, load_method
+from fathom.plan import plan_of
+from fathom.resolve import resolve_targets
+from fathom.sizing.drive import Drive, Figure
+from fathom.targets.target import Target
+
+DRIVE = Drive(
+    "x",
+    "X",
+    {
+        ("bandwidth", "read"): Figure(4e9, "rated", "test"),
+        ("bandwidth", "write"): Figure(1e9, "rated", "test"),
+        ("iops", "read"): Figure(400_000, "rated", "test"),
+        ("iops", "write"): Figure(100_000, "rated", "test"),
+    },
+)
+
+
+def twin(name: str = "samsung-pm9a3-7.68tb") -> Target:
+    [target] = resolve_targets([f"twin:{name}"])
+    return target
+
+
+def step_of(method: str, name: str) -> Step:
+    return next(step for step in load_method(method).steps if step.name == name)
+
+
+def test_a_fill_takes_its_volume_at_the_rated_speed() -> None:
+    target = twin()
+    fill = expect(step_of("four-corners", "fill"), target, DRIVE)
+    assert fill.written_bytes == 2 * target.capacity_bytes
+    assert fill.time_s == pytest.approx(2 * target.capacity_bytes / 1e9)
+
+
+def test_timed_random_writes_are_bound_by_rated_iops_and_large_ones_by_bandwidth() -> None:
+    small = expect(step_of("enterprise-steady-state", "random-write"), twin(), DRIVE)
+    assert (small.time_s, small.written_bytes) == (6 * 3600, 6 * 3600 * 100_000 * 4096)
+    large = expect(step_of("enterprise-steady-state", "sequential-write"), twin(), DRIVE)
+    assert large.written_bytes == round(2 * 3600 * 1e9)
+
+
+def test_reads_of_a_mix_take_their_time_from_its_writes() -> None:
+    half = expect(step_of("enterprise-steady-state", "4k-rand-r50"), twin(), DRIVE)
+    pairs_per_s = 1 / (1 / 100_000 + 1 / 400_000)
+    assert half.written_bytes == pytest.approx(600 * pairs_per_s * 4096, rel=1e-9)
+    reads = expect(step_of("enterprise-steady-state", "4k-rand-r100"), twin(), DRIVE)
+    assert reads.written_bytes == 0
+
+
+def test_a_point_of_a_curve_writes_its_share_and_no_more_than_the_maximum() -> None:
+    maximum = expect(replace(step_of("rate-curves", "16k-seq-write"), place=None), twin(), DRIVE)
+    at = {
+        share: expect(step_of("rate-curves", f"16k-seq-write@{share}"), twin(), DRIVE)
+        for share in (50, 100, 120)
+    }
+    assert maximum.written_bytes == round(60 * 1e9)
+    assert [one.written_bytes for one in at.values()] == [round(15e9), round(30e9), round(30e9)]
+
+
+def test_wear_is_host_writes_over_the_rated_life() -> None:
+    plan = plan_of(load_method("four-corners"), twin("wd-ultrastar-dc-sn861-7.68tb"))
+    assert plan.endurance is not None
+    assert plan.endurance.written_bytes == pytest.approx(7.68e12 * 365 * 5)
+    # 2 x 7.68 TB filled, 26 min at 7.5 GB/s, 26 min at 430,000 x 4 KiB, against 14,016 TB.
+    assert plan.wear_pct == pytest.approx(100 * (15.363 + 11.7 + 2.7476) / 14_016, rel=1e-3)
+
+
+def test_a_target_without_a_data_sheet_has_no_wear_and_only_volumes_that_are_given() -> None:
+    plan = plan_of(load_method("four-corners"), replace(twin(), catalog=None))
+    assert plan.wear_pct is None
+    assert [step.written_bytes for step in plan.steps if step.step in ("fill", "4k-rand-write")] == [
+        2 * plan.target.capacity_bytes,
+        None,
+    ]
