@@ -131,6 +131,26 @@ def test_the_total_is_the_sum_of_the_hosts_to_the_count(pool: ThreadPoolExecutor
     assert sorted(path.name for path in shared.iterdir()) == ["fathom-h1", "fathom-h2", "fathom-h3"]
 
 
+def test_each_of_several_targets_gets_its_own_load(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    fleet = fleet_of(hosts(pool, 2))
+    sizes = dict(zip(folders, (8 << 20, 16 << 20), strict=True))
+    targets = [target for folder in folders for target in fleet.resolve([f"dir:{folder}"], sizes[folder])]
+    run = start_run(parse_method(METHOD, "shared.toml"), targets, Options(out=tmp_path / "runs", site=fleet))
+    filled = {
+        row["target"]: row["bytes"]
+        for row in rows(run, "intervals", "fill")
+        if row["target"].startswith("h1:")
+    }
+    assert filled == {f"h1:dir:{folder}": size for folder, size in sizes.items()}
+    for folder, size in sizes.items():
+        data = (folder / "fathom-h1" / "fathom-scratch.bin").read_bytes()
+        assert len(data) == size
+        assert data.count(0) < size // 2
+
+
 def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: Path) -> None:
     fleet = fleet_of(hosts(pool, 2))
     [target] = fleet.resolve(["null:"], None)
@@ -138,7 +158,7 @@ def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: P
     seeds = []
     for remote in (host.remote for host in fleet.hosts):
         agent = remote.agent  # pyright: ignore[reportAttributeAccessIssue]
-        agent.start = lambda job, seed, step, at: seeds.append(seed)
+        agent.start = lambda name, job, seed, step, at: seeds.append(seed)
     with fleet.claim(target, writes=False):
         method = parse_method(METHOD, "shared.toml")
         backend.start(method.steps[1].job.json, 7)
@@ -164,8 +184,8 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     fleet = fleet_of(remotes)
     start = HostAgent.start
 
-    def start_and_die(job: str, seed: int, step: str, at_ns: int) -> None:
-        start(remotes[2].agent, job, seed, step, at_ns)
+    def start_and_die(name: str, job: str, seed: int, step: str, at_ns: int) -> None:
+        start(remotes[2].agent, name, job, seed, step, at_ns)
         if step == "read":
             remotes[2].die(after_s=1.5)
 
@@ -221,12 +241,12 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.hold(target, False, ())
     job = parse_method(METHOD.replace('"3s"', '"60s"'), "shared.toml").steps[1].job
     begun = time.monotonic()
-    agent.start(job.json, 1, "read", time.time_ns())
+    agent.start("null:", job.json, 1, "read", time.time_ns())
     time.sleep(1.5)
     ended = agent.result()
     assert time.monotonic() - begun < 10
     assert ended.recording
-    agent.release()
+    agent.release("null:")
 
 
 def test_no_host_left_ends_the_run_with_what_was_measured(pool: ThreadPoolExecutor, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom import __version__, _core
@@ -52,6 +52,15 @@ class Ended:
     telemetry: list[TelemetryRow]
 
 
+@dataclass(frozen=True)
+class _Held:
+    """A target that is held, what samples it, and what lets it go."""
+
+    target: Target
+    telemetry: Telemetry
+    stack: ExitStack
+
+
 class HostAgent:
     """One host's load generator. `name` tells it from the others; its folder in a shared directory has that name."""
 
@@ -60,9 +69,8 @@ class HostAgent:
         self._lease_s = lease_s
         self._handle: _core.Handle | None = None
         self._polled_s = time.monotonic()
-        self._held = ExitStack()
-        self._target: Target | None = None
-        self._telemetry: Telemetry | None = None
+        self._held: dict[str, _Held] = {}
+        self._running: _Held | None = None
         threading.Thread(target=self._watch_lease, daemon=True, name="lease").start()
 
     def facts(self) -> HostFacts:
@@ -89,27 +97,31 @@ class HostAgent:
 
     def hold(self, target: Target, writes: bool, destroy_tokens: Sequence[str]) -> Target:
         """Prepares the target and holds it until `release`."""
-        self._target = self._held.enter_context(claim(target, writes=writes, destroy_tokens=destroy_tokens))
-        self._telemetry = self._held.enter_context(Telemetry([self._target]))
-        return self._target
+        with ExitStack() as stack:
+            ready = stack.enter_context(claim(target, writes=writes, destroy_tokens=destroy_tokens))
+            telemetry = stack.enter_context(Telemetry([ready]))
+            self._held[target.name] = _Held(ready, telemetry, stack.pop_all())
+        return ready
 
-    def recheck(self, writes: bool) -> None:
-        """Passes when the target is still what was held. Raises RefusedError or FathomError."""
-        recheck(self._held_target(), writes=writes)
+    def recheck(self, name: str, writes: bool) -> None:
+        """Passes when the target of that name is still what was held. Raises RefusedError or FathomError."""
+        recheck(self._held_one(name).target, writes=writes)
 
-    def release(self) -> None:
-        """Lets the target go."""
-        self.stop()
-        self._held.close()
-        self._target = self._telemetry = None
+    def release(self, name: str) -> None:
+        """Lets the target of that name go; what still loads it is stopped first."""
+        held = self._held.pop(name, None)
+        if held is not None:
+            if held is self._running:
+                self.stop()
+            held.stack.close()
 
-    def start(self, job_json: str, seed: int, step: str, start_at_unix_ns: int) -> None:
-        """Starts a step at that time of this host's clock; returns once it has begun."""
-        target = self._held_target()
+    def start(self, name: str, job_json: str, seed: int, step: str, start_at_unix_ns: int) -> None:
+        """Starts a step on the target of that name at that time of this host's clock; returns once it has begun."""
+        held = self._running = self._held_one(name)
+        target = held.target
         kind = {"file": "file", "dir": "file", "device": "device", "null": "null"}[target.kind]
         engine_target = _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes)
-        if self._telemetry is not None:
-            self._telemetry.step(step)
+        held.telemetry.step(step)
         self._polled_s = time.monotonic()
         try:
             self._handle = _core.start_engine(
@@ -143,13 +155,13 @@ class HostAgent:
             [recording] = handle.result()
         except _core.BackendError as error:
             raise FathomError(str(error)) from error
-        rows = self._telemetry.drain() if self._telemetry is not None else []
+        rows = self._running.telemetry.drain() if self._running is not None else []
         return Ended(recording.to_bytes(), rows)
 
-    def _held_target(self) -> Target:
-        if self._target is None:
-            raise FathomError(f"{self.name}: no target is held")
-        return self._target
+    def _held_one(self, name: str) -> "_Held":
+        if name not in self._held:
+            raise FathomError(f"{self.name}: {name} is not held")
+        return self._held[name]
 
     def _watch_lease(self) -> None:
         while True:
@@ -157,8 +169,3 @@ class HostAgent:
             handle = self._handle
             if handle is not None and time.monotonic() - self._polled_s > self._lease_s:
                 handle.stop()
-
-
-def on_host(target: Target, host: str) -> Target:
-    """The target under the name that its rows have: `HOST:TARGET`."""
-    return replace(target, name=f"{host}:{target.name}")

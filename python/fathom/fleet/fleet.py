@@ -16,6 +16,7 @@ from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent
 from fathom.fleet.load import FleetLoad, Host, Remote, reason
 from fathom.runs.document import NoteRecord
+from fathom.stepper import step_seed
 from fathom.targets.target import Target
 from fathom.targets.telemetry import TelemetryRow
 
@@ -62,11 +63,11 @@ class Fleet:
             yield replace(target, notes=(*target.notes, *notes))
         finally:
             for host in self._left():
-                _quietly(host.remote.submit(HostAgent.release))
+                _quietly(host.remote.submit(HostAgent.release, self._targets[target.name][host.name].name))
 
     def recheck(self, target: Target, *, writes: bool) -> None:
         """Passes when every host's target is still what was claimed."""
-        self._on_all(target, lambda host, own: host.remote.submit(HostAgent.recheck, writes))
+        self._on_all(target, lambda host, own: host.remote.submit(HostAgent.recheck, own.name, writes))
 
     def start(self, target: Target) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
         """Runs jobs on the target from all hosts; every host samples for itself."""
@@ -77,8 +78,12 @@ class Fleet:
         """Names of the hosts' own rows."""
         return [f"{host.name}:{target.name}" for host in self.hosts]
 
+    def targets_of(self, target: Target) -> dict[str, Target]:
+        """The target as each host sees it, by host."""
+        return self._targets[target.name]
+
     def compare_clocks(self) -> None:
-        """Measures every host's clock again; one that can no longer be told to 5 ms is lost."""
+        """Measures every host's clock again; a host that does not answer is lost."""
         for host in self._left():
             try:
                 host.offset = clocks.measure(
@@ -216,11 +221,17 @@ class FleetBackend:
             raise FathomError("every host is lost", "see the notes of the run, then start it again")
         at_ns = time.time_ns() + HEAD_START_NS
         self._load = FleetLoad(fleet.hosts, fleet.skews_ns.append)
+        own = fleet.targets_of(self._target)
         started = [
             (
                 host,
                 host.remote.submit(
-                    HostAgent.start, job_json, seed + place, self._step, at_ns + host.offset.offset_ns
+                    HostAgent.start,
+                    own[host.name].name,
+                    job_json,
+                    step_seed(seed, place),
+                    self._step,
+                    at_ns + host.offset.offset_ns,
                 ),
             )
             for place, host in enumerate(fleet.hosts)

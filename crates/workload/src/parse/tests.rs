@@ -879,7 +879,15 @@ fn the_reference_states_how_long_each_built_in_method_takes() {
         let ((least, most), (quick_least, quick_most)) =
             (seconds(&method), seconds(&method.shortened()));
         let (least, most) = (least / 60.0, most / 60.0);
-        let cells = format!("| {least} to {most} min | {quick_least} to {quick_most} s |");
+        let span = |least: f64, most: f64| match least == most {
+            true => format!("{least}"),
+            false => format!("{least} to {most}"),
+        };
+        let cells = format!(
+            "| {} min | {} s |",
+            span(least, most),
+            span(quick_least, quick_most)
+        );
         let row = page
             .lines()
             .find(|line| line.starts_with(&format!("| `{}`", method.name)));
