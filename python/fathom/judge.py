@@ -48,9 +48,14 @@ class Judge:
         )
         self._last: Verdict | None = None
 
-    def add_round(self, iops: float, waf: float | None, written_bytes: int) -> bool:
-        """Takes a round in: its rate, its WAF where known, what it wrote. Returns whether to end."""
-        self._last = self._state.add_round(iops, waf, written_bytes / self._capacity_bytes)
+    def add_round(
+        self, iops: float, waf: float | None, written_bytes: int, *, throttled: bool = False
+    ) -> bool:
+        """Takes a round in: its rate, its WAF where known, what it wrote, whether the target throttled in it.
+
+        Returns whether to end.
+        """
+        self._last = self._state.add_round(iops, waf, written_bytes / self._capacity_bytes, throttled)
         return self._last.window.passed if self._quick else self._last.steady
 
     @property

@@ -52,12 +52,16 @@ class _Rounds:
         host = sum(op.bytes for op in ops if op.op in ("write", "append"))
         media = [part.counters.get("media_write_bytes") for part in self._open]
         known = [value for value in media if value is not None]
+        throttled = any(
+            value > 0 for part in self._open for name, value in part.counters.items() if "throttle" in name
+        )
         self._open = []
         self.count += 1
         return self.judge.add_round(
             sum(op.n for op in ops) / seconds,
             sum(known) / host if host and len(known) == len(media) else None,
             host,
+            throttled=throttled,
         )
 
 

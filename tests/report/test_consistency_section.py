@@ -9,7 +9,7 @@ import pytest
 import fathom
 from fathom.analysis.consistency import consistency, tail_s
 from fathom.report.comparison import compare
-from fathom.report.data import load
+from fathom.report.data import Second, load
 from fathom.report.sections import consistency as section
 from fathom.runs.reader import Run
 
@@ -51,7 +51,7 @@ def test_the_section_is_of_the_last_quarter_and_agrees_with_the_tables(long_run:
     found = cells(long_run)
     rows = [row for row in long_run.intervals.to_pylist() if row["step"] == "write" and row["start_s"] >= 90]
     rates = [row["iops"] for row in rows]
-    assert found["Seconds"] == "30.00"
+    assert found["Seconds"] == "30"
     assert found["Mean"] == f"{np.mean(rates):,.0f}"
     assert found["Standard deviation of 1 s"] == section.grouped(float(np.std(rates, ddof=1)))
     joules = sum(
@@ -76,6 +76,17 @@ def test_short_runs_have_no_such_section(long_run: Run, tmp_path: Path) -> None:
     run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
     assert section.build(compare([load(run.path)], lambda *_: ())) is None
     assert json.loads((run.path / "run.json").read_text())["status"] == "complete"
+
+
+def test_a_thinned_scatter_keeps_the_worst_and_the_best_second() -> None:
+    rates = np.random.default_rng(1).integers(900, 1100, 21_600)
+    rates[12_347], rates[17_003] = 3, 9_000
+    whole = [Second(float(at), 1.0, int(n)) for at, n in enumerate(rates)]
+    dots = section.thinned(whole, 6)
+    assert {3, 9_000} <= {second.n for second in dots}
+    assert len(dots) <= 1.2 * len(whole) / 6
+    assert [second.start_s for second in dots] == sorted(second.start_s for second in dots)
+    assert section.thinned(whole, 1) == whole
 
 
 def test_the_window_is_the_last_500_s_or_a_quarter() -> None:

@@ -17,6 +17,8 @@ ORDER = 35
 LEAST_S = 100.0
 MOST_STEPS = 2
 MAX_DOTS = 3600
+STRETCH_DOTS = 10
+"""Of this many dots' worth of seconds the least and the greatest are drawn too, so that no dip is lost."""
 NONE = Item("–", tone="quiet", title="not recorded, or too few seconds")
 
 
@@ -107,7 +109,7 @@ def _table(longs: Sequence[Long], window: str) -> Table:
         _row("Worst second", "IOPS", [grouped(long.figures.worst) for long in longs]),
         _row("p1 / median of 1 s", "", [f"{long.figures.p1_over_median:.3f}" for long in longs]),
         _row("IOPS per watt", "I/O per joule", [_maybe(long.iops_per_watt) for long in longs]),
-        _row("Seconds", "n", [grouped(long.figures.n) for long in longs]),
+        _row("Seconds", "n", [f"{long.figures.n:,}" for long in longs]),
     ]
     notes = [
         f"Window: the last {window} of the step"
@@ -134,7 +136,11 @@ def _dots(longs: Sequence[Long]) -> Figure:
     rates = [second.n / second.length_s for long in longs for second in long.seconds if second.length_s > 0]
     switch = Switch.around(rates)
     every = max(-(-len(long.seconds) // MAX_DOTS) for long in longs)
-    which = "each second" if every == 1 else f"every {every}th second"
+    which = (
+        "each second"
+        if every == 1
+        else f"one second in {every}, with the least and the greatest of each {seconds(every * STRETCH_DOTS)}"
+    )
     caption = f"IOPS in {which}; shaded: the window of the figures above."
     charts = [_dots_chart(long, switch, every) for long in longs]
     return Figure(charts, caption, _dots_table(longs), columns=1, scale="log", group="consistency")
@@ -143,8 +149,7 @@ def _dots(longs: Sequence[Long]) -> Figure:
 def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
     points = [
         (round(second.start_s, 3), round(second.n / second.length_s, 1))
-        for second in long.seconds[::every]
-        if second.length_s > 0
+        for second in thinned([second for second in long.seconds if second.length_s > 0.999], every)
     ]
     end_s = long.end_s
     option = (
@@ -163,6 +168,20 @@ def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
     return Chart(
         f"dots-{long.column.index}-{long.label}", title, "IOPS", option, summary, 240, slot(long.column.index)
     )
+
+
+def thinned(whole: Sequence[Second], every: int) -> list[Second]:
+    """One second in `every`, and of each stretch of `STRETCH_DOTS` times as many the least and the greatest.
+
+    A plain pick would mostly miss the worst second, which is what such a figure is looked at for.
+    """
+    kept = set(range(0, len(whole), every))
+    for start in range(0, len(whole), every * STRETCH_DOTS):
+        stretch = range(start, min(start + every * STRETCH_DOTS, len(whole)))
+        kept |= {
+            pick(stretch, key=lambda place: whole[place].n / whole[place].length_s) for pick in (min, max)
+        }
+    return [whole[place] for place in sorted(kept)]
 
 
 def _dots_table(longs: Sequence[Long]) -> Table:
@@ -213,6 +232,8 @@ def _bars(longs: Sequence[Long]) -> list[Figure]:
                     60 + 40 * len(longs),
                 )
             )
+    if not charts:
+        return []
     rows = [
         Row(
             Item(name),

@@ -1,0 +1,34 @@
+"""Rounds of a precondition, from a backend's intervals to the verdict."""
+
+from types import SimpleNamespace
+from typing import cast
+
+from fathom import _core
+from fathom.judge import Judge, Written
+from fathom.method import load_method
+from fathom.stepper import _Rounds
+
+CAPACITY = 10**9
+
+
+def second(throttled_s: float) -> _core.Interval:
+    """A second of a perfectly even write, with what the target's counter of throttled time grew by."""
+    op = SimpleNamespace(op="write", n=1000, bytes=CAPACITY // 10)
+    counters = {"throttled_s": throttled_s, "media_write_bytes": CAPACITY / 10}
+    return cast("_core.Interval", SimpleNamespace(length_s=1.0, ops=[op], counters=counters))
+
+
+def ended(throttled_s: float) -> tuple[bool, str]:
+    """Whether a full precondition of 60 rounds ends, and what the judge says."""
+    step = next(step for step in load_method("four-corners").steps if step.steady)
+    judge = Judge(step, CAPACITY, Written(2 * CAPACITY, CAPACITY), quick=False)
+    judge.round_s = 1.0
+    rounds = _Rounds(judge)
+    return any([rounds.add(second(throttled_s)) for _ in range(60)]), judge.reason
+
+
+def test_an_even_precondition_ends_steady_and_one_of_a_throttling_target_does_not() -> None:
+    assert ended(0.0)[0]
+    steady, reason = ended(0.2)
+    assert not steady
+    assert "throttled in 30 of the last 30 rounds" in reason
