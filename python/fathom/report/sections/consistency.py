@@ -264,4 +264,5 @@ def _ranges(longs: Sequence[Long]) -> Figure:
     ]
     head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long, _ in known]
     caption = f"Share of I/Os by service latency over the same window, n = {n} I/Os."
-    return Figure([chart], caption, Table("Latency", head, [Group("", rows)]), columns=1)
+    legend = [Item(long.column.short, slot=slot(long.column.index)) for long, _ in known]
+    return Figure([chart], caption, Table("Latency", head, [Group("", rows)]), legend, columns=1)
