@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.compose import compose
 from fathom.errors import FathomError, UsageError
+from fathom.method import load_method
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
 
@@ -107,3 +109,62 @@ until = { time = "1s" }
     assert run.points.to_pylist()[0]["errors"] > 0
     with pytest.raises(FathomError, match="I/O failed"):
         resume_run(path, Options())
+
+
+PRECISE = """
+schema = "fathom-method/1"
+name = "precise"
+precision = "1%"
+[[steps]]
+name = "fill"
+kind = "fill"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 32 }, until = { written = "1x" } }
+[[steps]]
+name = "read"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 8, iodepth = 32 }
+until = { time = "8s" }
+[[steps]]
+name = "settle"
+kind = "precondition"
+workload = "write"
+steady = { round = "2s", window = 2 }
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 64 }, until = { time = "8s" } }
+[[steps]]
+name = "write"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 64 }, until = { time = "6s" } }
+"""
+
+
+def test_a_precise_twin_ends_its_windows_early_and_comes_to_the_same_figures(tmp_path: Path) -> None:
+    early, whole = tmp_path / "early.toml", tmp_path / "whole.toml"
+    early.write_text(PRECISE)
+    whole.write_text(PRECISE.replace('precision = "1%"\n', ""))
+    runs = [fathom.run(str(method), targets=[PM9A3], seed=5, out=tmp_path) for method in (early, whole)]
+    short, full = ({row["step"]: row for row in run.points.to_pylist()} for run in runs)
+    assert short["read"]["window_s"] < full["read"]["window_s"] / 2
+    assert (full["write"]["window_s"], full["read"]["window_s"]) == (6, 8)
+    for step in ("write", "read"):
+        assert short[step]["iops_low"] < full[step]["iops"] < short[step]["iops_high"]
+        assert short[step]["iops"] == pytest.approx(full[step]["iops"], rel=0.02), step
+        assert short[step]["mean_us"] == pytest.approx(full[step]["mean_us"], rel=0.03), step
+    assert short["read"]["iops_high"] - short["read"]["iops_low"] <= 0.02 * short["read"]["iops"]
+
+
+def test_a_method_in_json_is_resumed_as_it_began(tmp_path: Path) -> None:
+    method = compose("both", "Both", "", [load_method(SHORT), load_method(SHORT)])
+    names = [step.name for step in method.steps]
+    assert names[len(names) // 2 :] == [f"short.{name}" for name in names[: len(names) // 2]]
+    file = tmp_path / "both.json"
+    file.write_text(method.text)
+    run = fathom.run(str(file), targets=["null:"], seed=5, out=tmp_path)
+    shutil.rmtree(sorted((run.path / "steps").iterdir())[-1])
+    text = (run.path / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
+    (run.path / "run.json").write_text(text)
+    resumed = resume_run(run.path, Options())
+    assert [row["step"] for row in resumed.points.to_pylist()] == [
+        row["step"] for row in run.points.to_pylist()
+    ]

@@ -48,6 +48,7 @@ class Interval:
     ops: list[OpResult]
     counters: dict[str, float]
     utilisation: list[Utilisation]
+    ends_round: bool
     @staticmethod
     def merged(parts: list[Interval], target: int) -> Interval: ...
     def to_bytes(self) -> bytes: ...
@@ -63,6 +64,7 @@ class Recording:
     ops: list[OpResult]
     counters: dict[str, float]
     utilisation: list[Utilisation]
+    half_widths: tuple[dict[str, float], float] | None
     errno: dict[int, int]
     notes: list[str]
     def limited_by(self) -> str | None: ...
@@ -99,6 +101,17 @@ def start_engine(
     backend: Literal["auto", "io_uring", "threads"] = "auto",
     start_at_unix_ns: int | None = None,
 ) -> Handle: ...
+
+@final
+class Precision:
+    def __new__(
+        cls, half_width: float, least_count: int, least_written_bytes: int, most_written_bytes: int
+    ) -> Precision: ...
+
 def start_twins(
-    job_json: str, devices: list[TwinDevice], seed: int, hold_every_ns: int | None = None
+    job_json: str,
+    devices: list[TwinDevice],
+    seed: int,
+    hold_every_ns: int | None = None,
+    precision: Precision | None = None,
 ) -> Handle: ...

@@ -1,8 +1,9 @@
 """What runs a job on targets: the protocol that the session knows, and its two local implementations.
 
 `start` gives a handle; the handle's intervals are polled while it runs and its recordings taken when it has
-ended. A twin waits at every multiple of `hold_every_s` until it is told to proceed or stop, so that decisions
-fall at the same virtual time however fast the reader is; real devices never wait.
+ended. A twin waits after every `hold_every_s` (a round) until it is told to proceed or stop, so that decisions
+fall at the same virtual time however fast the reader is; real devices never wait. Given a precision, a twin ends a
+window, or a round, as soon as its figures are known that well; a real device takes the time it was given.
 """
 
 from collections.abc import Sequence
@@ -67,7 +68,13 @@ class Backend(Protocol):
         """
         ...
 
-    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
+    def start(
+        self,
+        job_json: str,
+        seed: int,
+        hold_every_s: float | None = None,
+        precision: _core.Precision | None = None,
+    ) -> Handle:
         """Starts a job on every target at once. Raises FathomError when it cannot."""
         ...
 
@@ -86,8 +93,14 @@ class EngineBackend:
             for target in targets
         ]
 
-    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
-        """Starts the job; holds do not apply to real devices."""
+    def start(
+        self,
+        job_json: str,
+        seed: int,
+        hold_every_s: float | None = None,
+        precision: _core.Precision | None = None,
+    ) -> Handle:
+        """Starts the job; holds and precision do not apply to real devices."""
         try:
             return _core.start_engine(job_json, self._targets, seed)
         except _core.BackendError as error:
@@ -107,10 +120,16 @@ class TwinBackend:
             raise FathomError(f"twin: {error}") from error
         self.capacity_bytes = self.devices[0].capacity_bytes
 
-    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> Handle:
+    def start(
+        self,
+        job_json: str,
+        seed: int,
+        hold_every_s: float | None = None,
+        precision: _core.Precision | None = None,
+    ) -> Handle:
         """Starts the job in virtual time."""
         hold_every_ns = None if hold_every_s is None else round(hold_every_s * NS_PER_S)
         try:
-            return _core.start_twins(job_json, self.devices, seed, hold_every_ns)
+            return _core.start_twins(job_json, self.devices, seed, hold_every_ns, precision)
         except _core.BackendError as error:
             raise FathomError(str(error)) from error

@@ -74,6 +74,8 @@ class _StepJson(TypedDict):
     workload: str
     label: str
     published: str | None
+    bench: str | None
+    precision: float | None
     steady: _SteadyJson | None
     curve: CurveJson | None
     job: _JobJson
@@ -92,7 +94,6 @@ class _MethodJson(TypedDict):
     title: str
     summary: str
     source: str
-    bench: str | None
     quick: _QuickJson | None
     steps: list[_StepJson]
 
@@ -158,6 +159,10 @@ class Step:
 
     A curve of the method file is several: its maximum, a measured step with `curve`, and points with a `place` on it,
     whose job is the maximum's until `fathom.curve` knows their rate.
+
+    `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
+    is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
+    or round may end before its time.
     """
 
     name: str
@@ -167,6 +172,8 @@ class Step:
     published: str | None
     steady: Steady | None
     job: Job
+    bench: str | None = None
+    precision: float | None = None
     curve: Curve | None = None
     place: Place | None = None
 
@@ -182,16 +189,12 @@ class Quick:
 
 @dataclass(frozen=True)
 class Method:
-    """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written.
-
-    `bench` names the catalogue's system that twins are driven from; without one it is each device's own.
-    """
+    """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written."""
 
     name: str
     title: str
     summary: str
     source: str
-    bench: str | None
     quick: Quick | None
     steps: tuple[Step, ...]
     text: str
@@ -214,13 +217,13 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
         raise UsageError(str(error)) from error
     parsed = cast("_MethodJson", normal)
     factors = parsed["quick"]
-    _check_bench(parsed["bench"], file)
+    for bench in dict.fromkeys(step["bench"] for step in parsed["steps"]):
+        _check_bench(bench, file)
     return Method(
         name=parsed["name"],
         title=parsed["title"],
         summary=parsed["summary"],
         source=parsed["source"],
-        bench=parsed["bench"],
         quick=Quick(**factors) if quick and factors else None,
         steps=tuple(part for step in parsed["steps"] for part in _steps(step)),
         text=text,
@@ -293,6 +296,8 @@ def _step(step: _StepJson) -> Step:
         if steady
         else None,
         job=_job(step["job"]),
+        bench=step["bench"],
+        precision=step["precision"],
         curve=parse_curve(step["curve"]) if step["curve"] else None,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from fathom.compose import compose
 from fathom.method import Method, load_method
 from fathom.resolve import resolve_targets
 from fathom.targets.files import scratch_file
@@ -18,9 +19,21 @@ DEFAULT_TWINS = (
 SCRATCH_BYTES = 4 << 30
 
 
+FULL = ("four-corners", "rate-curves", "application-mixes")
+"""What a full review runs."""
+
+
 def review_method(*, full: bool) -> Method:
-    """The method that a review runs: the four corners, quick unless asked for in full."""
-    return load_method("four-corners", quick=not full)
+    """The method that a review runs: the four corners, quick; or in full, all that a drive is reviewed by."""
+    if not full:
+        return load_method("four-corners", quick=True)
+    return compose(
+        "review",
+        "Review: four corners, rate curves, application mixes",
+        "How fast is one drive at its peaks, what does latency cost as load rises, and how does it serve data bases "
+        "and virtual desktops?",
+        [load_method(name) for name in FULL],
+    )
 
 
 def review_targets(

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from threading import Event
 from typing import Protocol
@@ -112,12 +113,16 @@ def resume_run(path: Path, options: Options) -> Run:
     document = RunDocument.load(path)
     if document.status == "complete":
         return Run(path)
-    method = parse_method(
-        document.method.text, f"{document.method.name}.toml", quick=document.quick is not None
-    )
+    method = _method_of(document)
     options.seed = document.seed
     with _claimed(method, targets_of_run(document, options.site.resolve), options) as ready:
         return _Session(RunStore.reopen(path), method, ready, options).run()
+
+
+def _method_of(document: RunDocument) -> Method:
+    record = document.method
+    form = "json" if record.text.lstrip().startswith("{") else "toml"
+    return parse_method(record.text, f"{record.name}.{form}", quick=document.quick is not None)
 
 
 @contextmanager
@@ -244,7 +249,7 @@ class _Session:
             for target in self.targets
             for text in target.notes
         ]
-        view = RunView.of(Run(self.store.path), self.remarks)
+        view = RunView.of(Run(self.store.path, compacted=True), self.remarks)
         about_site = self.options.site.notes()
         return [*about_targets, *about_site, *(note.record() for note in validity.notes(view))]
 
@@ -255,11 +260,12 @@ class _Session:
         error = None
         try:
             if target.kind == "twin":
-                self._run_steps(index, self._twin(index), None)
+                for bench, keys in self._by_bench(index):
+                    self._run_steps(keys, self._twin(index, bench), None)
             else:
                 backend, sampling = self.options.site.start(target)
                 with sampling as sampler:
-                    self._run_steps(index, backend, sampler)
+                    self._run_steps(self._keys(index), backend, sampler)
         except (FathomError, _core.BackendError) as failure:
             error = self.errors[index] = str(failure)
             self.store.journal("target-failed", target=target.name, error=error)
@@ -268,6 +274,13 @@ class _Session:
     def _keys(self, index: int) -> list[StepKey]:
         return [StepKey(index, number, step.name) for number, step in enumerate(self.method.steps, 1)]
 
+    def _by_bench(self, index: int) -> list[tuple[str | None, list[StepKey]]]:
+        """The steps in parts driven from one bench each: a twin is put into the next one fresh."""
+        steps = zip(self._keys(index), self.method.steps, strict=True)
+        return [
+            (bench, [key for key, _ in part]) for bench, part in groupby(steps, lambda pair: pair[1].bench)
+        ]
+
     def _all_finished(self, index: int) -> bool:
         return all(self._finished(key) for key in self._keys(index))
 
@@ -275,26 +288,26 @@ class _Session:
         outcome = self.store.outcome(key)
         return outcome is not None and outcome.status == "complete"
 
-    def _twin(self, index: int) -> Backend:
+    def _twin(self, index: int, bench: str | None) -> Backend:
         target = self.targets[index]
         from fathom.catalog import load_device
 
         device = load_device(target.catalog or target.name)
-        backend = TwinBackend([device.twin_params_json(self.method.bench)], self.options.seed)
+        backend = TwinBackend([device.twin_params_json(bench)], self.options.seed)
         twin = backend.devices[0]
         record = self.store.document.targets[index]
         record.scale = twin.scale
         self.store.save()
         return backend
 
-    def _run_steps(self, index: int, backend: Backend, sampler: Sampler | None) -> None:
-        target, steps = self.targets[index], self.method.steps
+    def _run_steps(self, keys: Sequence[StepKey], backend: Backend, sampler: Sampler | None) -> None:
+        target, steps = self.targets[keys[0].target], self.method.steps
         steady: dict[str, bool | None] = {}
         written = Written()
-        for key, planned in zip(self._keys(index), steps, strict=True):
+        for place, key in enumerate(keys, 1):
             if self.options.interrupt.is_set():
                 return
-            step = self._aimed(key, _on_this_machine(planned, backend))
+            step = self._aimed(key, _on_this_machine(steps[key.number - 1], backend))
             if step is None:
                 self._pass_over(key)
                 continue
@@ -303,9 +316,7 @@ class _Session:
                 self.options.observer.step_started(target, key.number, len(steps), step)
                 outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
                 self.options.observer.step_ended(target, step, outcome)
-            elif not backend.real_time and not all(
-                self._finished(later) for later in self._keys(index)[key.number :]
-            ):
+            elif not backend.real_time and not all(self._finished(later) for later in keys[place:]):
                 self._repeat(key, step, backend, written)
             written.add(step, outcome.written_bytes)
             if step.kind == "precondition":

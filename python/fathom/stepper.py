@@ -13,6 +13,18 @@ from fathom.runs.rows import Row, StepRows
 from fathom.runs.store import StepOutcome
 
 POLL_S = 0.25
+POINT_COUNT = 100_000
+"""Fewest I/O of a twin's window: enough for its p99.9."""
+MEASURED_COUNT = 1_000_000
+"""Fewest I/O of small blocks in a measured step: enough for their p99.99."""
+LARGE_BLOCK_BYTES = 64 * 1024
+LEAST_TURNOVER = 1 / 4
+"""Least share of its region that a twin's window or round writes, if it writes: what is far from steady shows."""
+MOST_TURNOVER = 2
+"""Most that a twin's window writes of its region before it ends, however well its figures are known."""
+WITHOUT_LIMIT = (1 << 64) - 1
+ROUND_WIDENING = 3
+"""A round may be known that much less well than a result: five of them are judged within 10 and 20 %."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,7 @@ class _Rounds:
         """Takes an interval in; returns whether the precondition may end."""
         self._open.append(interval)
         seconds = sum(part.length_s for part in self._open)
-        if seconds < self.judge.round_s * (1 - 1e-6):
+        if seconds < self.judge.round_s * (1 - 1e-6) and not interval.ends_round:
             return False
         ops = [op for part in self._open for op in part.ops]
         host = sum(op.bytes for op in ops if op.op in ("write", "append"))
@@ -80,7 +92,9 @@ def run_step(
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
     rounds = _Rounds(judge) if judge else None
-    handle = backend.start(step.job.json, seed, judge.round_s if judge else None)
+    handle = backend.start(
+        step.job.json, seed, judge.round_s if judge else None, _precision(step, backend.capacity_bytes)
+    )
     enough = False
     moved_bytes = 0
     while not handle.done():
@@ -106,6 +120,22 @@ def run_step(
         window_s=recording.window_s,
         written_bytes=sum(op.bytes for op in recording.ops if op.op in ("write", "append")),
     )
+
+
+def _precision(step: Step, capacity_bytes: int | None) -> _core.Precision | None:
+    """When a twin may end the step's window or rounds. A point follows its maximum's state and writes what it may."""
+    if step.precision is None or capacity_bytes is None or step.kind == "fill":
+        return None
+    region_bytes = step.job.region_size(capacity_bytes)
+    least_bytes, most_bytes = round(LEAST_TURNOVER * region_bytes), MOST_TURNOVER * region_bytes
+    if step.kind == "precondition":
+        return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
+    if step.place:
+        return _core.Precision(step.precision, POINT_COUNT, 0, most_bytes)
+    largest = max(max(sizes, default=0) for sizes in step.job.block_sizes.values())
+    if step.curve or largest >= LARGE_BLOCK_BYTES:
+        return _core.Precision(step.precision, POINT_COUNT, least_bytes, most_bytes)
+    return _core.Precision(step.precision, MEASURED_COUNT, least_bytes, WITHOUT_LIMIT)
 
 
 def _answer_hold(handle: Handle, enough: bool) -> None:

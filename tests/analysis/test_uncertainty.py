@@ -11,6 +11,7 @@ from fathom.analysis.uncertainty import (
     _student,
     block_length,
     compare,
+    compare_intervals,
     effective_count,
     mean_interval,
     percentile_allowed,
@@ -198,3 +199,14 @@ def test_percentile_intervals_widen_when_the_ios_of_a_second_resemble_each_other
             found.append(ends[0] <= truth <= ends[1])
     assert np.mean(covered) == pytest.approx(0.95, abs=0.04)
     assert np.mean(naive) < 0.7
+
+
+def test_known_intervals_name_a_winner_only_where_that_of_the_ratio_excludes_one():
+    clear = compare_intervals((108.0, 112.0), (98.0, 102.0))
+    assert clear is not None
+    assert (clear.verdict, clear.ratio) == ("a", pytest.approx(1.1))
+    assert clear.low > 1
+    level = compare_intervals((99.0, 105.0), (98.0, 102.0))
+    assert level is not None
+    assert level.verdict == "level"
+    assert compare_intervals((1.0, 2.0), (-1.0, 1.0)) is None

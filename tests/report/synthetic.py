@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Page
 
+from fathom.analysis.uncertainty import LEAST_SAMPLES
 from fathom.runs.schema import INTERVALS, LATENCY, POINTS, TABLES, TELEMETRY
 
 SUB_BITS = 7
@@ -391,6 +392,7 @@ def _point(
     weights = np.array([merged[int(low)] for low in lows])
     n, iops = int(weights.sum()), float(counts.mean())
     margin = 1.96 * noise / np.sqrt(len(counts))
+    enough = len(counts) >= LEAST_SAMPLES
 
     def percentile(q: float) -> float | None:
         middle = middles[np.searchsorted(np.cumsum(weights), np.ceil(q * n))] / 1000
@@ -407,8 +409,8 @@ def _point(
         "threads": corner.threads,
         "iodepth": corner.iodepth,
         "iops": iops,
-        "iops_low": iops * (1 - margin),
-        "iops_high": iops * (1 + margin),
+        "iops_low": iops * (1 - margin) if enough else None,
+        "iops_high": iops * (1 + margin) if enough else None,
         "mbps": iops * corner.block_bytes / 1e6,
         "mean_us": float((middles * weights).sum() / n / 1000),
         "p50_us": percentile(0.5),

@@ -1,8 +1,8 @@
 //! A running job as Python holds it: intervals out, stop and proceed in.
 //!
 //! A twin runs far ahead of any reader, and a decision to stop must not depend on how fast the
-//! reader is. A handle therefore *holds* a twin at every multiple of `hold_every_ns` of virtual time
-//! until [`Handle::proceed`] or [`Handle::stop`]. Real devices are never held.
+//! reader is. A handle therefore *holds* a twin after every `hold_every_ns` of virtual time, and at
+//! the end of a round, until [`Handle::proceed`] or [`Handle::stop`]. Real devices are never held.
 
 use std::{
     collections::VecDeque,
@@ -56,13 +56,14 @@ pub struct TwinSide {
     shared: Arc<Shared>,
     target: usize,
     hold_every_ns: Option<u64>,
-    next_hold_ns: u64,
+    held_at_ns: u64,
 }
 
 impl TwinSide {
     /// Hands an interval over, and waits where the handle holds. Returns whether to go on.
     pub fn deliver(&mut self, interval: recording::Interval) -> bool {
         let end_ns = interval.start_ns + interval.length_ns;
+        let ends_round = interval.ends_round;
         let mut state = self.shared.lock();
         while state.queue.len() >= QUEUE_LIMIT && !state.stopped {
             state = self.shared.wait(state);
@@ -70,9 +71,9 @@ impl TwinSide {
         state.queue.push_back((self.target, interval));
         self.shared.changed.notify_all();
         if let Some(every_ns) = self.hold_every_ns
-            && end_ns >= self.next_hold_ns
+            && (ends_round || end_ns >= self.held_at_ns + every_ns)
         {
-            self.next_hold_ns = (end_ns / every_ns + 1) * every_ns;
+            self.held_at_ns = end_ns;
             let turn = state.released;
             state.held += 1;
             self.shared.changed.notify_all();
@@ -118,7 +119,7 @@ impl Twins {
                     shared: Arc::clone(&shared),
                     target,
                     hold_every_ns,
-                    next_hold_ns: hold_every_ns.unwrap_or(0),
+                    held_at_ns: 0,
                 };
                 let body = Arc::clone(&body);
                 std::thread::spawn(move || body(side, target))

@@ -23,7 +23,9 @@ mod _core {
     #[pymodule_export]
     use super::results::{Interval, OpResult, Recording, Utilisation};
     #[pymodule_export]
-    use super::start::{BackendError, EngineTarget, TwinDevice, start_engine, start_twins};
+    use super::start::{
+        BackendError, EngineTarget, Precision, TwinDevice, start_engine, start_twins,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -207,6 +207,11 @@ impl Interval {
     fn utilisation(&self) -> Vec<Utilisation> {
         utilisation_rows(&self.inner.utilisation)
     }
+    /// Whether a round ended with it before its time.
+    #[getter]
+    fn ends_round(&self) -> bool {
+        self.inner.ends_round
+    }
 }
 
 /// A whole step on one target.
@@ -277,6 +282,17 @@ impl Recording {
     #[getter]
     fn utilisation(&self) -> Vec<Utilisation> {
         utilisation_rows(&self.inner.utilisation)
+    }
+    /// Halves of 95 % intervals as fractions: of the rate by operation, and of the mean latency.
+    /// None where nobody watched.
+    #[getter]
+    fn half_widths(&self) -> Option<(BTreeMap<&'static str, f64>, f64)> {
+        let known = self.inner.half_widths.as_ref()?;
+        let rates = known
+            .rate_by_op
+            .iter()
+            .map(|(op, width)| (op.name(), *width));
+        Some((rates.collect(), known.mean_latency))
     }
     #[getter]
     fn errno(&self) -> BTreeMap<i32, u64> {

@@ -121,15 +121,42 @@ impl TwinDevice {
     }
 }
 
+/// When a twin's windows, or the rounds of a precondition, may end before their time.
+#[pyclass(frozen, from_py_object, module = "fathom._core")]
+#[derive(Clone)]
+pub struct Precision(twin::Precision);
+
+#[pymethods]
+impl Precision {
+    /// `half_width`: half the 95 % interval of the rate, as a fraction of it. `least_count`: fewest
+    /// I/O of a window. `least_written_bytes` and `most_written_bytes`: of one that writes.
+    #[new]
+    fn new(
+        half_width: f64,
+        least_count: u64,
+        least_written_bytes: u64,
+        most_written_bytes: u64,
+    ) -> Self {
+        Self(twin::Precision {
+            half_width,
+            least_count,
+            least_written_bytes,
+            most_written_bytes,
+            round_ns: None,
+        })
+    }
+}
+
 /// Starts a job on twins, all at once, each in its own virtual time. With `hold_every_ns` each waits
-/// at every multiple of it for `Handle.proceed` or `Handle.stop`.
+/// after each such time (a round) for `Handle.proceed` or `Handle.stop`.
 #[pyfunction]
-#[pyo3(signature = (job_json, devices, seed, hold_every_ns = None))]
+#[pyo3(signature = (job_json, devices, seed, hold_every_ns = None, precision = None))]
 pub fn start_twins(
     job_json: &str,
     devices: Vec<Py<TwinDevice>>,
     seed: u64,
     hold_every_ns: Option<u64>,
+    precision: Option<Precision>,
 ) -> PyResult<Handle> {
     let job = job_from_text(job_json, "job.json")?;
     let drives: Vec<_> = devices
@@ -141,9 +168,13 @@ pub fn start_twins(
         let control = Arc::clone(&control);
         Box::new(move || control.stop())
     };
+    let rule = precision.map(|Precision(rule)| twin::Precision {
+        round_ns: hold_every_ns,
+        ..rule
+    });
     let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
         let mut ssd = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
-        twin::run(&job, &mut *ssd, seed, &control, |interval| {
+        twin::run_until_precise(&job, &mut *ssd, seed, &control, rule, |interval| {
             side.deliver(interval);
         })
         .map_err(|error| error.to_string())

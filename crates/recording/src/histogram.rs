@@ -74,6 +74,12 @@ impl Histogram {
         self.count
     }
 
+    /// Sum of the values.
+    #[inline]
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns
+    }
+
     /// Takes the counts out and leaves the histogram empty.
     pub fn take(&mut self) -> SparseHistogram {
         let mut bins = Vec::new();

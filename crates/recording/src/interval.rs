@@ -158,6 +158,8 @@ pub struct Interval {
     pub counters: Counters,
     /// Resources of a twin, or the load generator's own CPU.
     pub utilisation: Vec<Utilisation>,
+    /// Whether a round ended with it, before its time, because its figures were known well enough.
+    pub ends_round: bool,
 }
 
 impl Interval {

@@ -11,5 +11,5 @@ mod recording;
 
 pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Utilisation};
-pub use recorder::Recorder;
-pub use recording::Recording;
+pub use recorder::{Recorder, Tally};
+pub use recording::{HalfWidths, Recording};

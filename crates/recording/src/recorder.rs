@@ -7,6 +7,36 @@ use workload::Op;
 
 use crate::{Histogram, Interval, OpStats};
 
+/// I/O of one operation since the last cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Successful I/O.
+    pub count: u64,
+    /// Their service latencies, summed.
+    pub sum_ns: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// What was counted after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            count: self.count - earlier.count,
+            sum_ns: self.sum_ns - earlier.sum_ns,
+            bytes: self.bytes - earlier.bytes,
+        }
+    }
+
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.bytes += other.bytes;
+    }
+}
+
 #[derive(Debug, Default)]
 struct HotOp {
     service: Histogram,
@@ -70,6 +100,18 @@ impl Recorder {
     pub fn counted(&self) -> (u64, u64) {
         self.ops.iter().fold((0, 0), |(done, failed), hot| {
             (done + hot.service.count(), failed + hot.errors)
+        })
+    }
+
+    /// What was counted since the last cut, per operation in the order of [`Op::ALL`].
+    pub fn tallies(&self) -> [Tally; Op::COUNT] {
+        std::array::from_fn(|op| {
+            let hot = &self.ops[op];
+            Tally {
+                count: hot.service.count(),
+                sum_ns: hot.service.sum_ns(),
+                bytes: hot.bytes,
+            }
         })
     }
 

@@ -12,6 +12,17 @@ use crate::{Counters, Interval, OpStats, Utilisation};
 /// latency, and little throughput is left to gain.
 const SATURATED: f64 = 0.90;
 
+/// How well the figures of a window are known: halves of their 95 % intervals, as fractions of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HalfWidths {
+    /// Of the rate of all operations together.
+    pub rate: f64,
+    /// Of the rate of each operation.
+    pub rate_by_op: BTreeMap<Op, f64>,
+    /// Of the mean service latency of all operations together.
+    pub mean_latency: f64,
+}
+
 /// A whole step on one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
@@ -29,6 +40,8 @@ pub struct Recording {
     pub counters: Counters,
     /// Mean utilisation over the window.
     pub utilisation: Vec<Utilisation>,
+    /// Where the load generator watched it; else the seconds' scatter tells.
+    pub half_widths: Option<HalfWidths>,
     /// Failed I/O by errno; 0 stands for an I/O that moved fewer bytes than asked.
     pub errno: BTreeMap<i32, u64>,
     /// What was asked for and not achieved, in plain words.

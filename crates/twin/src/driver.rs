@@ -19,6 +19,7 @@ use workload::{Geometry, Job, Limits, Load, Op, Request, RequestStream, StreamEr
 use crate::device::{CompletionKind, Device};
 use crate::event::us_to_ns;
 use crate::meter::Meter;
+use crate::precision::{Batches, Precision};
 
 /// Virtual length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -120,6 +121,7 @@ struct Driver<'a, D> {
     completed_bytes: u64,
     offered: u64,
     recorder: Recorder,
+    batches: Option<Batches>,
     meter: Meter,
     recording: Recording,
 }
@@ -134,9 +136,26 @@ pub fn run<D: Device>(
     device: &mut D,
     seed: u64,
     control: &Control,
+    on_interval: impl FnMut(Interval),
+) -> Result<Recording, TwinError> {
+    run_until_precise(job, device, seed, control, None, on_interval)
+}
+
+/// As [`run`], but the window may end before the job's time, or go on in rounds that do, as soon as
+/// its figures are known to a precision.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until_precise<D: Device>(
+    job: &Job,
+    device: &mut D,
+    seed: u64,
+    control: &Control,
+    precision: Option<Precision>,
     mut on_interval: impl FnMut(Interval),
 ) -> Result<Recording, TwinError> {
     let mut driver = Driver::new(job, device, seed)?;
+    driver.batches = precision.map(|rule| Batches::new(rule, driver.start_ns));
     driver.begin();
     driver.measure(control, &mut on_interval)?;
     driver.drain()?;
@@ -180,6 +199,7 @@ impl<'a, D: Device> Driver<'a, D> {
         let open = matches!(job.load, Load::Open { .. });
         Ok(Self {
             recorder: Recorder::new(0),
+            batches: None,
             meter: Meter::new(device, host.cores.min(threads)),
             recording: Recording::default(),
             threads: streams,
@@ -220,43 +240,93 @@ impl<'a, D: Device> Driver<'a, D> {
         control: &Control,
         on_interval: &mut impl FnMut(Interval),
     ) -> Result<(), TwinError> {
-        let mut boundary_ns = (self.start_ns + INTERVAL_NS).min(self.end_ns);
         let mut until_check = STOP_CHECK;
+        let mut cut_ns = self.next_cut_ns();
         loop {
-            while let Some(completion) = self.device.advance(boundary_ns) {
-                match completion.kind {
-                    CompletionKind::Wake => {
-                        self.arrival(completion.tag & !ARRIVAL, completion.at_ns)
-                    }
-                    CompletionKind::Done => self.reap(completion.tag, completion.at_ns, 0),
-                    CompletionKind::Failed(errno) => {
-                        self.reap(completion.tag, completion.at_ns, errno)
-                    }
-                }
-                until_check -= 1;
-                if until_check == 0 {
-                    until_check = STOP_CHECK;
-                    if control.is_stopped() {
-                        break;
-                    }
-                }
-                if self.moved_enough() {
-                    break;
-                }
+            let batch_ns = self.batches.as_ref().map_or(u64::MAX, Batches::end_ns);
+            self.advance_to(cut_ns.min(batch_ns), control, &mut until_check);
+            let now_ns = self.device.now_ns();
+            let over = now_ns >= self.end_ns || self.moved_enough() || control.is_stopped();
+            let settled = self.look(now_ns);
+            if !over && !settled && now_ns < cut_ns {
+                self.check_alive()?;
+                continue;
             }
-            let interval = self.cut();
+            let (ends_round, ends_job) = self.end_round(now_ns, settled);
+            let mut interval = self.cut();
+            interval.ends_round = ends_round;
             self.recording.add(&interval);
             on_interval(interval);
-            if self.device.now_ns() >= self.end_ns || self.moved_enough() || control.is_stopped() {
+            if over || ends_job || control.is_stopped() {
+                let batches = self.batches.as_ref();
+                self.recording.half_widths = batches.and_then(Batches::half_widths);
                 return Ok(());
             }
-            let in_flight = self.threads.iter().map(|thread| thread.in_flight).sum();
-            if in_flight > 0 && !self.device.is_busy() {
-                let now_ns = self.device.now_ns();
-                return Err(TwinError::Stalled { now_ns, in_flight });
-            }
-            boundary_ns = (boundary_ns + INTERVAL_NS).min(self.end_ns);
+            self.check_alive()?;
+            cut_ns = self.next_cut_ns();
         }
+    }
+
+    /// When the interval that begins now ends at the latest.
+    fn next_cut_ns(&self) -> u64 {
+        let round_ns = self
+            .batches
+            .as_ref()
+            .map_or(u64::MAX, Batches::round_end_ns);
+        (self.device.now_ns() + INTERVAL_NS)
+            .min(self.end_ns)
+            .min(round_ns)
+    }
+
+    /// Runs to a virtual time, to the job's volume, or to the stop.
+    fn advance_to(&mut self, limit_ns: u64, control: &Control, until_check: &mut u32) {
+        while let Some(completion) = self.device.advance(limit_ns) {
+            match completion.kind {
+                CompletionKind::Wake => self.arrival(completion.tag & !ARRIVAL, completion.at_ns),
+                CompletionKind::Done => self.reap(completion.tag, completion.at_ns, 0),
+                CompletionKind::Failed(errno) => self.reap(completion.tag, completion.at_ns, errno),
+            }
+            *until_check -= 1;
+            if *until_check == 0 {
+                *until_check = STOP_CHECK;
+                if control.is_stopped() {
+                    return;
+                }
+            }
+            if self.moved_enough() {
+                return;
+            }
+        }
+    }
+
+    fn check_alive(&self) -> Result<(), TwinError> {
+        let in_flight = self.threads.iter().map(|thread| thread.in_flight).sum();
+        if in_flight > 0 && !self.device.is_busy() {
+            let now_ns = self.device.now_ns();
+            return Err(TwinError::Stalled { now_ns, in_flight });
+        }
+        Ok(())
+    }
+
+    /// Closes a batch whose time has come. Returns whether the window is known well enough.
+    fn look(&mut self, now_ns: u64) -> bool {
+        let Some(batches) = &mut self.batches else {
+            return false;
+        };
+        batches.see(&self.recorder.tallies());
+        batches.close(now_ns)
+    }
+
+    /// Whether a round ended before its time, and whether the job did.
+    fn end_round(&mut self, now_ns: u64, settled: bool) -> (bool, bool) {
+        let Some(batches) = &mut self.batches else {
+            return (false, false);
+        };
+        batches.forget_seen();
+        if batches.ends_job() {
+            return (false, settled);
+        }
+        (batches.end_round(now_ns, settled) && settled, false)
     }
 
     fn moved_enough(&self) -> bool {

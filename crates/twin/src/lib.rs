@@ -18,6 +18,7 @@ mod geometry;
 mod link;
 mod meter;
 mod params;
+mod precision;
 mod server;
 mod ssd;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod tests;
 mod victim;
 
 pub use device::{Account, Completion, CompletionKind, Device, ResourceTime};
-pub use driver::{Control, TwinError, run};
+pub use driver::{Control, TwinError, run, run_until_precise};
 pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, VictimPolicy};
+pub use precision::Precision;
 pub use ssd::Ssd;

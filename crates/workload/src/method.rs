@@ -18,8 +18,6 @@ pub struct Method {
     pub summary: String,
     /// Where the procedure comes from.
     pub source: String,
-    /// The catalogue's system that twins are driven from; `None`: each device's own.
-    pub bench: Option<String>,
     /// What `--quick` does; `None` refuses `--quick`.
     pub quick: Option<Quick>,
     /// At least one.
@@ -68,6 +66,13 @@ pub struct Step {
     pub label: String,
     /// Name of this workload in the published results (`fio-4k-rand-read`).
     pub published: Option<String>,
+    /// The catalogue's system that twins are driven from; `None`: each device's own. The method's if
+    /// the step names none.
+    pub bench: Option<String>,
+    /// Half the 95 % interval of rate and mean latency, as a fraction of them, at which a window or
+    /// round in virtual time may end early; `None`: all have their full length. The method's if the
+    /// step gives none.
+    pub precision: Option<f64>,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Curve`]: the points after the maximum.

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from fathom.analysis.uncertainty import Comparison, Interval, compare, mean_interval
+from fathom.analysis.uncertainty import Comparison, compare, compare_intervals, mean_interval
 from fathom.analysis.view import RunView, StepFigures
 
 Kind = Literal["overall", "leader", "level", "single", "limit", "consistency", "surprise", "agreement"]
@@ -70,12 +70,11 @@ def findings(view: RunView, published_lookup: PublishedLookup | None = None) -> 
 
 def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
     best = ranked[0]
-    interval = mean_interval(view.rates(best))
     if len(ranked) == 1:
-        bounds = (interval.low, interval.high) if interval else None
-        text = f"{view.label(best.target)} reaches {_rate(best)} in {best.label}{_sure(interval, best)}."
+        bounds = _interval(view, best)
+        text = f"{view.label(best.target)} reaches {_rate(best)} in {best.label}{_sure(bounds, best)}."
         return Finding("single", text, (best.target,), best.step, {best.unit: best.headline}, bounds)
-    contest = [(other, compare(view.rates(best), view.rates(other))) for other in ranked[1:]]
+    contest = [(other, _compare(view, best, other)) for other in ranked[1:]]
     level = [other for other, verdict in contest if verdict is None or verdict.verdict != "a"]
     figures = {one.target: one.headline for one in ranked}
     second, ratio = contest[0]
@@ -154,7 +153,6 @@ def _published(
             near.append(off_pct)
             fitted_near += role == "calibration" and _is_twin(view, figures)
             continue
-        interval = mean_interval(view.rates(figures))
         fitted = (
             ", although the twin may be fitted to it"
             if role == "calibration" and _is_twin(view, figures)
@@ -164,7 +162,7 @@ def _published(
             f"{view.label(figures.target)} in {figures.label}: {_rate(figures)} is {abs(off_pct):.0f} % "
             f"{'above' if off_pct > 0 else 'below'} the published {_number(value)}{fitted} ({source})."
         )
-        bounds = (interval.low, interval.high) if interval else None
+        bounds = _interval(view, figures)
         measured = {"measured": figures.headline, "published": value}
         far.append(
             (abs(off_pct), Finding("surprise", text, (figures.target,), figures.step, measured, bounds))
@@ -249,10 +247,24 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _sure(interval: Interval | None, figures: StepFigures) -> str:
+def _interval(view: RunView, figures: StepFigures) -> tuple[float, float] | None:
+    """From the seconds where there are enough of them, else as the load generator knew it."""
+    interval = mean_interval(view.rates(figures))
+    return (interval.low, interval.high) if interval else figures.interval
+
+
+def _compare(view: RunView, best: StepFigures, other: StepFigures) -> Comparison | None:
+    verdict = compare(view.rates(best), view.rates(other))
+    if verdict is None and best.interval and other.interval:
+        return compare_intervals(best.interval, other.interval)
+    return verdict
+
+
+def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
     if interval is None:
         return " (too few seconds for an interval)"
-    return f" (95 % interval {_number(interval.low)} to {_number(interval.high)} {figures.unit})"
+    low, high = interval
+    return f" (95 % interval {_number(low)} to {_number(high)} {figures.unit})"
 
 
 def _bounds(ratio: Comparison) -> str:

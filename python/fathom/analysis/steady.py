@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
+VOLUME_TOLERANCE = 1e-3
+"""A fill writes whole blocks, which fall a little short of a region's size."""
 SLOPE_LIMIT = 0.05
 """Most drift of the rate over the judged rounds, as a fraction of its median (methods.md)."""
 SLOPE_ROUNDS = 30
@@ -337,7 +339,7 @@ class SteadyState:
         return [
             f"{done:.2f}x of {least:g}x the capacity written {how} since the purge"
             for how, done, least in pairs
-            if done < least * (1 - 1e-9)
+            if done < least * (1 - VOLUME_TOLERANCE)
         ]
 
     def _level_reasons(self, half: Floats, window: WindowVerdict, drift: Slope) -> list[str]:

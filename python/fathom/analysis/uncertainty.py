@@ -7,7 +7,7 @@ Definitions, sources and measured coverage: docs/explanation/statistics.md.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, log10, sqrt
+from math import ceil, exp, hypot, log10, sqrt
 from statistics import NormalDist
 from typing import Literal
 
@@ -116,6 +116,23 @@ def compare(
     above, below = ("a", "b") if higher_is_better else ("b", "a")
     verdict: Literal["a", "b", "level"] = above if low > 1 else below if high < 1 else "level"
     return Comparison(mean_a / mean_b, float(low), float(high), verdict, confidence)
+
+
+def compare_intervals(
+    a: tuple[float, float], b: tuple[float, float], *, higher_is_better: bool = True
+) -> Comparison | None:
+    """Ratio of two means of which only their 95 % intervals (low, high) are known, measured independently.
+
+    The relative half-widths add in squares (delta method on the logarithm). `None` where `b` is not clear of zero.
+    """
+    (middle_a, half_a), (middle_b, half_b) = (((low + high) / 2, (high - low) / 2) for low, high in (a, b))
+    if middle_a <= 0 or middle_b - half_b <= 0:
+        return None
+    width = exp(hypot(half_a / middle_a, half_b / middle_b))
+    ratio = middle_a / middle_b
+    above, below = ("a", "b") if higher_is_better else ("b", "a")
+    verdict: Literal["a", "b", "level"] = above if ratio > width else below if ratio * width < 1 else "level"
+    return Comparison(ratio, ratio / width, ratio * width, verdict)
 
 
 def block_length(series: ArrayLike) -> int:

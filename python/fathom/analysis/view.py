@@ -53,6 +53,8 @@ class PointRow(TypedDict):
     iodepth: int | None
     offered_iops: float | None
     iops: float
+    iops_low: float | None
+    iops_high: float | None
     mbps: float
     mean_us: float | None
     outstanding: float | None
@@ -118,6 +120,16 @@ class StepFigures:
     def outstanding(self) -> float | None:
         """Mean I/O in flight as counted by the backend."""
         return self.rows[0]["outstanding"]
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the headline as its points know it; operations of one mix vary together."""
+        lows, highs = ([row[name] for row in self.rows] for name in ("iops_low", "iops_high"))
+        known = [low for low in lows if low is not None], [high for high in highs if high is not None]
+        if not self.iops or any(len(bounds) < len(self.rows) for bounds in known):
+            return None
+        scale = self.headline / self.iops
+        return scale * sum(known[0]), scale * sum(known[1])
 
     @property
     def in_bandwidth(self) -> bool:

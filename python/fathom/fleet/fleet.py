@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom import __version__
+from fathom._core import Precision
 from fathom.errors import FathomError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent
@@ -212,7 +213,13 @@ class FleetBackend:
             for host, row in self._load.telemetry
         ]
 
-    def start(self, job_json: str, seed: int, hold_every_s: float | None = None) -> FleetLoad:
+    def start(
+        self,
+        job_json: str,
+        seed: int,
+        hold_every_s: float | None = None,
+        precision: Precision | None = None,
+    ) -> FleetLoad:
         """Starts the job on every host at one moment, each with requests of its own."""
         fleet = self._fleet
         fleet.compare_clocks()

@@ -110,8 +110,10 @@ class Corner:
 
 
 def level(best: Cell, other: Cell) -> bool:
-    """Whether no winner may be declared: the 95 % interval of their ratio includes 1, or seconds are too few."""
+    """Whether no winner may be declared: the 95 % interval of their ratio includes 1, or cannot be known."""
     verdict = uncertainty.compare(best.rates, other.rates)
+    if verdict is None and best.interval and other.interval:
+        verdict = uncertainty.compare_intervals(best.interval, other.interval)
     return verdict is None or verdict.verdict != "a"
 
 

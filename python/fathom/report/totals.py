@@ -20,6 +20,7 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
     if len(halves) == 1:
         return first
     interval = mean_interval(total_rates(run, halves))
+    low, high = (interval.low, interval.high) if interval else _bounds(halves)
     histogram = merged(run, halves)
     quantiles = {name: histogram.quantile(q) if histogram else None for name, q in QUANTILES.items()}
     sizes = {half.block_bytes for half in halves}
@@ -28,8 +29,8 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
         op=TOTAL,
         block_bytes=sizes.pop() if len(sizes) == 1 else None,
         iops=sum(half.iops or 0.0 for half in halves),
-        iops_low=interval.low if interval else None,
-        iops_high=interval.high if interval else None,
+        iops_low=low,
+        iops_high=high,
         mbps=sum(half.mbps or 0.0 for half in halves),
         mean_us=_weighted([(half.n or 0, half.mean_us) for half in halves]),
         response_mean_us=_weighted([(half.n or 0, half.response_mean_us) for half in halves]),
@@ -39,6 +40,14 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
         n=sum(half.n or 0 for half in halves),
         **{name: quantile.us if quantile else None for name, quantile in quantiles.items()},
     )
+
+
+def _bounds(halves: Sequence[Point]) -> tuple[float | None, float | None]:
+    """Operations of one mix vary together: the bounds of their rates add."""
+    lows = [half.iops_low for half in halves if half.iops_low is not None]
+    highs = [half.iops_high for half in halves if half.iops_high is not None]
+    known = len(lows) == len(highs) == len(halves)
+    return (sum(lows), sum(highs)) if known else (None, None)
 
 
 def total_rates(run: RunData, halves: Sequence[Point]) -> Floats:

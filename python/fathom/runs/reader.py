@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 class Run:
     """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.runs.schema`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, compacted: bool | None = None) -> None:
         self.path = path
         self.document = RunDocument.load(path)
+        self._compacted = self.document.status == "complete" if compacted is None else compacted
 
     @classmethod
     def open(cls, text: str | Path) -> "Run":
@@ -45,8 +46,7 @@ class Run:
     def table(self, name: str) -> pa.Table:
         """`points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
         path = self.path / f"{name}.parquet"
-        finished = self.document.status == "complete" and path.exists()
-        if not finished:
+        if not (self._compacted and path.exists()):
             return gather(self.path, name)
         return read_table(path, "remove the file and it is read from the folders of the steps")
 

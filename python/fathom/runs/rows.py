@@ -122,7 +122,7 @@ class StepRows:
         counters = recording.counters
         host_writes = sum(o.bytes for o in recording.ops if o.op in ("write", "append"))
         media_writes = counters.get("media_write_bytes")
-        low, high = self._iops_interval(op.op)
+        low, high = self._iops_interval(recording, op)
         return {
             "target": self.target,
             "method": method,
@@ -157,9 +157,16 @@ class StepRows:
             "n": op.n,
         }
 
-    def _iops_interval(self, op: str) -> tuple[float | None, float | None]:
-        """95 % interval of the mean rate, from the whole seconds; None where there are too few to tell."""
-        rates = [row["iops"] for row in self.intervals if row["op"] == op and row["length_s"] == 1.0]
+    def _iops_interval(self, recording: Recording, op: OpResult) -> tuple[float | None, float | None]:
+        """95 % interval of the mean rate: the load generator's own, else that of the whole seconds.
+
+        None where there are too few to tell.
+        """
+        if recording.half_widths is not None and recording.window_s:
+            iops, (widths, _) = op.n / recording.window_s, recording.half_widths
+            width = iops * widths.get(op.op, 0.0)
+            return iops - width, iops + width
+        rates = [row["iops"] for row in self.intervals if row["op"] == op.op and row["length_s"] == 1.0]
         interval = mean_interval([rate for rate in rates if isinstance(rate, float)])
         return (None, None) if interval is None else (interval.low, interval.high)
 

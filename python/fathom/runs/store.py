@@ -6,7 +6,7 @@ leaves is therefore either a whole step or a live log, and both are kept.
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,8 @@ from fathom.runs.files import append_line, drop_cut_line, sync_directory, write_
 from fathom.runs.schema import TABLES
 
 Row = Mapping[str, object]
+ROW_GROUP_ROWS = 1 << 18
+"""Rows of the run's tables that are written together."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,8 @@ class RunStore:
             for name in TABLES:
                 temporary = self.path / f".{name}.parquet.new"
                 with pq.ParquetWriter(temporary, TABLES[name], compression="zstd") as writer:
-                    for table in _step_tables(self.path, name):
-                        writer.write_table(table)
+                    for batch in _batches(_step_tables(self.path, name)):
+                        writer.write_table(pa.concat_tables(batch))
                 temporary.replace(self.path / f"{name}.parquet")
             sync_directory(self.path)
 
@@ -181,6 +183,18 @@ def read_outcome(folder: Path) -> StepOutcome | None:
 def gather(run: Path, name: str) -> pa.Table:
     """One table over all finished steps of a run, in order of target and step."""
     return pa.concat_tables([TABLES[name].empty_table(), *_step_tables(run, name)])
+
+
+def _batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Small tables by the row group: a file of a thousand tiny ones is slow to write and to read."""
+    batch: list[pa.Table] = []
+    for table in tables:
+        batch.append(table)
+        if sum(part.num_rows for part in batch) >= ROW_GROUP_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _step_tables(run: Path, name: str) -> Iterator[pa.Table]:

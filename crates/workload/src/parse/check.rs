@@ -58,9 +58,6 @@ pub(super) fn method(method: &Method) -> Checked {
         format!("schema is {:?}, expected {SCHEMA:?}", method.schema)
     })?;
     name(&method.name, "name")?;
-    if let Some(bench) = &method.bench {
-        name(bench, "bench")?;
-    }
     if let Some(quick) = method.quick {
         for (key, factor) in [
             ("divide_times_by", quick.divide_times_by),
@@ -94,11 +91,22 @@ pub(super) fn method(method: &Method) -> Checked {
 }
 
 fn name(name: &str, path: &str) -> Checked {
+    parse_name(name).map(drop).map_err(|message| Fault {
+        path: path.to_owned(),
+        message,
+    })
+}
+
+/// Lower-case letters, digits, dashes and dots.
+pub(super) fn parse_name(name: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    ensure(starts_well && name.chars().all(allowed), path, || {
-        format!("name {name:?} is not of the form 4k-rand-read: lower-case letters, digits, dashes")
-    })
+    match starts_well && name.chars().all(allowed) {
+        true => Ok(name.to_owned()),
+        false => Err(format!(
+            "name {name:?} is not of the form 4k-rand-read: lower-case letters, digits, dashes"
+        )),
+    }
 }
 
 fn check_step(step: &Step) -> Checked {

@@ -2,6 +2,7 @@
 //! here; whether they make sense together is decided in `check`.
 
 use super::Refusal;
+use super::check;
 use super::fields::Fields;
 use super::tree::{Entry, Node, Value};
 use crate::units::{
@@ -15,15 +16,25 @@ use crate::{
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-const METHOD_KEYS: [&str; 8] = [
-    "schema", "name", "title", "summary", "source", "bench", "quick", "steps",
+const METHOD_KEYS: [&str; 9] = [
+    "schema",
+    "name",
+    "title",
+    "summary",
+    "source",
+    "bench",
+    "precision",
+    "quick",
+    "steps",
 ];
-const STEP_KEYS: [&str; 8] = [
+const STEP_KEYS: [&str; 10] = [
     "name",
     "kind",
     "workload",
     "label",
     "published",
+    "bench",
+    "precision",
     "steady",
     "curve",
     "job",
@@ -88,15 +99,20 @@ const FOREIGN_PATTERNS: [(&str, &str); 6] = [
 pub(super) fn method(node: &Node) -> Result<Method> {
     let fields = Fields::new(node, "the method", &METHOD_KEYS)?;
     let name = fields.text("name")?;
+    let (bench, precision) = (bench(&fields)?, precision(&fields)?);
+    let step = |node: &Node| {
+        let step = step(node)?;
+        Ok(Step {
+            bench: step.bench.or_else(|| bench.clone()),
+            precision: step.precision.or(precision),
+            ..step
+        })
+    };
     Ok(Method {
         schema: fields.text("schema")?,
         title: fields.text_or("title", &name)?,
         summary: fields.text_or("summary", "")?,
         source: fields.text_or("source", "")?,
-        bench: fields
-            .get("bench")
-            .map(|node| node.text("bench").map(str::to_owned))
-            .transpose()?,
         quick: fields.get("quick").map(quick).transpose()?,
         steps: fields
             .need("steps")?
@@ -105,6 +121,17 @@ pub(super) fn method(node: &Node) -> Result<Method> {
             .map(step)
             .collect::<Result<_>>()?,
         name,
+    })
+}
+
+fn bench(fields: &Fields<'_>) -> Result<Option<String>> {
+    fields.parsed("bench", check::parse_name)
+}
+
+fn precision(fields: &Fields<'_>) -> Result<Option<f64>> {
+    fields.parsed("precision", |text| match parse_percent(text)? {
+        share if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err(format!("{text} is not above 0% and below 100%")),
     })
 }
 
@@ -144,6 +171,8 @@ fn step(node: &Node) -> Result<Step> {
             .get("published")
             .map(|node| node.text("published").map(str::to_owned))
             .transpose()?,
+        bench: bench(&fields)?,
+        precision: precision(&fields)?,
         steady: fields.get("steady").map(steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
         job: job(fields.need("job")?)?,

@@ -475,6 +475,7 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
 const CURVE: &str = r#"schema = "fathom-method/1"
 name = "mine"
 bench = "some-bench"
+precision = "1%"
 quick = { divide_times_by = 10 }
 [[steps]]
 name = "4k"
@@ -490,7 +491,8 @@ slo = { p99 = "1ms" }
 #[test]
 fn a_curve_is_read_shortened_and_survives_its_normal_form() {
     let method = Method::from_toml(CURVE, "m.toml").unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(method.bench.as_deref(), Some("some-bench"));
+    assert_eq!(method.steps[0].bench.as_deref(), Some("some-bench"));
+    assert_eq!(method.steps[0].precision, Some(0.01));
     let expected = Curve {
         points: vec![0.1, 0.85, 1.2],
         time_ns: 30_000_000_000,
@@ -530,23 +532,24 @@ fn a_curve_that_lists_nothing_runs_from_10_to_120_percent_by_response() {
 fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
     let cases = [
         ("\"some-bench\"", "\"Some bench\"", 3, "lower-case letters"),
-        ("\"curve\"", "\"measure\"", 9, "set kind = \"curve\""),
+        ("\"1%\"", "\"0%\"", 4, "not above 0%"),
+        ("\"curve\"", "\"measure\"", 10, "set kind = \"curve\""),
         (
             "threads = 64",
             "rate = \"9k/s\", iodepth = 8",
-            8,
+            9,
             "leave out the rate",
         ),
-        ("\"85%\"", "\"5%\"", 10, "point 5% follows 10%"),
-        ("\"120%\"", "\"1200%\"", 10, "up to 1000%"),
-        ("\"120%\"", "\"much\"", 10, "expected a percentage"),
-        ("time = \"30s\"", "", 9, "curve lacks the key `time`"),
-        ("\"service\"", "\"clat\"", 12, "did you mean \"service\"?"),
-        ("\"1ms\"", "\"0s\"", 13, "p99 is 0"),
+        ("\"85%\"", "\"5%\"", 11, "point 5% follows 10%"),
+        ("\"120%\"", "\"1200%\"", 11, "up to 1000%"),
+        ("\"120%\"", "\"much\"", 11, "expected a percentage"),
+        ("time = \"30s\"", "", 10, "curve lacks the key `time`"),
+        ("\"service\"", "\"clat\"", 13, "did you mean \"service\"?"),
+        ("\"1ms\"", "\"0s\"", 14, "p99 is 0"),
         (
             "\"1ms\"",
             "\"1ms\", steps = 0",
-            13,
+            14,
             "steps is 0, expected 1 to 20",
         ),
     ];
@@ -561,7 +564,7 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
     let error = Method::from_toml(text, "m.toml").expect_err("refused");
     assert_eq!(
         (error.line, error.message.contains("needs `curve`")),
-        (7, true)
+        (8, true)
     );
 }
 

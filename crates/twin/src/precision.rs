@@ -1,0 +1,356 @@
+//! When a window has told enough, and how well its figures are known: the method of batch means.
+//!
+//! Virtual time costs real time, and a mean that is known to 1 % after half a second is not known
+//! any better for a reader after a minute. The window is cut into batches of equal virtual length;
+//! the scatter of their means gives the 95 % interval of rate and mean latency. Batches that are
+//! alike their neighbours understate it, so neighbours are joined as the window grows (Law, *Simulation
+//! Modeling and Analysis*, 9.5.3), and what correlation is left widens the interval by that of a
+//! first-order autoregressive series, (1 + r) / (1 - r). The latencies' mean is a ratio of two sums;
+//! its interval is that of the ratio's residuals.
+
+use std::collections::BTreeMap;
+
+use recording::{HalfWidths, Tally};
+use workload::Op;
+
+/// Batches at which neighbours are joined.
+const MOST_BATCHES: usize = 64;
+/// Length of the first batches.
+const FIRST_BATCH_NS: u64 = 1_000_000;
+/// Batches between two looks.
+const LOOK_EVERY: usize = 4;
+/// Fewest batches that an interval is taken from.
+const FEWEST_BATCHES: usize = 16;
+/// Correlation of neighbours above which batches are too short to be judged.
+const MOST_CORRELATION: f64 = 0.5;
+/// Student's t, 97.5 %, at 15 degrees of freedom: the fewest batches; a little wide for more.
+const STUDENT_T: f64 = 2.13;
+/// How much less well than the rate the mean latency has to be known.
+const LATENCY_WIDENING: f64 = 2.0;
+
+/// When a window (or a round of a precondition) may end before its time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Precision {
+    /// Half the 95 % interval of the rate, as a fraction of it; of the mean latency twice that.
+    pub half_width: f64,
+    /// Fewest I/O in the window.
+    pub least_count: u64,
+    /// Least that a window with writes writes. Neighbouring moments agree with each other however
+    /// far the drive is from its steady state.
+    pub least_written_bytes: u64,
+    /// A window that has written this ends however well its figures are known: a drive that still
+    /// changes by then is no nearer to rest than a real one of full size after its whole window.
+    pub most_written_bytes: u64,
+    /// Given: the job goes on in rounds of at most this length, each judged anew.
+    pub round_ns: Option<u64>,
+}
+
+/// Per operation: I/O completed, their latencies, their bytes.
+type Tallies = [Tally; Op::COUNT];
+
+/// The batches of a window.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    rule: Precision,
+    length_ns: u64,
+    start_ns: u64,
+    end_ns: u64,
+    full: Vec<Tallies>,
+    open: Tallies,
+    /// What the recorder had counted when it was last asked.
+    seen: Tallies,
+    total: Tallies,
+}
+
+impl Batches {
+    pub(crate) fn new(rule: Precision, now_ns: u64) -> Self {
+        let mut batches = Self {
+            rule,
+            length_ns: 0,
+            start_ns: 0,
+            end_ns: 0,
+            full: Vec::with_capacity(MOST_BATCHES),
+            open: Tallies::default(),
+            seen: Tallies::default(),
+            total: Tallies::default(),
+        };
+        batches.restart(now_ns);
+        batches
+    }
+
+    /// Begins a window or round.
+    fn restart(&mut self, now_ns: u64) {
+        self.length_ns = FIRST_BATCH_NS;
+        self.start_ns = now_ns;
+        self.end_ns = now_ns + FIRST_BATCH_NS;
+        self.full.clear();
+        self.open = Tallies::default();
+        self.total = Tallies::default();
+    }
+
+    /// When the open batch ends.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
+    /// Takes in what the recorder has counted since its last cut.
+    pub(crate) fn see(&mut self, counted: &Tallies) {
+        for (op, now) in counted.iter().enumerate() {
+            let new = now.since(&self.seen[op]);
+            self.open[op].add(&new);
+            self.total[op].add(&new);
+        }
+        self.seen = *counted;
+    }
+
+    /// The recorder has been cut: it counts from zero.
+    pub(crate) fn forget_seen(&mut self) {
+        self.seen = Tallies::default();
+    }
+
+    /// Ends the open batch if its time has come. Returns whether the window has told enough.
+    pub(crate) fn close(&mut self, now_ns: u64) -> bool {
+        if now_ns < self.end_ns {
+            return false;
+        }
+        self.full.push(std::mem::take(&mut self.open));
+        let settled = self.full.len().is_multiple_of(LOOK_EVERY) && self.is_settled();
+        if self.full.len() == MOST_BATCHES {
+            self.join();
+        }
+        self.end_ns = now_ns + self.length_ns;
+        settled
+    }
+
+    /// Ends a round that is settled or whose time is up. Returns whether one ended.
+    pub(crate) fn end_round(&mut self, now_ns: u64, settled: bool) -> bool {
+        let over = self
+            .rule
+            .round_ns
+            .is_some_and(|length_ns| settled || now_ns.saturating_sub(self.start_ns) >= length_ns);
+        if over {
+            self.restart(now_ns);
+        }
+        over
+    }
+
+    /// Whether a settled window is the end of the job.
+    pub(crate) fn ends_job(&self) -> bool {
+        self.rule.round_ns.is_none()
+    }
+
+    /// When the round ends at the latest.
+    pub(crate) fn round_end_ns(&self) -> u64 {
+        self.start_ns
+            .saturating_add(self.rule.round_ns.unwrap_or(u64::MAX))
+    }
+
+    fn join(&mut self) {
+        let joined = self.full.chunks_exact(2).map(|pair| {
+            let mut sum = pair[0];
+            sum.iter_mut()
+                .zip(&pair[1])
+                .for_each(|(sum, other)| sum.add(other));
+            sum
+        });
+        self.full = joined.collect();
+        self.length_ns *= 2;
+    }
+
+    fn is_settled(&self) -> bool {
+        let (count, written_bytes) =
+            self.total
+                .iter()
+                .zip(Op::ALL)
+                .fold((0, 0), |(count, written), (tally, op)| {
+                    let bytes = if op.is_destructive() { tally.bytes } else { 0 };
+                    (count + tally.count, written + bytes)
+                });
+        let too_little = written_bytes > 0 && written_bytes < self.rule.least_written_bytes;
+        if count < self.rule.least_count || too_little {
+            return false;
+        }
+        if written_bytes >= self.rule.most_written_bytes {
+            return true;
+        }
+        self.half_widths().is_some_and(|known| {
+            known.rate.max(known.mean_latency / LATENCY_WIDENING) <= self.rule.half_width
+                && (self.rule.round_ns.is_some() || !self.is_drifting())
+        })
+    }
+
+    /// Whether batches resemble their neighbours too much to be judged: they are too short, or the
+    /// drive is still settling. A round is not asked: its mean is judged against other rounds'.
+    fn is_drifting(&self) -> bool {
+        let (counts, latencies) = self.series(|_| true);
+        let residuals = ratio_residuals(&counts, &latencies);
+        correlation(&counts).max(correlation(&residuals)) > MOST_CORRELATION
+    }
+
+    /// Counts and summed latencies per batch, of the operations chosen.
+    fn series(&self, chosen: impl Fn(Op) -> bool) -> (Vec<f64>, Vec<f64>) {
+        self.full
+            .iter()
+            .map(|batch| {
+                let ops = batch.iter().zip(Op::ALL).filter(|(_, op)| chosen(*op));
+                ops.fold((0.0, 0.0), |(count, sum_ns), (tally, _)| {
+                    (count + tally.count as f64, sum_ns + tally.sum_ns as f64)
+                })
+            })
+            .unzip()
+    }
+
+    /// How well the figures are known; `None` with too few batches.
+    pub(crate) fn half_widths(&self) -> Option<HalfWidths> {
+        let (counts, latencies) = self.series(|_| true);
+        let count = mean(&counts);
+        if counts.len() < FEWEST_BATCHES || count == 0.0 {
+            return None;
+        }
+        let total_ns = mean(&latencies);
+        let rate_by_op: BTreeMap<Op, f64> = Op::ALL
+            .into_iter()
+            .map(|op| (op, self.series(|other| other == op).0))
+            .filter(|(_, counts)| mean(counts) > 0.0)
+            .map(|(op, counts)| (op, half_width(&counts) / mean(&counts)))
+            .collect();
+        Some(HalfWidths {
+            rate: half_width(&counts) / count,
+            rate_by_op,
+            mean_latency: match total_ns > 0.0 {
+                true => half_width(&ratio_residuals(&counts, &latencies)) / total_ns,
+                false => 0.0,
+            },
+        })
+    }
+}
+
+/// What each batch's latencies are above those of as many I/O of mean latency.
+fn ratio_residuals(counts: &[f64], latencies: &[f64]) -> Vec<f64> {
+    let ratio = mean(latencies) / mean(counts).max(f64::MIN_POSITIVE);
+    latencies
+        .iter()
+        .zip(counts)
+        .map(|(latency, count)| latency - ratio * count)
+        .collect()
+}
+
+fn mean(series: &[f64]) -> f64 {
+    series.iter().sum::<f64>() / series.len().max(1) as f64
+}
+
+/// Correlation of neighbours, lag 1.
+fn correlation(series: &[f64]) -> f64 {
+    let mean = mean(series);
+    let (mut products, mut squares) = (0.0, 0.0);
+    for (index, value) in series.iter().enumerate() {
+        let distance = value - mean;
+        squares += distance * distance;
+        if let Some(next) = series.get(index + 1) {
+            products += distance * (next - mean);
+        }
+    }
+    if squares == 0.0 {
+        0.0
+    } else {
+        products / squares
+    }
+}
+
+/// Half the 95 % interval of the series' mean.
+fn half_width(series: &[f64]) -> f64 {
+    let (count, mean) = (series.len() as f64, mean(series));
+    let squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();
+    let correlation = correlation(series).clamp(0.0, 0.9);
+    let widening = (1.0 + correlation) / (1.0 - correlation);
+    STUDENT_T * (squares / (count - 1.0) / count * widening).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Precision = Precision {
+        half_width: 0.01,
+        least_count: 1,
+        least_written_bytes: 0,
+        most_written_bytes: u64::MAX,
+        round_ns: None,
+    };
+
+    /// Numbers of unit variance and mean 0 from a linear congruential generator.
+    fn noise(count: usize, seed: u64) -> Vec<f64> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut uniform = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0..count)
+            .map(|_| (0..12).map(|_| uniform()).sum::<f64>() - 6.0)
+            .collect()
+    }
+
+    fn autoregressive(count: usize, coefficient: f64, seed: u64) -> Vec<f64> {
+        let mut last = 0.0;
+        noise(count, seed)
+            .into_iter()
+            .map(|shock| {
+                last = coefficient * last + shock;
+                last
+            })
+            .collect()
+    }
+
+    fn fed(rates: impl Iterator<Item = u64>) -> (Batches, bool) {
+        let mut batches = Batches::new(RULE, 0);
+        let mut counted = Tallies::default();
+        let mut settled = false;
+        for (number, count) in rates.enumerate() {
+            counted[Op::Read as usize].count += count;
+            counted[Op::Read as usize].sum_ns += count * 100;
+            batches.see(&counted);
+            settled |= batches.close((number as u64 + 1) * FIRST_BATCH_NS);
+            if settled {
+                break;
+            }
+        }
+        (batches, settled)
+    }
+
+    #[test]
+    fn the_interval_of_a_correlated_series_covers_its_mean_about_as_often_as_it_says() {
+        let covering = (0..1_000)
+            .filter(|&seed| {
+                let series = autoregressive(48, 0.4, seed + 1);
+                mean(&series).abs() <= half_width(&series)
+            })
+            .count();
+        assert!((910..=985).contains(&covering), "{covering} of 1000");
+    }
+
+    #[test]
+    fn an_even_rate_settles_and_an_uneven_one_only_when_its_mean_is_known() {
+        let even = fed((0..64).map(|_| 1_000));
+        assert!(even.1);
+        assert_eq!(even.0.full.len(), FEWEST_BATCHES);
+        let uneven = fed(noise(100_000, 7)
+            .into_iter()
+            .map(|z| (1_000.0 + 150.0 * z) as u64));
+        assert!(uneven.1);
+        let known = uneven.0.half_widths().map(|known| known.rate);
+        assert!(known.is_some_and(|rate| rate <= 0.01), "{known:?}");
+        let batches = uneven.0.total[0].count / 1_000;
+        assert!(
+            (600..4_000).contains(&batches),
+            "{batches} batches: (2.13 x 0.15 / 0.01)^2 = 1020"
+        );
+    }
+
+    #[test]
+    fn a_rate_that_still_moves_does_not_settle() {
+        let (_, settled) = fed((0..4_096).map(|step| 1_000 + step));
+        assert!(!settled);
+    }
+}

@@ -1,0 +1,38 @@
+"""Several methods as one: their steps one after another, for a review that asks for all of them."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from fathom.method import Method, parse_method
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+def compose(name: str, title: str, summary: str, methods: Sequence[Method]) -> Method:
+    """A method of the steps of all. A step whose name is taken is called after its method too.
+
+    Each step keeps its method's bench, and with it the rule that a twin meets another bench fresh.
+    """
+    steps: list[dict[str, JsonValue]] = []
+    for method in methods:
+        taken = {str(step["name"]) for step in steps}
+        for step in cast("list[dict[str, JsonValue]]", method.parsed["steps"]):
+            name_of_step = str(step["name"])
+            double = name_of_step in taken
+            steps.append(step | {"name": f"{method.name}.{name_of_step}"} if double else step)
+    return parse_method(
+        json.dumps(
+            {
+                "schema": methods[0].parsed["schema"],
+                "name": name,
+                "title": title,
+                "summary": summary,
+                "source": "; ".join(dict.fromkeys(method.source for method in methods)),
+                "steps": steps,
+            },
+            indent=1,
+        ),
+        f"{name}.json",
+    )
