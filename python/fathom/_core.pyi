@@ -111,7 +111,7 @@ class Precision:
 def start_twins(
     job_json: str,
     devices: list[TwinDevice],
-    seed: int,
+    seeds: list[int],
     hold_every_ns: int | None = None,
     precision: Precision | None = None,
 ) -> Handle: ...

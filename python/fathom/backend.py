@@ -108,17 +108,15 @@ class EngineBackend:
 
 
 class TwinBackend:
-    """Virtual drives. Their state lasts from job to job for as long as the backend lives."""
+    """A virtual drive. Its state lasts from job to job for as long as the backend lives."""
 
     real_time = False
     parts: Sequence[str] = ()
 
-    def __init__(self, parameters_json: Sequence[str], seed: int) -> None:
-        try:
-            self.devices = [_core.TwinDevice(parameters, seed) for parameters in parameters_json]
-        except _core.BackendError as error:
-            raise FathomError(f"twin: {error}") from error
-        self.capacity_bytes = self.devices[0].capacity_bytes
+    def __init__(self, parameters_json: str, seed: int) -> None:
+        self.device = make_twin(parameters_json, seed)
+        self.capacity_bytes = self.device.capacity_bytes
+        self.scale = self.device.scale
 
     def start(
         self,
@@ -128,8 +126,27 @@ class TwinBackend:
         precision: _core.Precision | None = None,
     ) -> Handle:
         """Starts the job in virtual time."""
-        hold_every_ns = None if hold_every_s is None else round(hold_every_s * NS_PER_S)
-        try:
-            return _core.start_twins(job_json, self.devices, seed, hold_every_ns, precision)
-        except _core.BackendError as error:
-            raise FathomError(str(error)) from error
+        return start_twins(job_json, [self.device], [seed], hold_every_s, precision)
+
+
+def make_twin(parameters_json: str, seed: int) -> _core.TwinDevice:
+    """A fresh virtual drive. Raises FathomError for parameters that cannot be simulated."""
+    try:
+        return _core.TwinDevice(parameters_json, seed)
+    except _core.BackendError as error:
+        raise FathomError(f"twin: {error}") from error
+
+
+def start_twins(
+    job_json: str,
+    devices: Sequence[_core.TwinDevice],
+    seeds: Sequence[int],
+    hold_every_s: float | None,
+    precision: _core.Precision | None = None,
+) -> _core.Handle:
+    """Starts a job on virtual drives, each with requests of its own seed. Raises FathomError."""
+    hold_every_ns = None if hold_every_s is None else round(hold_every_s * NS_PER_S)
+    try:
+        return _core.start_twins(job_json, list(devices), list(seeds), hold_every_ns, precision)
+    except _core.BackendError as error:
+        raise FathomError(str(error)) from error

@@ -4,7 +4,7 @@ Only a twin is known by its data sheet; of any other target, volumes given in by
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.errors import UsageError
 from fathom.method import Job, Step
@@ -40,22 +40,28 @@ def rating_of(target: Target) -> Drive | None:
         return None
 
 
-def endurance_of(drive: Drive | None) -> Endurance | None:
-    """The rated endurance, None where nobody states it."""
+def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
+    """The rated endurance of so many drives together, None where nobody states it."""
     figure = drive.figures.get(("endurance", None)) if drive else None
-    return Endurance(figure.value, figure.basis, figure.source) if figure else None
+    return Endurance(units * figure.value, figure.basis, figure.source) if figure else None
 
 
 def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
     """What the step writes and how long it takes if the target keeps its rated rates.
 
     A drive that waits at a low iodepth writes less in the same time. A point of a curve writes its share of the
-    maximum; a search for a capacity is counted as the maximum.
+    maximum; a search for a capacity is counted as the maximum. The drives of an array do all of it at once.
     """
+    each = _expect_of_unit(step, target, drive)
+    units = max(1, len(target.parts))
+    return replace(each, written_bytes=None if each.written_bytes is None else units * each.written_bytes)
+
+
+def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected:
     job = step.job
     moved_most = job.bytes
     if job.region_multiple is not None:
-        moved_most = round(job.region_multiple * job.region_size(target.capacity_bytes))
+        moved_most = round(job.region_multiple * job.region_size(target.unit_capacity_bytes))
     write_share, moved_bps = _at_rated_speed(job, drive)
     if moved_bps is not None and step.place is not None:
         moved_bps *= min(step.place.share or 1.0, 1.0)

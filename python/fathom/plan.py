@@ -67,7 +67,7 @@ def plan_of(method: Method, target: Target) -> Plan:
         steps.append(
             PlannedStep(number, step.name, step.kind, step.label, expected.time_s, expected.written_bytes)
         )
-    return Plan(target, tuple(steps), drive is not None, endurance_of(drive))
+    return Plan(target, tuple(steps), drive is not None, endurance_of(drive, max(1, len(target.parts))))
 
 
 def print_plan(console: "Console", method: Method, targets: Sequence[Target]) -> None:

@@ -19,11 +19,13 @@ from typing import Protocol
 from fathom import __version__, _core
 from fathom.analysis import validity
 from fathom.analysis.view import Remark, RunView
+from fathom.array import ArrayBackend
 from fathom.backend import Backend, TwinBackend
 from fathom.curve import figures, open_job, rate_of
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
+from fathom.parts import part_seed
 from fathom.resolve import targets_of_run
 from fathom.runs.document import MethodRecord, NoteRecord, QuickFactors, RunDocument, TargetRecord
 from fathom.runs.files import read_lines
@@ -142,7 +144,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
 def _check_fits(method: Method, target: Target) -> None:
     """Raises UsageError when a step's region is smaller than one of its blocks."""
     for step in method.steps:
-        region_bytes = step.job.region_size(target.capacity_bytes)
+        region_bytes = step.job.region_size(target.unit_capacity_bytes)
         block_bytes = max((max(sizes) for sizes in step.job.block_sizes.values() if sizes), default=0)
         if region_bytes < block_bytes:
             raise UsageError(
@@ -186,7 +188,8 @@ def _record(target: Target, name: str, part_of: str | None = None) -> TargetReco
         kind=target.kind,
         label=target.label if part_of is None else name,
         capacity_bytes=target.capacity_bytes,
-        catalog=target.catalog,
+        # What is published is of one drive.
+        catalog=None if target.parts and part_of is None else target.catalog,
         identity=dict(target.identity.to_json()),
         part_of=part_of,
     )
@@ -293,10 +296,15 @@ class _Session:
         from fathom.catalog import load_device
 
         device = load_device(target.catalog or target.name)
-        backend = TwinBackend([device.twin_params_json(bench)], self.options.seed)
-        twin = backend.devices[0]
-        record = self.store.document.targets[index]
-        record.scale = twin.scale
+        parameters = device.twin_params_json(bench, sharing=max(1, len(target.parts)))
+        seed = self.options.seed
+        if target.parts:
+            backend = ArrayBackend(parameters, target.parts, seed)
+        else:
+            backend = TwinBackend(parameters, part_seed(seed, target.number) if target.number else seed)
+        for record in self.store.document.targets:
+            if target.name in (record.name, record.part_of):
+                record.scale = backend.scale
         self.store.save()
         return backend
 
@@ -307,7 +315,7 @@ class _Session:
         for place, key in enumerate(keys, 1):
             if self.options.interrupt.is_set():
                 return
-            step = self._aimed(key, _on_this_machine(steps[key.number - 1], backend))
+            step = self._aimed(key, _on_this_machine(steps[key.number - 1], backend), backend)
             if step is None:
                 self._pass_over(key)
                 continue
@@ -322,8 +330,11 @@ class _Session:
             if step.kind == "precondition":
                 steady[step.workload] = outcome.steady
 
-    def _aimed(self, key: StepKey, step: Step) -> Step | None:
-        """A point of a curve with its rate; any other step as it is. None: the search that it is part of has ended."""
+    def _aimed(self, key: StepKey, step: Step, backend: Backend) -> Step | None:
+        """A point of a curve with its rate; any other step as it is. None: the search that it is part of has ended.
+
+        The rate is of the whole, so each part is offered its share.
+        """
         place = step.place
         if place is None:
             return step
@@ -336,13 +347,19 @@ class _Session:
         measured = [
             figures(rows)
             for number, other in of_curve.items()
-            if (rows := self.store.points(StepKey(key.target, number, other.name)))
+            if (rows := self._own_points(StepKey(key.target, number, other.name)))
         ]
         curve = next(other.curve for other in of_curve.values() if other.curve)
         rate_iops = rate_of(place, curve, measured)
         if rate_iops is None:
             return None
-        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, rate_iops)))
+        share_iops = rate_iops / max(1, len(backend.parts))
+        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, share_iops)))
+
+    def _own_points(self, key: StepKey) -> list[Row]:
+        """The rows of `points` of a finished step, without those of parts."""
+        name = self.targets[key.target].name
+        return [row for row in self.store.points(key) if row["target"] == name]
 
     def _pass_over(self, key: StepKey) -> None:
         """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""

@@ -92,8 +92,8 @@ class ThisMachine:
         return EngineBackend([target]), Telemetry([target])
 
     def parts(self, target: Target) -> Sequence[str]:
-        """None: one machine."""
-        return ()
+        """The drives of an array."""
+        return target.parts
 
     def to_json(self) -> "dict[str, JsonValue]":
         """Nothing: the environment says it."""

@@ -17,8 +17,7 @@ def twins(name: str) -> TwinFacts:
 
 
 def one(text: str, size_bytes: int | None = None) -> Target:
-    (target,) = parse_target(text, size_bytes=size_bytes, twins=twins)
-    return target
+    return parse_target(text, size_bytes=size_bytes, twins=twins)
 
 
 def test_a_twin_takes_its_facts_from_the_catalogue():
@@ -27,18 +26,36 @@ def test_a_twin_takes_its_facts_from_the_catalogue():
     assert (target.capacity_bytes, target.logical_block_bytes, target.path) == (10**12, 4096, None)
 
 
-def test_a_twin_times_eight_is_eight_targets_that_parse_back_one_by_one():
-    targets = parse_targets(["twin:acme-fast-1tb*8"], twins=twins)
-    assert [target.name for target in targets] == [f"twin:acme-fast-1tb#{n}" for n in range(1, 9)]
-    assert [one(target.name) for target in targets] == targets
+def test_a_twin_times_eight_is_one_target_of_eight_drives():
+    target = one("twin:acme-fast-1tb*8")
+    assert target.name == "twin:acme-fast-1tb*8"
+    assert target.parts == tuple(f"twin:acme-fast-1tb*8#{n}" for n in range(1, 9))
+    assert (target.capacity_bytes, target.unit_capacity_bytes) == (8 * 10**12, 10**12)
+    assert one("twin:acme-fast-1tb").parts == ()
 
 
-@pytest.mark.parametrize(
-    "text", ["twin:acme-fast-1tb*0", "twin:acme-fast-1tb*9999", "twin:Acme Fast", "twin:"]
-)
+def test_a_numbered_twin_is_one_drive_of_its_own():
+    first, third = parse_targets(["twin:acme-fast-1tb#1", "twin:acme-fast-1tb#3"], twins=twins)
+    assert (first.number, third.number, third.parts, third.capacity_bytes) == (1, 3, (), 10**12)
+
+
+@pytest.mark.parametrize("text", ["twin:Acme Fast", "twin:"])
 def test_a_twin_out_of_form_is_a_usage_error(text: str):
     with pytest.raises(UsageError, match="twin:"):
         one(text)
+
+
+@pytest.mark.parametrize("count", ["0", "9999", "x", "", "-1", "1.5", "²"])
+def test_a_number_of_twins_out_of_range_is_refused_in_one_line_that_says_the_range(count: str):
+    with pytest.raises(UsageError, match=r"not a number of twins; write a number from 1 to 1024") as refused:
+        one(f"twin:acme-fast-1tb*{count}")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["file:/tmp/none.bin*8", "dir:/nowhere*8", "null:*8", "/dev/nvme0n1*8"])
+def test_only_twins_can_be_multiplied(text: str):
+    with pytest.raises(UsageError, match="only twins can be multiplied"):
+        one(text, 1 << 20)
 
 
 def test_an_unknown_twin_has_the_catalogues_own_error():

@@ -147,18 +147,25 @@ impl Precision {
     }
 }
 
-/// Starts a job on twins, all at once, each in its own virtual time. With `hold_every_ns` each waits
-/// after each such time (a round) for `Handle.proceed` or `Handle.stop`.
+/// Starts a job on twins, all at once, each in its own virtual time and with requests of its own
+/// seed. With `hold_every_ns` each waits after each such time (a round) for `Handle.proceed` or `Handle.stop`.
 #[pyfunction]
-#[pyo3(signature = (job_json, devices, seed, hold_every_ns = None, precision = None))]
+#[pyo3(signature = (job_json, devices, seeds, hold_every_ns = None, precision = None))]
 pub fn start_twins(
     job_json: &str,
     devices: Vec<Py<TwinDevice>>,
-    seed: u64,
+    seeds: Vec<u64>,
     hold_every_ns: Option<u64>,
     precision: Option<Precision>,
 ) -> PyResult<Handle> {
     let job = job_from_text(job_json, "job.json")?;
+    if seeds.len() != devices.len() {
+        return Err(refuse(format!(
+            "{} seeds for {} twins",
+            seeds.len(),
+            devices.len()
+        )));
+    }
     let drives: Vec<_> = devices
         .iter()
         .map(|device| Arc::clone(&device.get().ssd))
@@ -174,7 +181,7 @@ pub fn start_twins(
     });
     let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
         let mut ssd = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
-        twin::run_until_precise(&job, &mut *ssd, seed, &control, rule, |interval| {
+        twin::run_until_precise(&job, &mut *ssd, seeds[index], &control, rule, |interval| {
             side.deliver(interval);
         })
         .map_err(|error| error.to_string())

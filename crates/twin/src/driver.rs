@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use recording::{Interval, Recorder, Recording};
 use workload::{Geometry, Job, Limits, Load, Op, Request, RequestStream, StreamError};
 
-use crate::device::{CompletionKind, Device};
+use crate::adapter::{Adapter, Way};
+use crate::device::{Completion, CompletionKind, Device};
 use crate::event::us_to_ns;
 use crate::meter::Meter;
 use crate::precision::{Batches, Precision};
@@ -27,6 +28,8 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 const LOOK_AHEAD: usize = 16;
 /// Tag bit of an arrival of open load; the rest is the thread.
 const ARRIVAL: u32 = 1 << 27;
+/// Tag bit of a read whose data has crossed the adapter; the rest is the slot.
+const CROSSED: u32 = 1 << 26;
 /// Completions between two looks at the stop flag.
 const STOP_CHECK: u32 = 4096;
 
@@ -123,6 +126,7 @@ struct Driver<'a, D> {
     recorder: Recorder,
     batches: Option<Batches>,
     meter: Meter,
+    adapter: Option<Adapter>,
     recording: Recording,
 }
 
@@ -165,7 +169,7 @@ pub fn run_until_precise<D: Device>(
 impl<'a, D: Device> Driver<'a, D> {
     fn new(job: &Job, device: &'a mut D, seed: u64) -> Result<Self, TwinError> {
         let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
-        let max = ARRIVAL - 1;
+        let max = CROSSED - 1;
         if u64::from(threads) * u64::from(iodepth) > u64::from(max) {
             return Err(TwinError::TooDeep {
                 threads,
@@ -201,6 +205,7 @@ impl<'a, D: Device> Driver<'a, D> {
             recorder: Recorder::new(0),
             batches: None,
             meter: Meter::new(device, host.cores.min(threads)),
+            adapter: Adapter::new(&host, start_ns),
             recording: Recording::default(),
             threads: streams,
             slots: Vec::with_capacity((threads * iodepth) as usize),
@@ -281,11 +286,7 @@ impl<'a, D: Device> Driver<'a, D> {
     /// Runs to a virtual time, to the job's volume, or to the stop.
     fn advance_to(&mut self, limit_ns: u64, control: &Control, until_check: &mut u32) {
         while let Some(completion) = self.device.advance(limit_ns) {
-            match completion.kind {
-                CompletionKind::Wake => self.arrival(completion.tag & !ARRIVAL, completion.at_ns),
-                CompletionKind::Done => self.reap(completion.tag, completion.at_ns, 0),
-                CompletionKind::Failed(errno) => self.reap(completion.tag, completion.at_ns, errno),
-            }
+            self.take(completion);
             *until_check -= 1;
             if *until_check == 0 {
                 *until_check = STOP_CHECK;
@@ -329,6 +330,29 @@ impl<'a, D: Device> Driver<'a, D> {
         (batches.end_round(now_ns, settled) && settled, false)
     }
 
+    #[inline]
+    fn take(&mut self, completion: Completion) {
+        let Completion { at_ns, tag, kind } = completion;
+        match kind {
+            CompletionKind::Wake if tag & ARRIVAL != 0 => self.arrival(tag & !ARRIVAL, at_ns),
+            CompletionKind::Wake => self.reap(tag & !CROSSED, at_ns, 0),
+            CompletionKind::Done => {
+                let Slot { op, size_bytes, .. } = self.slots[tag as usize];
+                match self.cross(at_ns, Way::ToHost, op, size_bytes) {
+                    Some(crossed_ns) => self.device.wake(crossed_ns, CROSSED | tag),
+                    None => self.reap(tag, at_ns, 0),
+                }
+            }
+            CompletionKind::Failed(errno) => self.reap(tag, at_ns, errno),
+        }
+    }
+
+    /// Passes data through the adapter, where there is one.
+    #[inline]
+    fn cross(&mut self, now_ns: u64, way: Way, op: Op, bytes: u32) -> Option<u64> {
+        self.adapter.as_mut()?.cross_ns(now_ns, way, op, bytes)
+    }
+
     fn moved_enough(&self) -> bool {
         self.completed_bytes >= self.limits.bytes || self.completed >= self.limits.count
     }
@@ -349,6 +373,9 @@ impl<'a, D: Device> Driver<'a, D> {
         }
         self.meter
             .read(self.device, &self.core_free_ns, &mut interval);
+        if let Some(adapter) = &mut self.adapter {
+            interval.utilisation.extend(adapter.utilisation(now_ns));
+        }
         interval
     }
 
@@ -365,7 +392,11 @@ impl<'a, D: Device> Driver<'a, D> {
                 });
             }
             match self.device.advance(u64::MAX) {
-                Some(completion) if completion.kind == CompletionKind::Wake => wakes -= 1,
+                Some(Completion { kind, tag, .. })
+                    if kind == CompletionKind::Wake && tag & ARRIVAL != 0 =>
+                {
+                    wakes -= 1;
+                }
                 Some(_) => left -= 1,
                 None => {}
             }
@@ -407,7 +438,10 @@ impl<'a, D: Device> Driver<'a, D> {
             self.slots.len() as u32 - 1
         };
         self.threads[thread as usize].in_flight += 1;
-        let at_ns = self.work(thread, free_ns, self.submit_ns);
+        let ready_ns = self.work(thread, free_ns, self.submit_ns);
+        let at_ns = self
+            .cross(ready_ns, Way::ToDevice, slot.op, slot.size_bytes)
+            .unwrap_or(ready_ns);
         self.device.submit(at_ns, tag, request);
     }
 

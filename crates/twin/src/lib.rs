@@ -7,6 +7,7 @@
 //!
 //! Everything is deterministic: one thread, integer time, no clock, randomness only from the seed.
 
+mod adapter;
 mod bits;
 mod calendar;
 mod device;

@@ -65,7 +65,8 @@ impl Meter {
     }
 }
 
-fn group(resource: &str, shares: Vec<f64>) -> Utilisation {
+/// Servers by their busy shares.
+pub fn group(resource: &str, shares: Vec<f64>) -> Utilisation {
     Utilisation {
         resource: resource.to_owned(),
         servers: shares.len() as u32,

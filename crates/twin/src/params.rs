@@ -34,6 +34,10 @@ pub struct HostParams {
     pub tlp_overhead_bytes: u32,
     /// Share of the link's symbols spent on flow control, acknowledgements and skip sets, 0..1.
     pub link_protocol_share: f64,
+    /// Rate at which data crosses the host's bus adapter, each way, MB/s: of an array's drive its
+    /// share. 0: it has none, or none that could be the limit.
+    #[serde(default)]
+    pub adapter_mbps: f64,
 }
 
 /// How long the array takes to sense a page.
@@ -316,7 +320,7 @@ impl SsdParams {
         ]
     }
 
-    fn quantities(&self) -> [(&'static str, f64, f64); 30] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 31] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -353,6 +357,7 @@ impl SsdParams {
                 256.0,
             ),
             ("link_protocol_share", host.link_protocol_share, 0.5),
+            ("adapter_mbps", host.adapter_mbps, 1e7),
         ]
     }
 }

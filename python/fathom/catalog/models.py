@@ -85,11 +85,12 @@ class Device(_Strict):
     identity: DeviceIdentity
     twin: TwinModel | None = None
 
-    def twin_params_json(self, bench: str | None = None) -> str:
+    def twin_params_json(self, bench: str | None = None, sharing: int = 1) -> str:
         """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
 
         Args:
             bench: name of the system to drive it from; the device's own bench if absent.
+            sharing: devices that share the bench, this one included.
 
         Raises:
             CatalogError: the device has no twin, or the bench is unknown.
@@ -104,7 +105,7 @@ class Device(_Strict):
             {
                 "capacity_bytes": self.capacity_bytes,
                 **_values(self.twin.parameters),
-                "host": _values(host.parameters),
+                "host": host.share(sharing),
             }
         )
 
@@ -121,6 +122,23 @@ class System(_Strict):
     region_pct: Percent | None = None
     """Share of a device's capacity, from its start, that the tests on this bench address; absent: all of it."""
     parameters: dict[Key, Parameter]
+
+    def share(self, devices: int) -> dict[str, bool | int | float | str]:
+        """The parameters of what one of so many equally loaded devices gets of the bench.
+
+        Cores are dealt out; devices that share a core each have it for their part of the time, so that CPU work takes
+        as many times as long. The adapter's rate is divided.
+        """
+        values = _values(self.parameters)
+        if devices == 1:
+            return values
+        cores = int(values.get("cores", 1))
+        own_cores = max(1, cores // devices)
+        stretch = max(1.0, devices / cores)
+        shared = {key: float(values[key]) * stretch for key in ("submit_us", "complete_us") if key in values}
+        if "adapter_mbps" in values:
+            shared["adapter_mbps"] = float(values["adapter_mbps"]) / devices
+        return values | shared | {"cores": own_cores}
 
 
 class ProductIdentity(_Strict):

@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as NotInTime
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from fathom import _core
 from fathom.errors import FathomError
 from fathom.fleet.agent import Ended, HostAgent, News
 from fathom.fleet.clocks import Offset
+from fathom.parts import Totals
 from fathom.targets.telemetry import TelemetryRow
 
 POLL_S = 1.0
@@ -48,7 +49,6 @@ class _Member:
     """One host's part of a running step."""
 
     host: Host
-    intervals: list[_core.Interval] = field(default_factory=list)
     news: "Future[News] | None" = None
     asked_s: float = 0.0
     started_unix_ns: int | None = None
@@ -71,7 +71,7 @@ class FleetLoad:
         self.members = [_Member(host) for host in hosts]
         self.telemetry: list[tuple[Host, TelemetryRow]] = []
         self._on_skew = on_skew
-        self._totals: list[_core.Interval] = []
+        self._totals = Totals(len(self.members))
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
         """Seconds that have come in, of hosts and of the total; waits up to `timeout_s` for the first."""
@@ -80,7 +80,7 @@ class FleetLoad:
         answered = wait(waiting, timeout_s, return_when=FIRST_COMPLETED).done
         fresh = [interval for future in answered for interval in self._take(waiting[future], future)]
         self._miss_the_silent()
-        return [*fresh, *self._new_totals()]
+        return [*fresh, *self._totals.fresh([member.active for member in self.members])]
 
     def held(self) -> bool:
         """Real devices never wait."""
@@ -108,11 +108,6 @@ class FleetLoad:
         ]
         return max(starts) - min(starts) if len(starts) > 1 else None
 
-    @property
-    def common_seconds(self) -> int:
-        """Intervals from the start for which there are figures of every host."""
-        return min(len(member.intervals) for member in self.members)
-
     def result(self) -> list[_core.Recording]:
         """The total over the seconds common to all hosts, then each host's own; a lost host's is what it sent.
 
@@ -128,14 +123,14 @@ class FleetLoad:
         for member, future in asked:
             self._take_result(member, future)
         parts = [
-            member.recording or _core.Recording.of_intervals(member.intervals, []) for member in self.members
+            member.recording or _core.Recording.of_intervals(own, [])
+            for member, own in zip(self.members, self._totals.intervals, strict=True)
         ]
         if all(member.host.lost for member in self.members):
             raise _core.BackendError(
                 "; ".join(f"{member.host.name}: {member.host.lost}" for member in self.members)
             )
-        common = self._totals[: self.common_seconds] or self._totals
-        return [_core.Recording.of_intervals(common, parts), *parts]
+        return self._totals.recordings(parts)
 
     def _ask(self) -> None:
         for member in self.members:
@@ -152,7 +147,8 @@ class FleetLoad:
             return []
         place = self.members.index(member) + 1
         fresh = [_core.Interval.from_bytes(data, place) for data in news.intervals]
-        member.intervals += fresh
+        for interval in fresh:
+            self._totals.add(interval)
         member.started_unix_ns = news.started_unix_ns or member.started_unix_ns
         member.done = news.done
         return fresh
@@ -172,19 +168,6 @@ class FleetLoad:
         for member in self.members:
             if member.news is not None and time.monotonic() - member.asked_s > SILENCE_S + POLL_S:
                 member.lose(f"has not answered for {SILENCE_S:.0f} s")
-
-    def _new_totals(self) -> list[_core.Interval]:
-        """The next seconds for which nothing is missing of any host that still runs."""
-        fresh = []
-        while True:
-            index = len(self._totals)
-            if any(member.active and len(member.intervals) <= index for member in self.members):
-                return fresh
-            parts = [member.intervals[index] for member in self.members if len(member.intervals) > index]
-            if not parts:
-                return fresh
-            self._totals.append(_core.Interval.merged(parts, 0))
-            fresh.append(self._totals[-1])
 
 
 def reason(error: BaseException) -> str:

@@ -79,7 +79,7 @@ def _runs_row(run: Path) -> dict[str, object]:
         "status": document.status,
         "method": document.method.name,
         "quick": document.quick is not None,
-        "targets": [target.name for target in document.targets],
+        "targets": [target.name for target in document.targets if target.part_of is None],
         "points": rows,
         "path": str(run),
     }

@@ -25,7 +25,8 @@ class StepRows:
     """The rows of one step on one target, growing interval by interval.
 
     Where the backend has parts (hosts, drives), `parts` are theirs in its order: an interval of target 0 is of the
-    whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second.
+    whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second. Every
+    part has the job's own threads, the whole as many times as many.
     """
 
     target: str
@@ -131,7 +132,7 @@ class StepRows:
             "op": op.op,
             "block_bytes": job.block_bytes(op.op),
             "read_pct": job.read_pct,
-            "threads": job.threads,
+            "threads": job.threads * max(1, len(self.parts)),
             "iodepth": job.iodepth,
             "offered_iops": None if recording.offered is None else recording.offered / window_s,
             "iops": op.n / window_s,

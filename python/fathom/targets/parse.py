@@ -19,8 +19,8 @@ from fathom.targets.target import Identity, Target
 from fathom.text import capacity
 
 NULL_CAPACITY_BYTES = 1 << 40
-MAX_TWINS = 4096
-_KINDS = ("/dev/NAME", "file:PATH", "dir:PATH", "null:", "twin:NAME")
+MAX_TWINS = 1024
+_KINDS = ("/dev/NAME", "file:PATH", "dir:PATH", "null:", "twin:NAME", "twin:NAME*8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,9 @@ def parse_targets(
 ) -> list[Target]:
     """Parses all targets of a run, in order; `size_bytes` is the size that file targets shall have.
 
-    `twin:NAME*8` becomes eight targets named `twin:NAME#1` to `twin:NAME#8`. Raises UsageError when a text is
-    no target or a target is named twice, RefusedError for files that are never used.
+    Raises UsageError when a text is no target or a target is named twice, RefusedError for files that are never used.
     """
-    targets = [target for text in texts for target in parse_target(text, size_bytes=size_bytes, twins=twins)]
+    targets = [parse_target(text, size_bytes=size_bytes, twins=twins) for text in texts]
     seen: dict[str, str] = {}
     for target in targets:
         place = str(target.path.resolve()) if target.path else target.name
@@ -54,22 +53,23 @@ def parse_targets(
     return targets
 
 
-def parse_target(
-    text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None
-) -> list[Target]:
-    """Parses one text, which for `twin:NAME*N` stands for N targets; see `parse_targets`."""
+def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
+    """Parses one text. `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`;
+    `twin:NAME#3` is one twin, with the seed of the third. See `parse_targets`.
+    """
+    _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
     if text.startswith("/dev/"):
-        return [device_target(Path(text))]
+        return device_target(Path(text))
     if kind in ("file", "dir") and colon:
         if not rest:
             raise UsageError(f"{text}: the path is missing", f"write {kind}:PATH")
         make = file_target if kind == "file" else dir_target
-        return [make(_expanded(text, rest), size_bytes)]
+        return make(_expanded(text, rest), size_bytes)
     if text == "null:":
-        return [_null_target()]
+        return _null_target()
     if kind == "twin" and colon:
-        return _twin_targets(rest, twins)
+        return _twin_target(rest, twins)
     raise UsageError(f"{text!r} is not a target", _advice(text))
 
 
@@ -123,35 +123,51 @@ def _null_target() -> Target:
     )
 
 
-def _twin_targets(rest: str, twins: TwinLookup | None) -> list[Target]:
-    form = re.fullmatch(r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:\*(?P<count>\d{1,6})|#(?P<index>\d{1,6}))?", rest)
+def _no_array_of_real_targets(text: str) -> None:
+    """Raises UsageError for `file:PATH*8`: a real target is itself and no other. A path may have a star in it."""
+    form = re.fullmatch(r"(?P<one>(?:file:|dir:|/dev/).+|null:)\*\d*", text)
+    if form is not None and not Path(text.partition(":")[2] or text).exists():
+        raise UsageError(
+            f"{text}: only twins can be multiplied", f"name each target itself, such as {form['one']}"
+        )
+
+
+def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
+    form = re.fullmatch(r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?", rest)
     if form is None:
         raise UsageError(
             f"twin:{rest}: not a name", "write twin:NAME or twin:NAME*8; `fathom catalog` lists names"
         )
     if twins is None:
         raise UsageError(f"twin:{rest}: there is no catalogue here", "use a device or a file")
-    name, count = form["name"], int(form["count"] or 1)
-    if not 1 <= count <= MAX_TWINS:
-        raise UsageError(f"twin:{rest}: {count} twins", f"ask for 1 to {MAX_TWINS}")
-    facts = twins(name)
-    indices = range(1, count + 1) if form["count"] else [int(form["index"])] if form["index"] else [None]
-    return [_twin_target(name, index, facts) for index in indices]
-
-
-def _twin_target(name: str, index: int | None, facts: TwinFacts) -> Target:
-    number = "" if index is None else f"#{index}"
+    number = _twin_number(rest, form["number"]) if form["mark"] else None
+    facts = twins(form["name"])
+    name = f"twin:{rest}"
+    many = number if number is not None and form["mark"] == "*" else 1
+    mark = {"*": f"{many} x {facts.label}", "#": f"{facts.label} #{number}", None: facts.label}[form["mark"]]
     return Target(
-        name=f"twin:{name}{number}",
+        name=name,
         kind="twin",
         path=None,
-        capacity_bytes=facts.capacity_bytes,
+        capacity_bytes=many * facts.capacity_bytes,
         logical_block_bytes=facts.logical_block_bytes,
         direct_align_bytes=facts.logical_block_bytes,
         identity=Identity(),
-        label=f"{facts.label} {number}".strip(),
-        catalog=name,
+        label=mark,
+        catalog=form["name"],
+        parts=tuple(f"{name}#{k}" for k in range(1, many + 1)) if form["mark"] == "*" else (),
+        number=number if form["mark"] == "#" else None,
     )
+
+
+def _twin_number(rest: str, text: str) -> int:
+    """The number behind `*` or `#`. Raises UsageError when it is none or out of range."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:7]) <= MAX_TWINS):
+        raise UsageError(
+            f"twin:{rest}: {text or 'nothing'!r} is not a number of twins",
+            f"write a number from 1 to {MAX_TWINS}",
+        )
+    return int(text)
 
 
 def _advice(text: str) -> str:

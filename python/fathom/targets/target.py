@@ -67,7 +67,9 @@ class Target:
     for twins and `null:`). `capacity_bytes` is the size of the device or file, or the size that the file
     shall get. `logical_block_bytes` is the smallest I/O; `direct_align_bytes` the alignment that O_DIRECT
     needs of offset and length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue
-    entry. `notes` are things the user must be told about the target before its figures are read.
+    entry. `notes` are things the user must be told about the target before its figures are read. `parts` names the
+    drives of an array, each of which gets every job whole; `capacity_bytes` is then of all together. `number` tells
+    equal twins apart: it picks the seed.
     """
 
     name: str
@@ -80,3 +82,10 @@ class Target:
     label: str
     catalog: str | None = None
     notes: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    number: int | None = None
+
+    @property
+    def unit_capacity_bytes(self) -> int:
+        """What one job addresses: the capacity of one of the parts, where there are any."""
+        return self.capacity_bytes // max(1, len(self.parts))

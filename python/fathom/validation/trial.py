@@ -93,7 +93,7 @@ def run_trial(
 
 
 def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrupt: Event) -> Measured:
-    backend = TwinBackend([parameters_json], seed)
+    backend = TwinBackend(parameters_json, seed)
     job = json.loads(trial.job_json)
     _drain(backend, json.dumps(FILL), seed)
     job["until"]["time_ns"] = round(limits.most_s * NS_PER_S)

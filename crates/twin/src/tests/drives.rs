@@ -60,6 +60,7 @@ pub fn small_drive() -> SsdParams {
             tlp_payload_bytes: 256,
             tlp_overhead_bytes: 24,
             link_protocol_share: 0.03,
+            adapter_mbps: 0.0,
         },
     }
 }

@@ -1,6 +1,7 @@
 """Who took which part of the load: the hosts of a fleet or the drives of an array, step by step, beside their total."""
 
 from collections.abc import Sequence
+from statistics import median
 
 from fathom.analysis.balance import FAIR_FROM, jain
 from fathom.curve import is_point
@@ -33,7 +34,8 @@ def _parts(run: RunData, total: TargetRecord) -> list[TargetRecord]:
 def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) -> list[Block]:
     if not parts:
         return []
-    names = {target.name: plain(target.name.removesuffix(f":{total.name}")) for target in parts}
+    drives = all(_is_drive(target, total) for target in parts)
+    names = {target.name: _name(target, total) for target in parts}
     groups, sentences = [], []
     for step in run.steps.values():
         own = [point for point in run.points if point.step == step.name and not is_point(point.step)]
@@ -44,14 +46,26 @@ def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) ->
                 continue
             label = plain(step.label) + (f", {plain(op)}" if len({point.op for point in own}) > 1 else "")
             groups.append(Group(label, [*_rows(points, names), *_totals(points, whole)]))
-            sentences.append(_sentence(label, points, names))
+            sentences.append(_sentence(label, points, names, "drives" if drives else "hosts"))
     head = [Item(text, unit) for text, unit in zip(HEAD, ("", "", "%", "us", "us", ""), strict=True)]
+    active = "drive" if drives else "host"
     footnote = (
-        "The first total is of the seconds in which every part was active, and is the headline; the second adds up the "
-        "parts' whole steps. MB/s are 10⁶ bytes per second, latencies service latencies."
+        f"The first total is of the seconds in which every {active} was active, and is the headline; the second adds "
+        f"up the {active}s' whole steps. MB/s are 10⁶ bytes per second, latencies service latencies."
     )
     table = Table(plain(total.label or total.name), head, groups, [footnote])
     return [Prose(sentences), table] if groups else []
+
+
+def _is_drive(part: TargetRecord, total: TargetRecord) -> bool:
+    """Drives are numbered behind the array's name, hosts stand in front of the target's."""
+    return part.name.startswith(f"{total.name}#")
+
+
+def _name(part: TargetRecord, total: TargetRecord) -> str:
+    if _is_drive(part, total):
+        return f"drive {plain(part.name.removeprefix(f'{total.name}#'))}"
+    return plain(part.name.removesuffix(f":{total.name}"))
 
 
 def _rows(points: Sequence[Point], names: dict[str, str]) -> list[Row]:
@@ -89,15 +103,18 @@ def _totals(points: Sequence[Point], whole: Point) -> list[Row]:
     ]
 
 
-def _sentence(label: str, points: Sequence[Point], names: dict[str, str]) -> str:
+def _sentence(label: str, points: Sequence[Point], names: dict[str, str], kind: str) -> str:
     rates = {names[point.target]: point.iops or 0 for point in points}
     index = jain(list(rates.values()))
     if index is None:
         return f"{label}: nothing moved."
     slow, fast = min(rates, key=lambda name: rates[name]), max(rates, key=lambda name: rates[name])
     even = "even" if index >= FAIR_FROM else "uneven"
-    spread = f"{slow} had least ({grouped(rates[slow])} IOPS), {fast} most ({grouped(rates[fast])})"
-    return f"{label}: {even} over {len(rates)} parts (Jain's index {index:.3f}); {spread}."
+    spread = (
+        f"{slow} had least ({grouped(rates[slow])} IOPS), {fast} most ({grouped(rates[fast])}), "
+        f"the median is {grouped(median(rates.values()))}"
+    )
+    return f"{label}: {even} over {len(rates)} {kind} (Jain's index {index:.3f}); {spread}."
 
 
 def _number(value: float | None) -> Item:

@@ -1,0 +1,87 @@
+"""Equal twins loaded at once, each with its own state, requests and virtual time: the drives of one host as one target.
+
+They run on as many threads as there are drives. What they share, the cores of the bench and the link of its host bus
+adapter, is dealt out evenly beforehand (`fathom.catalog.models.System.share`): drives and load are equal.
+"""
+
+from collections.abc import Sequence
+
+from fathom import _core
+from fathom.backend import make_twin, start_twins
+from fathom.parts import Totals, part_seed
+
+
+class ArrayBackend:
+    """Twins whose sum is the target. `parameters_json` is of one of them, with its share of the bench."""
+
+    real_time = False
+
+    def __init__(self, parameters_json: str, parts: Sequence[str], seed: int) -> None:
+        self.parts = tuple(parts)
+        self.devices = [make_twin(parameters_json, own) for own in self._seeds(seed)]
+        self.capacity_bytes = sum(device.capacity_bytes for device in self.devices)
+        self.scale = self.devices[0].scale
+
+    def start(
+        self,
+        job_json: str,
+        seed: int,
+        hold_every_s: float | None = None,
+        precision: _core.Precision | None = None,
+    ) -> "ArrayLoad":
+        """Starts the job on every drive at once.
+
+        Windows and rounds run to their full length: drives that end apart have few seconds in common.
+        """
+        return ArrayLoad(
+            start_twins(job_json, self.devices, self._seeds(seed), hold_every_s), len(self.parts)
+        )
+
+    def _seeds(self, seed: int) -> list[int]:
+        return [part_seed(seed, number) for number in range(1, len(self.parts) + 1)]
+
+
+class ArrayLoad:
+    """A running step. Intervals of target 0 are the total's, those of target k the k-th drive's."""
+
+    def __init__(self, handle: _core.Handle, drives: int) -> None:
+        self._handle = handle
+        self._totals = Totals(drives)
+        self._held = self._done = False
+
+    def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
+        """Seconds that have come in, of drives and of the total; waits up to `timeout_s` for the first.
+
+        A second that some drives no longer have, as at the end of a fill, is added up when all that still run wait or
+        have ended: only then is it known that nothing more comes of the others.
+        """
+        own = [
+            _core.Interval.merged([interval], interval.target + 1)
+            for interval in self._handle.poll(timeout_s)
+        ]
+        for interval in own:
+            self._totals.add(interval)
+        self._held, self._done = self._handle.held(), self._handle.done()
+        awaited = not (self._held or self._done)
+        return [*own, *self._totals.fresh([awaited] * len(self._totals.intervals))]
+
+    def held(self) -> bool:
+        """Whether every drive that still runs waits, and all intervals have been polled, the total's too."""
+        return self._held
+
+    def proceed(self) -> None:
+        """Goes on to the next hold."""
+        self._held = False
+        self._handle.proceed()
+
+    def stop(self) -> None:
+        """Ends the load on every drive; what is in flight completes."""
+        self._handle.stop()
+
+    def done(self) -> bool:
+        """Whether every drive has ended and all intervals have been polled, the total's too."""
+        return self._done
+
+    def result(self) -> list[_core.Recording]:
+        """The total over the seconds common to all drives, then each drive's own. Raises `_core.BackendError`."""
+        return self._totals.recordings(self._handle.result())

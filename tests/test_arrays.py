@@ -1,0 +1,162 @@
+"""Equal twins at once: totals are sums of drives that differ; an array repeats, resumes and reports as any target."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fathom
+from fathom._core import parse_job, start_twins
+from fathom.array import ArrayBackend
+from fathom.catalog import load_device, load_system
+from fathom.expect import expect
+from fathom.method import load_method, parse_method
+from fathom.report import write_html
+from fathom.resolve import resolve_targets
+from fathom.runs.reader import Run
+from fathom.session import Options, resume_run, start_run
+
+SHORT = str(Path(__file__).parent / "data" / "short.toml")
+PM9A3 = "twin:samsung-pm9a3-7.68tb"
+ARRAY = f"{PM9A3}*3"
+DRIVES = [f"{ARRAY}#{k}" for k in (1, 2, 3)]
+
+CURVE = """
+schema = "fathom-method/1"
+name = "curve"
+title = "Curve"
+summary = "A curve of one workload."
+source = "this test"
+[[steps]]
+name = "curve"
+kind = "curve"
+workload = "4k-rand-read"
+label = "4 KiB random read"
+curve = { points = ["50%"], time = "500ms" }
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 2, iodepth = 8 }
+until = { time = "500ms" }
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fathom.run(SHORT, targets=[ARRAY], seed=5, out=tmp_path_factory.mktemp("runs"))
+
+
+def rows(run: Run, table: str, step: str) -> list[dict[str, Any]]:
+    return [row for row in getattr(run, table).to_pylist() if row["step"] == step]
+
+
+def test_the_total_is_the_sum_of_the_drives_to_the_count(run: Run) -> None:
+    assert [target.part_of for target in run.targets] == [None, ARRAY, ARRAY, ARRAY]
+    for step in ("write", "read"):
+        points = {row["target"]: row for row in rows(run, "points", step)}
+        assert list(points) == [ARRAY, *DRIVES]
+        for column in ("n", "iops", "mbps", "joules", "outstanding", "threads"):
+            assert points[ARRAY][column] == pytest.approx(sum(points[drive][column] for drive in DRIVES)), (
+                column
+            )
+        counted: dict[str, int] = {}
+        for row in rows(run, "latency", step):
+            counted[row["target"]] = counted.get(row["target"], 0) + row["count"]
+        assert counted == {target: point["n"] for target, point in points.items()}
+
+
+def test_a_volume_is_written_to_every_drive_whole(run: Run) -> None:
+    written = {target: 0 for target in (ARRAY, *DRIVES)}
+    for row in rows(run, "intervals", "fill"):
+        written[row["target"]] += row["bytes"]
+    first, *others = (written[drive] for drive in DRIVES)
+    assert first > 0
+    assert others == [first, first]
+    assert written[ARRAY] == 3 * first
+
+
+def test_no_two_drives_are_the_same_drive(run: Run) -> None:
+    points = {row["target"]: row for row in rows(run, "points", "read")}
+    assert len({points[drive]["mean_us"] for drive in DRIVES}) == 3
+
+
+def test_an_array_repeats_to_the_count_and_another_seed_does_not(run: Run, tmp_path: Path) -> None:
+    again = fathom.run(SHORT, targets=[ARRAY], seed=5, out=tmp_path)
+    other = fathom.run(SHORT, targets=[ARRAY], seed=6, out=tmp_path)
+    for name in ("points", "intervals", "latency", "telemetry"):
+        assert run.table(name).equals(again.table(name)), name
+    assert not run.points.equals(other.points)
+
+
+def test_resuming_an_array_changes_no_figure(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(run.path, copy)
+    shutil.rmtree(copy / "steps" / "00-004-read")
+    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
+    (copy / "run.json").write_text(text)
+    resumed = resume_run(copy, Options())
+    assert resumed.points.equals(run.points)
+    assert resumed.latency.equals(run.latency)
+
+
+def test_the_report_shows_every_drive_and_how_even_they_are(run: Run, tmp_path: Path) -> None:
+    page = write_html([run.path], tmp_path / "report.html").read_text()
+    assert "3 x Samsung PM9A3" in page
+    assert "drive 3" in page
+    assert "even over 3 drives (Jain&#39;s index 1.000)" in page
+    assert "+200" not in page, "a published figure is of one drive"
+    assert "host" not in page[page.index("even over 3 drives") :][:2000]
+
+
+def test_a_plan_counts_every_drives_writes_and_the_time_once() -> None:
+    method = load_method("four-corners")
+    [one] = resolve_targets([PM9A3])
+    [three] = resolve_targets([ARRAY])
+    for step in method.steps:
+        alone, together = expect(step, one, None), expect(step, three, None)
+        assert together.time_s == alone.time_s
+        assert together.written_bytes == (alone.written_bytes and 3 * alone.written_bytes)
+
+
+def test_points_of_a_curve_offer_the_share_of_the_total_once(tmp_path: Path) -> None:
+    method = parse_method(CURVE, "curve.toml")
+    run = start_run(method, resolve_targets([ARRAY]), Options(out=tmp_path))
+    points = {(row["step"], row["target"]): row for row in run.points.to_pylist()}
+    most, half = points["curve", ARRAY], points["curve@50", ARRAY]
+    assert half["offered_iops"] == pytest.approx(0.5 * most["iops"], rel=0.05)
+    assert half["iops"] == pytest.approx(0.5 * most["iops"], rel=0.05)
+
+
+def test_drives_share_the_cores_of_their_bench() -> None:
+    bench = load_system("storagereview-r760-fio")
+    alone = bench.share(1)
+    assert bench.share(8)["cores"] == 8
+    assert bench.share(8)["submit_us"] == alone["submit_us"]
+    crowded = bench.share(128)
+    assert crowded["cores"] == 1
+    assert crowded["submit_us"] == 2 * float(alone["submit_us"])
+
+
+def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
+    job = parse_job(
+        '{"mix":"read","block":"128KiB","pattern":"sequential","load":{"threads":1,"iodepth":32},"until":{"time":"1s"}}',
+        "job.json",
+    )
+    parameters = json.loads(load_device(PM9A3.removeprefix("twin:")).twin_params_json())
+    for drives in (1, 4):
+        parameters["host"]["adapter_mbps"] = 2000.0 / drives
+        backend = ArrayBackend(json.dumps(parameters), [str(k) for k in range(drives)], 1)
+        handle = backend.start(job, 1)
+        while not handle.done():
+            handle.poll()
+        total = handle.result()[0]
+        assert sum(op.bytes for op in total.ops) / total.window_s == pytest.approx(2000e6, rel=0.01)
+        assert "host adapter (read) 100 %" in (total.limited_by() or "")
+
+
+def test_seeds_must_be_as_many_as_twins() -> None:
+    with pytest.raises(Exception, match="1 seeds for 0 twins"):
+        start_twins(load_method("four-corners").steps[0].job.json, [], [1])
