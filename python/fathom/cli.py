@@ -324,6 +324,48 @@ def size(
         print_sizing(_stdout(), sizing)
 
 
+def _show_prices(asked: bool) -> None:
+    if asked:
+        from fathom.sizing.files import shipped_prices
+
+        print(shipped_prices(), end="")
+        raise typer.Exit
+
+
+@app.command()
+def choose(
+    needs: Annotated[Path, typer.Argument(help="a TOML file of needs", metavar="NEEDS.toml")],
+    systems: Annotated[
+        list[str], typer.Argument(help="systems of the catalogue's published results", metavar="SYSTEM...")
+    ],
+    prices: Annotated[
+        Path | None, typer.Option(help="a price list (default: a relative one)", metavar="FILE")
+    ] = None,
+    show_prices: Annotated[
+        bool,
+        typer.Option(
+            "--show-prices",
+            help="print the relative price list, to copy and edit",
+            is_eager=True,
+            callback=_show_prices,
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Which of several systems answers the needs best, at what cost, and why."""
+    from fathom.sizing.choice_views import choice_json, print_choice
+    from fathom.sizing.choose import choose as choose_between
+    from fathom.sizing.files import read_needs, read_prices
+    from fathom.sizing.system import rated_system
+
+    stated, listed = read_needs(needs), read_prices(prices)
+    choice = choose_between(stated, [rated_system(name, listed) for name in systems], listed)
+    if as_json:
+        _print_json(choice_json(choice))
+    else:
+        print_choice(_stdout(), choice)
+
+
 @app.command()
 def runs(as_json: AsJson = False) -> None:
     """Every run in the home of all runs."""

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from pydantic import BaseModel, StringConstraints, ValidationError
 
@@ -18,6 +18,8 @@ from fathom.catalog.store import CatalogError, nearest
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+_Model = TypeVar("_Model", bound=BaseModel)
+
 _EXPECTED = {
     "float_type": "a number",
     "int_type": "a whole number",
@@ -27,6 +29,7 @@ _EXPECTED = {
     "tuple_type": "a list",
     "dict_type": "a table",
     "model_type": "a table",
+    "too_short": "a list of at least {min_length}",
     "finite_number": "a finite number; leave the key out where the source does not say",
     "greater_than": "a number above {gt:g}",
     "greater_than_equal": "a number from {ge:g} up",
@@ -51,11 +54,15 @@ def parse(kind: str, text: str, location: str) -> Device | System | Published:
     Raises:
         CatalogError: one line per problem: `path:line: what is wrong; what to do`.
     """
+    return parse_as(MODELS[kind], text, location)
+
+
+def parse_as(model: type[_Model], text: str, location: str) -> _Model:
+    """A TOML text as that model. Raises as `parse`."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogError(_syntax(str(error), text, location)) from error
-    model = MODELS[kind]
     try:
         return model.model_validate(document)
     except ValidationError as error:
@@ -138,7 +145,7 @@ def _quote(value: object) -> str:
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list | tuple):
-        return "a list"
+        return "a list" if value else "an empty list"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
 
 

@@ -306,12 +306,28 @@ class ResultGroup(Conditions):
         return _whole(self, "subject", "source")
 
 
+PartGroup = Literal["servers", "network", "storage"]
+
+
+class Part(_Strict):
+    """`[[parts]]`: what a system is made of and a price list can name."""
+
+    group: PartGroup
+    item: Name
+    """The name of the piece in a price list."""
+    count: Count
+    label: Text
+    source: Text
+
+
 class Published(_Strict):
     """`published/NAME.toml`: what data sheets rate and what others measured, of one product or system."""
 
     schema_: Literal["fathom-published/1"] = Field(alias="schema")
     name: Name
     identity: ProductIdentity
+    parts: Many[Part] = ()
+    """Of a system: its servers, network adapters and drives."""
     spec: Many[SpecGroup] = ()
     published: Many[ResultGroup] = ()
 

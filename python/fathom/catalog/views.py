@@ -21,6 +21,7 @@ from fathom.catalog.models import (
     Device,
     DeviceIdentity,
     Parameter,
+    Part,
     ProductIdentity,
     PublishedRow,
     SpecRow,
@@ -83,6 +84,7 @@ def print_entry(console: Console, name: str) -> None:
                 _print_identity(
                     console, f"{published.identity.vendor} {published.identity.model}", published.identity
                 )
+                _print_parts(console, published.parts)
                 _print_ratings(console, published.ratings)
                 _print_rows(console, published.rows)
             case "methods":
@@ -243,6 +245,15 @@ def _print_parameters(console: Console, title: str, parameters: dict[str, Parame
         note = f"; {parameter.note}" if parameter.note else ""
         _row(table, name, parameter.value, basis, Text(parameter.source + note, style="dim"))
     _print_table(console, title, table)
+
+
+def _print_parts(console: Console, parts: Sequence[Part]) -> None:
+    if not parts:
+        return
+    table = _table("parts", "count", "piece", "name in a price list", numbers=["count"])
+    for part in parts:
+        _row(table, part.group, part.count, part.label, part.item)
+    console.print(table)
 
 
 def _print_ratings(console: Console, rows: Sequence[SpecRow]) -> None:

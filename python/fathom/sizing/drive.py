@@ -10,7 +10,7 @@ from fathom.catalog.models import SpecRow
 from fathom.catalog.store import entries, nearest
 from fathom.errors import UsageError
 from fathom.runs.reader import Run
-from fathom.sizing.needs import Kind, Need, Op
+from fathom.sizing.needs import OPS, Kind, Need, Op
 
 LARGE_BYTES = 64 * 1024
 SMALL_BYTES = 4096
@@ -25,15 +25,18 @@ class Figure:
     value: float
     basis: str
     source: str
+    is_bound: bool = False
+    """Whether all that is known is that the true one is not above it."""
 
 
 @dataclass(frozen=True)
 class Drive:
-    """One drive's figures by what they answer."""
+    """One drive's figures by what they answer; or one whole system's, whose `noun` says so."""
 
     name: str
     label: str
     figures: dict[tuple[Kind, Op | None], Figure]
+    noun: str = "drive"
 
     def figure(self, need: Need) -> Figure | None:
         """The figure that a need is held against; None where nobody states it."""
@@ -127,6 +130,8 @@ def _figures(row: SpecRow, warranty_years: float | None) -> dict[tuple[Kind, Op 
         ("latency", "write", row.write_latency_us, 1.0, "rated, one I/O outstanding"),
         ("power", None, row.power_active_w or row.power_write_w or row.power_read_w, 1.0, "rated, active"),
     ]
+    if row.mixed_block_kib == 4 and row.mixed_read_pct and (mix := OPS.get(row.mixed_read_pct)):
+        stated.append(("iops", mix, row.mixed_iops, 1.0, "rated"))
     return {
         (kind, op): Figure(value * scale, basis, row.source)
         for kind, op, value, scale, basis in stated

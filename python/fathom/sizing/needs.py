@@ -2,17 +2,21 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from fathom.errors import UsageError
 
 Kind = Literal["bandwidth", "iops", "capacity", "endurance", "latency", "power"]
-Op = Literal["read", "write"]
+Op = Literal["read", "write", "70/30", "50/50", "30/70"]
+"""A mix is reads/writes in percent, and its figure the sum of both."""
 
+#: What a share of reads, in percent, is called.
+OPS: dict[float, Op] = {100.0: "read", 70.0: "70/30", 50.0: "50/50", 30.0: "30/70", 0.0: "write"}
+OP = r"(?P<op>read|write|70/30|50/50|30/70)"
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?)"
 _FORMS: dict[Kind, str] = {
     "bandwidth": rf"{_NUMBER} ?(?P<unit>[MGT]i?B)/s (?P<op>read|write)",
-    "iops": rf"{_NUMBER} ?(?P<unit>[kKM]?) ?IOPS (?P<op>read|write)",
+    "iops": rf"{_NUMBER} ?(?P<unit>[kKM]?) ?IOPS {OP}",
     "endurance": rf"{_NUMBER} ?(?P<unit>[GTP]i?B)/day for (?P<years>\d+(?:\.\d+)?) years?",
     "capacity": rf"{_NUMBER} ?(?P<unit>[GTP]i?B)",
     "latency": rf"(?P<op>read|write) in {_NUMBER} ?(?P<unit>us|ms)",
@@ -36,7 +40,10 @@ _SCALES = {
     "W": 1.0,
     "kW": 1e3,
 }
-FORMS = '"64 GB/s read", "5M IOPS write", "500 TB", "20 TB/day for 5 years", "read in 100 us" or "400 W"'
+FORMS = (
+    '"64 GB/s read", "5M IOPS write", "2M IOPS 70/30", "500 TB", "20 TB/day for 5 years", "read in 100 us" '
+    'or "400 W"'
+)
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,8 @@ class Need:
     op: Op | None = None
 
 
-def parse_need(text: str) -> Need:
-    """Reads one need. Raises UsageError with the forms there are."""
+def parse_need(text: str, where: str = "--need") -> Need:
+    """Reads one need. Raises UsageError with the forms there are, and where the need stood."""
     for kind, form in _FORMS.items():
         match = re.fullmatch(form, text.strip())
         if match is None:
@@ -60,7 +67,6 @@ def parse_need(text: str) -> Need:
         if kind == "endurance":
             amount *= float(found["years"]) * 365
         if amount <= 0:
-            raise UsageError(f"--need {text!r}: asks for nothing", "give a number above 0")
-        op = found.get("op")
-        return Need(text, kind, amount, "read" if op == "read" else "write" if op == "write" else None)
-    raise UsageError(f"--need {text!r}: not understood", f"write {FORMS}")
+            raise UsageError(f"{where} {text!r}: asks for nothing", "give a number above 0")
+        return Need(text, kind, amount, cast("Op | None", found.get("op")))
+    raise UsageError(f"{where} {text!r}: not understood", f"write {FORMS}")

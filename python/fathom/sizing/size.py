@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fathom.errors import UsageError
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import Need
+from fathom.text import latency_text
 
 #: PCIe GT/s per lane by generation; 128b/130b encoding from 3 on (PCI-SIG).
 PCIE_GTPS = {3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
@@ -106,10 +107,14 @@ def link_of(text: str) -> tuple[str, float]:
 def _answer(drive: Drive, need: Need, derate: float) -> Answer:
     figure = drive.figure(need)
     if figure is None:
-        return Answer(need, None, None, None, "no figure for this drive: give --run with a run of it")
+        remedy = ": give --run with a run of it" if drive.noun == "drive" else " is published"
+        return Answer(need, None, None, None, f"no figure for this {drive.noun}{remedy}")
     if need.kind == "latency":
         met = figure.value <= need.amount
-        why = "" if met else "more drives do not make one I/O faster"
+        why = f"more {drive.noun}s do not make one I/O faster"
+        if figure.is_bound:
+            why = f"no more is known than {latency_text(figure.value)}, {figure.basis}"
+        why = "" if met else why
         return Answer(need, figure, figure.value, 1 if met else None, why)
     each = figure.value * (derate if need.kind in ("bandwidth", "iops") else 1.0)
     if need.kind == "power":

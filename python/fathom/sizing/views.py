@@ -32,7 +32,7 @@ def print_sizing(console: Console, sizing: Sizing) -> None:
 def headline(sizing: Sizing) -> str:
     """`5 x WD SN861: 64 GB/s read binds`."""
     if sizing.drives is None:
-        reasons = "; ".join(f"{answer.need.text}: {_unmet(answer, sizing)}" for answer in sizing.unmet)
+        reasons = "; ".join(f"{answer.need.text}: {unmet_text(answer, sizing)}" for answer in sizing.unmet)
         return f"No number of {sizing.drive.label} answers this: {reasons}"
     binding = f": {sizing.floors[0].need.text} binds" if sizing.floors else ""
     return f"{sizing.drives} x {sizing.drive.label}{binding}"
@@ -72,7 +72,7 @@ def sizing_json(sizing: Sizing) -> dict[str, object]:
                 "drives": answer.drives,
                 "basis": answer.figure.basis if answer.figure else None,
                 "source": answer.figure.source if answer.figure else None,
-                "unmet": _unmet(answer, sizing) if answer in sizing.unmet else None,
+                "unmet": unmet_text(answer, sizing) if answer in sizing.unmet else None,
             }
             for answer in sizing.answers
         ],
@@ -88,10 +88,11 @@ def sizing_json(sizing: Sizing) -> dict[str, object]:
     }
 
 
-def _unmet(answer: Answer, sizing: Sizing) -> str:
+def unmet_text(answer: Answer, sizing: Sizing) -> str:
+    """Why no number of drives answers that need."""
     if answer.is_ceiling and answer.drives is not None:
         needed = sizing.floors[0].drives if sizing.floors else 1
-        return f"enough for {answer.drives} drives, {needed} are needed"
+        return f"enough for {answer.drives} {sizing.drive.noun}s, {needed} {'is' if needed == 1 else 'are'} needed"
     return answer.why
 
 

@@ -1,0 +1,73 @@
+"""Chooses between systems: each in the number that the needs take, within the budget, the preferred one first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.errors import UsageError
+from fathom.sizing.files import Needs, Prices
+from fathom.sizing.size import Sizing, size
+from fathom.sizing.system import StorageSystem
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A system in the number that the needs take."""
+
+    system: StorageSystem
+    sizing: Sizing
+
+    @property
+    def count(self) -> int:
+        """Systems; 0 where no number of them answers the needs."""
+        return self.sizing.drives or 0
+
+    @property
+    def cost(self) -> float | None:
+        """Of all of them; None where no number answers, or the system has no price."""
+        return self.count * self.system.bill.total if self.count and self.system.bill else None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The outcome: every system, and the offers that answer all needs within the budget, the best first."""
+
+    needs: Needs
+    prices: Prices
+    offers: Sequence[Offer]
+    ranked: Sequence[Offer]
+
+    @property
+    def best(self) -> Offer | None:
+        """The recommendation; None where no offer answers."""
+        return self.ranked[0] if self.ranked else None
+
+
+def choose(needs: Needs, systems: Sequence[StorageSystem], prices: Prices) -> Choice:
+    """Compares the systems. Raises UsageError where there is none, or one twice."""
+    names = [system.name for system in systems]
+    if not names:
+        raise UsageError("no system to choose from", "`fathom catalog --kind published` lists them")
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"{repeated[0]}: is named twice")
+    offers = [Offer(system, size(system.drive, needs.needs, needs.derate)) for system in systems]
+    able = [offer for offer in offers if offer.count and _affordable(offer, needs.budget)]
+    ranked = sorted(
+        (offer for offer in able if merit(offer, needs) is not None),
+        key=lambda offer: merit(offer, needs) or 0,
+    )
+    return Choice(needs, prices, offers, ranked)
+
+
+def merit(offer: Offer, needs: Needs) -> float | None:
+    """What the preference looks at, the least first; None where it is not known of the offer."""
+    wanted = needs.prefer
+    if wanted.kind == "cost":
+        return offer.cost
+    each = offer.system.figure(wanted.kind, wanted.op)
+    if each is None:
+        return None
+    return offer.count * each * (1 if wanted.kind == "power" else -1)
+
+
+def _affordable(offer: Offer, budget: float | None) -> bool:
+    return budget is None or (offer.cost is not None and offer.cost <= budget)

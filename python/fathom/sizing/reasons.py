@@ -1,0 +1,85 @@
+"""A choice in words: what is recommended, what binds it, and why each of the other systems is behind or out."""
+
+from fathom.sizing.choose import Choice, Offer, merit
+from fathom.sizing.system import GROUPS
+from fathom.sizing.views import amount, unmet_text
+
+#: Costs nearer than this are the price list's word, not a reason.
+LEVEL = 0.10
+
+
+def headline(choice: Choice) -> str:
+    """`1 x weka-cluster-mainstream-7450-pro: least cost of the 3 that answer`."""
+    best = choice.best
+    if best is None:
+        return "None of these systems answers the needs"
+    rivals = len(choice.ranked)
+    among = (
+        f"{choice.needs.prefer.text} of the {rivals} that answer"
+        if rivals > 1
+        else "the only one that answers"
+    )
+    return f"{best.count} x {best.system.name}: {among}"
+
+
+def reasons(choice: Choice) -> list[str]:
+    """A sentence for every system, the recommended one first, those that do not answer last."""
+    out = [f"{_counted(choice.best)}: {_binding(choice.best, choice)}."] if choice.best else []
+    out += [f"{_counted(offer)}: {_behind(offer, choice)}." for offer in choice.ranked[1:]]
+    others = [offer for offer in choice.offers if offer not in choice.ranked]
+    return out + [f"{_counted(offer)}: {_out(offer, choice)}." for offer in others]
+
+
+def _counted(offer: Offer) -> str:
+    return f"{offer.count} x {offer.system.name}" if offer.count else offer.system.name
+
+
+def _binding(offer: Offer, choice: Choice) -> str:
+    floors = offer.sizing.floors
+    binding = f"{floors[0].need.text} binds" if floors else "no need binds"
+    following = f", next limit {floors[1].need.text}" if len(floors) > 1 else ""
+    return f"{_merit(offer, choice)}; {binding}{following}"
+
+
+def _merit(offer: Offer, choice: Choice) -> str:
+    """What the offer costs, after what it gives of what is preferred."""
+    cost = "no price" if offer.cost is None else f"cost {offer.cost:,.4g} ({choice.prices.currency})"
+    wanted = choice.needs.prefer
+    value = merit(offer, choice.needs)
+    if wanted.kind == "cost" or value is None:
+        return cost
+    return f"{amount(wanted.kind, abs(value))}{f' {wanted.op}' if wanted.op else ''}, {cost}"
+
+
+def _behind(offer: Offer, choice: Choice) -> str:
+    best = choice.ranked[0]
+    if choice.needs.prefer.kind != "cost" or offer.cost is None or best.cost is None:
+        return f"answers too: {_merit(offer, choice)}"
+    more = offer.cost / best.cost - 1
+    if more < 0.005:
+        return "answers too, at the same cost"
+    level = "; so near that quotes must decide" if more < LEVEL else ""
+    return f"answers too, for {more:.0%} more: {_differences(offer, best)}{level}"
+
+
+def _differences(offer: Offer, best: Offer) -> str:
+    """What makes the difference, the largest first: `servers +660, storage +92.16, network +66`."""
+    ours, theirs = offer.system.bill, best.system.bill
+    if ours is None or theirs is None:
+        return ""
+    apart = {group: ours.costs[group] * offer.count - theirs.costs[group] * best.count for group in GROUPS}
+    ordered = sorted((group for group in GROUPS if apart[group]), key=lambda group: -abs(apart[group]))
+    return ", ".join(f"{group} {apart[group]:+,.4g}" for group in ordered)
+
+
+def _out(offer: Offer, choice: Choice) -> str:
+    wanted, sizing = choice.needs, offer.sizing
+    if not offer.count:
+        return "does not answer " + "; ".join(
+            f"{answer.need.text}: {unmet_text(answer, sizing)}" for answer in sizing.unmet
+        )
+    if offer.cost is None and (wanted.budget is not None or wanted.prefer.kind == "cost"):
+        return "would answer but has no price: the catalogue does not say what it is made of"
+    if wanted.budget is not None and offer.cost is not None and offer.cost > wanted.budget:
+        return f"would answer, at {offer.cost:,.4g} over the budget of {wanted.budget:,.4g}"
+    return f"would answer, but nothing is known of its {wanted.prefer.kind}"

@@ -1,0 +1,187 @@
+"""Choosing between systems: against the relations and per-TB figures that the clusters' source prints."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fathom.cli import app
+from fathom.errors import UsageError
+from fathom.sizing.choose import Choice, choose
+from fathom.sizing.files import Needs, read_needs, read_prices
+from fathom.sizing.reasons import headline, reasons
+from fathom.sizing.system import StorageSystem, rated_system
+
+CAPACITY = "weka-cluster-high-capacity-6500-ion"
+MAINSTREAM = "weka-cluster-mainstream-7450-pro"
+PERFORMANCE = "weka-cluster-performance-9400-pro"
+CLUSTERS = (CAPACITY, MAINSTREAM, PERFORMANCE)
+ARRAY = "atto-xstreamcore-9400"
+
+
+def systems(*names: str) -> list[StorageSystem]:
+    prices = read_prices(None)
+    return [rated_system(name, prices) for name in names]
+
+
+def chosen(*needs: str, among: tuple[str, ...] = CLUSTERS, keys: dict[str, object] | None = None) -> Choice:
+    stated = Needs.model_validate({"schema": "fathom-needs/1", "needs": needs, **(keys or {})})
+    return choose(stated, systems(*among), read_prices(None))
+
+
+def recommended(choice: Choice) -> tuple[int, str] | None:
+    return (choice.best.count, choice.best.system.name) if choice.best else None
+
+
+def test_the_shipped_prices_keep_every_relation_that_the_source_prints() -> None:
+    capacity, mainstream, performance = (system.bill for system in systems(*CLUSTERS))
+    assert capacity
+    assert mainstream
+    assert performance
+    assert mainstream.total < capacity.total < performance.total
+    assert capacity.costs["servers"] == mainstream.costs["servers"] < performance.costs["servers"]
+    assert performance.costs["network"] == 2 * mainstream.costs["network"] == 2 * capacity.costs["network"]
+    assert capacity.costs["storage"] > max(mainstream.costs["storage"], performance.costs["storage"])
+    extra = {group: performance.costs[group] - mainstream.costs[group] for group in performance.costs}
+    assert extra["servers"] > sum(extra.values()) / 2
+    assert "not quotes" in (read_prices(None).note or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "iops_per_tb"), [(CAPACITY, 3526), (MAINSTREAM, 11068), (PERFORMANCE, 14323)]
+)
+def test_read_iops_per_raw_tb_are_those_printed(name: str, iops_per_tb: int) -> None:
+    (system,) = systems(name)
+    assert system.raw_bytes
+    assert round((system.figure("iops", "read") or 0) / system.raw_bytes * 1e12) == iops_per_tb
+
+
+@pytest.mark.parametrize(
+    ("needs", "keys", "answer"),
+    [
+        (["900 TB", "100 GB/s read"], {}, (1, CAPACITY)),
+        (["250 TB", "100 GB/s read", "1M IOPS 70/30"], {}, (1, MAINSTREAM)),
+        (["80 GB/s write", "3M IOPS 30/70"], {}, (1, PERFORMANCE)),
+        (["100 TB"], {"prefer": "most IOPS 70/30"}, (1, PERFORMANCE)),
+        (["100 TB"], {"prefer": "most IOPS 70/30", "budget": 1000}, (1, MAINSTREAM)),
+        (["100 TB"], {"prefer": "most capacity"}, (1, CAPACITY)),
+        (["100 TB"], {"prefer": "least power"}, (1, CAPACITY)),
+        (["300 TB", "100 GB/s read"], {"derate": 0.9}, (1, CAPACITY)),
+        (["100 TB"], {"budget": 100}, None),
+        (["100 PB", "10 kW"], {}, None),
+    ],
+)
+def test_needs_lead_to_the_system_that_the_source_would_name(
+    needs: list[str], keys: dict[str, object], answer: tuple[int, str] | None
+) -> None:
+    assert recommended(chosen(*needs, keys=keys)) == answer
+
+
+def test_several_of_a_system_are_weighed_against_one_of_another() -> None:
+    choice = chosen("200 GB/s read", "4M IOPS 70/30")
+    assert recommended(choice) == (1, PERFORMANCE)
+    assert [offer.count for offer in choice.ranked] == [1, 2, 2]
+    assert reasons(choice)[1] == (
+        f"2 x {MAINSTREAM}: answers too, for 4% more: storage +369.6, servers -300; so near that quotes must decide."
+    )
+
+
+def test_the_reasons_name_what_binds_and_what_the_others_cost() -> None:
+    choice = chosen("250 TB", "100 GB/s read")
+    assert headline(choice) == f"1 x {MAINSTREAM}: least cost of the 3 that answer"
+    assert reasons(choice) == [
+        f"1 x {MAINSTREAM}: cost 886.8 (relative); 100 GB/s read binds, next limit 250 TB.",
+        f"1 x {CAPACITY}: answers too, for 56% more: storage +499.2.",
+        f"1 x {PERFORMANCE}: answers too, for 92% more: servers +660, storage +91.2, network +66.",
+    ]
+
+
+def test_a_latency_known_only_at_full_load_is_no_proof_of_being_slow() -> None:
+    choice = chosen("read in 600 us")
+    assert recommended(choice) == (1, CAPACITY)
+    assert (
+        "no more is known than 930.9 us, the mean at its maximum by Little's law, 12 hosts x 32 jobs"
+        in (reasons(choice)[-1])
+    )
+
+
+def test_a_system_without_a_parts_list_is_compared_and_not_priced() -> None:
+    choice = chosen("100 TB", "3M IOPS read", among=(MAINSTREAM, ARRAY))
+    assert recommended(choice) == (1, MAINSTREAM)
+    assert reasons(choice)[-1].endswith("has no price: the catalogue does not say what it is made of.")
+    assert recommended(
+        chosen("100 TB", "read in 200 us", among=(ARRAY,), keys={"prefer": "most IOPS read"})
+    ) == (
+        1,
+        ARRAY,
+    )
+
+
+def test_a_price_list_of_ones_own_turns_the_choice(tmp_path: Path) -> None:
+    runner = CliRunner()
+    shipped = runner.invoke(app, ["choose", "--show-prices"]).stdout
+    own = tmp_path / "prices.toml"
+    own.write_text(re.sub(r"price = 20\n", "price = 5\n", shipped).replace('"relative"', '"EUR"'))
+    needs = write(tmp_path, 'needs = ["100 TB"]')
+    before = json.loads(runner.invoke(app, ["choose", needs, *CLUSTERS, "--json"]).stdout)
+    after = json.loads(
+        runner.invoke(app, ["choose", needs, *CLUSTERS, "--json", "--prices", str(own)]).stdout
+    )
+    assert (before["recommended"], before["currency"]) == (MAINSTREAM, "relative")
+    assert (after["recommended"], after["currency"]) == (CAPACITY, "EUR")
+    assert after["schema"] == "fathom-choose/1"
+    assert after["systems"][0]["costs"] == {"servers": 360, "network": 66, "storage": 48 * 5}
+    assert after["systems"][0]["needs"][0]["source"]
+
+
+def test_the_terminal_shows_the_cost_split_and_marks_the_best_of_a_row(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["choose", write(tmp_path, 'needs = ["100 TB"]'), *CLUSTERS]).stdout
+    rows = {line[:26].strip(): line[26:].split() for line in shown.splitlines()}
+    assert rows["storage"] == ["960", "(69%)", "460.8", "(52%)", "552", "(32%)"]
+    assert rows["cost per usable TB"] == ["1.424", "*", "2.917", "5.605"]
+    assert rows["cost per GB/s read"] == ["12.38", "8.527", "7.507", "*"]
+    assert "not quotes" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('needs = ["1 TB", "fast"]', ":2: need 'fast': not understood"),
+        ('needs = ["1 TB"]\nprefer = "fun"', ":3: prefer 'fun': not understood"),
+        ('needs = ["1 TB"]\nbuget = 3', ':3: unknown key "buget"; did you mean "budget"'),
+        ("needs = []", ":2: needs: expected a list of at least 1, found an empty list"),
+        ("needs = [", "not TOML"),
+    ],
+)
+def test_a_wrong_needs_file_is_answered_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        read_needs(Path(write(tmp_path, text)))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["wd-ultrastar-dc-sn861"], "use `fathom size --device"),
+        (["weka"], "no published results"),
+        ([CAPACITY, CAPACITY], "named twice"),
+    ],
+)
+def test_a_wrong_system_is_answered_in_one_line(tmp_path: Path, names: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["choose", write(tmp_path, 'needs = ["1 TB"]'), *names])
+    assert isinstance(result.exception, UsageError)
+    assert message in str(result.exception)
+
+
+def test_a_price_list_that_lacks_a_piece_is_refused(tmp_path: Path) -> None:
+    own = tmp_path / "prices.toml"
+    own.write_text('schema = "fathom-prices/1"\ncurrency = "EUR"\n[items.x]\nprice = 1\nsource = "quote"\n')
+    with pytest.raises(UsageError, match="the price list has no supermicro"):
+        rated_system(CAPACITY, read_prices(own))
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "needs.toml"
+    path.write_text(f'schema = "fathom-needs/1"\n{text}\n')
+    return str(path)
