@@ -1,7 +1,6 @@
 """How many drives: against the counts that the SN861 review gives for one H100, and by hand."""
 
 import json
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,8 +9,12 @@ from fathom.cli import app
 from fathom.errors import UsageError
 from fathom.method import load_method
 from fathom.resolve import resolve_targets
+from fathom.runs.reader import Run
 from fathom.session import Options, start_run
-from fathom.sizing.drive import Drive, Figure, measured_drive, rated_drive
+from fathom.sizing.choose import choose, systems_to_compare
+from fathom.sizing.drive import Drive, Figure, rated_drive
+from fathom.sizing.files import Needs, read_prices
+from fathom.sizing.measured import measured_drive
 from fathom.sizing.needs import Need, parse_need
 from fathom.sizing.size import link_of, size
 from fathom.sizing.views import headline, sentences
@@ -91,13 +94,48 @@ def test_pcie_5_x16_carries_63_gb_per_second_raw() -> None:
     )
 
 
-def test_a_run_of_ones_own_drive_sizes_by_what_it_measured(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def own_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Four corners of one twin."""
     method = load_method("four-corners", quick=True)
-    run = start_run(method, resolve_targets(["twin:samsung-pm9a3-7.68tb"]), Options(out=tmp_path))
-    best = max(row["mbps"] for row in run.points.to_pylist() if row["op"] == "read" and row["mbps"])
-    sizing = size(measured_drive(run.path), [parse_need("64 GB/s read")])
+    out = tmp_path_factory.mktemp("runs")
+    return start_run(method, resolve_targets(["twin:samsung-pm9a3-7.68tb"]), Options(out=out))
+
+
+def corner(run: Run, op: str, block_bytes: int) -> dict[str, float]:
+    rows = run.points.to_pylist()
+    return next(row for row in rows if row["op"] == op and row["block_bytes"] == block_bytes)
+
+
+def test_a_run_of_ones_own_drive_sizes_by_what_it_measured(own_run: Run) -> None:
+    best = corner(own_run, "read", 256 * 1024)["mbps"]
+    sizing = size(measured_drive(own_run.path), [parse_need("64 GB/s read")])
     assert sizing.answers[0].each == pytest.approx(best * 1e6)
     assert sizing.drives == -(-64e9 // (best * 1e6))
+
+
+def test_only_points_that_keep_a_latency_need_count(own_run: Run) -> None:
+    point = corner(own_run, "read", 4096)
+    above, below = (parse_need(f"read in {point['mean_us'] * share:.3f} us") for share in (1.01, 0.99))
+    kept = measured_drive(own_run.path, [above]).figures
+    assert kept["iops", "read"].value == point["iops"]
+    assert kept["latency", "read"].value == point["mean_us"]
+    missed = measured_drive(own_run.path, [below])
+    assert ("iops", "read") not in missed.figures
+    assert ("iops", "write") in missed.figures
+    assert size(missed, [below]).drives is None
+
+
+def test_a_system_is_chosen_by_a_run_of_it_where_there_is_one(own_run: Run) -> None:
+    stated = Needs.model_validate({"schema": "fathom-needs/1", "needs": ["100 TB", "5M IOPS read"]})
+    names = ["weka-cluster-high-capacity-6500-ion", "weka-cluster-mainstream-7450-pro"]
+    prices = read_prices(None)
+    choice = choose(stated, systems_to_compare(names, [f"{names[1]}={own_run.path}"], stated, prices), prices)
+    read_iops = corner(own_run, "read", 4096)["iops"]
+    assert [offer.count for offer in choice.offers] == [1, -(-5e6 // read_iops)]
+    assert choice.offers[1].system.usable_bytes == 304e12
+    with pytest.raises(UsageError, match="is of no system that is compared"):
+        systems_to_compare(names, ["weka=last"], stated, prices)
 
 
 @pytest.mark.parametrize(

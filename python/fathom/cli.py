@@ -306,18 +306,20 @@ def size(
     """How many drives a need takes, what binds, and whether one link carries it."""
     from fathom.errors import UsageError
     from fathom.runs.home import find_run
-    from fathom.sizing.drive import measured_drive, rated_drive
+    from fathom.sizing.drive import rated_drive
+    from fathom.sizing.measured import measured_drive
     from fathom.sizing.needs import parse_need
     from fathom.sizing.size import size as size_for
     from fathom.sizing.views import print_sizing, sizing_json
 
+    parsed = [parse_need(text) for text in needs]
     if run is not None:
-        drive = measured_drive(find_run(run))
+        drive = measured_drive(find_run(run), parsed)
     elif device is not None:
         drive = rated_drive(device)
     else:
         raise UsageError("no drive to size with", "add --device NAME or --run RUN")
-    sizing = size_for(drive, [parse_need(text) for text in needs], derate, link)
+    sizing = size_for(drive, parsed, derate, link)
     if as_json:
         _print_json(sizing_json(sizing))
     else:
@@ -341,6 +343,12 @@ def choose(
     prices: Annotated[
         Path | None, typer.Option(help="a price list (default: a relative one)", metavar="FILE")
     ] = None,
+    run: Annotated[
+        list[str],
+        typer.Option(
+            "--run", help="take a system's rates from this run, once per system", metavar="SYSTEM=RUN"
+        ),
+    ] = [],  # noqa: B006
     show_prices: Annotated[
         bool,
         typer.Option(
@@ -355,11 +363,11 @@ def choose(
     """Which of several systems answers the needs best, at what cost, and why."""
     from fathom.sizing.choice_views import choice_json, print_choice
     from fathom.sizing.choose import choose as choose_between
+    from fathom.sizing.choose import systems_to_compare
     from fathom.sizing.files import read_needs, read_prices
-    from fathom.sizing.system import rated_system
 
     stated, listed = read_needs(needs), read_prices(prices)
-    choice = choose_between(stated, [rated_system(name, listed) for name in systems], listed)
+    choice = choose_between(stated, systems_to_compare(systems, run, stated, listed), listed)
     if as_json:
         _print_json(choice_json(choice))
     else:

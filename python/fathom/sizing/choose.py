@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.errors import UsageError
+from fathom.runs.home import find_run
+from fathom.sizing.drive import Drive
 from fathom.sizing.files import Needs, Prices
+from fathom.sizing.measured import measured_drive
 from fathom.sizing.size import Sizing, size
-from fathom.sizing.system import StorageSystem
+from fathom.sizing.system import StorageSystem, rated_system
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,23 @@ class Choice:
     def best(self) -> Offer | None:
         """The recommendation; None where no offer answers."""
         return self.ranked[0] if self.ranked else None
+
+
+def systems_to_compare(
+    names: Sequence[str], runs: Sequence[str], needs: Needs, prices: Prices
+) -> list[StorageSystem]:
+    """Systems of the catalogue by name, those in `runs` (`SYSTEM=RUN`) with what was measured there.
+
+    Raises:
+        UsageError: no such system or run, or a run of a system that is not compared.
+    """
+    measured: dict[str, Drive] = {}
+    for text in runs:
+        name, _, run = text.partition("=")
+        if name not in names or not run:
+            raise UsageError(f"--run {text}: is of no system that is compared", f"write {names[0]}=RUN")
+        measured[name] = measured_drive(find_run(run), needs.needs, name)
+    return [rated_system(name, prices, measured.get(name)) for name in names]
 
 
 def choose(needs: Needs, systems: Sequence[StorageSystem], prices: Prices) -> Choice:

@@ -1,19 +1,15 @@
-"""What one drive gives, with where each figure comes from: its data sheet, or a run of one's own."""
+"""What one drive gives by its data sheet, with the source of each figure; `fathom.sizing.measured` reads runs."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from fathom.catalog import load_published
 from fathom.catalog.models import SpecRow
 from fathom.catalog.store import entries, nearest
 from fathom.errors import UsageError
-from fathom.runs.reader import Run
 from fathom.sizing.needs import OPS, Kind, Need, Op
 
-LARGE_BYTES = 64 * 1024
-SMALL_BYTES = 4096
 DAYS = 365
 _CAPACITY = re.compile(r"-(?P<number>\d+(?:\.\d+)?)(?P<unit>tb|gb)$")
 
@@ -37,6 +33,8 @@ class Drive:
     label: str
     figures: dict[tuple[Kind, Op | None], Figure]
     noun: str = "drive"
+    absent: str = "no figure for this drive: give --run with a run of it"
+    """What to say of a need for which there is no figure."""
 
     def figure(self, need: Need) -> Figure | None:
         """The figure that a need is held against; None where nobody states it."""
@@ -67,38 +65,6 @@ def rated_drive(name: str) -> Drive:
     size = f" {row.capacity_gb / 1000:g} TB" if row.capacity_gb else ""
     label = f"{published.identity.vendor} {published.identity.model}{size}"
     return Drive(name, label, _figures(row, published.identity.warranty_years))
-
-
-def measured_drive(path: Path) -> Drive:
-    """The only target of a run, by what was measured there: the best of its rows of each kind.
-
-    Raises:
-        UsageError: the run has several targets.
-    """
-    run = Run(path)
-    whole = [target for target in run.targets if target.part_of is None]
-    if len(whole) != 1:
-        raise UsageError(f"{run.id}: has {len(whole)} targets", "give a run of one drive")
-    target = whole[0]
-    figures: dict[tuple[Kind, Op | None], Figure] = {
-        ("capacity", None): Figure(target.capacity_bytes, "size", f"run {run.id}")
-    }
-    for row in run.points.to_pylist():
-        if row["target"] != target.name or row["op"] not in ("read", "write") or not row["block_bytes"]:
-            continue
-        pure = row["read_pct"] in (0.0, 100.0)
-        if pure and row["block_bytes"] >= LARGE_BYTES:
-            _keep_best(figures, ("bandwidth", row["op"]), row["mbps"] * 1e6, row["step"], run.id)
-        elif pure and row["block_bytes"] == SMALL_BYTES:
-            _keep_best(figures, ("iops", row["op"]), row["iops"], row["step"], run.id)
-    return Drive(target.name, target.label, figures)
-
-
-def _keep_best(
-    figures: dict[tuple[Kind, Op | None], Figure], key: tuple[Kind, Op], value: float, step: str, run_id: str
-) -> None:
-    if key not in figures or figures[key].value < value:
-        figures[key] = Figure(value, "measured", f"run {run_id}, step {step}")
 
 
 def _row(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -> SpecRow:

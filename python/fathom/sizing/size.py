@@ -107,8 +107,7 @@ def link_of(text: str) -> tuple[str, float]:
 def _answer(drive: Drive, need: Need, derate: float) -> Answer:
     figure = drive.figure(need)
     if figure is None:
-        remedy = ": give --run with a run of it" if drive.noun == "drive" else " is published"
-        return Answer(need, None, None, None, f"no figure for this {drive.noun}{remedy}")
+        return Answer(need, None, None, None, drive.absent)
     if need.kind == "latency":
         met = figure.value <= need.amount
         why = f"more {drive.noun}s do not make one I/O faster"

@@ -10,9 +10,9 @@ from typing import get_args
 from fathom.catalog import load_published
 from fathom.catalog.models import Part, PartGroup, Published, PublishedRow
 from fathom.errors import UsageError
-from fathom.sizing.drive import LARGE_BYTES, SMALL_BYTES, Drive, Figure
+from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.files import Prices
-from fathom.sizing.needs import OPS, Kind, Op
+from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Op
 from fathom.text import iops_text
 
 GROUPS: tuple[PartGroup, ...] = get_args(PartGroup)
@@ -53,8 +53,8 @@ class StorageSystem:
         return found.value if found else None
 
 
-def rated_system(name: str, prices: Prices) -> StorageSystem:
-    """A system of the catalogue by what was published of it.
+def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> StorageSystem:
+    """A system of the catalogue by what was published of it, or with the rates of a run of it instead.
 
     Raises:
         UsageError: no such system, a single drive, or a price is missing.
@@ -65,7 +65,9 @@ def rated_system(name: str, prices: Prices) -> StorageSystem:
         raise UsageError(
             f"{name}: is no system but a kind of {identity.kind}", f"use `fathom size --device {name}`"
         )
-    figures = _measured(published.rows)
+    figures = _published(published.rows)
+    if measured is not None:
+        figures = {key: figure for key, figure in measured.figures.items() if key[0] != "capacity"}
     raw = _raw_bytes(published)
     usable = next((row for row in published.rows if row.workload == "cluster-usable-capacity"), None)
     usable_bytes = usable.value * 1e12 if usable and usable.value else None
@@ -77,10 +79,13 @@ def rated_system(name: str, prices: Prices) -> StorageSystem:
     if (watts := _watts(published.parts, prices)) is not None:
         figures["power", None] = Figure(watts, "sum of its pieces in the price list", "the price list")
     label = f"{identity.vendor} {identity.model}"
-    return StorageSystem(Drive(name, label, figures, "system"), raw, usable_bytes, published.parts, bill)
+    absent = measured.absent if measured else "no figure for this system is published"
+    return StorageSystem(
+        Drive(name, label, figures, "system", absent), raw, usable_bytes, published.parts, bill
+    )
 
 
-def _measured(rows: Sequence[PublishedRow]) -> _Figures:
+def _published(rows: Sequence[PublishedRow]) -> _Figures:
     """The best certain rows: large sequential blocks, small random ones, and the latency that these imply."""
     figures: _Figures = {}
     for key, figure in _candidates(rows):

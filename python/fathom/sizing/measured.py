@@ -1,0 +1,108 @@
+"""What a run measured of one target, as figures to size with: the best of its points that keep the latency needs.
+
+Bandwidth is of blocks of 64 KiB and more, IOPS and latency of 4 KiB, whatever the pattern. A latency need limits the
+IOPS: those of points whose mean is longer do not count, in a mix for reads and writes each.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from fathom.catalog import load_device
+from fathom.errors import UsageError
+from fathom.runs.document import TargetRecord
+from fathom.runs.reader import Run
+from fathom.sizing.drive import Drive, Figure
+from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Need, Op
+
+_ABSENT = "no point of the run tells it and keeps the latency needed"
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One workload under one load: reads and writes of a mix together."""
+
+    op: Op
+    step: str
+    block_bytes: int
+    iops: float
+    bytes_per_s: float
+    mean_us: Mapping[str, float]
+
+    def keeps(self, limits_us: Mapping[str, float]) -> bool:
+        return all(mean <= limits_us[op] for op, mean in self.mean_us.items() if op in limits_us)
+
+
+def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None = None) -> Drive:
+    """The only target of a run by what was measured there; of several, the one that is of that product.
+
+    Args:
+        path: the run.
+        needs: of which those of latency limit which points count.
+        product: a name of the catalogue's published results.
+
+    Raises:
+        UsageError: the run has several targets, none or several of them of that product.
+    """
+    run = Run(path)
+    target = _target(run, product)
+    limits_us: dict[str, float] = {
+        need.op: need.amount for need in needs if need.kind == "latency" and need.op
+    }
+    figures: dict[tuple[Kind, Op | None], Figure] = {
+        ("capacity", None): Figure(target.capacity_bytes, "size", f"run {run.id}")
+    }
+    points = list(_points(run, target.name))
+    for op in OPS.values():
+        of_op = [point for point in points if point.op == op]
+        if large := [
+            point for point in of_op if point.block_bytes >= LARGE_BYTES and op in ("read", "write")
+        ]:
+            best = max(large, key=lambda point: point.bytes_per_s)
+            figures["bandwidth", op] = Figure(best.bytes_per_s, "measured", f"run {run.id}, step {best.step}")
+        small = [point for point in of_op if point.block_bytes == SMALL_BYTES]
+        if kept := [point for point in small if point.keeps(limits_us)]:
+            best = max(kept, key=lambda point: point.iops)
+            figures["iops", op] = Figure(best.iops, "measured", f"run {run.id}, step {best.step}")
+        elif small:
+            best = min(small, key=lambda point: max(point.mean_us.values()))
+        else:
+            continue
+        if op in best.mean_us:
+            basis = f"measured mean at {best.iops:,.0f} IOPS"
+            figures["latency", op] = Figure(best.mean_us[op], basis, f"run {run.id}, step {best.step}")
+    return Drive(target.name, target.label, figures, absent=_ABSENT)
+
+
+def _target(run: Run, product: str | None) -> TargetRecord:
+    whole = [target for target in run.targets if target.part_of is None]
+    if len(whole) == 1:
+        return whole[0]
+    ours = [target for target in whole if product and target.catalog and _product(target.catalog) == product]
+    if len(ours) != 1:
+        which = f", {len(ours)} of them of {product}" if product else ""
+        raise UsageError(f"{run.id}: has {len(whole)} targets{which}", "give a run of one")
+    return ours[0]
+
+
+def _product(device: str) -> str | None:
+    return load_device(device).published
+
+
+def _points(run: Run, target: str) -> Iterator[_Point]:
+    rows = [row for row in run.points.to_pylist() if row["target"] == target and row["block_bytes"]]
+    for (step, read_pct), group in groupby(rows, key=lambda row: (row["step"], row["read_pct"])):
+        halves = [row for row in group if row["op"] in ("read", "write")]
+        op = OPS.get(read_pct)
+        sizes = {row["block_bytes"] for row in halves}
+        if op is None or len(sizes) != 1:
+            continue
+        yield _Point(
+            op,
+            step,
+            sizes.pop(),
+            sum(row["iops"] for row in halves),
+            sum(row["mbps"] for row in halves) * 1e6,
+            {row["op"]: row["mean_us"] for row in halves if row["mean_us"] is not None},
+        )
