@@ -159,7 +159,7 @@ def _needs_table(choice: Choice) -> Table:
 def _answer_text(offer: Offer, answer: Answer) -> str:
     """`1 (304 TB each)`; at most so many where the need is a ceiling."""
     if answer.each is None:
-        return "not published"
+        return "not known"
     each = amount(answer.need.kind, answer.each)
     if answer.need.kind == "latency":
         return f"{'<= ' if answer.figure and answer.figure.is_bound else ''}{each}"

@@ -70,8 +70,9 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         else:
             continue
         if op in best.mean_us:
-            basis = f"measured mean at {best.iops:,.0f} IOPS"
-            figures["latency", op] = Figure(best.mean_us[op], basis, f"run {run.id}, step {best.step}")
+            basis = f"the measured mean at {best.iops:,.0f} IOPS"
+            source = f"run {run.id}, step {best.step}"
+            figures["latency", op] = Figure(best.mean_us[op], basis, source, is_bound=True)
     return Drive(target.name, target.label, figures, absent=_ABSENT)
 
 
