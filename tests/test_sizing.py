@@ -2,6 +2,7 @@
 
 import json
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -36,6 +37,7 @@ def test_one_h100_takes_as_many_drives_as_the_review_says(device: str, derate: f
         ("64 GB/s read", ("bandwidth", 64e9, "read")),
         ("1.5GiB/s write", ("bandwidth", 1.5 * 2**30, "write")),
         ("5M IOPS write", ("iops", 5e6, "write")),
+        ("2M IOPS 70/30", ("iops", 2e6, "70/30")),
         ("900 IOPS read", ("iops", 900, "read")),
         ("500 TB", ("capacity", 500e12, None)),
         ("2 TB/day for 5 years", ("endurance", 2e12 * 365 * 5, None)),
@@ -124,6 +126,19 @@ def test_only_points_that_keep_a_latency_need_count(own_run: Run) -> None:
     assert ("iops", "read") not in missed.figures
     assert ("iops", "write") in missed.figures
     assert size(missed, [below]).drives is None
+
+
+def test_a_mix_counts_reads_and_writes_together_and_both_keep_the_latency(
+    own_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = corner(own_run, "read", 4096) | {"step": "mix", "read_pct": 70.0, "iops": 700.0, "mean_us": 90.0}
+    write = read | {"op": "write", "iops": 300.0, "mean_us": 40.0}
+    mixed = pa.Table.from_pylist([read, write], schema=own_run.points.schema)
+    monkeypatch.setattr(Run, "points", mixed)
+    assert measured_drive(own_run.path).figures["iops", "70/30"].value == 1000
+    for text, counts in [("read in 100 us", True), ("read in 80 us", False), ("write in 30 us", False)]:
+        figures = measured_drive(own_run.path, [parse_need(text)]).figures
+        assert (("iops", "70/30") in figures) is counts
 
 
 def test_a_system_is_chosen_by_a_run_of_it_where_there_is_one(own_run: Run) -> None:

@@ -16,6 +16,7 @@ from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Need, Op
 
+_Figures = dict[tuple[Kind, Op | None], Figure]
 _ABSENT = "no point of the run tells it and keeps the latency needed"
 
 
@@ -24,7 +25,7 @@ class _Point:
     """One workload under one load: reads and writes of a mix together."""
 
     op: Op
-    step: str
+    source: str
     block_bytes: int
     iops: float
     bytes_per_s: float
@@ -50,30 +51,31 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     limits_us: dict[str, float] = {
         need.op: need.amount for need in needs if need.kind == "latency" and need.op
     }
-    figures: dict[tuple[Kind, Op | None], Figure] = {
-        ("capacity", None): Figure(target.capacity_bytes, "size", f"run {run.id}")
-    }
+    figures: _Figures = {("capacity", None): Figure(target.capacity_bytes, "size", f"run {run.id}")}
     points = list(_points(run, target.name))
     for op in OPS.values():
         of_op = [point for point in points if point.op == op]
-        if large := [
-            point for point in of_op if point.block_bytes >= LARGE_BYTES and op in ("read", "write")
-        ]:
-            best = max(large, key=lambda point: point.bytes_per_s)
-            figures["bandwidth", op] = Figure(best.bytes_per_s, "measured", f"run {run.id}, step {best.step}")
-        small = [point for point in of_op if point.block_bytes == SMALL_BYTES]
-        if kept := [point for point in small if point.keeps(limits_us)]:
-            best = max(kept, key=lambda point: point.iops)
-            figures["iops", op] = Figure(best.iops, "measured", f"run {run.id}, step {best.step}")
-        elif small:
-            best = min(small, key=lambda point: max(point.mean_us.values()))
-        else:
-            continue
-        if op in best.mean_us:
-            basis = f"the measured mean at {best.iops:,.0f} IOPS"
-            source = f"run {run.id}, step {best.step}"
-            figures["latency", op] = Figure(best.mean_us[op], basis, source, is_bound=True)
+        figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BYTES])
+        figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     return Drive(target.name, target.label, figures, absent=_ABSENT)
+
+
+def _bandwidth(points: Sequence[_Point]) -> _Figures:
+    best = max(points, key=lambda point: point.bytes_per_s, default=None)
+    return {("bandwidth", best.op): Figure(best.bytes_per_s, "measured", best.source)} if best else {}
+
+
+def _iops(points: Sequence[_Point], limits_us: Mapping[str, float]) -> _Figures:
+    """The most IOPS within the limits and the latency there; where no point is within, the least latency alone."""
+    figures: _Figures = {}
+    if best := max((p for p in points if p.keeps(limits_us)), key=lambda point: point.iops, default=None):
+        figures["iops", best.op] = Figure(best.iops, "measured", best.source)
+    else:
+        best = min(points, key=lambda point: max(point.mean_us.values()), default=None)
+    if best and best.op in best.mean_us:
+        basis = f"the measured mean at {best.iops:,.0f} IOPS"
+        figures["latency", best.op] = Figure(best.mean_us[best.op], basis, best.source, is_bound=True)
+    return figures
 
 
 def _target(run: Run, product: str | None) -> TargetRecord:
@@ -94,16 +96,16 @@ def _product(device: str) -> str | None:
 def _points(run: Run, target: str) -> Iterator[_Point]:
     rows = [row for row in run.points.to_pylist() if row["target"] == target and row["block_bytes"]]
     for (step, read_pct), group in groupby(rows, key=lambda row: (row["step"], row["read_pct"])):
-        halves = [row for row in group if row["op"] in ("read", "write")]
+        halves = [row for row in group if row["op"] in ("read", "write") and row["mean_us"] is not None]
         op = OPS.get(read_pct)
         sizes = {row["block_bytes"] for row in halves}
         if op is None or len(sizes) != 1:
             continue
         yield _Point(
             op,
-            step,
+            f"run {run.id}, step {step}",
             sizes.pop(),
             sum(row["iops"] for row in halves),
             sum(row["mbps"] for row in halves) * 1e6,
-            {row["op"]: row["mean_us"] for row in halves if row["mean_us"] is not None},
+            {row["op"]: row["mean_us"] for row in halves},
         )
