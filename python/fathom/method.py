@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 from fathom import _core
 from fathom.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
 from fathom.errors import UsageError
+from fathom.rounds import Round, RoundJson, parse_round
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-StepKind = Literal["fill", "precondition", "measure", "point"]
+StepKind = Literal["purge", "fill", "idle", "precondition", "measure", "point"]
 NS_PER_S = 1e9
 
 
@@ -70,7 +71,7 @@ class _SteadyJson(TypedDict):
 
 class _StepJson(TypedDict):
     name: str
-    kind: Literal["fill", "precondition", "measure", "curve"]
+    kind: Literal["purge", "fill", "idle", "precondition", "measure", "curve"]
     workload: str
     label: str
     published: str | None
@@ -78,6 +79,7 @@ class _StepJson(TypedDict):
     precision: float | None
     steady: _SteadyJson | None
     curve: CurveJson | None
+    round: RoundJson | None
     job: _JobJson
 
 
@@ -176,6 +178,7 @@ class Step:
     precision: float | None = None
     curve: Curve | None = None
     place: Place | None = None
+    round: Round | None = None
 
 
 @dataclass(frozen=True)
@@ -299,6 +302,7 @@ def _step(step: _StepJson) -> Step:
         bench=step["bench"],
         precision=step["precision"],
         curve=parse_curve(step["curve"]) if step["curve"] else None,
+        round=parse_round(step["round"]) if step["round"] else None,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom.curve import MARK
 from fathom.expect import Endurance, endurance_of, expect, rating_of
 from fathom.method import Method
+from fathom.rounds import Round
 from fathom.targets.target import Target
 from fathom.text import capacity, duration, size
 
@@ -24,6 +25,7 @@ class PlannedStep:
     label: str
     time_s: float | None
     written_bytes: int | None
+    round: Round | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ def plan_of(method: Method, target: Target) -> Plan:
     for number, step in enumerate(method.steps, 1):
         expected = expect(step, target, drive)
         steps.append(
-            PlannedStep(number, step.name, step.kind, step.label, expected.time_s, expected.written_bytes)
+            PlannedStep(
+                number, step.name, step.kind, step.label, expected.time_s, expected.written_bytes, step.round
+            )
         )
     return Plan(target, tuple(steps), drive is not None, endurance_of(drive, max(1, len(target.parts))))
 
@@ -92,7 +96,7 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target]) ->
         ):
             table.add_column(column, justify=justify)  # pyright: ignore[reportArgumentType]
         plan = plan_of(method, target)
-        for members in _curves_together(plan.steps):
+        for members in _together(plan.steps):
             table.add_row(*_cells(members))
         console.print(
             f"\n[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})", highlight=False
@@ -109,11 +113,11 @@ def _totals(plan: Plan) -> list[str]:
             f"at most {total}, and what the target's speed adds to steps that end by time or by volume",
             "wear unknown: no rated speed and endurance are known for this target",
         ]
-    settles = any(step.kind == "precondition" for step in plan.steps)
+    settles = any(step.kind == "precondition" or step.round for step in plan.steps)
     lines = [
         f"about {total}"
         + (", at the rated speed of the drive" if plan.rated else "")
-        + ("; preconditioning may end sooner" if settles else "")
+        + ("; preconditioning and rounds may end sooner" if settles else "")
     ]
     if plan.endurance is None or plan.wear_pct is None:
         return [*lines, "wear unknown: no rated endurance is known for this target"]
@@ -122,19 +126,32 @@ def _totals(plan: Plan) -> list[str]:
     return [*lines, f"wear about {plan.wear_pct:.2g} % of the rated life of {rated}"]
 
 
-def _curves_together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
-    """Each step by itself, but the points of one curve together."""
+def _together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
+    """Each step by itself, but the points of one curve together, and all rounds behind the first."""
     groups: list[list[PlannedStep]] = []
     for step in planned:
-        if step.kind == "point" and groups[-1][-1].kind == "point":
+        before = groups[-1][-1] if groups else None
+        if before and ((step.kind == before.kind == "point") or _repeats(before, step)):
             groups[-1].append(step)
         else:
             groups.append([step])
     return groups
 
 
+def _repeats(before: PlannedStep, step: PlannedStep) -> bool:
+    """Whether both are of later rounds of the same."""
+    one, other = before.round, step.round
+    return bool(one and other and one.of == other.of and one.number > 1)
+
+
 def _cells(members: Sequence[PlannedStep]) -> tuple[str, str, str, str, str]:
     first, last = members[0], members[-1]
+    if first.round and first.round.number > 1:
+        place, numbers = first.round, f"{first.number}-{last.number}"
+        known = [step.time_s for step in members if step.time_s is not None]
+        until = f"until {', '.join(place.track)} are steady" if place.judged else "counted, not judged"
+        what = f"the same, round 2 to {place.most}, {until}"
+        return numbers, f"{place.of}.02 ...", what, duration(sum(known)), _volume(members)
     if first.kind != "point":
         return str(first.number), first.step, first.label, _time(first), _volume(members)
     curve, _, low = first.step.partition(MARK)

@@ -27,6 +27,7 @@ from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
 from fathom.parts import part_seed
 from fathom.resolve import targets_of_run
+from fathom.rounds import Round, figure
 from fathom.runs.document import MethodRecord, NoteRecord, QuickFactors, RunDocument, TargetRecord
 from fathom.runs.files import read_lines
 from fathom.runs.home import new_run_id, runs_home
@@ -312,9 +313,17 @@ class _Session:
         target, steps = self.targets[keys[0].target], self.method.steps
         steady: dict[str, bool | None] = {}
         written = Written()
+        ended: dict[str, int] = {}
         for place, key in enumerate(keys, 1):
             if self.options.interrupt.is_set():
                 return
+            planned = steps[key.number - 1]
+            if reason := _inapplicable(planned, target):
+                self._leave_out(key, planned, reason)
+                continue
+            if planned.round and self._rounds_ended(key, planned.round, ended):
+                self._pass_over(key)
+                continue
             step = self._aimed(key, _on_this_machine(steps[key.number - 1], backend), backend)
             if step is None:
                 self._pass_over(key)
@@ -326,6 +335,8 @@ class _Session:
                 self.options.observer.step_ended(target, step, outcome)
             elif not backend.real_time and not all(self._finished(later) for later in keys[place:]):
                 self._repeat(key, step, backend, written)
+            if step.kind == "purge":
+                written = Written()
             written.add(step, outcome.written_bytes)
             if step.kind == "precondition":
                 steady[step.workload] = outcome.steady
@@ -360,6 +371,46 @@ class _Session:
         """The rows of `points` of a finished step, without those of parts."""
         name = self.targets[key.target].name
         return [row for row in self.store.points(key) if row["target"] == name]
+
+    def _rounds_ended(self, key: StepKey, place: Round, ended: dict[str, int]) -> bool:
+        """Whether an earlier round was the last. `ended` keeps after which round each of the rounds was judged."""
+        if place.of in ended:
+            return ended[place.of] < place.number
+        before = place.number - 1
+        if before < place.window or place.step != self._first_of_round(key, place):
+            return False
+        tracked = [self._series(key, place, step, before) for step in place.track]
+        if not place.steady([series for series in tracked if series]):
+            return False
+        ended[place.of] = before
+        return True
+
+    def _first_of_round(self, key: StepKey, place: Round) -> str:
+        number = key.number
+        while number > 1:
+            earlier = self.method.steps[number - 2].round
+            if earlier is None or (earlier.of, earlier.number) != (place.of, place.number):
+                break
+            number -= 1
+        first = self.method.steps[number - 1].round
+        return first.step if first else place.step
+
+    def _series(self, key: StepKey, place: Round, step: str, before: int) -> list[float]:
+        """The figures of a tracked step, round by round; empty for a step that does not apply to the target."""
+        names = {place.name(number, step) for number in range(before - place.window + 1, before + 1)}
+        keys = [one for one in self._keys(key.target) if one.name in names]
+        found = [figure(self._own_points(one), place.metric) for one in keys]
+        return [value for value in found if value is not None]
+
+    def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:
+        """Finishes a step that does not apply to the target; of rounds, only the first says so."""
+        if self._finished(key):
+            return
+        if step.round is None or step.round.number == 1:
+            name = self.targets[key.target].name
+            self.remarks.append(Remark(name, step.name, reason))
+            self.store.journal("remark", key, text=reason)
+        self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
 
     def _pass_over(self, key: StepKey) -> None:
         """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
@@ -440,6 +491,20 @@ def _mostly_failed(step: Step, recording: _core.Recording) -> str | None:
         f"{os.strerror(code) if code else 'short I/O'} {count:,}" for code, count in recording.errno.items()
     )
     return f"step {step.name}: {failed:,} of {failed + done:,} I/O failed" + (f" ({kinds})" if kinds else "")
+
+
+def _inapplicable(step: Step, target: Target) -> str | None:
+    """Why a step cannot be run on a target at all, or None. What it says ends up in the report."""
+    if step.kind == "purge" and target.kind not in ("device", "twin"):
+        why = f"a {target.kind} cannot be purged, so the state of what lies beneath is unknown"
+        return f"step {step.name} left out: {why}"
+    sizes = {one for sizes in step.job.block_sizes.values() for one in sizes}
+    odd = sorted(one for one in sizes if one % target.logical_block_bytes)
+    if odd:
+        blocks = ", ".join(f"{one} B" for one in odd)
+        why = f"{blocks} are no multiple of the target's {target.logical_block_bytes} B blocks"
+        return f"step {step.name} left out: {why}"
+    return None
 
 
 def _rows(target: Target, step: Step, backend: Backend) -> StepRows:

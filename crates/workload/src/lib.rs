@@ -18,7 +18,7 @@ pub use error::ParseError;
 pub use job::{
     Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Mix, Pattern, Region, Until,
 };
-pub use method::{Curve, Latency, Method, Quick, Slo, Steady, Step, StepKind};
+pub use method::{Curve, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use stream::{Geometry, RequestStream, StreamError};

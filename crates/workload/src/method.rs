@@ -43,6 +43,10 @@ pub struct Quick {
 pub enum StepKind {
     /// Write the region so that every block holds data. Recorded, not reported as a result.
     Fill,
+    /// Bring the target into the state of one that was never written. Recorded, not a result.
+    Purge,
+    /// Issue nothing for a time. Recorded, not a result.
+    Idle,
     /// Repeat the job until it is steady or its time is up. Recorded, not reported as a result.
     Precondition,
     /// Measure: becomes rows of `points`.
@@ -77,6 +81,8 @@ pub struct Step {
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Curve`]: the points after the maximum.
     pub curve: Option<Curve>,
+    /// Only for a step of a round: which one, and until when rounds are repeated.
+    pub round: Option<Round>,
     /// The I/O. Of a curve: that of its maximum, under closed load.
     pub job: Job,
 }
@@ -98,7 +104,11 @@ impl Method {
         for step in &mut method.steps {
             let by = match step.kind {
                 StepKind::Precondition => quick.divide_preconditioning_by,
-                StepKind::Fill | StepKind::Measure | StepKind::Curve => quick.divide_times_by,
+                StepKind::Fill
+                | StepKind::Purge
+                | StepKind::Idle
+                | StepKind::Measure
+                | StepKind::Curve => quick.divide_times_by,
             };
             if let Some(steady) = &mut step.steady {
                 steady.round_ns = divide(steady.round_ns, by).max(SHORTEST_ROUND_NS);
@@ -108,9 +118,11 @@ impl Method {
             }
             let until = &mut step.job.until;
             until.time_ns = until.time_ns.map(|ns| divide(ns, by));
-            until.region_multiple = until
-                .region_multiple
-                .map(|multiple| multiple / quick.divide_volumes_by);
+            if step.kind != StepKind::Purge {
+                until.region_multiple = until
+                    .region_multiple
+                    .map(|multiple| multiple / quick.divide_volumes_by);
+            }
         }
         method
     }
@@ -151,6 +163,43 @@ pub struct Slo {
     pub p99_ns: u64,
     /// Points after the listed ones, each in the middle of what is left.
     pub steps: u32,
+}
+
+/// A step's place in rounds that are repeated until the tracked ones are steady: their figures over the last
+/// `window` rounds pass the window of SNIA SSS PTS 2.0, all at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Name of the rounds.
+    pub of: String,
+    /// The step's name within the round.
+    pub step: String,
+    /// Which round, from 1.
+    pub number: u32,
+    /// After how many rounds it is given up.
+    pub most: u32,
+    /// Rounds in the window (5 in the standard).
+    pub window: u32,
+    /// max - min over the window, as a fraction of the mean (0.20).
+    pub range: f64,
+    /// |OLS slope| x (window - 1) as a fraction of the mean (0.10).
+    pub slope: f64,
+    /// Steps of the round that have to be steady.
+    pub track: Vec<String>,
+    /// What of them.
+    pub metric: Metric,
+}
+
+/// What is compared from round to round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// I/O per second.
+    Iops,
+    /// Bytes per second.
+    Mbps,
+    /// Mean service latency.
+    Latency,
 }
 
 /// The SNIA SSS PTS steady-state window over rounds of IOPS.

@@ -6,6 +6,7 @@
 //! no defaults left out), by which jobs travel between programs. `from_json` takes either.
 
 mod check;
+mod expand;
 mod fields;
 mod grammar;
 mod tree;
@@ -53,10 +54,7 @@ impl Method {
     /// # Errors
     /// The first thing wrong, with its line.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, ParseError> {
-        named(
-            file,
-            tree::from_toml(text).and_then(|node| checked_method(&node)),
-        )
+        named(file, tree::from_toml(text).and_then(checked_method))
     }
 
     /// Reads a method from JSON, as written by a person or in normal form.
@@ -66,7 +64,7 @@ impl Method {
     pub fn from_json(text: &str, file: &str) -> Result<Self, ParseError> {
         let read = |node: Node| match node.get("steps.0.job").is_some_and(is_normal) {
             true => normal(text, &node, check::method),
-            false => checked_method(&node),
+            false => checked_method(node),
         };
         named(file, tree::from_json(text).and_then(read))
     }
@@ -78,9 +76,10 @@ fn checked_job(node: &Node) -> Result<Job, Refusal> {
     Ok(job)
 }
 
-fn checked_method(node: &Node) -> Result<Method, Refusal> {
-    let method = grammar::method(node)?;
-    check::method(&method).map_err(|fault| fault.at(node))?;
+fn checked_method(node: Node) -> Result<Method, Refusal> {
+    let node = expand::method(node)?;
+    let method = grammar::method(&node)?;
+    check::method(&method).map_err(|fault| fault.at(&node))?;
     Ok(method)
 }
 

@@ -187,7 +187,7 @@ class RunView:
 
     @cached_property
     def steps(self) -> dict[Key, StepFigures]:
-        """Measured steps in the order of the points table, of curves only the maxima, without those of parts."""
+        """Measured steps in the order of points, of curves only the maxima, none of rounds, none of parts."""
         return {key: figures for key, figures in self._all_steps.items() if key[0] not in self.totals}
 
     @cached_property
@@ -197,9 +197,10 @@ class RunView:
 
     @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
+        repeated = {step["name"] for step in self._steps if step.get("round")}
         rows: dict[Key, list[PointRow]] = {}
         for row in cast("list[PointRow]", self.points.to_pylist()):
-            if is_point(row["step"]):
+            if is_point(row["step"]) or row["step"] in repeated:
                 continue
             rows.setdefault((row["target"], row["step"]), []).append(row)
         named = {step["name"]: step for step in self._steps}

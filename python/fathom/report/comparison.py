@@ -196,7 +196,7 @@ def compare(runs: Sequence[RunData], lookup: Lookup = published.catalogue) -> Co
     labels: dict[str, str] = {}
     for column in columns:
         own = [point for point in column.run.points if point.target == column.target.name]
-        points = [point for point in own if not is_point(point.step)]
+        points = [p for p in own if not is_point(p.step) and column.run.round_of(p.step) is None]
         for halves in _figures(column.run, points):
             key, label = _corner_of(column.run, halves[0], points)
             whole = len(halves) == len(_same_step(halves[0], points))

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from fathom.analysis.percentiles import Histogram, histograms
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
+from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
@@ -127,6 +128,12 @@ class RunData:
         entry = self.raw_steps.get(step)
         curve = entry.get("curve") if isinstance(entry, dict) else None
         return parse_curve(cast(CurveJson, curve)) if curve else None
+
+    def round_of(self, step: str) -> Round | None:
+        """The step's place in rounds; None for a step that is run once."""
+        entry = self.raw_steps.get(step)
+        place = entry.get("round") if isinstance(entry, dict) else None
+        return parse_round(cast(RoundJson, place)) if place else None
 
     def seconds(self, target: str) -> dict[str, list[Second]]:
         """Intervals of every step of a target, steps in order of execution."""

@@ -158,6 +158,17 @@ fn check_step(step: &Step) -> Checked {
                 },
             )?;
         }
+        StepKind::Purge => {
+            ensure(only(&step.job, Op::Trim), "job.mix", || {
+                "a purge deallocates the target: leave out its job, or set mix = \"trim\""
+                    .to_owned()
+            })?;
+        }
+        StepKind::Idle => {
+            ensure(until.time_ns.is_some(), "kind", || {
+                "an idle step needs `time`, such as time = \"30s\"".to_owned()
+            })?;
+        }
         StepKind::Measure => {}
         StepKind::Curve => {
             let closed = matches!(step.job.load, Load::Closed { .. });
@@ -178,6 +189,18 @@ fn check_step(step: &Step) -> Checked {
         "curve",
         || "`curve` belongs to a curve step: set kind = \"curve\"".to_owned(),
     )?;
+    if let Some(round) = &step.round {
+        ensure(
+            round.window >= 2 && round.window <= round.most,
+            "round.window",
+            || {
+                format!(
+                    "window is {} of at most {} rounds, expected 2 or more of them",
+                    round.window, round.most
+                )
+            },
+        )?;
+    }
     let misplaced = step.steady.is_some() && step.kind != StepKind::Precondition;
     ensure(!misplaced, "steady", || {
         "`steady` belongs to a precondition step".to_owned()
@@ -380,10 +403,15 @@ fn until(job: &Job) -> Checked {
             format!("{path} is 0, expected more")
         })?;
     }
-    let writes = until.region_multiple.is_none() || only(job, Op::Write);
-    ensure(writes, "until.written", || {
-        "written counts the writes of a job that only writes; set time, bytes or count".to_owned()
-    })?;
+    let counts = only(job, Op::Write) || only(job, Op::Trim);
+    ensure(
+        until.region_multiple.is_none() || counts,
+        "until.written",
+        || {
+            "written counts the writes of a job that only writes or trims; set time, bytes or count"
+                .to_owned()
+        },
+    )?;
     let timeless = only(job, Op::Flush) && until.time_ns.is_none() && until.count.is_none();
     ensure(!timeless, "until", || {
         "flushes move no bytes: set time or count".to_owned()

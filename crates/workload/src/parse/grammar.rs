@@ -10,8 +10,8 @@ use crate::units::{
     parse_size_bytes,
 };
 use crate::{
-    Arrival, Block, BlockShare, Content, Curve, Extent, HotBand, Job, Latency, Load, Method, Mix,
-    Op, Pattern, Quick, Region, Slo, Steady, Step, StepKind, Until,
+    Arrival, Block, BlockShare, Content, Curve, Extent, HotBand, Job, Latency, Load, Method,
+    Metric, Mix, Op, Pattern, Quick, Region, Round, Slo, Steady, Step, StepKind, Until,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -27,7 +27,7 @@ const METHOD_KEYS: [&str; 9] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 10] = [
+const STEP_KEYS: [&str; 11] = [
     "name",
     "kind",
     "workload",
@@ -37,6 +37,7 @@ const STEP_KEYS: [&str; 10] = [
     "precision",
     "steady",
     "curve",
+    "round",
     "job",
 ];
 const JOB_KEYS: [&str; 10] = [
@@ -155,6 +156,8 @@ fn step(node: &Node) -> Result<Step> {
     let fields = Fields::new(node, "the step", &STEP_KEYS)?;
     let kinds = [
         ("fill", StepKind::Fill),
+        ("purge", StepKind::Purge),
+        ("idle", StepKind::Idle),
         ("precondition", StepKind::Precondition),
         ("measure", StepKind::Measure),
         ("curve", StepKind::Curve),
@@ -175,6 +178,7 @@ fn step(node: &Node) -> Result<Step> {
         precision: precision(&fields)?,
         steady: fields.get("steady").map(steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
+        round: fields.get("round").map(round).transpose()?,
         job: job(fields.need("job")?)?,
         workload,
         name,
@@ -191,6 +195,37 @@ fn steady(node: &Node) -> Result<Steady> {
         window: fields.integer_or("window", 5)?,
         range: fields.parsed("range", parse_percent)?.unwrap_or(0.20),
         slope: fields.parsed("slope", parse_percent)?.unwrap_or(0.10),
+    })
+}
+
+/// As `expand` writes it. Limits default to those of SNIA SSS PTS 2.0.
+fn round(node: &Node) -> Result<Round> {
+    let keys = [
+        "of", "step", "number", "most", "window", "range", "slope", "track", "metric",
+    ];
+    let fields = Fields::new(node, "rounds", &keys)?;
+    let metrics = [
+        ("iops", Metric::Iops),
+        ("mbps", Metric::Mbps),
+        ("latency", Metric::Latency),
+    ];
+    Ok(Round {
+        of: fields.text("of")?,
+        step: fields.text("step")?,
+        number: fields.need("number")?.integer("number")?,
+        most: fields.need("most")?.integer("most")?,
+        window: fields.integer_or("window", 5)?,
+        range: fields.parsed("range", parse_percent)?.unwrap_or(0.20),
+        slope: fields.parsed("slope", parse_percent)?.unwrap_or(0.10),
+        track: fields
+            .need("track")?
+            .list("track")?
+            .iter()
+            .map(|name| name.text("track").map(str::to_owned))
+            .collect::<Result<_>>()?,
+        metric: fields
+            .get("metric")
+            .map_or(Ok(Metric::Iops), |node| node.word("metric", &metrics, &[]))?,
     })
 }
 

@@ -12,13 +12,13 @@ use super::Refusal;
 /// Deeper than any job; bounds recursion on hostile input.
 const DEPTH_MAX: u32 = 16;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Node {
     pub line: u32,
     pub value: Value,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Value {
     Null,
     Bool(bool),
@@ -29,7 +29,7 @@ pub(super) enum Value {
     Table(Vec<Entry>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub key: String,
     pub key_line: u32,

@@ -1,0 +1,262 @@
+//! Short forms of steps, written out: `sweep`, `rounds`, and the jobs that `purge` and `idle` leave out. Tree to tree,
+//! before the grammar, so that every step that results keeps the line it came from and nothing behind this module
+//! knows of the short forms.
+
+use super::Refusal;
+use super::fields::Fields;
+use super::tree::{Entry, Node, Value};
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// Most steps of a method written out: 25 rounds of the standard's matrix of 56 are 1400.
+const STEPS_MAX: usize = 5000;
+const ROUNDS_MAX: u32 = 1000;
+const ROUNDS_KEYS: [&str; 6] = ["name", "kind", "bench", "precision", "rounds", "steps"];
+const OF_ROUNDS_KEYS: [&str; 6] = ["most", "window", "range", "slope", "track", "metric"];
+const AXIS_KEYS: [&str; 3] = ["key", "values", "names"];
+
+/// The method with its steps written out.
+pub(super) fn method(mut document: Node) -> Result<Node> {
+    if let Some(steps) = document.get("steps") {
+        let steps = written_out(steps)?;
+        document.set("steps", steps);
+    }
+    Ok(document)
+}
+
+fn written_out(list: &Node) -> Result<Node> {
+    let mut steps = Vec::new();
+    for step in list.list("steps")? {
+        let kind = step.get("kind").map(|kind| &kind.value);
+        match kind {
+            Some(Value::Text(kind)) if kind == "rounds" => steps.extend(rounds(step)?),
+            _ => {
+                for one in sweep(step)? {
+                    steps.push(with_job(one)?);
+                }
+            }
+        }
+        if steps.len() > STEPS_MAX {
+            return Err(step.fault(format!(
+                "the method has more than {STEPS_MAX} steps when written out"
+            )));
+        }
+    }
+    Ok(Node {
+        line: list.line,
+        value: Value::List(steps),
+    })
+}
+
+/// One step per combination of the axes' values, the first axis varying slowest.
+fn sweep(step: &Node) -> Result<Vec<Node>> {
+    let Some(axes) = step.get("sweep") else {
+        return Ok(vec![step.clone()]);
+    };
+    let mut plain = step.clone();
+    plain.remove("sweep");
+    let mut steps = vec![plain];
+    for axis in axes.list("sweep")? {
+        let fields = Fields::new(axis, "sweep", &AXIS_KEYS)?;
+        let key = fields.text("key")?;
+        let values = fields.need("values")?.list("values")?;
+        let names = names(&fields, &key, values)?;
+        let varied = |step: &Node, value: &Node, name: &str| {
+            let mut one = step.clone();
+            one.append("name", &format!("-{name}"));
+            one.append("workload", &format!("-{name}"));
+            one.append("label", &format!(", {name}"));
+            one.set(&format!("job.{key}"), value.clone());
+            one
+        };
+        let named = || values.iter().zip(&names);
+        steps = steps
+            .iter()
+            .flat_map(|step| named().map(|(value, name)| varied(step, value, name)))
+            .collect();
+        if steps.len() > STEPS_MAX {
+            return Err(axes.fault(format!("sweep gives more than {STEPS_MAX} steps")));
+        }
+    }
+    Ok(steps)
+}
+
+/// What the values of an axis are called in the names of steps: as given, or the values themselves.
+fn names(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Vec<String>> {
+    if let Some(given) = fields.get("names") {
+        let names = given.list("names")?;
+        if names.len() != values.len() {
+            return Err(given.fault(format!(
+                "names has {} entries for {} values",
+                names.len(),
+                values.len()
+            )));
+        }
+        return names
+            .iter()
+            .map(|name| name.text("names").map(str::to_owned))
+            .collect();
+    }
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let of_value = |value: &Node| match &value.value {
+        Value::Text(text) => Ok(text.to_lowercase().replace('%', "pct")),
+        Value::Integer(number) => Ok(format!("{last}{number}")),
+        _ => Err(value.fault(format!("sweep of {key} needs names for such values"))),
+    };
+    values.iter().map(of_value).collect()
+}
+
+/// Every step of every round, with what it is a round of.
+fn rounds(step: &Node) -> Result<Vec<Node>> {
+    let fields = Fields::new(step, "rounds", &ROUNDS_KEYS)?;
+    let name = fields.text("name")?;
+    let of = fields.need("rounds")?;
+    let limits = Fields::new(of, "rounds", &OF_ROUNDS_KEYS)?;
+    let most: u32 = limits.integer_or("most", 25)?;
+    if !(2..=ROUNDS_MAX).contains(&most) {
+        return Err(of.fault(format!("most is {most}, expected 2 to {ROUNDS_MAX} rounds")));
+    }
+    let Node {
+        value: Value::List(inner),
+        ..
+    } = written_out(fields.need("steps")?)?
+    else {
+        return Ok(Vec::new());
+    };
+    for tracked in limits.need("track")?.list("track")? {
+        let wanted = tracked.text("track")?;
+        let known = |one: &Node| matches!(one.get("name"), Some(Node { value: Value::Text(text), .. }) if text == wanted);
+        if !inner.iter().any(known) {
+            return Err(tracked.fault(format!(
+                "track names {wanted:?}, which is no step of the round"
+            )));
+        }
+    }
+    let mut steps = Vec::with_capacity(inner.len() * most as usize);
+    for number in 1..=most {
+        for part in &inner {
+            let mut one = part.clone();
+            for key in ["bench", "precision"] {
+                if let (Some(value), None) = (fields.get(key), part.get(key)) {
+                    one.set(key, value.clone());
+                }
+            }
+            let own = part.get("name").map_or(Ok(""), |name| name.text("name"))?;
+            if part.get("workload").is_none() {
+                one.set("workload", part.text_node(own));
+            }
+            let mut round = of.clone();
+            round.set("of", of.text_node(&name));
+            round.set("step", of.text_node(own));
+            round.set("most", of.integer_node(i128::from(most)));
+            round.set("number", of.integer_node(i128::from(number)));
+            one.set("round", round);
+            one.set("name", part.text_node(&format!("{name}.{number:02}.{own}")));
+            steps.push(one);
+        }
+    }
+    Ok(steps)
+}
+
+/// A purge deallocates the whole target; an idle step is an open load whose first arrival lies beyond its end.
+fn with_job(mut step: Node) -> Result<Node> {
+    let kind = match step.get("kind").map(|kind| &kind.value) {
+        Some(Value::Text(kind)) => kind.clone(),
+        _ => return Ok(step),
+    };
+    let job: &[(&str, &str)] = match kind.as_str() {
+        "purge" => &[
+            ("mix", "trim"),
+            ("block", "16MiB"),
+            ("pattern", "sequential"),
+            ("until.written", "1x"),
+        ],
+        "idle" => &[
+            ("mix", "read"),
+            ("block", "4KiB"),
+            ("pattern", "sequential"),
+            ("load.rate", "0.000000001/s"),
+            ("load.arrival", "uniform"),
+        ],
+        _ => return Ok(step),
+    };
+    if step.get("job").is_some() {
+        return Ok(step);
+    }
+    if kind == "idle" && step.get("time").is_none() {
+        return Err(step.fault("an idle step needs `time`, such as time = \"30s\"".to_owned()));
+    }
+    for (key, value) in job {
+        let node = step.text_node(value);
+        step.set(&format!("job.{key}"), node);
+    }
+    let one = step.integer_node(1);
+    step.set("job.load.iodepth", one);
+    if let Some(time) = step.get("time").cloned() {
+        step.remove("time");
+        step.set("job.until.time", time);
+    }
+    Ok(step)
+}
+
+impl Node {
+    fn text_node(&self, text: &str) -> Node {
+        Node {
+            line: self.line,
+            value: Value::Text(text.to_owned()),
+        }
+    }
+
+    fn integer_node(&self, number: i128) -> Node {
+        Node {
+            line: self.line,
+            value: Value::Integer(number),
+        }
+    }
+
+    /// Sets the value at a dotted path of tables, making those that are missing.
+    fn set(&mut self, path: &str, node: Node) {
+        let (key, rest) = match path.split_once('.') {
+            Some((key, rest)) => (key, Some(rest)),
+            None => (path, None),
+        };
+        if !matches!(self.value, Value::Table(_)) {
+            self.value = Value::Table(Vec::new());
+        }
+        let Value::Table(entries) = &mut self.value else {
+            return;
+        };
+        let at = entries.iter().position(|entry| entry.key == key);
+        let at = at.unwrap_or_else(|| {
+            entries.push(Entry {
+                key: key.to_owned(),
+                key_line: node.line,
+                node: Node {
+                    line: node.line,
+                    value: Value::Table(Vec::new()),
+                },
+            });
+            entries.len() - 1
+        });
+        match rest {
+            Some(rest) => entries[at].node.set(rest, node),
+            None => entries[at].node = node,
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        if let Value::Table(entries) = &mut self.value {
+            entries.retain(|entry| entry.key != key);
+        }
+    }
+
+    /// Adds to the text of a key, where the table has it.
+    fn append(&mut self, key: &str, more: &str) {
+        if let Value::Table(entries) = &mut self.value
+            && let Some(entry) = entries.iter_mut().find(|entry| entry.key == key)
+            && let Value::Text(text) = &mut entry.node.value
+        {
+            text.push_str(more);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+"""Rounds: a list of steps repeated until the tracked ones are steady, judged by the window of SNIA SSS PTS 2.0.
+
+The rules only, over figures that were measured; the session runs the steps, `fathom.report` shows the rounds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from fathom.analysis.steady import WindowVerdict, snia_window
+
+Metric = Literal["iops", "mbps", "latency"]
+UNITS: Mapping[Metric, str] = {"iops": "IOPS", "mbps": "MB/s", "latency": "us"}
+
+
+class RoundJson(TypedDict):
+    """The parser's normal form of a step's place in rounds."""
+
+    of: str
+    step: str
+    number: int
+    most: int
+    window: int
+    range: float
+    slope: float
+    track: list[str]
+    metric: Metric
+
+
+@dataclass(frozen=True)
+class Round:
+    """A step's place: step `step` of round `number` of the rounds `of`, and until when these are repeated."""
+
+    of: str
+    step: str
+    number: int
+    most: int
+    window: int
+    range_fraction: float
+    slope_fraction: float
+    track: tuple[str, ...]
+    metric: Metric
+
+    @property
+    def judged(self) -> bool:
+        """Whether the rounds may end by being steady; with a window of all of them they are only counted."""
+        return self.window < self.most
+
+    def judge(self, series: Sequence[float]) -> WindowVerdict:
+        """The window over the last rounds of one tracked step."""
+        return snia_window(series, self.window, self.range_fraction, self.slope_fraction)
+
+    def steady(self, tracked: Sequence[Sequence[float]]) -> bool:
+        """Whether all tracked steps pass over the same last rounds. With none known, no."""
+        return bool(tracked) and all(self.judge(series).passed for series in tracked)
+
+    def name(self, number: int, step: str) -> str:
+        """Name in the method of a step of a round, as the parser writes it."""
+        return f"{self.of}.{number:02}.{step}"
+
+
+def parse_round(place: RoundJson) -> Round:
+    """A step's place from the parser's normal form."""
+    return Round(
+        of=place["of"],
+        step=place["step"],
+        number=place["number"],
+        most=place["most"],
+        window=place["window"],
+        range_fraction=place["range"],
+        slope_fraction=place["slope"],
+        track=tuple(place["track"]),
+        metric=place["metric"],
+    )
+
+
+def figure(rows: Sequence[Mapping[str, object]], metric: Metric) -> float | None:
+    """All operations of one step together, from its rows of `points`; None where nothing was completed."""
+    numbers = [(_number(row, "n"), row) for row in rows]
+    n = sum(count for count, _ in numbers)
+    if not n:
+        return None
+    if metric == "latency":
+        return sum(count * _number(row, "mean_us") for count, row in numbers) / n
+    return sum(_number(row, metric) for _, row in numbers)
+
+
+def _number(row: Mapping[str, object], name: str) -> float:
+    value = row[name]
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,139 @@
+"""Rounds, sweeps, purge and idle: what they become, when rounds end, what is left out, and resuming among them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.analysis.steady import snia_window
+from fathom.errors import UsageError
+from fathom.method import parse_method
+from fathom.rounds import figure, parse_round
+from fathom.runs.reader import Run
+from fathom.session import Options, resume_run
+
+PM9A3 = "twin:samsung-pm9a3-7.68tb"
+METHOD = """
+schema = "fathom-method/1"
+name = "rounds"
+
+[[steps]]
+name = "purge"
+kind = "purge"
+
+[[steps]]
+name = "iops"
+kind = "rounds"
+rounds = { most = 8, window = 3, track = ["rnd-4kib-r100"] }
+
+[[steps.steps]]
+name = "rnd"
+sweep = [
+  { key = "block", values = ["4KiB", "512"], names = ["4kib", "512b"] },
+  { key = "mix", values = ["read", "write"], names = ["r100", "r0"] },
+]
+job = { pattern = "uniform", load = { iodepth = 4 }, until = { time = "1s" } }
+
+[[steps.steps]]
+name = "rest"
+kind = "idle"
+time = "2s"
+"""
+
+
+@pytest.fixture(scope="module")
+def method_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("method") / "rounds.toml"
+    path.write_text(METHOD)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def run(method_file: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return fathom.run(method_file, targets=[PM9A3], seed=3, out=tmp_path_factory.mktemp("runs"))
+
+
+def test_a_sweep_becomes_a_step_per_combination_in_every_round() -> None:
+    method = parse_method(METHOD, "rounds.toml")
+    names = [step.name for step in method.steps]
+    assert len(names) == 1 + 8 * 5
+    assert names[:6] == [
+        "purge",
+        "iops.01.rnd-4kib-r100",
+        "iops.01.rnd-4kib-r0",
+        "iops.01.rnd-512b-r100",
+        "iops.01.rnd-512b-r0",
+        "iops.01.rest",
+    ]
+    place = method.steps[-1].round
+    assert place
+    assert (place.of, place.step, place.number) == ("iops", "rest", 8)
+    assert method.steps[2].job.read_pct == 0
+
+
+def test_rounds_end_when_the_tracked_steps_are_steady(run: Run) -> None:
+    reads = [row for row in run.points.to_pylist() if row["step"].endswith("4kib-r100")]
+    rates = [row["iops"] for row in reads]
+    assert 3 <= len(rates) < 8
+    assert snia_window(rates, 3).passed
+    assert not any(snia_window(rates[:earlier], 3).passed for earlier in range(3, len(rates)))
+
+
+def test_an_idle_step_issues_nothing_for_its_time(run: Run) -> None:
+    rest = [row for row in run.table("intervals").to_pylist() if row["step"] == "iops.01.rest"]
+    assert sum(row["n"] for row in rest) == 0
+    assert sum(
+        row["length_s"]
+        for row in run.table("telemetry").to_pylist()
+        if row["step"] == "iops.01.rest" and row["name"] == "media_write_bytes"
+    ) == pytest.approx(2.0)
+
+
+def test_blocks_that_a_target_does_not_have_are_left_out_and_said(run: Run) -> None:
+    assert not [row for row in run.points.to_pylist() if "512b" in row["step"]]
+    said = [note.text for note in run.document.notes if "no multiple" in note.text]
+    assert len(said) == 2, "once for each step of the round, not in every round"
+
+
+def test_a_file_says_that_it_cannot_be_purged(method_file: str, tmp_path: Path) -> None:
+    target = f"file:{tmp_path / 'scratch.bin'}"
+    run = fathom.run(method_file, targets=[target], size_bytes=64 << 20, out=tmp_path)
+    assert any("cannot be purged" in note.text for note in run.document.notes)
+    assert run.document.status == "complete"
+
+
+def test_resuming_within_rounds_ends_them_after_the_same_one(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(run.path, copy)
+    for folder in (copy / "steps").glob("00-0*"):
+        if int(folder.name[3:6]) > 12:
+            shutil.rmtree(folder)
+    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
+    (copy / "run.json").write_text(text)
+    assert resume_run(copy, Options()).points.equals(run.points)
+
+
+def test_what_is_tracked_must_be_a_step_of_the_round() -> None:
+    with pytest.raises(UsageError, match=r"rounds.toml:12: track names \"other\""):
+        parse_method(METHOD.replace('["rnd-4kib-r100"]', '["other"]'), "rounds.toml")
+
+
+def test_an_idle_step_without_a_time_is_refused() -> None:
+    with pytest.raises(UsageError, match="idle"):
+        parse_method(METHOD.replace('time = "2s"', ""), "rounds.toml")
+
+
+def test_latency_is_the_mean_over_all_operations() -> None:
+    rows = [{"n": 1, "mean_us": 10.0, "iops": 1.0}, {"n": 3, "mean_us": 30.0, "iops": 3.0}]
+    assert figure(rows, "latency") == 25.0
+    assert figure(rows, "iops") == 4.0
+    assert figure([{"n": 0, "mean_us": None, "iops": 0.0}], "latency") is None
+
+
+def test_all_tracked_steps_must_be_steady_at_once() -> None:
+    step = {"of": "a", "step": "b", "number": 6, "most": 25, "window": 5, "range": 0.2, "slope": 0.1}
+    place = parse_round(step | {"track": ["x", "y"], "metric": "iops"})  # pyright: ignore[reportArgumentType]
+    assert place.steady([[100.0] * 5, [100.0] * 5])
+    assert not place.steady([[100.0] * 5, [100, 100, 100, 100, 130]])
+    assert not place.steady([])
