@@ -8,7 +8,7 @@ from fathom.expect import expect
 from fathom.method import Step, load_method
 from fathom.plan import plan_of
 from fathom.resolve import resolve_targets
-from fathom.sizing.drive import Drive, Figure
+from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.targets.target import Target
 
 DRIVE = Drive(
@@ -79,3 +79,10 @@ def test_a_target_without_a_data_sheet_has_no_wear_and_only_volumes_that_are_giv
         2 * plan.target.capacity_bytes,
         None,
     ]
+
+
+def test_of_variants_that_differ_the_least_endurance_counts() -> None:
+    drive = rated_drive("samsung-pm9a3-7.68tb")
+    assert drive.figures["endurance", None].value == 14_016e12, (
+        "not the 1.3 drive writes a day of the E1.S variant"
+    )

@@ -11,6 +11,7 @@ from fathom.errors import UsageError
 from fathom.sizing.needs import OPS, Kind, Need, Op
 
 DAYS = 365
+LIFE: tuple[Kind, Op | None] = ("endurance", None)
 _CAPACITY = re.compile(r"-(?P<number>\d+(?:\.\d+)?)(?P<unit>tb|gb)$")
 
 
@@ -44,7 +45,8 @@ class Drive:
 def rated_drive(name: str) -> Drive:
     """A product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
 
-    Rows that no good source confirms serve only where there is no other.
+    Rows that no good source confirms serve only where there is no other, but of endurance the least that any row
+    states is taken: variants of a model differ, and wear must not be understated.
 
     Raises:
         UsageError: no such product or capacity.
@@ -61,13 +63,20 @@ def rated_drive(name: str) -> Drive:
             "`fathom catalog --kind published` lists them"
         )
     published = load_published(product)
-    row = _row(name, published.ratings, capacity_gb)
+    of_size = _of_size(name, published.ratings, capacity_gb)
+    row = max([one for one in of_size if not one.uncertain] or of_size, key=lambda one: one.capacity_gb or 0)
     size = f" {row.capacity_gb / 1000:g} TB" if row.capacity_gb else ""
     label = f"{published.identity.vendor} {published.identity.model}{size}"
-    return Drive(name, label, _figures(row, published.identity.warranty_years))
+    years = published.identity.warranty_years
+    figures = _figures(row, years)
+    same = [_figures(one, years) for one in of_size if one.capacity_gb == row.capacity_gb]
+    lives = [one[LIFE] for one in same if LIFE in one]
+    if lives:
+        figures[LIFE] = min(lives, key=lambda life: life.value)
+    return Drive(name, label, figures)
 
 
-def _row(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -> SpecRow:
+def _of_size(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -> list[SpecRow]:
     of_size = [row for row in ratings if capacity_gb is None or row.capacity_gb == capacity_gb]
     if not of_size:
         sizes = sorted({row.capacity_gb for row in ratings if row.capacity_gb})
@@ -75,8 +84,7 @@ def _row(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -> Sp
             f"--device {name}: the data sheet has no such capacity",
             f"there are {', '.join(f'{size / 1000:g} TB' for size in sizes) or 'none'}",
         )
-    certain = [row for row in of_size if not row.uncertain] or of_size
-    return max(certain, key=lambda row: row.capacity_gb or 0)
+    return of_size
 
 
 def _figures(row: SpecRow, warranty_years: float | None) -> dict[tuple[Kind, Op | None], Figure]:
