@@ -139,6 +139,33 @@ class RunData:
         """Intervals of every step of a target, steps in order of execution."""
         return self._seconds.get(target, {})
 
+    def written(self, target: str) -> dict[str, list[tuple[float, float, float]]]:
+        """Per measured step in order: (start in s, bytes the host wrote, bytes the media took) of each interval.
+
+        Only of steps whose target counts its media writes.
+        """
+        table = self._query(
+            "telemetry",
+            "select step, start_s, sum(value) as media, min(ordinal) as place from rows where "
+            "name = 'media_write_bytes' and target = $target[1] group by all order by place",
+            {"target": [target]},
+        )
+        host = self._query(
+            "intervals",
+            "select step, start_s, sum(bytes)::double as host from rows where op in ('write', 'append') and "
+            "target = $target[1] and kind = 'measure' group by all",
+            {"target": [target]},
+        )
+        columns = host.to_pydict()
+        by_second = dict(
+            zip(zip(columns["step"], columns["start_s"], strict=True), columns["host"], strict=True)
+        )
+        out: dict[str, list[tuple[float, float, float]]] = {}
+        for row in table.to_pylist():
+            if bytes_ := by_second.get((row["step"], row["start_s"])):
+                out.setdefault(row["step"], []).append((row["start_s"], bytes_, row["media"]))
+        return out
+
     def busy(self, target: str, step: str) -> list[Busy]:
         """Utilisation of resources over a step; empty where none was recorded."""
         return self._busy.get((target, step), [])

@@ -1,0 +1,128 @@
+"""Write amplification: what the media took for each byte of the host, over time and per step, and the rated life.
+
+Shown where two or more measured steps that write have a WAF; a step of a curve or of rounds is not among them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.errors import UsageError
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.charts import Axis, Line, line_chart, time_axis
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Point
+from fathom.report.legend import legend_of
+from fathom.report.style import bytes_10, grouped, plain, seconds, slot
+from fathom.sizing.drive import rated_drive
+
+ORDER = 37
+MAX_DOTS = 240
+DAY_S = 86_400
+NONE = Item("–", tone="quiet", title="no rated endurance is known")
+
+
+@dataclass(frozen=True)
+class Amplified:
+    """A target's measured writes: rows of points, and WAF over the steps laid end to end."""
+
+    column: Column
+    points: Sequence[Point]
+    line: Sequence[Sequence[float | None]]
+    end_s: float
+
+
+def build(comparison: Comparison) -> Section | None:
+    """WAF over time and the table of its steps."""
+    found = [one for column in comparison.columns if (one := _amplified(column))]
+    if not found:
+        return None
+    charts = [_chart(one) for one in found]
+    caption = (
+        f"Bytes written to the media per byte written by the host, measured steps laid end to end, "
+        f"each in up to {MAX_DOTS} means; steps that only read and the pauses between are left out."
+    )
+    figure = Figure(charts, caption, _table(found), legend_of(comparison), columns=1)
+    return Section("amplification", "Write amplification", [figure], short="WAF")
+
+
+def _amplified(column: Column) -> Amplified | None:
+    run = column.run
+    points = [
+        point
+        for point in run.points
+        if point.target == column.target.name
+        and point.op == "write"
+        and point.waf is not None
+        and point.step in run.steps
+        and run.steps[point.step].kind == "measure"
+        and run.round_of(point.step) is None
+    ]
+    if len(points) < 2:
+        return None
+    written = run.written(column.target.name)
+    line: list[Sequence[float | None]] = []
+    end_s = 0.0
+    for point in points:
+        samples = written.get(point.step, [])
+        width = -(-len(samples) // MAX_DOTS) or 1
+        for first in range(0, len(samples), width):
+            part = samples[first : first + width]
+            waf = sum(media for _, _, media in part) / sum(host for _, host, _ in part)
+            line.append((end_s + part[0][0], float(f"{waf:.4g}")))
+        end_s += point.window_s or 0.0
+        line.append((end_s, None))
+    return Amplified(column, points, line, end_s)
+
+
+def _chart(one: Amplified) -> Chart:
+    place = slot(one.column.index)
+    option = line_chart(
+        time_axis(one.end_s), Axis("", "count", low=0), [Line("WAF", place, one.line, style="solid")]
+    )
+    summary = f"WAF of {one.column.label} over {len(one.points)} steps; figures in the table below."
+    return Chart(f"waf-{one.column.index}", one.column.label, "WAF", option, summary, 180, slot=place)
+
+
+def _table(found: Sequence[Amplified]) -> Table:
+    heads = [
+        Item("WAF"),
+        Item("Writes", "IOPS"),
+        Item("Host writes", "per day at that rate"),
+        Item("Rated life", "years at that rate"),
+        Item("Window"),
+        Item("n"),
+    ]
+    groups = [
+        Group(one.column.label, [_row(one, point, _endurance(one.column)) for point in one.points])
+        for one in found
+    ]
+    notes = [
+        "Rated life: the rated bytes written / the rate measured. A rating holds for its own workload (JEDEC "
+        "JESD218/219), whose WAF data sheets do not state; under a higher WAF the media wear sooner, in proportion."
+    ]
+    return Table("Step", heads, groups, notes)
+
+
+def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
+    bps = (point.mbps or 0.0) * 1e6
+    life = Item(grouped(rated_bytes / bps / DAY_S / 365)) if rated_bytes and bps else NONE
+    cells = [
+        Item(grouped(point.waf or 0.0), tone="strong"),
+        Item(grouped(point.iops or 0.0)),
+        Item(bytes_10(bps * DAY_S)),
+        life,
+        Item(seconds(point.window_s or 0.0)),
+        Item(f"{point.n or 0:,}"),
+    ]
+    return Row(Item(plain(one.column.run.steps[point.step].label)), cells)
+
+
+def _endurance(column: Column) -> float | None:
+    """Rated host writes in bytes; None where no data sheet is known."""
+    if column.target.catalog is None:
+        return None
+    try:
+        figure = rated_drive(column.target.catalog).figures.get(("endurance", None))
+    except UsageError:
+        return None
+    return figure.value if figure else None

@@ -1,0 +1,45 @@
+"""Write amplification in the report: from a twin's counters, step by step."""
+
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import amplification
+
+METHOD = """
+schema = "fathom-method/1"
+name = "waf"
+[[steps]]
+name = "first"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 8 }, until = { time = "2s" } }
+[[steps]]
+name = "second"
+job = { mix = "write", block = "4KiB", pattern = "sequential", load = { iodepth = 8 }, until = { time = "2s" } }
+"""
+
+
+def test_waf_of_the_section_is_that_of_the_counters(tmp_path: Path) -> None:
+    method = tmp_path / "waf.toml"
+    method.write_text(METHOD)
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+    data = load(run.path)
+    section = amplification.build(compare([data], lambda *_: ()))
+    assert section is not None
+    rows = section.blocks[0].data.groups[0].rows  # pyright: ignore[reportAttributeAccessIssue]
+    for point, row in zip(data.points, rows, strict=True):
+        samples = data.written(point.target)[point.step]
+        media, host = sum(one[2] for one in samples), sum(one[1] for one in samples)
+        assert media / host == pytest.approx(point.waf)
+        assert row.cells[0].text == amplification.grouped(point.waf or 0.0)
+    years = float(rows[0].cells[3].text)
+    assert years == pytest.approx(14_016e12 / (data.points[0].mbps or 0) / 1e6 / 86_400 / 365, abs=0.006)
+
+
+def test_one_step_alone_makes_no_section(tmp_path: Path) -> None:
+    method = tmp_path / "waf.toml"
+    method.write_text(METHOD[: METHOD.rindex("[[steps]]")])
+    run = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=tmp_path)
+    assert amplification.build(compare([load(run.path)], lambda *_: ())) is None
