@@ -79,6 +79,14 @@ class Backend(Protocol):
         ...
 
 
+def engine_target(target: "Target") -> _core.EngineTarget:
+    """The target as the engine opens it."""
+    kind = {"file": "file", "dir": "file", "device": "device", "null": "null"}[target.kind]
+    if target.passthrough:
+        return _core.EngineTarget(str(target.passthrough), "nvme-generic", target.capacity_bytes)
+    return _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes)
+
+
 class EngineBackend:
     """Real files and devices through the io_uring engine."""
 
@@ -87,11 +95,7 @@ class EngineBackend:
     parts: Sequence[str] = ()
 
     def __init__(self, targets: Sequence["Target"]) -> None:
-        kinds = {"file": "file", "dir": "file", "device": "device", "null": "null"}
-        self._targets = [
-            _core.EngineTarget(str(target.path or ""), kinds[target.kind], target.capacity_bytes)
-            for target in targets
-        ]
+        self._targets = [engine_target(target) for target in targets]
 
     def start(
         self,

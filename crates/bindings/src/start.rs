@@ -32,12 +32,13 @@ pub struct EngineTarget {
 
 #[pymethods]
 impl EngineTarget {
-    /// `kind`: `file`, `device` or `null`.
+    /// `kind`: `file`, `device`, `nvme-generic` or `null`.
     #[new]
     fn new(path: PathBuf, kind: &str, capacity_bytes: u64) -> PyResult<Self> {
         let kind = match kind {
             "file" => engine::TargetKind::File,
             "device" => engine::TargetKind::BlockDevice,
+            "nvme-generic" => engine::TargetKind::NvmeGeneric,
             "null" => engine::TargetKind::Null,
             other => return Err(refuse(format!("unknown kind of target {other:?}"))),
         };

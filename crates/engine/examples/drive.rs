@@ -123,7 +123,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
             size: Extent::Fraction(1.0),
         },
         align_bytes: None,
-        content: Content { compressible: 0.0 },
+        content: Content::default(),
         placement: Vec::new(),
         direct: number(settings, "direct", 1.0)? != 0.0,
         load: if rate_iops > 0.0 {

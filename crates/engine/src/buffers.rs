@@ -112,6 +112,21 @@ impl Buffers {
         data
     }
 
+    /// What a slot's read brought. Must not be called while the slot is in flight.
+    pub(crate) fn data_read(&self, slot: usize, size_bytes: u32) -> &[u8] {
+        // SAFETY: a read part is at least one block long, and the device is done with it.
+        unsafe { slice::from_raw_parts(self.read_at(slot), size_bytes as usize) }
+    }
+
+    /// What a slot's write carries. Must not be called while the slot is in flight.
+    pub(crate) fn data_to_write(&mut self, slot: usize, size_bytes: u32) -> &mut [u8] {
+        // SAFETY: as in `write_from`: the write part is at least one block long, and the slot is not in flight.
+        unsafe {
+            let data = self.read_at(slot).add(self.write_at_bytes);
+            slice::from_raw_parts_mut(data, size_bytes as usize)
+        }
+    }
+
     fn fill(&mut self, slot: usize, bytes: usize, compressible: f64, seed: u64) {
         // SAFETY: the slot's write part is `bytes` long, mapped, and nothing else refers to it.
         let data = unsafe {

@@ -83,6 +83,42 @@ pub enum EngineError {
         /// Why, and what to use instead.
         reason: &'static str,
     },
+    /// NVMe passthrough is not possible.
+    #[error("{path}: no NVMe passthrough: {reason}: {hint}")]
+    Passthrough {
+        /// The generic device.
+        path: PathBuf,
+        /// What failed.
+        reason: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// A placement handle that the device does not have.
+    #[error(
+        "{path}: placement handle {handle}: the device gives this namespace {handles}, numbered from 0 (0: FDP is off)"
+    )]
+    Placement {
+        /// The target.
+        path: PathBuf,
+        /// The job's.
+        handle: u16,
+        /// How many there are.
+        handles: usize,
+    },
+    /// Data cannot be verified on what keeps none.
+    #[error("{path}: verify needs a target that keeps what is written: use a file or a device")]
+    NothingKept {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The job does not fit the zones, or they cannot be managed.
+    #[error("{path}: zoned device: {reason}")]
+    Zones {
+        /// The target.
+        path: PathBuf,
+        /// Why, and what to use instead.
+        reason: String,
+    },
     /// Memory for the buffers could not be had.
     #[error(
         "cannot map {bytes} bytes of I/O buffers: {source}: use fewer threads, a lower iodepth or smaller blocks"

@@ -18,6 +18,7 @@ use crate::{
     EngineError, TargetSetup,
     affinity::{CpuMeter, CpuTime},
     clock::Clock,
+    nvme::{NVME_STATUS, describe_status},
 };
 
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
@@ -119,6 +120,8 @@ pub(crate) struct Summary {
     pub(crate) lateness: (u64, u64),
     /// Time ready to run while something else had the core.
     pub(crate) waiting_ns: u64,
+    /// What the target's protocol has to say.
+    pub(crate) notes: Vec<String>,
 }
 
 /// The name of one load thread in messages, and the way to the run.
@@ -336,10 +339,12 @@ impl Meter {
     }
 }
 
-/// `errno 5: Input/output error`; 0 is a short I/O.
+/// `errno 5: Input/output error`; 0 is a short I/O; above [`NVME_STATUS`] a status of the device.
 pub(crate) fn describe_errno(errno: i32) -> String {
     match errno {
         0 => "fewer bytes moved than asked".into(),
+        NVME_STATUS.. => describe_status(errno - NVME_STATUS),
+        libc::EILSEQ => "the data read are not those written (verify)".into(),
         errno => std::io::Error::from_raw_os_error(errno).to_string(),
     }
 }

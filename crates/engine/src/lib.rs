@@ -12,7 +12,9 @@ mod buffers;
 mod clock;
 mod error;
 mod lane;
+mod nvme;
 mod options;
+mod protocol;
 mod ring;
 mod run;
 mod setup;
@@ -22,6 +24,8 @@ mod target;
 mod threads;
 mod track;
 mod uring;
+mod verify;
+mod zones;
 
 pub use error::EngineError;
 pub use options::{Backend, Options};

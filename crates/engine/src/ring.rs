@@ -5,56 +5,33 @@ use std::{io, os::fd::RawFd};
 
 use io_uring::{Builder, IoUring, Submitter, cqueue, squeue};
 
-use crate::buffers::Buffers;
+use crate::{buffers::Buffers, protocol::Protocol};
 
 /// Most submission entries the kernel accepts.
 pub(crate) const MOST_ENTRIES: u32 = 32_768;
 /// A registered buffer is at most this long.
 const MOST_REGISTERED_BYTES: usize = 1 << 30;
 
-type Setup = Builder<squeue::Entry, cqueue::Entry>;
-
-/// A rung of the ladder: what to ask for, the names to report, and the kernel that brought it.
-struct Rung {
-    features: &'static [&'static str],
-    ask: fn(&mut Setup),
-}
-
-const LADDER: [Rung; 4] = [
-    // Linux 6.6
-    Rung {
-        features: &["single-issuer", "defer-taskrun", "no-sqarray"],
-        ask: |setup| {
-            setup
-                .setup_single_issuer()
-                .setup_defer_taskrun()
-                .setup_no_sqarray();
-        },
-    },
-    // Linux 6.1
-    Rung {
-        features: &["single-issuer", "defer-taskrun"],
-        ask: |setup| {
-            setup.setup_single_issuer().setup_defer_taskrun();
-        },
-    },
-    // Linux 5.19
-    Rung {
-        features: &["coop-taskrun"],
-        ask: |setup| {
-            setup.setup_coop_taskrun();
-        },
-    },
-    // Linux 5.1
-    Rung {
-        features: &[],
-        ask: |_| {},
-    },
+/// Rungs of features, by the kernel that brought them: Linux 6.6, 6.1, 5.19, 5.1.
+const LADDER: [&[&str]; 4] = [
+    &["single-issuer", "defer-taskrun", "no-sqarray"],
+    &["single-issuer", "defer-taskrun"],
+    &["coop-taskrun"],
+    &[],
 ];
 
+fn ask<S: squeue::EntryMarker, C: cqueue::EntryMarker>(setup: &mut Builder<S, C>, feature: &str) {
+    match feature {
+        "single-issuer" => setup.setup_single_issuer(),
+        "defer-taskrun" => setup.setup_defer_taskrun(),
+        "no-sqarray" => setup.setup_no_sqarray(),
+        _ => setup.setup_coop_taskrun(),
+    };
+}
+
 /// A ring and what it has.
-pub(crate) struct Ring {
-    pub(crate) io: IoUring,
+pub(crate) struct Ring<P: Protocol> {
+    pub(crate) io: IoUring<P::Entry, P::Completion>,
     pub(crate) features: Vec<String>,
     pub(crate) polls: bool,
     /// Whether the kernel flags completions that wait to be run, so that a spinning thread sees
@@ -64,16 +41,18 @@ pub(crate) struct Ring {
     pub(crate) notes: Vec<String>,
 }
 
-impl Ring {
+impl<P: Protocol> Ring<P> {
     /// A ring for `iodepth` I/O in flight on the calling thread. `poll` busy-polls the device;
     /// `spin` is for threads that look for completions between arrivals.
     pub(crate) fn new(iodepth: u32, poll: bool, spin: bool) -> io::Result<Self> {
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
         for rung in &LADDER {
-            let mut setup = IoUring::builder();
-            (rung.ask)(&mut setup);
+            let mut setup = IoUring::<P::Entry, P::Completion>::builder();
+            for feature in *rung {
+                ask(&mut setup, feature);
+            }
             setup.setup_clamp();
-            let flags_taskrun = spin && !rung.features.is_empty();
+            let flags_taskrun = spin && !rung.is_empty();
             if flags_taskrun {
                 setup.setup_taskrun_flag();
             }
@@ -85,7 +64,7 @@ impl Ring {
                 Ok(io) => {
                     return Ok(Self {
                         io,
-                        features: rung.features.iter().map(ToString::to_string).collect(),
+                        features: rung.iter().map(ToString::to_string).collect(),
                         polls: poll,
                         flags_taskrun,
                         registered_buffers: false,

@@ -42,6 +42,15 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
         Backend::Auto => ring::refusal(),
         Backend::Threads => Some("asked for".into()),
     };
+    if let Some(reason) = &fallback
+        && opened.iter().any(|target| target.needs_ring(job))
+    {
+        return Err(EngineError::NoRing {
+            reason: format!(
+                "{reason}; NVMe passthrough, the pattern zones and verify have no other way"
+            ),
+        });
+    }
     let mut starter = Starter::new(job, options, opened.len());
     for (index, target) in opened.iter().enumerate() {
         let spawned = match &fallback {
@@ -105,12 +114,6 @@ impl<'o> Starter<'o> {
                 cpus.len()
             ));
             cpus.clear();
-        }
-        if !job.placement.is_empty() {
-            setup.notes.push(
-                "placement handles are not sent: the engine has no directives on real targets"
-                    .into(),
-            );
         }
         Self {
             job: Arc::new(job.clone()),

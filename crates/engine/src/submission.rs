@@ -1,17 +1,17 @@
 //! A request as a submission queue entry.
 
-use io_uring::{opcode, squeue::Entry, types::Fixed};
+use io_uring::{cqueue, opcode, squeue::Entry, types::Fixed};
 use workload::{Op, Request};
 
-use crate::{TargetKind, buffers::Buffers};
+use crate::{TargetKind, buffers::Buffers, protocol::Protocol};
 
 /// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h` (Linux 6.12): `_IO(0x12, 0)`.
 const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
 
 /// The registered file's index.
-const FILE: Fixed = Fixed(0);
+pub(crate) const FILE: Fixed = Fixed(0);
 /// The registered buffer's index.
-const BUFFER: u16 = 0;
+pub(crate) const BUFFER: u16 = 0;
 
 /// How requests become entries on one target.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +20,16 @@ pub(crate) struct Encoder {
     pub(crate) registered_buffers: bool,
     /// Block devices only: discard by command, else by punching a hole.
     pub(crate) discard_command: bool,
+    /// Block devices only: writes carry the request's placement handle as a write stream.
+    pub(crate) write_streams: bool,
 }
 
-impl Encoder {
-    /// The entry for `request` in `slot`, and the result of its success.
+impl Protocol for Encoder {
+    type Entry = Entry;
+    type Completion = cqueue::Entry;
+
     #[inline(always)]
-    pub(crate) fn encode(
-        &self,
-        request: &Request,
-        slot: u16,
-        buffers: &mut Buffers,
-    ) -> (Entry, i32) {
+    fn encode(&mut self, request: &Request, slot: u16, buffers: &mut Buffers) -> (Entry, i32) {
         let (size, at) = (request.size_bytes, request.offset_bytes);
         let slot_index = usize::from(slot);
         let (entry, success) = match request.op {
@@ -40,7 +39,12 @@ impl Encoder {
                 size as i32,
             ),
             Op::Write | Op::Append => (
-                self.write(buffers.write_from(slot_index, size), size, at),
+                self.write(
+                    buffers.write_from(slot_index, size),
+                    size,
+                    at,
+                    self.write_stream(request.placement),
+                ),
                 size as i32,
             ),
             Op::Trim => (self.trim(size, at), 0),
@@ -58,6 +62,22 @@ impl Encoder {
     }
 
     #[inline(always)]
+    fn outcome(completion: &cqueue::Entry) -> (u64, i32) {
+        (completion.user_data(), completion.result())
+    }
+}
+
+impl Encoder {
+    /// Write stream n of a block device is placement handle n - 1 of its namespace; 0 is none.
+    #[inline(always)]
+    fn write_stream(&self, placement: u16) -> u8 {
+        match self.write_streams {
+            true => placement as u8 + 1,
+            false => 0,
+        }
+    }
+
+    #[inline(always)]
     fn read(&self, data: *mut u8, size: u32, at: u64) -> Entry {
         if self.registered_buffers {
             opcode::ReadFixed::new(FILE, data, size, BUFFER)
@@ -69,13 +89,17 @@ impl Encoder {
     }
 
     #[inline(always)]
-    fn write(&self, data: *const u8, size: u32, at: u64) -> Entry {
+    fn write(&self, data: *const u8, size: u32, at: u64, stream: u8) -> Entry {
         if self.registered_buffers {
             opcode::WriteFixed::new(FILE, data, size, BUFFER)
                 .offset(at)
+                .write_stream(stream)
                 .build()
         } else {
-            opcode::Write::new(FILE, data, size).offset(at).build()
+            opcode::Write::new(FILE, data, size)
+                .offset(at)
+                .write_stream(stream)
+                .build()
         }
     }
 

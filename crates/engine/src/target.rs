@@ -9,12 +9,17 @@ use std::{
         fd::{AsRawFd, RawFd},
         unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use workload::{Geometry, Job, Op};
+use workload::{Geometry, Job, Op, Pattern};
 
-use crate::EngineError;
+use crate::{
+    EngineError,
+    nvme::{self, Namespace},
+    zones::Zoned,
+};
 
 /// What a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub enum TargetKind {
     File,
     /// A block device or partition.
     BlockDevice,
+    /// An NVMe namespace's generic character device (`/dev/ngXnY`), by passthrough.
+    NvmeGeneric,
     /// Nothing: requests complete at once. Shows what the engine itself costs.
     Null,
 }
@@ -46,6 +53,14 @@ pub(crate) struct Target {
     pub(crate) direct: bool,
     /// Whether its queue can be polled for completions.
     pub(crate) pollable: bool,
+    /// NVMe passthrough: the namespace.
+    pub(crate) namespace: Option<Namespace>,
+    /// NVMe passthrough: placement identifier of each handle.
+    pub(crate) placement_ids: Vec<u16>,
+    /// Host-managed zoned devices.
+    pub(crate) zoned: Option<Arc<Zoned>>,
+    /// Write streams of a block device (Linux 6.16); 0: none.
+    write_streams: u16,
     file: Option<File>,
 }
 
@@ -53,23 +68,39 @@ impl Target {
     /// Opens a target as `job` needs it.
     pub(crate) fn open(spec: &TargetSpec, job: &Job) -> Result<Self, EngineError> {
         let job_ops = || job.mix.ops.iter().map(|block| block.op);
-        if job_ops().any(|op| op == Op::Append) {
-            return Err(EngineError::Unsupported {
+        let target = Self {
+            geometry: geometry(spec, 1),
+            direct: false,
+            pollable: false,
+            namespace: None,
+            placement_ids: Vec::new(),
+            zoned: None,
+            write_streams: 0,
+            file: None,
+            spec: spec.clone(),
+        };
+        let target = match spec.kind {
+            TargetKind::Null => target,
+            TargetKind::NvmeGeneric => target.open_generic(job)?,
+            TargetKind::File | TargetKind::BlockDevice => target.open_block_or_file(job)?,
+        };
+        if spec.kind == TargetKind::Null && job.content.verify.is_some() {
+            return Err(EngineError::NothingKept {
                 path: spec.path.clone(),
-                op: Op::Append.name(),
-                reason: "zone append needs an NVMe generic device (/dev/ngXnY); write at the zone's write pointer instead",
             });
         }
-        if spec.kind == TargetKind::Null {
-            return Ok(Self {
-                spec: spec.clone(),
-                geometry: geometry(spec, 1),
-                direct: false,
-                pollable: false,
-                file: None,
-            });
+        target.check_zones(job)?;
+        target.check_placement(job)?;
+        let may_grow = spec.kind == TargetKind::File && !job_ops().any(|op| op == Op::Read);
+        if !may_grow {
+            target.check_size(job)?;
         }
-        let writes = job_ops().any(Op::is_destructive);
+        Ok(target)
+    }
+
+    fn open_block_or_file(mut self, job: &Job) -> Result<Self, EngineError> {
+        let spec = &self.spec;
+        let writes = writes(job);
         let file = open_file(spec, writes, job.direct)?;
         let found = file.metadata().map_err(|e| open_error(spec, writes, e))?;
         check_kind(spec, found.file_type())?;
@@ -77,20 +108,109 @@ impl Target {
             true => direct_alignment(&file, spec.kind).ok_or_else(|| no_direct(spec))?,
             false => 1,
         };
-        let target = Self {
-            geometry: geometry(spec, block_bytes),
-            direct: job.direct,
-            pollable: job.direct
-                && spec.kind == TargetKind::BlockDevice
-                && has_poll_queues(found.rdev()),
-            spec: spec.clone(),
-            file: Some(file),
-        };
-        let may_grow = spec.kind == TargetKind::File && !job_ops().any(|op| op == Op::Read);
-        if !may_grow {
-            target.check_size(job)?;
+        self.geometry = geometry(spec, block_bytes);
+        self.direct = job.direct;
+        if spec.kind == TargetKind::BlockDevice {
+            let queue = Queue::of(found.rdev());
+            self.write_streams = queue.number("max_write_streams") as u16;
+            self.zoned = Zoned::open(&spec.path, &queue, writes)?.map(Arc::new);
+            // Writes that wait in a zone's plug are issued by a kernel worker; polling for one of them crashes Linux 7.2.
+            self.pollable = job.direct && self.zoned.is_none() && queue.number("io_poll") == 1;
         }
-        Ok(target)
+        self.file = Some(file);
+        Ok(self)
+    }
+
+    fn open_generic(mut self, job: &Job) -> Result<Self, EngineError> {
+        let spec = &self.spec;
+        let writes = writes(job);
+        let file = open_file(spec, writes, false)?;
+        let found = file.metadata().map_err(|e| open_error(spec, writes, e))?;
+        check_kind(spec, found.file_type())?;
+        let namespace = Namespace::identify(&file, &spec.path)?;
+        self.geometry = geometry(spec, namespace.block_bytes);
+        self.direct = true;
+        self.placement_ids = namespace.placement_ids(&file);
+        if let Some(sibling) = nvme::block_sibling(&spec.path) {
+            let queue = Queue::named(&sibling);
+            self.pollable = queue.number("io_poll") == 1;
+            check_command_size(spec, job, queue.number("max_hw_sectors_kb") << 10)?;
+            self.zoned =
+                Zoned::open(&PathBuf::from("/dev").join(sibling), &queue, writes)?.map(Arc::new);
+        }
+        self.namespace = Some(namespace);
+        self.file = Some(file);
+        Ok(self)
+    }
+
+    /// Whether only io_uring can run `job` on it.
+    pub(crate) fn needs_ring(&self, job: &Job) -> bool {
+        self.namespace.is_some()
+            || matches!(job.pattern, Pattern::Zones { .. })
+            || job.content.verify.is_some()
+    }
+
+    /// Whether writes carry placement handles as write streams.
+    pub(crate) fn sends_write_streams(&self, job: &Job) -> bool {
+        self.write_streams > 0 && !job.placement.is_empty()
+    }
+
+    /// Why the job's placement handles have no effect here.
+    pub(crate) fn placement_note(&self, job: &Job) -> Option<String> {
+        let sent = job.placement.is_empty() || self.namespace.is_some() || self.write_streams > 0;
+        (!sent).then(|| match self.spec.kind {
+            TargetKind::BlockDevice => {
+                "placement handles are not sent: the device has no write streams (Linux 6.16 and FDP); by passthrough (/dev/ngXnY) older kernels send them".into()
+            }
+            _ => "placement handles are not sent: this target takes none".into(),
+        })
+    }
+
+    fn check_placement(&self, job: &Job) -> Result<(), EngineError> {
+        let handles = match (&self.namespace, self.write_streams) {
+            (Some(_), _) => self.placement_ids.len(),
+            (None, 0) => return Ok(()),
+            (None, streams) => usize::from(streams).min(usize::from(u8::MAX)),
+        };
+        match job.placement.iter().find(|&&h| usize::from(h) >= handles) {
+            Some(handle) => Err(EngineError::Placement {
+                path: self.spec.path.clone(),
+                handle: *handle,
+                handles,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Appends need a zoned namespace by passthrough, the pattern `zones` needs zones, and zones need direct I/O.
+    fn check_zones(&self, job: &Job) -> Result<(), EngineError> {
+        let refuse = |reason: &str| {
+            Err(EngineError::Zones {
+                path: self.spec.path.clone(),
+                reason: reason.into(),
+            })
+        };
+        let appends = job.mix.ops.iter().any(|block| block.op == Op::Append);
+        let in_zones = matches!(job.pattern, Pattern::Zones { .. });
+        if appends && (self.namespace.is_none() || self.zoned.is_none()) {
+            return Err(EngineError::Unsupported {
+                path: self.spec.path.clone(),
+                op: Op::Append.name(),
+                reason: "zone append needs the NVMe generic device (/dev/ngXnY) of a zoned namespace; write with the pattern zones instead",
+            });
+        }
+        if appends && !in_zones {
+            return refuse("append goes to zones: use the pattern { zones = N }");
+        }
+        if in_zones && self.zoned.is_none() {
+            return refuse(
+                "it is not host-managed, so the pattern zones has no meaning: use sequential",
+            );
+        }
+        if self.zoned.is_some() && !self.direct && writes(job) {
+            return refuse("the page cache does not keep the order of writes: use direct = true");
+        }
+        Ok(())
     }
 
     /// The descriptor; `None` for the null target.
@@ -108,11 +228,12 @@ impl Target {
                 source,
             })?;
         let expected_bytes = region.start_bytes + region.size_bytes;
-        let found_bytes = match &self.file {
-            Some(file) => (&mut &*file)
+        let found_bytes = match (&self.namespace, &self.file) {
+            (Some(namespace), _) => namespace.size_bytes,
+            (None, Some(file)) => (&mut &*file)
                 .seek(SeekFrom::End(0))
                 .map_err(|e| open_error(&self.spec, false, e))?,
-            None => u64::MAX,
+            (None, None) => u64::MAX,
         };
         if found_bytes < expected_bytes {
             return Err(EngineError::TooSmall {
@@ -130,6 +251,24 @@ fn geometry(spec: &TargetSpec, block_bytes: u32) -> Geometry {
         capacity_bytes: spec.capacity_bytes,
         block_bytes,
     }
+}
+
+fn writes(job: &Job) -> bool {
+    job.mix.ops.iter().any(|block| block.op.is_destructive())
+}
+
+/// By passthrough a block is one command, and nothing splits it.
+fn check_command_size(spec: &TargetSpec, job: &Job, most_bytes: u64) -> Result<(), EngineError> {
+    let sizes = job.mix.ops.iter().flat_map(|block| &block.sizes);
+    let largest = sizes.map(|size| size.size_bytes).max().unwrap_or(0);
+    if most_bytes == 0 || u64::from(largest) <= most_bytes {
+        return Ok(());
+    }
+    Err(EngineError::Passthrough {
+        path: spec.path.clone(),
+        reason: format!("blocks of {largest} bytes, one command carries at most {most_bytes}"),
+        hint: "use smaller blocks, or the block device, where the kernel splits them",
+    })
 }
 
 fn open_file(spec: &TargetSpec, writes: bool, direct: bool) -> Result<File, EngineError> {
@@ -172,19 +311,24 @@ fn open_error(spec: &TargetSpec, writes: bool, source: io::Error) -> EngineError
 }
 
 fn check_kind(spec: &TargetSpec, found: std::fs::FileType) -> Result<(), EngineError> {
-    let name = |is_file, is_block| match (is_file, is_block) {
-        (true, _) => "a regular file",
-        (_, true) => "a block device",
-        _ => "something else (a directory, a pipe or a character device)",
+    let expected = match spec.kind {
+        TargetKind::BlockDevice => "a block device",
+        TargetKind::NvmeGeneric => "a character device",
+        TargetKind::File | TargetKind::Null => "a regular file",
     };
-    let wants_file = spec.kind == TargetKind::File;
-    if found.is_file() == wants_file && found.is_block_device() != wants_file {
+    let found = match () {
+        () if found.is_file() => "a regular file",
+        () if found.is_block_device() => "a block device",
+        () if found.is_char_device() => "a character device",
+        () => "something else (a directory, a pipe or a socket)",
+    };
+    if found == expected {
         return Ok(());
     }
     Err(EngineError::WrongKind {
         path: spec.path.clone(),
-        found: name(found.is_file(), found.is_block_device()),
-        expected: name(wants_file, !wants_file),
+        found,
+        expected,
     })
 }
 
@@ -216,15 +360,33 @@ fn direct_alignment(file: &File, kind: TargetKind) -> Option<u32> {
     (found.stx_dio_offset_align > 0).then_some(align)
 }
 
-/// Poll queues exist only where the administrator configured them (`nvme.poll_queues=`).
-fn has_poll_queues(device: u64) -> bool {
-    let queue = |prefix: &str| {
+/// The `queue` directory of a disk in sysfs; a partition has its disk's. Poll queues, for one, exist only
+/// where the administrator configured them (`nvme.poll_queues=`).
+pub(crate) struct Queue(PathBuf);
+
+impl Queue {
+    fn of(device: u64) -> Self {
         let (major, minor) = (libc::major(device), libc::minor(device));
-        std::fs::read_to_string(format!(
-            "/sys/dev/block/{major}:{minor}/{prefix}queue/io_poll"
-        ))
-    };
-    queue("")
-        .or_else(|_| queue("../"))
-        .is_ok_and(|text| text.trim() == "1")
+        let directory = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+        let own = directory.join("queue");
+        Self(match own.exists() {
+            true => own,
+            false => directory.join("../queue"),
+        })
+    }
+
+    fn named(disk: &Path) -> Self {
+        Self(Path::new("/sys/block").join(disk).join("queue"))
+    }
+
+    /// An attribute; empty where there is none.
+    pub(crate) fn text(&self, name: &str) -> String {
+        let text = std::fs::read_to_string(self.0.join(name)).unwrap_or_default();
+        text.trim().to_owned()
+    }
+
+    /// An attribute that is a number; 0 where there is none.
+    pub(crate) fn number(&self, name: &str) -> u64 {
+        self.text(name).parse().unwrap_or(0)
+    }
 }

@@ -82,6 +82,11 @@ impl Track {
         self.lateness.0 += summary.lateness.0;
         self.lateness.1 += summary.lateness.1;
         self.waiting_ns += summary.waiting_ns;
+        for note in summary.notes {
+            if !self.recording.notes.contains(&note) {
+                self.recording.notes.push(note);
+            }
+        }
         if self.failure.is_none() {
             self.failure = summary.failure;
         }

@@ -9,10 +9,10 @@
 use std::{io, mem, sync::Arc, time::Duration};
 
 use io_uring::{
-    CompletionQueue, SubmissionQueue, Submitter, opcode,
+    CompletionQueue, SubmissionQueue, Submitter, cqueue, opcode, squeue,
     types::{SubmitArgs, Timespec},
 };
-use workload::{Job, Limits, Load, Op, Request, RequestStream};
+use workload::{Job, Limits, Load, Op, Pattern, Request, RequestStream};
 
 use crate::{
     EngineError, TargetKind, TargetSetup,
@@ -20,9 +20,13 @@ use crate::{
     buffers::Buffers,
     clock::Clock,
     lane::{Meter, Offered, Post, TICK_NS},
+    nvme::Commands,
+    protocol::Protocol,
     ring::{Ring, register_ring_fd},
     submission::{Encoder, discard},
     target::Target,
+    verify::{Checked, MISMATCH},
+    zones::{Layer, Part},
 };
 
 /// Completion tag of the tick.
@@ -51,7 +55,28 @@ pub(crate) struct Lane {
 
 /// The body of a load thread: sets up, waits for the start, runs, drains, reports.
 pub(crate) fn run(lane: Lane) {
-    let (mut ring, buffers, encoder) = match set_up(&lane) {
+    let target = Arc::clone(&lane.target);
+    let facts = (&target.namespace, &target.zoned, lane.job.content.verify);
+    match facts {
+        (None, None, None) => run_with(&lane, plain),
+        (None, None, Some(_)) => run_with(&lane, |l, r| Ok(checked(l, plain(l, r)?))),
+        (Some(_), None, None) => run_with(&lane, passthrough),
+        (Some(_), None, Some(_)) => run_with(&lane, |l, r| Ok(checked(l, passthrough(l, r)?))),
+        (None, Some(_), None) => run_with(&lane, |l, r| zoned(l, plain(l, r)?)),
+        (None, Some(_), Some(_)) => run_with(&lane, |l, r| zoned(l, checked(l, plain(l, r)?))),
+        (Some(_), Some(_), None) => run_with(&lane, |l, r| zoned(l, passthrough(l, r)?)),
+        (Some(_), Some(_), Some(_)) => {
+            run_with(&lane, |l, r| zoned(l, checked(l, passthrough(l, r)?)))
+        }
+    }
+}
+
+/// `run` in the protocol that `make` makes.
+fn run_with<P: Protocol>(
+    lane: &Lane,
+    make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
+) {
+    let (mut ring, buffers, encoder) = match set_up(lane, make) {
         Ok((ring, buffers, encoder, setup)) => {
             lane.post.ready(Ok(setup));
             (ring, buffers, encoder)
@@ -61,25 +86,25 @@ pub(crate) fn run(lane: Lane) {
     let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
         return;
     };
-    let (meter, buffers) = drive(&lane, &mut ring, buffers, encoder, clock);
+    let (meter, buffers, encoder) = drive(lane, &mut ring, buffers, encoder, clock);
     if meter.summary.lost == 0 {
         ring.unregister();
-        drop((ring, buffers));
+        drop((ring, buffers, encoder));
     } else {
         // The kernel may still write to the buffers of I/O that has not returned.
-        mem::forget(buffers);
+        mem::forget((buffers, encoder));
     }
     meter.finish();
 }
 
-/// Runs the job and drains; what is left is the record and the buffers.
-fn drive(
+/// Runs the job and drains; what is left is the record and the memory that I/O may refer to.
+fn drive<P: Protocol>(
     lane: &Lane,
-    ring: &mut Ring,
+    ring: &mut Ring<P>,
     buffers: Buffers,
-    encoder: Encoder,
+    encoder: P,
     clock: Clock,
-) -> (Meter, Buffers) {
+) -> (Meter, Buffers, P) {
     let mut driver = Driver::new(lane, ring, buffers, encoder, clock);
     let ended = match lane.job.load {
         Load::Closed { .. } => driver.closed(),
@@ -90,10 +115,20 @@ fn drive(
         driver.meter.give_up(format!("io_uring failed: {error}"));
     }
     driver.meter.summary.lost = driver.in_flight() as u64;
-    (driver.meter, driver.buffers)
+    driver.meter.summary.notes = driver.encoder.notes();
+    (driver.meter, driver.buffers, driver.encoder)
 }
 
-fn set_up(lane: &Lane) -> Result<(Ring, Buffers, Encoder, TargetSetup), EngineError> {
+fn no_ring(error: io::Error) -> EngineError {
+    EngineError::NoRing {
+        reason: error.to_string(),
+    }
+}
+
+fn set_up<P: Protocol>(
+    lane: &Lane,
+    make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
+) -> Result<(Ring<P>, Buffers, P, TargetSetup), EngineError> {
     let (job, target) = (&*lane.job, &*lane.target);
     let mut notes = Vec::new();
     if let Some(Err(error)) = lane.cpu.map(pin_to) {
@@ -109,9 +144,6 @@ fn set_up(lane: &Lane) -> Result<(Ring, Buffers, Encoder, TargetSetup), EngineEr
     let poll = lane.poll && target.pollable && only_moves_data;
     let iodepth = job.load.iodepth();
     let is_open = matches!(job.load, Load::Open { .. });
-    let no_ring = |error: io::Error| EngineError::NoRing {
-        reason: error.to_string(),
-    };
     let mut ring = Ring::new(iodepth, poll, is_open).map_err(no_ring)?;
     let slots = if target.spec.kind == TargetKind::Null {
         0
@@ -120,18 +152,9 @@ fn set_up(lane: &Lane) -> Result<(Ring, Buffers, Encoder, TargetSetup), EngineEr
     };
     let buffers = Buffers::new(job, slots, lane.seed, lane.huge_pages)?;
     ring.register(target.fd(), &buffers).map_err(no_ring)?;
+    let encoder = make(lane, &mut ring)?;
     notes.append(&mut ring.notes);
-    let trims_device =
-        target.spec.kind == TargetKind::BlockDevice && job.mix.ops.iter().any(|b| b.op == Op::Trim);
-    let discard_command = trims_device && knows_discard(&mut ring).map_err(no_ring)?;
-    if trims_device && !discard_command {
-        notes.push("trim is done by punching holes: this kernel has no discard command for io_uring (Linux 6.12)".into());
-    }
-    let encoder = Encoder {
-        kind: target.spec.kind,
-        registered_buffers: ring.registered_buffers,
-        discard_command,
-    };
+    notes.extend(target.placement_note(job));
     let setup = TargetSetup {
         backend: "io_uring".into(),
         ring: ring.features.clone(),
@@ -145,9 +168,75 @@ fn set_up(lane: &Lane) -> Result<(Ring, Buffers, Encoder, TargetSetup), EngineEr
     Ok((ring, buffers, encoder, setup))
 }
 
+/// Reads and writes through the kernel's block and file layers.
+fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
+    lane: &Lane,
+    ring: &mut Ring<P>,
+) -> Result<Encoder, EngineError> {
+    let (job, target) = (&*lane.job, &*lane.target);
+    let trims_device =
+        target.spec.kind == TargetKind::BlockDevice && job.mix.ops.iter().any(|b| b.op == Op::Trim);
+    let discard_command = trims_device && knows_discard(ring).map_err(no_ring)?;
+    if trims_device && !discard_command {
+        ring.notes.push("trim is done by punching holes: this kernel has no discard command for io_uring (Linux 6.12)".into());
+    }
+    Ok(Encoder {
+        kind: target.spec.kind,
+        registered_buffers: ring.registered_buffers,
+        discard_command,
+        write_streams: target.sends_write_streams(job),
+    })
+}
+
+/// NVMe commands to a generic device.
+fn passthrough<P: Protocol>(lane: &Lane, ring: &mut Ring<P>) -> Result<Commands, EngineError> {
+    let target = &*lane.target;
+    let Some(namespace) = &target.namespace else {
+        return Err(no_ring(io::Error::other("the target is no NVMe namespace")));
+    };
+    Ok(Commands::new(
+        namespace,
+        &target.placement_ids,
+        &lane.job,
+        ring.registered_buffers,
+    ))
+}
+
+/// Blocks that describe themselves, over `below`.
+fn checked<P: Protocol>(lane: &Lane, below: P) -> Checked<P> {
+    Checked::new(below, &lane.job, lane.post.member)
+}
+
+/// The rules of zones over `below`.
+fn zoned<P: Protocol>(lane: &Lane, below: P) -> Result<Layer<P>, EngineError> {
+    let (job, target) = (&*lane.job, &*lane.target);
+    let Some(device) = &target.zoned else {
+        return Err(no_ring(io::Error::other("the target has no zones")));
+    };
+    let stream_error = |source| EngineError::Stream {
+        path: target.spec.path.clone(),
+        source,
+    };
+    let part = match job.pattern {
+        Pattern::Zones { open } => Some(Part {
+            region: job.region.resolve(target.geometry).map_err(stream_error)?,
+            thread: lane.post.member as u32,
+            threads: job.load.threads(),
+            open,
+            iodepth: job.load.iodepth(),
+            writes: job.mix.ops.iter().any(|block| block.op.is_destructive()),
+            ordered: job.mix.ops.iter().any(|block| block.op == Op::Write),
+        }),
+        _ => None,
+    };
+    Layer::new(below, device, part, job.load.iodepth())
+}
+
 /// Asks for a discard of nothing: refused as invalid where the command exists, as unsupported
 /// where it does not.
-fn knows_discard(ring: &mut Ring) -> io::Result<bool> {
+fn knows_discard<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
+    ring: &mut Ring<P>,
+) -> io::Result<bool> {
     // SAFETY: the entry refers to no memory.
     let pushed = unsafe { ring.io.submission().push(&discard(0, 0).user_data(PROBE)) };
     pushed.map_err(io::Error::other)?;
@@ -171,11 +260,11 @@ struct Slot {
     op: Op,
 }
 
-struct Driver<'r> {
+struct Driver<'r, P: Protocol> {
     submitter: Submitter<'r>,
-    submissions: SubmissionQueue<'r>,
-    completions: CompletionQueue<'r>,
-    encoder: Encoder,
+    submissions: SubmissionQueue<'r, P::Entry>,
+    completions: CompletionQueue<'r, P::Completion>,
+    encoder: P,
     buffers: Buffers,
     stream: RequestStream,
     slots: Box<[Slot]>,
@@ -193,14 +282,8 @@ struct Driver<'r> {
     meter: Meter,
 }
 
-impl<'r> Driver<'r> {
-    fn new(
-        lane: &Lane,
-        ring: &'r mut Ring,
-        buffers: Buffers,
-        encoder: Encoder,
-        clock: Clock,
-    ) -> Self {
+impl<'r, P: Protocol> Driver<'r, P> {
+    fn new(lane: &Lane, ring: &'r mut Ring<P>, buffers: Buffers, encoder: P, clock: Clock) -> Self {
         let iodepth = lane.job.load.iodepth() as u16;
         let idle = Slot {
             issued_ns: 0,
@@ -307,9 +390,11 @@ impl<'r> Driver<'r> {
         while self.in_flight() > 0 && self.clock.now_ns() < give_up_ns {
             self.submit(1)?;
             for completion in &mut self.completions {
-                match completion.user_data() {
-                    TICK => self.tick_armed = false,
-                    slot => {
+                match P::outcome(&completion) {
+                    (TICK, _) => self.tick_armed = false,
+                    (slot, result) => {
+                        let succeeded = result == self.slots[slot as usize].success;
+                        self.encoder.settle(slot as u16, succeeded, &self.buffers);
                         self.free[self.free_len] = slot as u16;
                         self.free_len += 1;
                     }
@@ -401,9 +486,11 @@ impl<'r> Driver<'r> {
 
     #[cold]
     fn arm_tick(&mut self) -> io::Result<()> {
-        let entry = opcode::Timeout::new(&raw const *self.tick)
-            .build()
-            .user_data(TICK);
+        let entry = P::Entry::from(
+            opcode::Timeout::new(&raw const *self.tick)
+                .build()
+                .user_data(TICK),
+        );
         // SAFETY: the kernel copies the timespec at submission; the box outlives that.
         unsafe { self.submissions.push(&entry) }.map_err(io::Error::other)?;
         self.tick_armed = true;
@@ -414,7 +501,7 @@ impl<'r> Driver<'r> {
     #[inline(always)]
     fn reap<const OPEN: bool>(&mut self, now_ns: u64) {
         for completion in &mut self.completions {
-            let tag = completion.user_data();
+            let (tag, result) = P::outcome(&completion);
             if tag == TICK {
                 self.tick_armed = false;
                 continue;
@@ -424,8 +511,11 @@ impl<'r> Driver<'r> {
             self.free_len += 1;
             let service_ns = now_ns - slot.issued_ns;
             let bytes = u64::from(slot.size_bytes);
-            if completion.result() != slot.success {
-                self.meter.fail(slot.op, completion.result(), service_ns);
+            let returned = result == slot.success;
+            let good = self.encoder.settle(tag as u16, returned, &self.buffers);
+            if !good {
+                let error = if returned { MISMATCH } else { result };
+                self.meter.fail(slot.op, error, service_ns);
             } else if OPEN {
                 let response_ns = now_ns - slot.arrival_ns;
                 self.meter

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recording::{Interval, Recorder, Recording};
-use workload::{Geometry, Job, Limits, Load, Op, Request, RequestStream, StreamError};
+use workload::{Geometry, Job, Limits, Load, Op, Pattern, Request, RequestStream, StreamError};
 
 use crate::adapter::{Adapter, Way};
 use crate::device::{Completion, CompletionKind, Device};
@@ -60,6 +60,11 @@ pub enum TwinError {
         "the job says neither how long nor how much: set time, bytes, region_multiple or count"
     )]
     Endless,
+    /// Nothing keeps write pointers here.
+    #[error(
+        "the pattern zones needs a host-managed zoned device, which this twin is not: use sequential or uniform"
+    )]
+    NoZones,
     /// The device will never answer: a defect of the model.
     #[error(
         "the simulated device stopped answering at {now_ns} ns with {in_flight} I/O in flight: please report the device and the job"
@@ -168,6 +173,9 @@ pub fn run_until_precise<D: Device>(
 
 impl<'a, D: Device> Driver<'a, D> {
     fn new(job: &Job, device: &'a mut D, seed: u64) -> Result<Self, TwinError> {
+        if matches!(job.pattern, Pattern::Zones { .. }) {
+            return Err(TwinError::NoZones);
+        }
         let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
         let max = CROSSED - 1;
         if u64::from(threads) * u64::from(iodepth) > u64::from(max) {

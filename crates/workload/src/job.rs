@@ -86,6 +86,13 @@ pub enum Pattern {
         /// Areas and shares, both relative weights, laid out in order from the region's start.
         bands: Vec<HotBand>,
     },
+    /// Zoned targets: writes go to the write pointers of open zones, reads to what was written. Each
+    /// thread has its share of the region's zones. A zone that is full is replaced by another, drawn
+    /// uniformly and reset. The stream draws places uniformly; whoever runs it keeps the pointers.
+    Zones {
+        /// Zones that each thread keeps open for writing.
+        open: u32,
+    },
 }
 
 /// One band of [`Pattern::HotSpots`].
@@ -119,11 +126,24 @@ pub struct Region {
 }
 
 /// What writes carry. Data is prepared before the run; see `docs/explanation/engine.md`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
     /// Share of each block that compresses away, 0..=1. 0 is incompressible random data.
     pub compressible: f64,
+    /// Writes describe themselves and reads are checked. `None`: neither.
+    #[serde(default)]
+    pub verify: Option<Verify>,
+}
+
+/// What blocks say of themselves, beside their place, and what reads expect of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verify {
+    /// Which pass wrote them; each pass over old data takes a higher one, so that a lost write is seen.
+    pub generation: u32,
+    /// Tells these data from those of others.
+    pub seed: u64,
 }
 
 /// How hard to drive the target. Per target: with N targets each gets this load.

@@ -17,6 +17,7 @@ mod units;
 pub use error::ParseError;
 pub use job::{
     Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Mix, Pattern, Region, Until,
+    Verify,
 };
 pub use method::{Curve, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind};
 pub use region::{Limits, Span};

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom import __version__, _core
+from fathom.backend import engine_target
 from fathom.errors import FathomError
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
@@ -119,13 +120,11 @@ class HostAgent:
         """Starts a step on the target of that name at that time of this host's clock; returns once it has begun."""
         held = self._running = self._held_one(name)
         target = held.target
-        kind = {"file": "file", "dir": "file", "device": "device", "null": "null"}[target.kind]
-        engine_target = _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes)
         held.telemetry.step(step)
         self._polled_s = time.monotonic()
         try:
             self._handle = _core.start_engine(
-                job_json, [engine_target], seed, start_at_unix_ns=start_at_unix_ns
+                job_json, [engine_target(target)], seed, start_at_unix_ns=start_at_unix_ns
             )
         except _core.BackendError as error:
             raise FathomError(str(error)) from error

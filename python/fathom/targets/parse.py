@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.errors import UsageError
@@ -20,7 +20,7 @@ from fathom.text import capacity
 
 NULL_CAPACITY_BYTES = 1 << 40
 MAX_TWINS = 1024
-_KINDS = ("/dev/NAME", "file:PATH", "dir:PATH", "null:", "twin:NAME", "twin:NAME*8")
+_KINDS = ("/dev/NAME", "/dev/ngXnY", "file:PATH", "dir:PATH", "null:", "twin:NAME", "twin:NAME*8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
     """
     _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
+    if re.fullmatch(r"/dev/ng\d+n\d+", text):
+        return _generic_target(text)
     if text.startswith("/dev/"):
         return device_target(Path(text))
     if kind in ("file", "dir") and colon:
@@ -89,6 +91,16 @@ def device_target(path: Path) -> Target:
         identity=identity,
         label=device_label(device, identity),
     )
+
+
+def _generic_target(text: str) -> Target:
+    """An NVMe generic device: the block device of the same namespace, spoken to by passthrough."""
+    path = Path(text)
+    if not path.is_char_device():
+        raise UsageError(f"{text} is not an NVMe generic device", "`fathom devices` lists what is attached")
+    block = path.with_name(path.name.replace("ng", "nvme", 1))
+    target = device_target(block)
+    return replace(target, name=text, passthrough=path, label=f"{target.label}, passthrough")
 
 
 def device_label(device: BlockDevice, identity: Identity) -> str:

@@ -69,7 +69,8 @@ class Target:
     needs of offset and length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue
     entry. `notes` are things the user must be told about the target before its figures are read. `parts` names the
     drives of an array, each of which gets every job whole; `capacity_bytes` is then of all together. `number` tells
-    equal twins apart: it picks the seed.
+    equal twins apart: it picks the seed. `passthrough` is the NVMe generic device that I/O goes to instead of
+    `path`, which remains what is checked and held.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Target:
     notes: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     number: int | None = None
+    passthrough: Path | None = None
 
     @property
     def unit_capacity_bytes(self) -> int:

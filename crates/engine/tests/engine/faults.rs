@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::{Backend, EngineError, Options, TargetKind, TargetSpec};
-use workload::{Block, Load, Mix, Op};
+use workload::{Block, Load, Mix, Op, Pattern};
 
 use crate::support::*;
 
@@ -80,6 +80,9 @@ fn impossible_loads_and_operations_are_refused() {
     };
     assert!(refusal(&endless, &null_spec()).contains("at most 32767"));
     assert!(refusal(&job(Op::Append), &null_spec()).contains("zone append"));
+    let mut zones = job(Op::Read);
+    zones.pattern = Pattern::Zones { open: 1 };
+    assert!(refusal(&zones, &null_spec()).contains("not host-managed"));
     let nothing = engine::start(&job(Op::Read), &[], &Options::default());
     assert!(matches!(nothing, Err(EngineError::NoTarget)));
     let mut empty = job(Op::Read);

@@ -9,3 +9,4 @@ mod measuring;
 mod open_load;
 mod privileged;
 mod support;
+mod verify;

@@ -104,7 +104,7 @@ pub fn job(op: Op) -> Job {
             size: Extent::Fraction(1.0),
         },
         align_bytes: None,
-        content: Content { compressible: 0.0 },
+        content: Content::default(),
         placement: Vec::new(),
         direct: false,
         load: Load::Closed {

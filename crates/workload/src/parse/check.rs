@@ -3,7 +3,7 @@
 
 use super::Refusal;
 use super::tree::Node;
-use crate::{Block, Curve, Extent, Job, Load, Method, Op, Pattern, Step, StepKind};
+use crate::{Block, Curve, Extent, Job, Load, Method, Op, Pattern, Step, StepKind, Verify};
 
 const SCHEMA: &str = "fathom-method/1";
 const THREADS_MAX: u32 = 1024;
@@ -12,6 +12,8 @@ const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const ALIGN_BYTES_MAX: u64 = 1 << 40;
 const SIZES_MAX: usize = 64;
 const BANDS_MAX: usize = 64;
+const ZONES_MAX: u32 = 65_536;
+const VERIFY_UNIT_BYTES: u32 = 512;
 const THETA_MAX: f64 = 10.0;
 const RATE_IOPS_MAX: f64 = 1e9;
 const POINTS_MAX: usize = 100;
@@ -259,8 +261,29 @@ pub(super) fn job(job: &Job) -> Checked {
         "content.compressible",
         || format!("compressible is {compressible}, expected 0% to 100%"),
     )?;
+    verify(job)?;
     load(&job.load)?;
     until(job)
+}
+
+/// What describes itself sector by sector is whole sectors, and knows its place before it is written.
+fn verify(job: &Job) -> Checked {
+    let Some(Verify { generation, .. }) = job.content.verify else {
+        return Ok(());
+    };
+    let path = "content.verify";
+    ensure(generation > 0, path, || {
+        "generation is 0, expected 1 or more".to_owned()
+    })?;
+    let blocks = || job.mix.ops.iter();
+    let mut sizes = blocks().flat_map(|block| &block.sizes);
+    let whole = sizes.all(|size| size.size_bytes % VERIFY_UNIT_BYTES == 0);
+    ensure(whole, path, || {
+        format!("verify needs blocks that are multiples of {VERIFY_UNIT_BYTES} bytes")
+    })?;
+    ensure(blocks().all(|block| block.op != Op::Append), path, || {
+        "verify needs to know where a block goes, which append does not tell: use write".to_owned()
+    })
 }
 
 fn only(job: &Job, op: Op) -> bool {
@@ -280,9 +303,6 @@ fn block(block: &Block) -> Checked {
         &format!("mix.{op}"),
         &format!("the weight of {op}"),
     )?;
-    ensure(block.op != Op::Append, "mix", || {
-        "append needs a zoned pattern, which this version does not have".to_owned()
-    })?;
     if block.op == Op::Flush {
         return ensure(block.sizes.is_empty(), "block", || {
             "a flush has no block size".to_owned()
@@ -312,6 +332,9 @@ fn block(block: &Block) -> Checked {
 fn pattern(pattern: &Pattern) -> Checked {
     match pattern {
         Pattern::Sequential | Pattern::Uniform => Ok(()),
+        Pattern::Zones { open } => ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
+            format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")
+        }),
         Pattern::Mixed { read, write } => ensure(
             [read, write]
                 .iter()

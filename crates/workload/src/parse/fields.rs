@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and what they are called here.
-const FOREIGN: [(&str, &str); 27] = [
+const FOREIGN: [(&str, &str); 28] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -32,6 +32,7 @@ const FOREIGN: [(&str, &str); 27] = [
     ("seekpct", "pattern"),
     ("blockalign", "align"),
     ("buffer_compress_percentage", "content"),
+    ("verify", "content"),
     ("numjobs", "load"),
     ("iodepth", "load"),
     ("threads", "load"),

@@ -11,7 +11,7 @@ use crate::units::{
 };
 use crate::{
     Arrival, Block, BlockShare, Content, Curve, Extent, HotBand, Job, Latency, Load, Method,
-    Metric, Mix, Op, Pattern, Quick, Region, Round, Slo, Steady, Step, StepKind, Until,
+    Metric, Mix, Op, Pattern, Quick, Region, Round, Slo, Steady, Step, StepKind, Until, Verify,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -52,12 +52,13 @@ const JOB_KEYS: [&str; 10] = [
     "load",
     "until",
 ];
-const OPS: [(&str, Op); 5] = [
+const OPS: [(&str, Op); 6] = [
     ("read", Op::Read),
     ("write", Op::Write),
     ("trim", Op::Trim),
     ("flush", Op::Flush),
     ("write-zeroes", Op::WriteZeroes),
+    ("append", Op::Append),
 ];
 const ARRIVALS: [(&str, Arrival); 3] = [
     ("exponential", Arrival::Exponential),
@@ -278,7 +279,7 @@ pub(super) fn job(node: &Node) -> Result<Job> {
         align_bytes: fields.parsed("align", parse_size_bytes)?,
         content: fields
             .get("content")
-            .map_or(Ok(Content { compressible: 0.0 }), content)?,
+            .map_or(Ok(Content::default()), content)?,
         placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
         direct: fields
             .get("direct")
@@ -375,24 +376,29 @@ fn sizes_of(block: &Node, op: Op) -> Result<Vec<BlockShare>> {
 
 fn pattern(node: &Node) -> Result<Pattern> {
     if let Value::Table(_) = node.value {
-        let keys = ["zipf", "hot-spots", "random"];
+        let keys = ["zipf", "hot-spots", "random", "zones"];
         let fields = Fields::new(node, "pattern", &keys)?;
         return match keys.map(|key| fields.get(key)) {
-            [Some(theta), None, None] => Ok(Pattern::Zipf {
+            [Some(theta), None, None, None] => Ok(Pattern::Zipf {
                 theta: theta.number("zipf")?,
             }),
-            [None, Some(bands), None] => hot_spots(bands),
-            [None, None, Some(shares)] => mixed(shares),
-            _ => Err(node.fault("pattern needs one of `zipf`, `hot-spots`, `random`".to_owned())),
+            [None, Some(bands), None, None] => hot_spots(bands),
+            [None, None, Some(shares), None] => mixed(shares),
+            [None, None, None, Some(_)] => Ok(Pattern::Zones {
+                open: fields.integer_or("zones", 1)?,
+            }),
+            _ => Err(node
+                .fault("pattern needs one of `zipf`, `hot-spots`, `random`, `zones`".to_owned())),
         };
     }
     let plain = [("sequential", false), ("uniform", true)];
     if let Value::Text(text) = &node.value
-        && ["zipf", "hot-spots", "mixed"].contains(&text.as_str())
+        && ["zipf", "hot-spots", "mixed", "zones"].contains(&text.as_str())
     {
         let example = match text.as_str() {
             "zipf" => "{ zipf = 0.99 }",
             "mixed" => "{ random = \"80%\" }",
+            "zones" => "{ zones = 4 }",
             _ => "{ hot-spots = [{ area = 10, access = 90 }] }",
         };
         return Err(node.refuse("pattern", example));
@@ -484,10 +490,27 @@ fn extent(text: &str) -> std::result::Result<Extent, String> {
 }
 
 fn content(node: &Node) -> Result<Content> {
-    let fields = Fields::new(node, "content", &["compressible"])?;
+    let fields = Fields::new(node, "content", &["compressible", "verify"])?;
     let compressible = fields.parsed("compressible", parse_percent)?;
     Ok(Content {
         compressible: compressible.unwrap_or(0.0),
+        verify: fields.get("verify").map(verify).transpose()?,
+    })
+}
+
+/// A generation, or a table that names the seed too.
+fn verify(node: &Node) -> Result<Verify> {
+    if let Value::Integer(_) = node.value {
+        let generation = node.integer("verify")?;
+        return Ok(Verify {
+            generation,
+            seed: 0,
+        });
+    }
+    let fields = Fields::new(node, "verify", &["generation", "seed"])?;
+    Ok(Verify {
+        generation: fields.integer_or("generation", 1)?,
+        seed: fields.integer_or("seed", 0)?,
     })
 }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Arrival, Block, BlockShare, Content, Curve, Extent, Geometry, HotBand, Latency, Load, Mix, Op,
-    Pattern, Region, RequestStream, Slo, StepKind, Until,
+    Pattern, Region, RequestStream, Slo, StepKind, Until, Verify,
 };
 
 const JOB: &str = r#"mix = "read"
@@ -44,7 +44,7 @@ fn a_short_job_gets_the_documented_defaults() {
             size: Extent::Fraction(1.0),
         },
         align_bytes: None,
-        content: Content { compressible: 0.0 },
+        content: Content::default(),
         placement: vec![],
         direct: true,
         load: Load::Closed {
@@ -158,9 +158,9 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
         ),
         (
             r#""read""#,
-            r#""append""#,
+            r#""verify""#,
             1,
-            "expected one of read, write, trim, flush, write-zeroes",
+            "expected one of read, write, trim, flush, write-zeroes, append",
         ),
         (r#""read""#, "7", 1, "mix is 7, expected an operation"),
         (r#"block = "4KiB""#, "", 1, "the job lacks the key `block`"),
@@ -719,6 +719,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         (0.1..3.0f64).prop_map(|theta| Pattern::Zipf { theta }),
         proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
         (0.0..1.0f64, 0.0..1.0f64).prop_map(|(read, write)| Pattern::Mixed { read, write }),
+        (1..9u32).prop_map(|open| Pattern::Zones { open }),
     ];
     let extent = |bytes: std::ops::Range<u64>, fractions: std::ops::Range<f64>| {
         prop_oneof![
@@ -747,7 +748,13 @@ fn any_job() -> impl Strategy<Value = Job> {
             pattern,
             region: Region { start, size },
             align_bytes,
-            content: Content { compressible: 0.25 },
+            content: Content {
+                compressible: 0.25,
+                verify: Some(Verify {
+                    generation: 2,
+                    seed: 9,
+                }),
+            },
             placement: vec![3],
             direct: true,
             load,
@@ -787,7 +794,7 @@ proptest! {
             let unit_bytes = job.mix.ops.iter().flat_map(|block| &block.sizes)
                 .map(|share| u64::from(share.size_bytes)).max().unwrap_or(1)
                 .next_multiple_of(job.align_bytes.unwrap_or(1));
-            let skewed = !sequential && job.pattern != Pattern::Uniform;
+            let skewed = matches!(job.pattern, Pattern::Zipf { .. } | Pattern::HotSpots { .. });
             let counted_bytes = if skewed { within_bytes % unit_bytes } else { within_bytes };
             prop_assert_eq!(counted_bytes % align_bytes, 0);
         }

@@ -77,7 +77,7 @@ impl Addresses {
             Pattern::Sequential => State::Sequential {
                 cursor_bytes: unit_bytes * share(units, thread, job.load.threads()),
             },
-            Pattern::Uniform => State::Uniform,
+            Pattern::Uniform | Pattern::Zones { .. } => State::Uniform,
             Pattern::Mixed { .. } => State::Mixed {
                 cursors_bytes: [unit_bytes * share(units, thread, job.load.threads()); 2],
             },

@@ -31,7 +31,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
             size: Extent::Fraction(1.0),
         },
         align_bytes: None,
-        content: Content { compressible: 0.0 },
+        content: Content::default(),
         placement: Vec::new(),
         direct: true,
         load: Load::Closed {

@@ -1,0 +1,144 @@
+//! Blocks that describe themselves: what is done to them behind the engine's back is found and told apart.
+
+use std::{fs::OpenOptions, os::unix::fs::FileExt};
+
+use engine::Options;
+use workload::{Content, Job, Load, Op, Pattern, Until, Verify};
+
+use crate::support::*;
+
+const SIZE: u64 = MIB;
+const BLOCK: u64 = 4096;
+
+fn pass(op: Op, generation: u32, seed: u64) -> Job {
+    let mut job = job(op);
+    job.pattern = Pattern::Sequential;
+    job.until = Until {
+        count: Some(SIZE / BLOCK),
+        ..forever()
+    };
+    job.content = Content {
+        compressible: 0.5,
+        verify: Some(Verify { generation, seed }),
+    };
+    job
+}
+
+/// Errors and notes of a pass that reads everything.
+fn verified(file: &Scratch, generation: u32, seed: u64) -> (u64, Vec<String>) {
+    let recording = run(
+        &pass(Op::Read, generation, seed),
+        &file.spec(SIZE),
+        &Options::default(),
+    );
+    let reads = &recording.ops[&Op::Read];
+    assert_eq!(reads.service.count() + reads.errors, SIZE / BLOCK);
+    (reads.errors, recording.notes)
+}
+
+fn written(generation: u32) -> Scratch {
+    let file = Scratch::filled(SIZE, 0);
+    write(&file, generation);
+    file
+}
+
+fn write(file: &Scratch, generation: u32) {
+    let job = pass(Op::Write, generation, 7);
+    run(&job, &file.spec(SIZE), &Options::default());
+}
+
+fn overwrite(file: &Scratch, at: u64, data: &[u8]) {
+    let handle = OpenOptions::new().write(true).open(&file.0).unwrap();
+    handle.write_all_at(data, at).unwrap();
+}
+
+/// One block is wrong, of this kind.
+fn assert_one(file: &Scratch, kind: &str, detail: &str) {
+    let (errors, notes) = verified(file, 2, 7);
+    assert_eq!(errors, 1, "{notes:?}");
+    let has = |text: &str| notes.iter().any(|note| note.contains(text));
+    assert!(
+        has(&format!("256 blocks read, 1 wrong, 1 {kind}")),
+        "{notes:?}"
+    );
+    assert!(has(detail), "{notes:?}");
+}
+
+#[test]
+fn what_was_written_is_found_again_by_any_pattern_and_depth() {
+    let file = written(2);
+    assert_eq!(verified(&file, 2, 7).0, 0);
+    let mut random = pass(Op::Read, 2, 7);
+    random.pattern = Pattern::Uniform;
+    random.load = Load::Closed {
+        threads: 2,
+        iodepth: 16,
+    };
+    let recording = run(&random, &file.spec(SIZE), &Options::default());
+    assert_eq!(recording.ops[&Op::Read].errors, 0);
+}
+
+#[test]
+fn a_flipped_bit_is_corrupt() {
+    let file = written(2);
+    let byte = file.read()[10_000];
+    overwrite(&file, 10_000, &[byte ^ 1]);
+    assert_one(&file, "corrupt", "block of 4096 bytes at 8192");
+}
+
+#[test]
+fn a_write_that_was_lost_leaves_a_stale_block() {
+    let file = written(1);
+    let old = file.read()[8192..12_288].to_vec();
+    write(&file, 2);
+    overwrite(&file, 8192, &old);
+    assert_one(&file, "stale", "holds generation 1, not 2");
+}
+
+#[test]
+fn a_write_done_in_part_is_torn() {
+    let file = written(1);
+    let old = file.read()[10_240..12_288].to_vec();
+    write(&file, 2);
+    overwrite(&file, 10_240, &old);
+    assert_one(&file, "torn", "the sector at 10240");
+    overwrite(&file, 10_240, &[0; 2048]);
+    assert_one(&file, "torn", "the sector at 10240");
+}
+
+#[test]
+fn a_block_at_the_wrong_place_is_misdirected() {
+    let file = written(2);
+    let other = file.read()[40_960..45_056].to_vec();
+    overwrite(&file, 8192, &other);
+    assert_one(&file, "misdirected", "the sector at 8192 belongs at 40960");
+}
+
+#[test]
+fn other_data_are_foreign_and_zeroes_unwritten() {
+    let file = written(2);
+    overwrite(&file, 8192, &[0xab; 4096]);
+    assert_one(&file, "foreign", "is not generation 2");
+    overwrite(&file, 8192, &[0; 4096]);
+    assert_one(&file, "unwritten", "at 8192");
+    let (errors, notes) = verified(&written(2), 2, 8);
+    assert_eq!(errors, SIZE / BLOCK, "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("256 foreign")));
+}
+
+#[test]
+fn a_job_that_also_writes_accepts_what_it_has_not_overwritten_yet() {
+    let file = written(1);
+    let mut mixed = pass(Op::Write, 2, 7);
+    mixed.mix.ops.push(block(Op::Read, 4096, 1.0));
+    mixed.pattern = Pattern::Uniform;
+    let recording = run(&mixed, &file.spec(SIZE), &Options::default());
+    assert_eq!(recording.ops[&Op::Read].errors, 0);
+    let (errors, notes) = verified(&file, 2, 7);
+    assert!(errors > 0 && errors < SIZE / BLOCK, "{notes:?}");
+}
+
+#[test]
+fn verify_on_nothing_is_refused() {
+    assert!(refusal(&pass(Op::Write, 1, 7), &null_spec()).contains("keeps what is written"));
+}

@@ -1,0 +1,168 @@
+"""The engine on real kernel devices: passthrough, placement, zones."""
+
+import json
+from pathlib import Path
+
+import pytest
+from vm_guest import sh
+
+from fathom import _core
+
+
+def run(kind: str, path: str | Path, size: int, **job: object) -> _core.Recording:
+    """One job on one device, to its end."""
+    document = {"direct": True, "load": {"threads": 1, "iodepth": 8}, "until": {"count": 600}} | job
+    handle = _core.start_engine(json.dumps(document), [_core.EngineTarget(str(path), kind, size)], 1)
+    while not handle.done():
+        handle.poll()
+    return handle.result()[0]
+
+
+def counts(recording: _core.Recording) -> dict[str, tuple[int, int]]:
+    return {op.op: (op.n, op.errors) for op in recording.ops}
+
+
+GIB = 1 << 30
+SMR = GIB // 2
+
+
+def test_passthrough_reads_and_writes_4k_at_random() -> None:
+    job = {"mix": {"read": 50, "write": 50}, "block": "4KiB", "pattern": "uniform", "region": "256MiB"}
+    recording = run("nvme-generic", "/dev/ng2n1", 2 * GIB, **job)
+    assert sum(n for n, _ in counts(recording).values()) == 600
+    assert all(errors == 0 for _, errors in counts(recording).values())
+
+
+def test_passthrough_trims_zeroes_and_flushes() -> None:
+    job = {
+        "mix": {"trim": 1, "write-zeroes": 1, "flush": 1, "write": 1},
+        "block": "64KiB",
+        "pattern": "uniform",
+        "until": {"count": 200},
+    }
+    done = counts(run("nvme-generic", "/dev/ng2n1", 2 * GIB, **job))
+    assert set(done) == {"trim", "write-zeroes", "flush", "write"}
+    assert all(errors == 0 for _, errors in done.values())
+
+
+def test_a_block_larger_than_one_command_is_refused_before_the_run() -> None:
+    with pytest.raises(_core.BackendError, match="one command carries at most"):
+        run("nvme-generic", "/dev/ng2n1", 2 * GIB, mix="read", block="8MiB", pattern="sequential")
+
+
+def test_a_placement_handle_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(_core.BackendError, match="placement handle 9: the device gives this namespace 8"):
+        run(
+            "nvme-generic", "/dev/ng0n1", 2 * GIB, mix="write", block="4KiB", pattern="uniform", placement=[9]
+        )
+
+
+def test_sequential_writes_at_pointers_of_open_zones_are_never_refused(smr: Path) -> None:
+    job = {"mix": "write", "block": "256KiB", "pattern": {"zones": 2}, "until": {"bytes": "80MiB"}}
+    region = {"start": "64MiB", "size": "64MiB"}
+    recording = run("device", smr, SMR, region=region, load={"threads": 1, "iodepth": 2}, **job)
+    assert counts(recording) == {"write": (320, 0)}
+    assert any("zone(s) were reset" in note for note in recording.notes)
+
+
+def test_reads_and_writes_mix_in_zones_on_zns(smr: Path) -> None:
+    job = {
+        "mix": {"read": 50, "write": 50},
+        "block": "64KiB",
+        "pattern": {"zones": 4},
+        "load": {"threads": 2, "iodepth": 4},
+    }
+    for kind, path in (("device", "/dev/nvme1n1"), ("nvme-generic", "/dev/ng1n1")):
+        done = counts(run(kind, path, 2 * GIB, **job))
+        assert sum(n for n, _ in done.values()) == 600
+        assert all(errors == 0 for _, errors in done.values())
+
+
+def test_appends_go_to_a_zone_at_any_depth() -> None:
+    job = {"mix": "append", "block": "16KiB", "pattern": {"zones": 2}, "load": {"iodepth": 16}}
+    assert counts(run("nvme-generic", "/dev/ng1n1", 2 * GIB, **job)) == {"append": (600, 0)}
+
+
+def test_a_write_out_of_order_is_reported_with_zone_and_pointer(smr: Path) -> None:
+    job = {"mix": "write", "block": "4KiB", "pattern": "uniform", "until": {"count": 50}}
+    region = {"start": "64MiB", "size": "128MiB"}
+    recording = run("device", smr, SMR, load={"iodepth": 1}, region=region, **job)
+    (n, errors) = counts(recording)["write"]
+    assert errors > 0
+    assert n + errors == 50
+    notes = [note for note in recording.notes if "was refused: zone" in note]
+    assert notes
+    assert "has its write pointer at" in notes[0] or "is full" in notes[0]
+
+
+def test_more_writes_in_flight_than_open_zones_are_refused_with_the_remedy(smr: Path) -> None:
+    with pytest.raises(_core.BackendError, match="a zone takes one write at a time; use iodepth 2"):
+        run("device", smr, SMR, mix="write", block="4KiB", pattern={"zones": 2}, load={"iodepth": 8})
+
+
+def test_more_open_zones_than_the_device_allows_are_refused() -> None:
+    load = {"threads": 5, "iodepth": 4}
+    with pytest.raises(_core.BackendError, match="the device allows 16"):
+        run("device", "/dev/nvme1n1", 2 * GIB, mix="write", block="4KiB", pattern={"zones": 4}, load=load)
+
+
+def test_the_zones_pattern_on_an_ordinary_device_is_refused() -> None:
+    with pytest.raises(_core.BackendError, match="not host-managed"):
+        run("device", "/dev/nvme2n1", 2 * GIB, mix="read", block="4KiB", pattern={"zones": 2})
+
+
+def test_passthrough_and_the_block_device_move_the_same_bytes_to_the_same_places() -> None:
+    job = {"block": "64KiB", "pattern": "uniform", "region": "64MiB", "until": {"count": 300}}
+    paths = {"nvme-generic": "/dev/ng2n1", "device": "/dev/nvme2n1"}
+    written = []
+    for kind, path in paths.items():
+        sh("blkdiscard", "--force", "/dev/nvme2n1")
+        assert counts(run(kind, path, 2 * GIB, mix="write", **job)) == {"write": (300, 0)}
+        sh("blockdev", "--flushbufs", "/dev/nvme2n1")
+        with Path("/dev/nvme2n1").open("rb") as device:
+            written.append([any(device.read(65536)) for _ in range(1024)])
+    assert written[0] == written[1]
+    assert 200 < sum(written[0]) <= 300
+
+
+@pytest.mark.parametrize("kind", ["nvme-generic", "device"])
+def test_placement_handles_arrive_at_the_reclaim_units_that_they_name(kind: str) -> None:
+    if kind == "device" and not int(Path("/sys/block/nvme0n1/queue/max_write_streams").read_text()):
+        pytest.skip("this kernel has no write streams")
+    path = {"nvme-generic": "/dev/ng0n1", "device": "/dev/nvme0n1"}[kind]
+    handle = {"nvme-generic": 3, "device": 5}[kind]
+    before = free_in_reclaim_units()
+    job = {"mix": "write", "block": "64KiB", "pattern": "sequential", "until": {"bytes": "8MiB"}}
+    assert counts(run(kind, path, 2 * GIB, placement=handle, **job)) == {"write": (128, 0)}
+    used = [was - is_ for was, is_ in zip(before, free_in_reclaim_units(), strict=True)]
+    assert used == [2048 if number == handle else 0 for number in range(8)]
+
+
+def free_in_reclaim_units() -> list[int]:
+    """Blocks left in the reclaim unit of each placement handle, by the drive's own status log."""
+    status = sh("nvme", "fdp", "status", "/dev/nvme0n1")
+    return [int(line.split()[-1], 0) for line in status.splitlines() if "RUAMW" in line]
+
+
+def test_btrfs_on_a_host_managed_disk_takes_random_writes_of_a_file(smr: Path, tmp_path: Path) -> None:
+    sh("blkzone", "reset", str(smr))
+    sh("mkfs.btrfs", "-q", "-f", "-m", "single", "-d", "single", str(smr))
+    sh("mount", str(smr), str(tmp_path))
+    try:
+        file = tmp_path / "x.bin"
+        job = {"block": "64KiB", "direct": False}
+        fill = run(
+            "file", touched(file), 64 << 20, mix="write", pattern="sequential", until={"written": "1x"}, **job
+        )
+        mixed = {"read": 50, "write": 50}
+        load = run("file", file, 64 << 20, mix=mixed, pattern="uniform", until={"count": 1000}, **job)
+        sh("sync")
+    finally:
+        sh("umount", str(tmp_path))
+    assert counts(fill) == {"write": (1024, 0)}
+    assert all(errors == 0 for _, errors in counts(load).values())
+
+
+def touched(path: Path) -> Path:
+    path.touch()
+    return path
