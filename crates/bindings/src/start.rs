@@ -8,6 +8,8 @@ use std::{
 
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
+use twin::Device;
+
 use crate::{
     handle::{Handle, Twins},
     parse::job_from_text,
@@ -85,27 +87,85 @@ pub fn start_engine(
         .map_err(refuse)
 }
 
-/// A virtual SSD. Its state (mapping, wear, virtual clock) lasts from job to job.
+/// What a twin is made of; the models are told apart once a job, not once an I/O.
+enum Drive {
+    Ssd(Box<twin::Ssd>),
+    Disk(Box<twin::Disk>),
+}
+
+impl Drive {
+    /// The model that the parameters' `kind` names; `ssd` where they name none.
+    fn new(parameters_json: &str, seed: u64) -> Result<Self, String> {
+        let mut parameters: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(parameters_json).map_err(|error| error.to_string())?;
+        let kind = parameters.remove("kind");
+        let text = serde_json::Value::Object(parameters).to_string();
+        let refuse = |error: twin::ParamError| error.to_string();
+        match kind.as_ref().map_or(Some("ssd"), |kind| kind.as_str()) {
+            Some("ssd") => {
+                let parameters = twin::SsdParams::from_json(&text).map_err(refuse)?;
+                let ssd = twin::Ssd::new(&parameters, seed).map_err(refuse)?;
+                Ok(Self::Ssd(Box::new(ssd)))
+            }
+            Some("disk") => {
+                let parameters = twin::DiskParams::from_json(&text).map_err(refuse)?;
+                let disk = twin::Disk::new(&parameters).map_err(refuse)?;
+                Ok(Self::Disk(Box::new(disk)))
+            }
+            _ => Err(format!(
+                "no model of kind {}: expected ssd or disk",
+                kind.unwrap_or_default()
+            )),
+        }
+    }
+
+    fn capacity_and_scale(&self) -> (u64, f64) {
+        match self {
+            Self::Ssd(ssd) => (ssd.capacity_bytes(), Device::scale(&**ssd)),
+            Self::Disk(disk) => (disk.capacity_bytes(), Device::scale(&**disk)),
+        }
+    }
+
+    fn run(
+        &mut self,
+        job: &workload::Job,
+        seed: u64,
+        control: &twin::Control,
+        rule: Option<twin::Precision>,
+        deliver: impl FnMut(recording::Interval),
+    ) -> Result<recording::Recording, twin::TwinError> {
+        match self {
+            Self::Ssd(ssd) => {
+                twin::run_until_precise(job, &mut **ssd, seed, control, rule, deliver)
+            }
+            Self::Disk(disk) => {
+                twin::run_until_precise(job, &mut **disk, seed, control, rule, deliver)
+            }
+        }
+    }
+}
+
+/// A virtual drive. Its state (mapping, wear, caches, virtual clock) lasts from job to job.
 #[pyclass(frozen, module = "fathom._core")]
 pub struct TwinDevice {
-    ssd: Arc<Mutex<twin::Ssd>>,
+    drive: Arc<Mutex<Drive>>,
     capacity_bytes: u64,
     scale: f64,
 }
 
 #[pymethods]
 impl TwinDevice {
-    /// A fresh drive from its parameters (JSON of plain values).
+    /// A fresh drive from its parameters (JSON of plain values; `kind` names the model).
     #[new]
     fn new(py: Python<'_>, parameters_json: &str, seed: u64) -> PyResult<Self> {
-        let parameters = twin::SsdParams::from_json(parameters_json).map_err(refuse)?;
-        let ssd = py
-            .detach(|| twin::Ssd::new(&parameters, seed))
+        let drive = py
+            .detach(|| Drive::new(parameters_json, seed))
             .map_err(refuse)?;
+        let (capacity_bytes, scale) = drive.capacity_and_scale();
         Ok(Self {
-            capacity_bytes: twin::Device::capacity_bytes(&ssd),
-            scale: ssd.scale(),
-            ssd: Arc::new(Mutex::new(ssd)),
+            drive: Arc::new(Mutex::new(drive)),
+            capacity_bytes,
+            scale,
         })
     }
 
@@ -169,7 +229,7 @@ pub fn start_twins(
     }
     let drives: Vec<_> = devices
         .iter()
-        .map(|device| Arc::clone(&device.get().ssd))
+        .map(|device| Arc::clone(&device.get().drive))
         .collect();
     let control = Arc::new(twin::Control::default());
     let stop = {
@@ -181,11 +241,12 @@ pub fn start_twins(
         ..rule
     });
     let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
-        let mut ssd = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
-        twin::run_until_precise(&job, &mut *ssd, seeds[index], &control, rule, |interval| {
-            side.deliver(interval);
-        })
-        .map_err(|error| error.to_string())
+        let mut drive = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
+        drive
+            .run(&job, seeds[index], &control, rule, |interval| {
+                side.deliver(interval);
+            })
+            .map_err(|error| error.to_string())
     });
     Ok(Handle::twins(twins))
 }

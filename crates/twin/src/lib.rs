@@ -11,6 +11,7 @@ mod adapter;
 mod bits;
 mod calendar;
 mod device;
+mod disk;
 mod driver;
 mod event;
 mod flash;
@@ -27,6 +28,7 @@ mod tests;
 mod victim;
 
 pub use device::{Account, Completion, CompletionKind, Device, ResourceTime};
+pub use disk::{Disk, DiskParams, Scheduling, Tracks, ZoneModel};
 pub use driver::{Control, TwinError, run, run_until_precise};
 pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, VictimPolicy};
 pub use precision::Precision;

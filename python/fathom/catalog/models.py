@@ -65,7 +65,7 @@ class TwinModel(_Strict):
     """The virtual device: which model of crate `twin`, on which bench, with which parameters."""
 
     kind: Name
-    """The model: `ssd`, ..."""
+    """The model: `ssd` or `disk`."""
     bench: Name
     """The system it is driven from, where nothing else is asked for."""
     parameters: dict[Key, Parameter]
@@ -103,6 +103,7 @@ class Device(_Strict):
         host = load_system(bench or self.twin.bench)
         return json.dumps(
             {
+                "kind": self.twin.kind,
                 "capacity_bytes": self.capacity_bytes,
                 **_values(self.twin.parameters),
                 "host": host.share(sharing),

@@ -1,0 +1,205 @@
+//! What the drive's memory holds: written ranges on their way to the medium, and ranges that were read
+//! or are being read ahead. Contents are not kept, only which bytes are there.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::DiskParams;
+
+/// Written ranges that the medium does not have yet; neighbours are joined.
+pub struct WriteCache {
+    /// Start to end.
+    extents: BTreeMap<u64, u64>,
+    /// Bytes in `extents`.
+    dirty_bytes: u64,
+    /// Bytes let in that have not crossed the interface, and those being written to the medium.
+    pub moving_bytes: u64,
+    capacity_bytes: u64,
+    extents_most: usize,
+}
+
+impl WriteCache {
+    /// An empty cache.
+    pub fn new(params: &DiskParams) -> Self {
+        Self {
+            extents: BTreeMap::new(),
+            dirty_bytes: 0,
+            moving_bytes: 0,
+            capacity_bytes: params.write_cache_bytes,
+            extents_most: params.write_cache_extents as usize,
+        }
+    }
+
+    /// Whether writes are acknowledged before they are on the medium.
+    pub const fn is_on(&self) -> bool {
+        self.capacity_bytes > 0
+    }
+
+    /// Whether a write may come in. One larger than the cache comes in when nothing else is there.
+    #[inline]
+    pub fn has_room(&self, bytes: u64) -> bool {
+        let held_bytes = self.dirty_bytes + self.moving_bytes;
+        self.extents.len() < self.extents_most
+            && (held_bytes + bytes <= self.capacity_bytes || held_bytes == 0)
+    }
+
+    /// Nothing to write and nothing on its way.
+    pub fn is_clean(&self) -> bool {
+        self.extents.is_empty() && self.moving_bytes == 0
+    }
+
+    /// Whether anything waits to be written.
+    pub fn is_dirty(&self) -> bool {
+        !self.extents.is_empty()
+    }
+
+    /// Adds a range that has arrived.
+    #[inline]
+    pub fn insert(&mut self, start: u64, end: u64) {
+        let (mut start, mut end) = (start, end);
+        if let Some((&before, before_end)) = self.extents.range_mut(..=start).next_back()
+            && *before_end >= start
+        {
+            if *before_end >= end {
+                return;
+            }
+            // The usual case of a sequential stream: the range before grows, nothing follows it.
+            self.dirty_bytes -= *before_end - before;
+            start = before;
+            self.extents.remove(&before);
+        }
+        while let Some((&next, &next_end)) = self.extents.range(start..=end).next() {
+            end = end.max(next_end);
+            self.dirty_bytes -= next_end - next;
+            self.extents.remove(&next);
+        }
+        self.dirty_bytes += end - start;
+        self.extents.insert(start, end);
+    }
+
+    /// Whether all of a range is here.
+    #[inline]
+    pub fn holds(&self, start: u64, end: u64) -> bool {
+        self.extents
+            .range(..=start)
+            .next_back()
+            .is_some_and(|(_, &held_end)| held_end >= end)
+    }
+
+    /// The ranges from an address on, and round from the start.
+    pub fn from(&self, at: u64) -> impl Iterator<Item = (u64, u64)> {
+        let onward = self.extents.range(at..);
+        let around = self.extents.range(..at);
+        onward.chain(around).map(|(&start, &end)| (start, end))
+    }
+
+    /// Takes up to `most_bytes` from the head of the range at `start`; gives the end. They count as
+    /// moving until they are on the medium.
+    pub fn take(&mut self, start: u64, most_bytes: u64) -> u64 {
+        let Some(end) = self.extents.remove(&start) else {
+            return start;
+        };
+        let taken_end = end.min(start + most_bytes);
+        if taken_end < end {
+            self.extents.insert(taken_end, end);
+        }
+        self.dirty_bytes -= taken_end - start;
+        self.moving_bytes += taken_end - start;
+        taken_end
+    }
+}
+
+/// A range that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// First byte.
+    pub start: u64,
+    /// Behind the last.
+    pub end: u64,
+}
+
+/// Ranges that were read, the one used last in front.
+pub struct Segments {
+    held: VecDeque<Segment>,
+    most: usize,
+}
+
+impl Segments {
+    /// An empty cache.
+    pub fn new(params: &DiskParams) -> Self {
+        Self {
+            held: VecDeque::new(),
+            most: params.read_segments as usize,
+        }
+    }
+
+    /// Whether all of a range is here; it is then the one used last.
+    #[inline]
+    pub fn hit(&mut self, start: u64, end: u64) -> bool {
+        let holds = |segment: &Segment| segment.start <= start && end <= segment.end;
+        let Some(index) = self.held.iter().position(holds) else {
+            return false;
+        };
+        self.held.make_contiguous()[..=index].rotate_right(1);
+        true
+    }
+
+    /// Takes the range that ends at or covers `at`, which a stream goes on from.
+    #[inline]
+    pub fn take_before(&mut self, at: u64) -> Option<Segment> {
+        let leads = |segment: &Segment| segment.start < at && at <= segment.end;
+        let index = self.held.iter().position(leads)?;
+        self.held.remove(index)
+    }
+
+    /// Adds a range in front; the one used longest ago makes room.
+    #[inline]
+    pub fn insert(&mut self, segment: Segment) {
+        self.held.truncate(self.most - 1);
+        self.held.push_front(segment);
+    }
+
+    /// Forgets what a write makes stale.
+    #[inline]
+    pub fn forget(&mut self, start: u64, end: u64) {
+        self.held
+            .retain(|segment| segment.end <= start || end <= segment.start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::tests::small_disk;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against one flag per block.
+        #[test]
+        fn the_write_cache_holds_what_was_written_and_not_yet_taken(
+            steps in proptest::collection::vec((0u64..64, 1u64..12, any::<bool>()), 1..200)
+        ) {
+            let mut cache = WriteCache::new(&small_disk());
+            let mut blocks = [false; 80];
+            for (at, count, writes) in steps {
+                if writes {
+                    cache.insert(at, at + count);
+                    blocks[at as usize..(at + count) as usize].fill(true);
+                    continue;
+                }
+                let first = cache.from(at).next();
+                if let Some((start, _)) = first {
+                    let end = cache.take(start, count);
+                    cache.moving_bytes -= end - start;
+                    blocks[start as usize..end as usize].fill(false);
+                }
+                prop_assert_eq!(
+                    cache.dirty_bytes,
+                    blocks.iter().filter(|&&block| block).count() as u64
+                );
+                for (at, &block) in (0u64..).zip(&blocks) {
+                    prop_assert_eq!(cache.holds(at, at + 1), block);
+                }
+            }
+        }
+    }
+}

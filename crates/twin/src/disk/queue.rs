@@ -1,0 +1,128 @@
+//! Commands that wait for the arm, and which of them is next: the one with the shortest positioning
+//! time, seek and rotation together, less what it is forgiven for its age. Without that a far request
+//! starves while near ones keep coming (Seltzer, Chen and Ousterhout, "Disk scheduling revisited", 1990;
+//! Jacobson and Wilkes, "Disk scheduling algorithms based on rotational position", 1991).
+
+use super::layout::{Layout, Place};
+use super::params::Scheduling;
+use super::seek::Seek;
+
+/// A command that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// Its request.
+    pub slot: u32,
+    /// Where it starts.
+    pub place: Place,
+    /// Since when it waits.
+    pub since_ns: u64,
+    /// It writes.
+    pub write: bool,
+}
+
+/// Where the arm is, and what positioning it costs.
+pub struct Arm<'a> {
+    /// Where it is.
+    pub at: Place,
+    /// Streaming time of the byte that follows the last one it passed.
+    pub next_stream_ns: u64,
+    /// The present.
+    pub now_ns: u64,
+    /// From the choice of a command to the start of its seek.
+    pub setup_ns: u64,
+    /// The address map.
+    pub layout: &'a Layout,
+    /// The times of the arm.
+    pub seek: &'a Seek,
+}
+
+/// The parts of a positioning time, ns.
+#[derive(Clone, Copy, Debug)]
+pub struct Positioning {
+    pub setup_ns: u64,
+    pub seek_ns: u64,
+    pub wait_ns: u64,
+}
+
+impl Positioning {
+    /// All of it.
+    #[inline]
+    pub const fn total_ns(self) -> u64 {
+        self.setup_ns + self.seek_ns + self.wait_ns
+    }
+}
+
+impl Arm<'_> {
+    /// What it takes to be over a place. Going on where the head is costs neither setup nor seek, only
+    /// what has turned past meanwhile.
+    #[inline]
+    pub fn position(&self, to: &Place, write: bool) -> Positioning {
+        let (setup_ns, seek_ns) = if to.stream_ns == self.next_stream_ns {
+            (0, 0)
+        } else {
+            (self.setup_ns, self.seek.time_ns(&self.at, to, write))
+        };
+        let over_ns = self.now_ns + setup_ns + seek_ns;
+        Positioning {
+            setup_ns,
+            seek_ns,
+            wait_ns: self.layout.wait_ns(over_ns, to.stream_ns),
+        }
+    }
+}
+
+/// Commands that wait for the arm.
+#[derive(Default)]
+pub struct Queue {
+    waiting: Vec<Waiting>,
+    scheduling: Scheduling,
+    ageing: f64,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new(scheduling: Scheduling, ageing: f64) -> Self {
+        Self {
+            waiting: Vec::new(),
+            scheduling,
+            ageing,
+        }
+    }
+
+    /// Adds a command.
+    #[inline]
+    pub fn push(&mut self, waiting: Waiting) {
+        self.waiting.push(waiting);
+    }
+
+    /// Whether nobody waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Keeps the commands for which `keep` holds.
+    pub fn retain(&mut self, keep: impl FnMut(&Waiting) -> bool) {
+        self.waiting.retain(keep);
+    }
+
+    /// Takes the next command.
+    #[inline]
+    pub fn next(&mut self, arm: &Arm) -> Option<Waiting> {
+        match self.scheduling {
+            Scheduling::Fcfs => (!self.waiting.is_empty()).then(|| self.waiting.remove(0)),
+            Scheduling::Sptf => {
+                let mut best = None;
+                for (index, waiting) in self.waiting.iter().enumerate() {
+                    let positioning = arm.position(&waiting.place, waiting.write);
+                    let age_ns = arm.now_ns.saturating_sub(waiting.since_ns) as f64;
+                    let cost = positioning.total_ns() as f64 - self.ageing * age_ns;
+                    if best.is_none_or(|(least, _)| cost < least) {
+                        best = Some((cost, index));
+                    }
+                }
+                best.map(|(_, index)| self.waiting.swap_remove(index))
+            }
+        }
+    }
+}
