@@ -3,7 +3,8 @@
 //! [`run`] drives any [`Device`] with the requests that the engine would issue to a real one and
 //! records the same things. [`Ssd`] is a drive made of host, link, controller, write buffer, page
 //! map, channels and dies: each is a queue with a server, and throughput and latency are what comes
-//! out, never what was put in. See `docs/explanation/ssd-twin.md`.
+//! out, never what was put in. [`Disk`] is a drive of one arm over turning platters, behind a command
+//! queue and a cache. See `docs/explanation/ssd-twin.md` and `disk-twin.md`.
 //!
 //! Everything is deterministic: one thread, integer time, no clock, randomness only from the seed.
 

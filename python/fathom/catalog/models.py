@@ -65,7 +65,7 @@ class TwinModel(_Strict):
     """The virtual device: which model of crate `twin`, on which bench, with which parameters."""
 
     kind: Name
-    """The model: `ssd` or `disk`."""
+    """The model: `ssd`, ..."""
     bench: Name
     """The system it is driven from, where nothing else is asked for."""
     parameters: dict[Key, Parameter]

@@ -112,7 +112,7 @@ fn open_load_waits_as_an_m_g_1_queue_does() {
     };
     let alone = measure(
         &mut Disk::new(&params).expect("valid parameters"),
-        &job("\"read\"", "4KiB", "uniform", "", 1, r#"{"count":60000}"#),
+        &job("\"read\"", "4KiB", "uniform", "", 1, r#"{"count":40000}"#),
     );
     let service = &alone.ops.values().next().expect("reads").service;
     let bins = service.bins().iter().map(|&(bin, count)| {
@@ -126,7 +126,7 @@ fn open_load_waits_as_an_m_g_1_queue_does() {
     for load in [0.3, 0.6] {
         let rate_iops = load / mean_s;
         let text = format!(
-            r#"{{"mix":"read","block":"4KiB","pattern":"uniform","load":{{"rate":"{rate_iops:.3}/s","arrival":"exponential","threads":1,"iodepth":1000}},"until":{{"count":60000}}}}"#
+            r#"{{"mix":"read","block":"4KiB","pattern":"uniform","load":{{"rate":"{rate_iops:.3}/s","arrival":"exponential","threads":1,"iodepth":1000}},"until":{{"count":40000}}}}"#
         );
         let job = Job::from_json(&text, "test").expect("a valid job");
         let open = measure(&mut Disk::new(&params).expect("valid parameters"), &job);
@@ -150,8 +150,12 @@ fn sequential_work_runs_at_the_rate_of_its_zone() {
             ("\"write\"", "1MiB"),
         ] {
             let mut disk = Disk::new(&params).expect("valid parameters");
-            let minute = r#"{"time":"20s"}"#;
-            let job = job(mix, block, "sequential", &region, 8, minute);
+            // A count of large blocks is only as fine as one of them.
+            let until = match block {
+                "4KiB" => r#"{"time":"4s"}"#,
+                _ => r#"{"time":"20s"}"#,
+            };
+            let job = job(mix, block, "sequential", &region, 8, until);
             measure(&mut disk, &job);
             let rate = mibps(&measure(&mut disk, &job));
             let what = format!("MiB/s of {mix} {block} at {place}");
@@ -162,14 +166,7 @@ fn sequential_work_runs_at_the_rate_of_its_zone() {
 
 #[test]
 fn small_sequential_writes_come_at_the_rate_of_the_medium() {
-    let job = job(
-        "\"write\"",
-        "4KiB",
-        "sequential",
-        "",
-        8,
-        r#"{"time":"20s"}"#,
-    );
+    let job = job("\"write\"", "4KiB", "sequential", "", 8, r#"{"time":"5s"}"#);
     let mut disk = Disk::new(&large()).expect("valid parameters");
     measure(&mut disk, &job);
     let rate = iops(&measure(&mut disk, &job));
