@@ -43,6 +43,50 @@ load = { threads = 2, iodepth = 8 }
 until = { time = "500ms" }
 """
 
+LAYERED = """
+schema = "fathom-method/1"
+name = "layered"
+title = "Layered"
+summary = "Write, sync, read."
+source = "this test"
+[[steps]]
+name = "write"
+kind = "measure"
+workload = "write"
+label = "write"
+[steps.job]
+mix = "write"
+block = "64KiB"
+pattern = "uniform"
+region = "512MiB"
+load = { threads = 1, iodepth = 8 }
+until = { count = 5000 }
+[[steps]]
+name = "sync"
+kind = "measure"
+workload = "sync"
+label = "sync"
+[steps.job]
+mix = "flush"
+block = "64KiB"
+pattern = "uniform"
+region = "512MiB"
+load = { threads = 1, iodepth = 8 }
+until = { count = 1 }
+[[steps]]
+name = "read"
+kind = "measure"
+workload = "read"
+label = "read"
+[steps.job]
+mix = "read"
+block = "64KiB"
+pattern = "uniform"
+region = "512MiB"
+load = { threads = 1, iodepth = 8 }
+until = { count = 5000 }
+"""
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
@@ -160,3 +204,17 @@ def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
 def test_seeds_must_be_as_many_as_twins() -> None:
     with pytest.raises(Exception, match="1 seeds for 0 twins"):
         start_twins(load_method("four-corners").steps[0].job.json, [], [1])
+
+
+def test_a_file_system_lies_over_every_drive_and_lasts_from_step_to_step(tmp_path: Path) -> None:
+    target = f"{PM9A3}*2/btrfs"
+    method = parse_method(LAYERED, "layered.toml")
+    run = start_run(method, resolve_targets([target]), Options(out=tmp_path))
+    total, *drives = run.targets
+    assert (total.identity["file_system"], total.catalog, len(drives)) == ("btrfs", None, 2)
+    points = {(row["target"], row["step"]): row for row in run.points.to_pylist()}
+    for drive in drives:
+        assert points[drive.name, "write"]["n"] == points[drive.name, "read"]["n"] == 5000
+    telemetry = run.telemetry.to_pylist()
+    reads = [row for row in telemetry if row["name"] == "media_read_bytes" and row["step"] == "read"]
+    assert sum(row["value"] for row in reads) > 0, "the file is on the drives"

@@ -92,7 +92,7 @@ class EngineTarget:
 class TwinDevice:
     capacity_bytes: int
     scale: float
-    def __new__(cls, parameters_json: str, seed: int) -> TwinDevice: ...
+    def __new__(cls, parameters_json: str, seed: int, file_system: str | None = None) -> TwinDevice: ...
 
 def start_engine(
     job_json: str,

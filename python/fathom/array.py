@@ -16,9 +16,11 @@ class ArrayBackend:
 
     real_time = False
 
-    def __init__(self, parameters_json: str, parts: Sequence[str], seed: int) -> None:
+    def __init__(
+        self, parameters_json: str, parts: Sequence[str], seed: int, file_system: str | None = None
+    ) -> None:
         self.parts = tuple(parts)
-        self.devices = [make_twin(parameters_json, own) for own in self._seeds(seed)]
+        self.devices = [make_twin(parameters_json, own, file_system) for own in self._seeds(seed)]
         self.capacity_bytes = sum(device.capacity_bytes for device in self.devices)
         self.scale = self.devices[0].scale
 

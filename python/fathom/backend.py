@@ -117,8 +117,8 @@ class TwinBackend:
     real_time = False
     parts: Sequence[str] = ()
 
-    def __init__(self, parameters_json: str, seed: int) -> None:
-        self.device = make_twin(parameters_json, seed)
+    def __init__(self, parameters_json: str, seed: int, file_system: str | None = None) -> None:
+        self.device = make_twin(parameters_json, seed, file_system)
         self.capacity_bytes = self.device.capacity_bytes
         self.scale = self.device.scale
 
@@ -133,10 +133,13 @@ class TwinBackend:
         return start_twins(job_json, [self.device], [seed], hold_every_s, precision)
 
 
-def make_twin(parameters_json: str, seed: int) -> _core.TwinDevice:
-    """A fresh virtual drive. Raises FathomError for parameters that cannot be simulated."""
+def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -> _core.TwinDevice:
+    """A fresh virtual drive, with a file system on it where one is named.
+
+    Raises FathomError for parameters that cannot be simulated.
+    """
     try:
-        return _core.TwinDevice(parameters_json, seed)
+        return _core.TwinDevice(parameters_json, seed, file_system)
     except _core.BackendError as error:
         raise FathomError(f"twin: {error}") from error
 

@@ -183,14 +183,18 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
     )
 
 
+def _is_bare_drive(target: Target) -> bool:
+    """What is published of a drive is of one, with nothing between it and the load."""
+    return not target.parts and (target.kind != "twin" or target.identity.file_system is None)
+
+
 def _record(target: Target, name: str, part_of: str | None = None) -> TargetRecord:
     return TargetRecord(
         name=name,
         kind=target.kind,
         label=target.label if part_of is None else name,
         capacity_bytes=target.capacity_bytes,
-        # What is published is of one drive.
-        catalog=None if target.parts and part_of is None else target.catalog,
+        catalog=target.catalog if part_of is not None or _is_bare_drive(target) else None,
         identity=dict(target.identity.to_json()),
         part_of=part_of,
     )
@@ -298,11 +302,12 @@ class _Session:
 
         device = load_device(target.catalog or target.name)
         parameters = device.twin_params_json(bench, sharing=max(1, len(target.parts)))
-        seed = self.options.seed
+        seed, file_system = self.options.seed, target.identity.file_system
         if target.parts:
-            backend = ArrayBackend(parameters, target.parts, seed)
+            backend = ArrayBackend(parameters, target.parts, seed, file_system)
         else:
-            backend = TwinBackend(parameters, part_seed(seed, target.number) if target.number else seed)
+            own_seed = part_seed(seed, target.number) if target.number else seed
+            backend = TwinBackend(parameters, own_seed, file_system)
         for record in self.store.document.targets:
             if target.name in (record.name, record.part_of):
                 record.scale = backend.scale

@@ -39,6 +39,19 @@ def test_a_numbered_twin_is_one_drive_of_its_own():
     assert (first.number, third.number, third.parts, third.capacity_bytes) == (1, 3, (), 10**12)
 
 
+def test_a_twin_may_have_a_file_system_on_it():
+    [one_drive, eight] = parse_targets(["twin:acme-fast-1tb/xfs", "twin:acme-fast-1tb*8/btrfs"], twins=twins)
+    assert one_drive.identity.file_system == "xfs"
+    assert (len(eight.parts), eight.parts[7]) == (8, "twin:acme-fast-1tb*8/btrfs#8")
+    assert eight.label == "8 x Acme Fast 1TB, btrfs"
+
+
+@pytest.mark.parametrize("name", ["", "zfs", "btrfs*8", "xfs/ext4"])
+def test_another_file_system_is_refused_with_those_there_are(name: str):
+    with pytest.raises(UsageError, match="no file system of twins; write one of /btrfs"):
+        one(f"twin:acme-fast-1tb/{name}")
+
+
 @pytest.mark.parametrize("text", ["twin:Acme Fast", "twin:"])
 def test_a_twin_out_of_form_is_a_usage_error(text: str):
     with pytest.raises(UsageError, match="twin:"):

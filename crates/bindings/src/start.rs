@@ -87,86 +87,54 @@ pub fn start_engine(
         .map_err(refuse)
 }
 
-/// What a twin is made of; the models are told apart once a job, not once an I/O.
-enum Drive {
-    Ssd(Box<twin::Ssd>),
-    Disk(Box<twin::Disk>),
-}
-
-impl Drive {
-    /// The model that the parameters' `kind` names; `ssd` where they name none.
-    fn new(parameters_json: &str, seed: u64) -> Result<Self, String> {
-        let mut parameters: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(parameters_json).map_err(|error| error.to_string())?;
-        let kind = parameters.remove("kind");
-        let text = serde_json::Value::Object(parameters).to_string();
-        let refuse = |error: twin::ParamError| error.to_string();
-        match kind.as_ref().map_or(Some("ssd"), |kind| kind.as_str()) {
-            Some("ssd") => {
-                let parameters = twin::SsdParams::from_json(&text).map_err(refuse)?;
-                let ssd = twin::Ssd::new(&parameters, seed).map_err(refuse)?;
-                Ok(Self::Ssd(Box::new(ssd)))
-            }
-            Some("disk") => {
-                let parameters = twin::DiskParams::from_json(&text).map_err(refuse)?;
-                let disk = twin::Disk::new(&parameters).map_err(refuse)?;
-                Ok(Self::Disk(Box::new(disk)))
-            }
-            _ => Err(format!(
-                "no model of kind {}: expected ssd or disk",
-                kind.unwrap_or_default()
-            )),
-        }
-    }
-
-    fn capacity_and_scale(&self) -> (u64, f64) {
-        match self {
-            Self::Ssd(ssd) => (ssd.capacity_bytes(), Device::scale(&**ssd)),
-            Self::Disk(disk) => (disk.capacity_bytes(), Device::scale(&**disk)),
-        }
-    }
-
+/// Runs jobs on one kind of virtual device: a call per job, none per I/O.
+trait Runs: Send {
     fn run(
         &mut self,
         job: &workload::Job,
         seed: u64,
         control: &twin::Control,
-        rule: Option<twin::Precision>,
-        deliver: impl FnMut(recording::Interval),
+        precision: Option<twin::Precision>,
+        on_interval: &mut dyn FnMut(recording::Interval),
+    ) -> Result<recording::Recording, twin::TwinError>;
+}
+
+impl<D: twin::Device + Send> Runs for D {
+    fn run(
+        &mut self,
+        job: &workload::Job,
+        seed: u64,
+        control: &twin::Control,
+        precision: Option<twin::Precision>,
+        on_interval: &mut dyn FnMut(recording::Interval),
     ) -> Result<recording::Recording, twin::TwinError> {
-        match self {
-            Self::Ssd(ssd) => {
-                twin::run_until_precise(job, &mut **ssd, seed, control, rule, deliver)
-            }
-            Self::Disk(disk) => {
-                twin::run_until_precise(job, &mut **disk, seed, control, rule, deliver)
-            }
-        }
+        twin::run_until_precise(job, self, seed, control, precision, on_interval)
     }
 }
 
-/// A virtual drive. Its state (mapping, wear, caches, virtual clock) lasts from job to job.
+/// A virtual device: a drive, or a file system over one. Its state (mapping, wear, page cache, virtual
+/// clock) lasts from job to job.
 #[pyclass(frozen, module = "fathom._core")]
 pub struct TwinDevice {
-    drive: Arc<Mutex<Drive>>,
+    device: Arc<Mutex<dyn Runs>>,
     capacity_bytes: u64,
     scale: f64,
 }
 
 #[pymethods]
 impl TwinDevice {
-    /// A fresh drive from its parameters (JSON of plain values; `kind` names the model).
+    /// A fresh drive from its parameters (JSON of plain values; `kind` names the model), with a file
+    /// system of that name on it.
     #[new]
-    fn new(py: Python<'_>, parameters_json: &str, seed: u64) -> PyResult<Self> {
-        let drive = py
-            .detach(|| Drive::new(parameters_json, seed))
-            .map_err(refuse)?;
-        let (capacity_bytes, scale) = drive.capacity_and_scale();
-        Ok(Self {
-            drive: Arc::new(Mutex::new(drive)),
-            capacity_bytes,
-            scale,
-        })
+    #[pyo3(signature = (parameters_json, seed, file_system = None))]
+    fn new(
+        py: Python<'_>,
+        parameters_json: &str,
+        seed: u64,
+        file_system: Option<&str>,
+    ) -> PyResult<Self> {
+        py.detach(|| Self::make(parameters_json, seed, file_system))
+            .map_err(refuse)
     }
 
     /// Bytes that jobs address: the simulated slice.
@@ -179,6 +147,58 @@ impl TwinDevice {
     #[getter]
     fn scale(&self) -> f64 {
         self.scale
+    }
+}
+
+impl TwinDevice {
+    /// The model that the parameters' `kind` names; `ssd` where they name none.
+    fn make(parameters_json: &str, seed: u64, file_system: Option<&str>) -> Result<Self, String> {
+        let mut parameters: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(parameters_json).map_err(|error| error.to_string())?;
+        let kind = parameters.remove("kind");
+        let text = serde_json::Value::Object(parameters).to_string();
+        let refuse = |error: twin::ParamError| error.to_string();
+        match kind.as_ref().map_or(Some("ssd"), |kind| kind.as_str()) {
+            Some("ssd") => {
+                let parameters = twin::SsdParams::from_json(&text).map_err(refuse)?;
+                let ssd = twin::Ssd::new(&parameters, seed).map_err(refuse)?;
+                let file_system = file_system.map(|name| twin::FsParams::preset(name, false));
+                Self::under(ssd, file_system.transpose().map_err(refuse)?)
+            }
+            Some("disk") => {
+                let parameters = twin::DiskParams::from_json(&text).map_err(refuse)?;
+                let disk = twin::Disk::new(&parameters).map_err(refuse)?;
+                let file_system = file_system.map(|name| match disk.zone_model() {
+                    Some(zones) => twin::FsParams::preset(name, true)?.on_zones(&zones),
+                    None => twin::FsParams::preset(name, true),
+                });
+                Self::under(disk, file_system.transpose().map_err(refuse)?)
+            }
+            _ => Err(format!(
+                "no model of kind {}: expected ssd or disk",
+                kind.unwrap_or_default()
+            )),
+        }
+    }
+
+    /// The drive under a file system, or bare.
+    fn under<D: Device + Send + 'static>(
+        drive: D,
+        file_system: Option<twin::FsParams>,
+    ) -> Result<Self, String> {
+        let Some(params) = file_system else {
+            return Ok(Self::of(drive));
+        };
+        let layered = twin::FileSystem::new(drive, &params);
+        layered.map(Self::of).map_err(|error| error.to_string())
+    }
+
+    fn of<D: Device + Send + 'static>(device: D) -> Self {
+        Self {
+            capacity_bytes: device.capacity_bytes(),
+            scale: device.scale(),
+            device: Arc::new(Mutex::new(device)),
+        }
     }
 }
 
@@ -229,7 +249,7 @@ pub fn start_twins(
     }
     let drives: Vec<_> = devices
         .iter()
-        .map(|device| Arc::clone(&device.get().drive))
+        .map(|device| Arc::clone(&device.get().device))
         .collect();
     let control = Arc::new(twin::Control::default());
     let stop = {
@@ -241,9 +261,9 @@ pub fn start_twins(
         ..rule
     });
     let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
-        let mut drive = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
-        drive
-            .run(&job, seeds[index], &control, rule, |interval| {
+        let mut device = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
+        device
+            .run(&job, seeds[index], &control, rule, &mut |interval| {
                 side.deliver(interval);
             })
             .map_err(|error| error.to_string())

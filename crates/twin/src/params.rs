@@ -362,6 +362,7 @@ impl SsdParams {
     }
 }
 
-fn fail<T>(name: &'static str, message: String) -> Result<T, ParamError> {
+/// An error about one parameter.
+pub fn fail<T>(name: &'static str, message: String) -> Result<T, ParamError> {
     Err(ParamError { name, message })
 }

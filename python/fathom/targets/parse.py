@@ -20,6 +20,7 @@ from fathom.text import capacity
 
 NULL_CAPACITY_BYTES = 1 << 40
 MAX_TWINS = 1024
+FILE_SYSTEMS = ("btrfs", "btrfs-zoned", "xfs", "ext4")
 _KINDS = ("/dev/NAME", "/dev/ngXnY", "file:PATH", "dir:PATH", "null:", "twin:NAME", "twin:NAME*8")
 
 
@@ -55,7 +56,8 @@ def parse_targets(
 
 def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
     """Parses one text. `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`;
-    `twin:NAME#3` is one twin, with the seed of the third. See `parse_targets`.
+    `twin:NAME#3` is one twin, with the seed of the third; `/btrfs` behind either is a file system on each. See
+    `parse_targets`.
     """
     _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
@@ -145,7 +147,9 @@ def _no_array_of_real_targets(text: str) -> None:
 
 
 def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
-    form = re.fullmatch(r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?", rest)
+    form = re.fullmatch(
+        r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?(?:/(?P<file_system>.*))?", rest
+    )
     if form is None:
         raise UsageError(
             f"twin:{rest}: not a name", "write twin:NAME or twin:NAME*8; `fathom catalog` lists names"
@@ -153,6 +157,12 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
     if twins is None:
         raise UsageError(f"twin:{rest}: there is no catalogue here", "use a device or a file")
     number = _twin_number(rest, form["number"]) if form["mark"] else None
+    file_system = form["file_system"]
+    if file_system is not None and file_system not in FILE_SYSTEMS:
+        raise UsageError(
+            f"twin:{rest}: {file_system or 'nothing'!r} is no file system of twins",
+            f"write one of {', '.join(f'/{name}' for name in FILE_SYSTEMS)}",
+        )
     facts = twins(form["name"])
     name = f"twin:{rest}"
     many = number if number is not None and form["mark"] == "*" else 1
@@ -164,8 +174,8 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
         capacity_bytes=many * facts.capacity_bytes,
         logical_block_bytes=facts.logical_block_bytes,
         direct_align_bytes=facts.logical_block_bytes,
-        identity=Identity(),
-        label=mark,
+        identity=Identity(file_system=file_system),
+        label=f"{mark}, {file_system}" if file_system else mark,
         catalog=form["name"],
         parts=tuple(f"{name}#{k}" for k in range(1, many + 1)) if form["mark"] == "*" else (),
         number=number if form["mark"] == "#" else None,

@@ -3,6 +3,7 @@
 
 mod drive;
 mod drives;
+mod file_system;
 mod placement;
 mod queues;
 mod translation;

@@ -1,0 +1,147 @@
+//! Reads: from pages that are in memory, from reads already under way, and from the device.
+
+use crate::device::Device;
+
+use super::extents::Piece;
+use super::{BLOCK_BYTES, Below, FileSystem};
+use workload::Op;
+
+/// A read of the device.
+pub struct Fetch {
+    start: u64,
+    end: u64,
+    device: u64,
+    /// Requests that need it.
+    waiting: Vec<u32>,
+    /// Blocks from here on are for later readers.
+    ahead_from: u64,
+    /// Its data is to be written somewhere else.
+    moves: bool,
+}
+
+impl<D: Device> FileSystem<D> {
+    /// Starts what a read needs and what is worth reading ahead of it.
+    pub(super) fn read(&mut self, slot: u32, start: u64, end: u64) {
+        let (ahead, dropped) = self.readers.read(start, end);
+        if let Some((low, high)) = dropped {
+            self.fetched.remove(low, high);
+        }
+        let ahead = ahead.min(self.file_blocks);
+        for (low, high) in self.missing(start, ahead) {
+            for piece in self.extents.pieces(low, high - low) {
+                match piece.device {
+                    Some(device) => self.fetch(piece, device, end, false),
+                    None if piece.file < end => self.unmapped_reads += 1,
+                    None => {}
+                }
+            }
+        }
+        self.fetched.remove(start, end);
+        let waits_for = self.under_way(start, end);
+        self.requests.items[slot as usize].parts = waits_for.len() as u32;
+        for &number in &waits_for {
+            let fetch = &mut self.fetches.items[number as usize];
+            fetch.waiting.push(slot);
+            fetch.ahead_from = fetch.ahead_from.max(end);
+        }
+        if waits_for.is_empty() {
+            self.copy(slot);
+        }
+    }
+
+    /// Reads a zone's data in order to write it elsewhere.
+    pub(super) fn relocate(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            if let Some(device) = piece.device {
+                self.fetch(*piece, device, piece.file + piece.len, true);
+            }
+        }
+    }
+
+    /// Parts of `start..end` that are neither in memory nor on their way.
+    fn missing(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut gaps = vec![(start, end)];
+        for pages in [&self.dirty, &self.writing, &self.fetched] {
+            gaps = pages.outside(gaps);
+        }
+        for number in self.under_way(start, end) {
+            let Fetch {
+                start: s, end: e, ..
+            } = self.fetches.items[number as usize];
+            gaps = gaps
+                .into_iter()
+                .flat_map(|(low, high)| [(low, high.min(s)), (low.max(e), high)])
+                .filter(|(low, high)| low < high)
+                .collect();
+        }
+        gaps
+    }
+
+    /// Reads of the device that overlap `start..end`.
+    fn under_way(&self, start: u64, end: u64) -> Vec<u32> {
+        let from = start.saturating_sub(self.longest_fetch);
+        self.fetching
+            .range((from, 0)..(end, 0))
+            .filter(|&(_, &stop)| stop > start)
+            .map(|(&(_, number), _)| number)
+            .collect()
+    }
+
+    fn fetch(&mut self, piece: Piece, device: u64, ahead_from: u64, moves: bool) {
+        let most = self.params.io_bytes / BLOCK_BYTES;
+        let mut done = 0;
+        while done < piece.len {
+            let len = (piece.len - done).min(most);
+            let start = piece.file + done;
+            let number = self.fetches.add(Fetch {
+                start,
+                end: start + len,
+                device: device + done,
+                waiting: Vec::new(),
+                ahead_from,
+                moves,
+            });
+            self.write_back.moves_out += u32::from(moves);
+            self.fetching.insert((start, number), start + len);
+            self.longest_fetch = self.longest_fetch.max(len);
+            self.reads.push_back(number);
+            done += len;
+        }
+    }
+
+    /// Sends the next read to the device.
+    pub(super) fn send_read(&mut self) -> bool {
+        let Some(number) = self.reads.pop_front() else {
+            return false;
+        };
+        let Fetch {
+            start, end, device, ..
+        } = self.fetches.items[number as usize];
+        self.send(Op::Read, device, end - start, Below::Fetch(number));
+        true
+    }
+
+    /// A read is back.
+    pub(super) fn fetched(&mut self, number: u32, errno: i32) {
+        let fetch = &mut self.fetches.items[number as usize];
+        let (start, end, moves) = (fetch.start, fetch.end, fetch.moves);
+        let ahead_from = fetch.ahead_from.max(start);
+        let waiting = std::mem::take(&mut fetch.waiting);
+        self.fetches.release(number);
+        self.fetching.remove(&(start, number));
+        if moves {
+            self.write_back.moves_out -= 1;
+            self.move_on(start, end);
+        } else if ahead_from < end {
+            self.fetched.insert(ahead_from, end);
+        }
+        for slot in waiting {
+            let held = &mut self.requests.items[slot as usize];
+            held.parts -= 1;
+            held.errno = held.errno.max(errno);
+            if held.parts == 0 {
+                self.copy(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! Writes: into the page cache, from there to the device, and the commits that make them last.
+
+use std::collections::VecDeque;
+
+use workload::Op;
+
+use crate::device::Device;
+
+use super::metadata::{NODE_BYTES, commit_bytes};
+use super::params::{FsParams, Placement};
+use super::ranges::Ranges;
+use super::{BLOCK_BYTES, Below, FileSystem};
+
+/// Reads that go before a waiting write (mq-deadline: `writes_starved` 2 batches of `fifo_batch` 16).
+const READS_FIRST: u32 = 32;
+
+/// A write to the device.
+#[derive(Default)]
+pub struct Write {
+    device: u64,
+    len: u64,
+    /// Parts of the file in it: first block, blocks.
+    parts: Vec<(u64, u64)>,
+}
+
+/// The page cache's flusher.
+pub struct WriteBack {
+    /// Blocks that may be dirty before writers wait, and before write-back begins.
+    limit: u64,
+    background: u64,
+    writes: super::Slab<Write>,
+    /// Allocated, not sent; the last one may still grow.
+    planned: VecDeque<u32>,
+    writes_in_flight: u32,
+    /// Where in the file the next round begins.
+    cursor: u64,
+    /// Blocks to write although they are few: they are old, or asked for.
+    due: u64,
+    /// Read from a zone that is to be emptied; written before anything else.
+    moving: Ranges,
+    /// The zone that is being emptied, and the reads that are out for it.
+    emptying: Option<(u64, u64)>,
+    pub moves_out: u32,
+    /// No space before the next commit.
+    starved: bool,
+    dirty_since_ns: u64,
+    /// Writers that wait, in order.
+    pub throttled: VecDeque<u32>,
+    /// Blocks written so far; who waits for which.
+    done: u64,
+    syncs: VecDeque<(u64, u32)>,
+}
+
+impl WriteBack {
+    /// A clean cache; memory is scaled as the device is.
+    pub fn new(params: &FsParams, scale: f64) -> Self {
+        let blocks = |share: f64| {
+            let bytes = params.memory_bytes as f64 * scale * share;
+            (bytes / BLOCK_BYTES as f64).max(1.0) as u64
+        };
+        // Linux `balance_dirty_pages`: writers run freely up to the middle of both limits.
+        let free_run = (params.dirty_ratio + params.dirty_background_ratio) / 2.0;
+        Self {
+            limit: blocks(free_run),
+            background: blocks(params.dirty_background_ratio),
+            writes: super::Slab::new(),
+            planned: VecDeque::new(),
+            writes_in_flight: 0,
+            cursor: 0,
+            due: 0,
+            moving: Ranges::default(),
+            emptying: None,
+            moves_out: 0,
+            starved: false,
+            dirty_since_ns: 0,
+            throttled: VecDeque::new(),
+            done: 0,
+            syncs: VecDeque::new(),
+        }
+    }
+}
+
+/// What the next commit has to do, and the one under way.
+pub struct Commit {
+    /// Extents written since the last one.
+    pub changes: u64,
+    /// Blocks that are free after the next one.
+    pub pinned: Vec<(u64, u64)>,
+    /// The same of the one under way.
+    freeing: Vec<(u64, u64)>,
+    running: bool,
+    /// Asked for before its time.
+    wanted: bool,
+    queue: VecDeque<(Op, u64, u64)>,
+    left: u32,
+    /// Metadata goes round in `0..blocks` of the device.
+    blocks: u64,
+    cursor: u64,
+    last_ns: u64,
+    /// What a write failed with; the next `fsync` says it, as the kernel does.
+    errno: i32,
+    /// Requests that this one lets end, and the next one.
+    serving: Vec<u32>,
+    waiting: Vec<u32>,
+}
+
+impl Commit {
+    /// Nothing to do yet.
+    pub fn new(blocks: u64, now_ns: u64) -> Self {
+        Self {
+            changes: 0,
+            pinned: Vec::new(),
+            freeing: Vec::new(),
+            running: false,
+            wanted: false,
+            queue: VecDeque::new(),
+            left: 0,
+            blocks,
+            cursor: 0,
+            last_ns: now_ns,
+            errno: 0,
+            serving: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+}
+
+fn s_to_ns(s: f64) -> u64 {
+    (s * 1e9) as u64
+}
+
+impl<D: Device> FileSystem<D> {
+    /// Takes a write in, or lets it wait.
+    pub(super) fn write(&mut self, slot: u32) {
+        if self.write_back.throttled.is_empty() && self.has_room() {
+            self.accept(slot);
+        } else {
+            self.write_back.throttled.push_back(slot);
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.dirty.blocks() + self.writing.blocks() < self.write_back.limit
+    }
+
+    fn accept(&mut self, slot: u32) {
+        let request = self.requests.items[slot as usize].request;
+        let (start, end) = Self::blocks_of(&request);
+        self.fetched.remove(start, end);
+        self.make_dirty(start, end);
+        self.copy(slot);
+    }
+
+    fn make_dirty(&mut self, start: u64, end: u64) {
+        if self.dirty.blocks() == 0 {
+            self.write_back.dirty_since_ns = self.device.now_ns();
+        }
+        self.dirty.insert(start, end);
+    }
+
+    /// What was read for relocation is written elsewhere.
+    pub(super) fn move_on(&mut self, start: u64, end: u64) {
+        for piece in self.extents.pieces(start, end - start) {
+            if piece.device.is_some() {
+                self.write_back
+                    .moving
+                    .insert(piece.file, piece.file + piece.len);
+            }
+        }
+    }
+
+    /// `fsync`: all that is dirty now is written, then committed, then the device's cache is flushed.
+    pub(super) fn sync(&mut self, slot: u32) {
+        self.write_back.due = self.dirty.blocks();
+        let until = self.write_back.done + self.dirty.blocks() + self.writing.blocks();
+        self.write_back.syncs.push_back((until, slot));
+        self.end_syncs();
+    }
+
+    fn end_syncs(&mut self) {
+        let clean = self.dirty.blocks() + self.writing.blocks() == 0;
+        while let Some(&(until, slot)) = self.write_back.syncs.front()
+            && (clean || self.write_back.done >= until)
+        {
+            self.write_back.syncs.pop_front();
+            self.commit.waiting.push(slot);
+            self.commit.wanted = true;
+        }
+        self.begin_commit();
+    }
+
+    /// The cache looks at the age of what is dirty, and at the time of the last commit.
+    pub(super) fn look(&mut self) {
+        self.timer_is_set = false;
+        let now_ns = self.device.now_ns();
+        let old_ns = self.write_back.dirty_since_ns + s_to_ns(self.params.dirty_expire_s);
+        if self.dirty.blocks() > 0 && now_ns >= old_ns {
+            self.write_back.due = self.dirty.blocks();
+            self.write_back.dirty_since_ns = now_ns;
+        }
+        if self.commit.changes > 0 && now_ns >= self.commit.last_ns + s_to_ns(self.params.commit_s)
+        {
+            self.commit.wanted = true;
+        }
+        self.begin_commit();
+    }
+
+    /// Looks again later while there is anything to look at.
+    pub(super) fn set_timer(&mut self) {
+        let idle = self.dirty.blocks() + self.writing.blocks() == 0 && self.commit.changes == 0;
+        if !idle && !self.timer_is_set {
+            self.timer_is_set = true;
+            let every_ns = s_to_ns(self.params.dirty_writeback_s.min(self.params.commit_s));
+            self.wake_at(self.device.now_ns() + every_ns, Below::Timer);
+        }
+    }
+
+    /// Keeps the device's queue full, reads first.
+    pub(super) fn dispatch(&mut self) {
+        while self.in_flight < self.params.queue_depth {
+            if self.reads_in_turn < READS_FIRST && self.send_read() {
+                self.reads_in_turn += 1;
+            } else if self.send_write() {
+                self.reads_in_turn = 0;
+            } else if !self.send_read() {
+                return;
+            }
+        }
+    }
+
+    fn send_write(&mut self) -> bool {
+        // Host-managed zones take one write at a time: the block layer locks the zone.
+        if self.params.zone_bytes > 0 && self.write_back.writes_in_flight > 0 {
+            return false;
+        }
+        self.plan();
+        if let Some((op, block, blocks)) = self.commit.queue.pop_front() {
+            self.write_back.writes_in_flight += 1;
+            self.send(op, block, blocks, Below::Commit);
+            return true;
+        }
+        let Some(number) = self.write_back.planned.pop_front() else {
+            return false;
+        };
+        let Write { device, len, .. } = self.write_back.writes.items[number as usize];
+        self.write_back.writes_in_flight += 1;
+        self.send(Op::Write, device, len, Below::Data(number));
+        true
+    }
+
+    /// Allocates dirty ranges until the first write cannot grow any more.
+    fn plan(&mut self) {
+        while self.write_back.planned.len() < 2 {
+            if let Some((start, end)) = self.write_back.moving.take(0, u64::MAX) {
+                self.place(start, end, true);
+                continue;
+            }
+            if self.write_back.starved {
+                return;
+            }
+            let pages = self.dirty.blocks() + self.writing.blocks();
+            if self.write_back.due == 0 && pages <= self.write_back.background {
+                return;
+            }
+            let most = self.params.extent_bytes / BLOCK_BYTES;
+            let Some((start, end)) = self.dirty.take(self.write_back.cursor, most) else {
+                self.write_back.due = 0;
+                return;
+            };
+            self.write_back.cursor = end;
+            let placed = self.place(start, end, false);
+            self.write_back.due = self.write_back.due.saturating_sub(placed - start);
+            if placed < end {
+                self.dirty.insert(placed, end);
+                self.write_back.starved = true;
+                self.commit.wanted = true;
+                self.begin_commit();
+            }
+        }
+    }
+
+    /// Finds places for `start..end` and plans the writes; gives how far it came. What empties a zone
+    /// may use the `reserve`.
+    fn place(&mut self, start: u64, end: u64, reserve: bool) -> u64 {
+        let mut at = start;
+        for piece in self.extents.pieces(start, end - start) {
+            let stop = piece.file + piece.len;
+            if let Some(device) = piece.device
+                && self.params.placement == Placement::InPlace
+            {
+                self.plan_write(device, at, stop - at);
+                at = stop;
+                continue;
+            }
+            while at < stop {
+                let hint = piece.device.map(|device| device + (at - piece.file));
+                let hint = hint.or_else(|| self.behind(at));
+                let Some((device, len)) = self.space.allocate(stop - at, hint, reserve) else {
+                    return at;
+                };
+                let freed = self.extents.cut(at, len);
+                self.commit.pinned.extend(freed);
+                self.extents.map(at, len, device);
+                self.plan_write(device, at, len);
+                at += len;
+            }
+        }
+        at
+    }
+
+    /// Behind the extent that ends where `file` begins.
+    fn behind(&self, file: u64) -> Option<u64> {
+        let before = self.extents.pieces(file.checked_sub(1)?, 1);
+        before.first()?.device.map(|device| device + 1)
+    }
+
+    fn plan_write(&mut self, device: u64, file: u64, len: u64) {
+        self.commit.changes += 1;
+        self.writing.insert(file, file + len);
+        let most = self.params.io_bytes / BLOCK_BYTES;
+        let zone = match self.params.zone_bytes {
+            0 => u64::MAX,
+            bytes => bytes / BLOCK_BYTES,
+        };
+        let mut done = 0;
+        while done < len {
+            let last = self.write_back.planned.back().copied();
+            let joined = last
+                .map(|number| &mut self.write_back.writes.items[number as usize])
+                .filter(|write| {
+                    write.device + write.len == device + done
+                        && write.len < most
+                        && write.device / zone == (device + done) / zone
+                });
+            let take;
+            if let Some(write) = joined {
+                take = (len - done).min(most - write.len);
+                write.len += take;
+                write.parts.push((file + done, take));
+            } else {
+                take = (len - done).min(most);
+                let number = self.write_back.writes.add(Write {
+                    device: device + done,
+                    len: take,
+                    parts: vec![(file + done, take)],
+                });
+                self.write_back.planned.push_back(number);
+            }
+            done += take;
+        }
+    }
+
+    /// Written-back data is on the device.
+    pub(super) fn written(&mut self, number: u32, errno: i32) {
+        self.commit.errno = self.commit.errno.max(errno);
+        let Write { len, parts, .. } =
+            std::mem::take(&mut self.write_back.writes.items[number as usize]);
+        self.write_back.writes.release(number);
+        self.write_back.writes_in_flight -= 1;
+        self.write_back.done += len;
+        for (file, len) in parts {
+            self.writing.remove(file, file + len);
+        }
+        while self.has_room()
+            && let Some(slot) = self.write_back.throttled.pop_front()
+        {
+            self.accept(slot);
+        }
+        self.end_syncs();
+    }
+
+    /// Starts a commit that is wanted, unless one is under way.
+    fn begin_commit(&mut self) {
+        if self.commit.running || !self.commit.wanted {
+            return;
+        }
+        let data_bytes = self.file_blocks.min(self.extents.end()) * BLOCK_BYTES;
+        let bytes = commit_bytes(
+            &self.params,
+            self.commit.changes,
+            self.extents.count(),
+            data_bytes,
+        );
+        self.commit.running = true;
+        self.commit.wanted = false;
+        self.commit.changes = 0;
+        self.commit.last_ns = self.device.now_ns();
+        self.commit.freeing = std::mem::take(&mut self.commit.pinned);
+        self.commit.serving = std::mem::take(&mut self.commit.waiting);
+        self.queue_metadata(bytes.max(NODE_BYTES).div_ceil(BLOCK_BYTES));
+    }
+
+    /// Metadata is written in order, round its part of the device; a zone is reset before it.
+    fn queue_metadata(&mut self, mut blocks: u64) {
+        let zone = self.params.zone_bytes / BLOCK_BYTES;
+        let most = self.params.io_bytes / BLOCK_BYTES;
+        let commit = &mut self.commit;
+        while blocks > 0 {
+            if commit.cursor == commit.blocks {
+                commit.cursor = 0;
+            }
+            let mut room = commit.blocks - commit.cursor;
+            if zone > 0 {
+                if commit.cursor.is_multiple_of(zone) && self.params.conventional_bytes == 0 {
+                    commit.queue.push_back((Op::Trim, commit.cursor, zone));
+                    commit.left += 1;
+                }
+                room = zone - commit.cursor % zone;
+            }
+            let len = blocks.min(most).min(room);
+            commit.queue.push_back((Op::Write, commit.cursor, len));
+            commit.left += 1;
+            commit.cursor += len;
+            blocks -= len;
+        }
+    }
+
+    pub(super) fn commit_written(&mut self, errno: i32) {
+        self.commit.errno = self.commit.errno.max(errno);
+        self.write_back.writes_in_flight -= 1;
+        self.commit.left -= 1;
+        if self.commit.left == 0 {
+            self.send(Op::Flush, 0, 0, Below::Barrier);
+        }
+    }
+
+    /// The commit lasts: what it replaced is free, who waited for it goes on.
+    pub(super) fn committed(&mut self) {
+        self.commit.running = false;
+        for (start, len) in std::mem::take(&mut self.commit.freeing) {
+            self.release(start, len);
+        }
+        for slot in std::mem::take(&mut self.commit.serving) {
+            self.end(slot, self.commit.errno);
+        }
+        self.write_back.starved = false;
+        self.empty_a_zone();
+        self.begin_commit();
+    }
+
+    /// Moves the data of the zone that is worth it most, one zone at a time: the reserve has room for one.
+    fn empty_a_zone(&mut self) {
+        let moving = self.write_back.moving.blocks() > 0 || self.write_back.moves_out > 0;
+        let zone = self.write_back.emptying.or_else(|| self.space.victim());
+        let Some((low, high)) = zone.filter(|_| !moving) else {
+            return;
+        };
+        self.write_back.emptying = zone;
+        let pieces = self.extents.within(low, high);
+        self.relocate(&pieces);
+        if pieces.is_empty() {
+            self.release(low, 0);
+        }
+    }
+
+    fn release(&mut self, start: u64, len: u64) {
+        if let Some((low, high)) = self.space.free(start, len) {
+            self.write_back.emptying.take_if(|zone| zone.0 == low);
+            self.send(Op::Trim, low, high - low, Below::Reset);
+        }
+    }
+}
