@@ -48,6 +48,7 @@ class Interval:
     ops: list[OpResult]
     counters: dict[str, float]
     utilisation: list[Utilisation]
+    residence_us: dict[str, float]
     ends_round: bool
     @staticmethod
     def merged(parts: list[Interval], target: int) -> Interval: ...
@@ -64,6 +65,7 @@ class Recording:
     ops: list[OpResult]
     counters: dict[str, float]
     utilisation: list[Utilisation]
+    residence_us: dict[str, float]
     half_widths: tuple[dict[str, float], float] | None
     errno: dict[int, int]
     notes: list[str]

@@ -15,6 +15,7 @@ class ArrayBackend:
     """Twins whose sum is the target. `parameters_json` is of one of them, with its share of the bench."""
 
     real_time = False
+    settled = False
 
     def __init__(
         self, parameters_json: str, parts: Sequence[str], seed: int, file_system: str | None = None

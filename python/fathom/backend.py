@@ -6,6 +6,7 @@ fall at the same virtual time however fast the reader is; real devices never wai
 window, or a round, as soon as its figures are known that well; a real device takes the time it was given.
 """
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,6 +56,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def settled(self) -> bool:
+        """Whether it is a twin without a state to bring to rest."""
+        ...
+
+    @property
     def capacity_bytes(self) -> int | None:
         """Bytes that jobs address, where that is not the target's own capacity (a twin simulates a slice)."""
         ...
@@ -91,6 +97,7 @@ class EngineBackend:
     """Real files and devices through the io_uring engine."""
 
     real_time = True
+    settled = False
     capacity_bytes = None
     parts: Sequence[str] = ()
 
@@ -112,13 +119,26 @@ class EngineBackend:
 
 
 class TwinBackend:
-    """A virtual drive. Its state lasts from job to job for as long as the backend lives."""
+    """A virtual drive or system. Its state lasts from job to job for as long as the backend lives.
+
+    A system has its `hosts` built in: a job's threads are those of each, as in a fleet.
+    """
 
     real_time = False
     parts: Sequence[str] = ()
 
-    def __init__(self, parameters_json: str, seed: int, file_system: str | None = None) -> None:
+    def __init__(
+        self,
+        parameters_json: str,
+        seed: int,
+        file_system: str | None = None,
+        *,
+        hosts: int = 1,
+        settled: bool = False,
+    ) -> None:
         self.device = make_twin(parameters_json, seed, file_system)
+        self.settled = settled
+        self._hosts = hosts
         self.capacity_bytes = self.device.capacity_bytes
         self.scale = self.device.scale
 
@@ -130,7 +150,16 @@ class TwinBackend:
         precision: _core.Precision | None = None,
     ) -> Handle:
         """Starts the job in virtual time."""
+        if self._hosts > 1:
+            job_json = on_hosts(job_json, self._hosts)
         return start_twins(job_json, [self.device], [seed], hold_every_s, precision)
+
+
+def on_hosts(job_json: str, hosts: int) -> str:
+    """The job with its threads on every one of so many hosts."""
+    job = json.loads(job_json)
+    job["load"]["threads"] *= hosts
+    return json.dumps(job)
 
 
 def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -> _core.TwinDevice:

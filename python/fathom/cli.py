@@ -114,16 +114,23 @@ def run(
     shell: Shell = "ssh",
     ray: RayAddress = None,
     local_hosts: LocalHosts = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="an earlier run of the drive alone, to report beside", metavar="RUN")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from this machine or from many hosts at once."""
+    from fathom.baseline import with_baselines
     from fathom.method import load_method
+    from fathom.runs.home import find_run
 
     parsed = load_method(method, quick=quick)
+    beside = [find_run(baseline)] if baseline else []
     with _site(hosts, shell, ray, local_hosts) as site:
         options = _options(seed, destroy, out, site)
-        finished = _measure(parsed, site.resolve(targets, _bytes(size)), options)
-    _conclude(finished, as_json)
+        chosen = with_baselines(parsed, site.resolve(targets, _bytes(size)))
+        finished = _measure(parsed, chosen, options)
+    _conclude(finished, as_json, beside)
 
 
 @app.command()
@@ -439,16 +446,17 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _conclude(finished: "Run", as_json: bool) -> None:
-    """Writes the report beside the run and prints the result."""
+def _conclude(finished: "Run", as_json: bool, beside: Sequence[Path] = ()) -> None:
+    """Writes the report beside the run, with other runs next to it, and prints the result."""
     from fathom.report import print_table, run_json, write_html
 
-    path = write_html([finished.path], finished.path / "report.html")
+    runs = [finished.path, *beside]
+    path = write_html(runs, finished.path / "report.html")
     if as_json:
         _print_json(run_json(finished.path))
         return
     console = _stdout()
-    print_table(console, [finished.path])
+    print_table(console, runs)
     console.print(f"report  {path}", highlight=False, soft_wrap=True)
     console.print(f"run     {finished.id}", highlight=False, soft_wrap=True)
 

@@ -269,7 +269,7 @@ class _Session:
         try:
             if target.kind == "twin":
                 for bench, keys in self._by_bench(index):
-                    self._run_steps(keys, self._twin(index, bench), None)
+                    self._run_steps(self._needed(keys), self._twin(index, bench), None)
             else:
                 backend, sampling = self.options.site.start(target)
                 with sampling as sampler:
@@ -289,6 +289,20 @@ class _Session:
             (bench, [key for key, _ in part]) for bench, part in groupby(steps, lambda pair: pair[1].bench)
         ]
 
+    def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
+        """Without the steps that bring a drive to its steady state, where a twin has it from the start."""
+        from fathom.catalog import load_device
+
+        target = self.targets[keys[0].target]
+        if not load_device(target.catalog or target.name).starts_settled:
+            return list(keys)
+        preparing = [
+            key for key in keys if self.method.steps[key.number - 1].kind in ("fill", "precondition")
+        ]
+        for key in preparing:
+            self._pass_over(key, "not needed: the twin is in its steady state from the start")
+        return [key for key in keys if key not in preparing]
+
     def _all_finished(self, index: int) -> bool:
         return all(self._finished(key) for key in self._keys(index))
 
@@ -307,7 +321,9 @@ class _Session:
             backend = ArrayBackend(parameters, target.parts, seed, file_system)
         else:
             own_seed = part_seed(seed, target.number) if target.number else seed
-            backend = TwinBackend(parameters, own_seed, file_system)
+            backend = TwinBackend(
+                parameters, own_seed, file_system, hosts=device.hosts, settled=device.starts_settled
+            )
         for record in self.store.document.targets:
             if target.name in (record.name, record.part_of):
                 record.scale = backend.scale
@@ -417,10 +433,10 @@ class _Session:
             self.store.journal("remark", key, text=reason)
         self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
 
-    def _pass_over(self, key: StepKey) -> None:
+    def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
         """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
         if not self._finished(key):
-            self.store.finish_step(key, {}, StepOutcome("complete", None, "nothing left to search", 0.0, 0))
+            self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
 
     def _run_one(
         self,

@@ -92,9 +92,7 @@ def run_step(
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
     rounds = _Rounds(judge) if judge else None
-    handle = backend.start(
-        step.job.json, seed, judge.round_s if judge else None, _precision(step, backend.capacity_bytes)
-    )
+    handle = backend.start(step.job.json, seed, judge.round_s if judge else None, _precision(step, backend))
     enough = False
     moved_bytes = 0
     while not handle.done():
@@ -122,10 +120,13 @@ def run_step(
     )
 
 
-def _precision(step: Step, capacity_bytes: int | None) -> _core.Precision | None:
+def _precision(step: Step, backend: Backend) -> _core.Precision | None:
     """When a twin may end the step's window or rounds. A point follows its maximum's state and writes what it may."""
+    capacity_bytes = backend.capacity_bytes
     if step.precision is None or capacity_bytes is None or step.kind == "fill":
         return None
+    if backend.settled:
+        return _core.Precision(step.precision, POINT_COUNT, 0, WITHOUT_LIMIT)
     region_bytes = step.job.region_size(capacity_bytes)
     least_bytes, most_bytes = round(LEAST_TURNOVER * region_bytes), MOST_TURNOVER * region_bytes
     if step.kind == "precondition":

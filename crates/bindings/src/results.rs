@@ -114,6 +114,13 @@ fn utilisation_rows(rows: &[recording::Utilisation]) -> Vec<Utilisation> {
         .collect()
 }
 
+fn residence_us(parts: &[recording::Residence]) -> BTreeMap<String, f64> {
+    parts
+        .iter()
+        .filter_map(|spent| Some((spent.part.clone(), spent.mean_ns()? / 1e3)))
+        .collect()
+}
+
 /// Counters that the backend knows, by name with its unit.
 fn counter_map(counters: &Counters) -> BTreeMap<&'static str, f64> {
     let whole = |value: Option<u64>| value.map(|v| v as f64);
@@ -207,6 +214,11 @@ impl Interval {
     fn utilisation(&self) -> Vec<Utilisation> {
         utilisation_rows(&self.inner.utilisation)
     }
+    /// Mean time per I/O in each part of a system, us.
+    #[getter]
+    fn residence_us(&self) -> BTreeMap<String, f64> {
+        residence_us(&self.inner.residence)
+    }
     /// Whether a round ended with it before its time.
     #[getter]
     fn ends_round(&self) -> bool {
@@ -282,6 +294,11 @@ impl Recording {
     #[getter]
     fn utilisation(&self) -> Vec<Utilisation> {
         utilisation_rows(&self.inner.utilisation)
+    }
+    /// Mean time per I/O in each part of a system, us.
+    #[getter]
+    fn residence_us(&self) -> BTreeMap<String, f64> {
+        residence_us(&self.inner.residence)
     }
     /// Halves of 95 % intervals as fractions: of the rate by operation, and of the mean latency.
     /// None where nobody watched.

@@ -174,8 +174,15 @@ impl TwinDevice {
                 });
                 Self::under(disk, file_system.transpose().map_err(refuse)?)
             }
+            Some("system") => {
+                let parameters = twin::SystemParams::from_json(&text).map_err(refuse)?;
+                match file_system {
+                    Some(_) => Err("a system has its own file system, or none: name it bare".into()),
+                    None => Ok(Self::of(twin::System::new(&parameters, seed))),
+                }
+            }
             _ => Err(format!(
-                "no model of kind {}: expected ssd or disk",
+                "no model of kind {}: expected ssd, disk or system",
                 kind.unwrap_or_default()
             )),
         }

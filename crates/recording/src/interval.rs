@@ -85,6 +85,37 @@ pub struct Utilisation {
     pub max: f64,
 }
 
+/// Time that I/O spent in a part of a system, waiting and being served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Residence {
+    /// Name as shown to the user.
+    pub part: String,
+    /// Summed over the I/O.
+    pub total_ns: u64,
+    /// I/O completed meanwhile.
+    pub n: u64,
+}
+
+impl Residence {
+    /// Mean per I/O, ns; `None` without any.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.n > 0).then(|| self.total_ns as f64 / self.n as f64)
+    }
+}
+
+/// Adds what I/O spent elsewhere or later.
+pub(crate) fn merge_residence(into: &mut Vec<Residence>, from: &[Residence]) {
+    for theirs in from {
+        match into.iter_mut().find(|ours| ours.part == theirs.part) {
+            Some(ours) => {
+                ours.total_ns += theirs.total_ns;
+                ours.n += theirs.n;
+            }
+            None => into.push(theirs.clone()),
+        }
+    }
+}
+
 /// Joins groups of other servers (threads, targets, hosts): same-named groups become one.
 pub(crate) fn merge_servers(into: &mut Vec<Utilisation>, from: &[Utilisation]) {
     for theirs in from {
@@ -158,6 +189,8 @@ pub struct Interval {
     pub counters: Counters,
     /// Resources of a twin, or the load generator's own CPU.
     pub utilisation: Vec<Utilisation>,
+    /// Where I/O spent its time; empty where the target does not tell.
+    pub residence: Vec<Residence>,
     /// Whether a round ended with it, before its time, because its figures were known well enough.
     pub ends_round: bool,
 }
@@ -179,5 +212,6 @@ impl Interval {
         self.backlog = sum(self.backlog, other.backlog);
         self.counters.merge(&other.counters);
         merge_servers(&mut self.utilisation, &other.utilisation);
+        merge_residence(&mut self.residence, &other.residence);
     }
 }

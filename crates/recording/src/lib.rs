@@ -10,6 +10,6 @@ mod recorder;
 mod recording;
 
 pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
-pub use interval::{Counters, Interval, OpStats, Utilisation};
+pub use interval::{Counters, Interval, OpStats, Residence, Utilisation};
 pub use recorder::{Recorder, Tally};
 pub use recording::{HalfWidths, Recording};

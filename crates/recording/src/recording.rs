@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::Op;
 
-use crate::interval::{merge_ops, merge_servers, merge_times, sum};
-use crate::{Counters, Interval, OpStats, Utilisation};
+use crate::interval::{merge_ops, merge_residence, merge_servers, merge_times, sum};
+use crate::{Counters, Interval, OpStats, Residence, Utilisation};
 
 /// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
 /// latency, and little throughput is left to gain.
@@ -40,6 +40,8 @@ pub struct Recording {
     pub counters: Counters,
     /// Mean utilisation over the window.
     pub utilisation: Vec<Utilisation>,
+    /// Where I/O spent its time over the window; empty where the target does not tell.
+    pub residence: Vec<Residence>,
     /// Where the load generator watched it; else the seconds' scatter tells.
     pub half_widths: Option<HalfWidths>,
     /// Failed I/O by errno; 0 stands for an I/O that moved fewer bytes than asked.
@@ -63,6 +65,7 @@ impl Recording {
     pub fn add(&mut self, interval: &Interval) {
         merge_ops(&mut self.ops, &interval.ops);
         self.backlog = interval.backlog;
+        merge_residence(&mut self.residence, &interval.residence);
         if self.window_ns == 0 {
             self.offered = interval.offered;
             self.mean_outstanding = interval.mean_outstanding;
@@ -114,6 +117,7 @@ impl Recording {
         self.offered = sum(self.offered, other.offered);
         self.backlog = sum(self.backlog, other.backlog);
         self.counters.merge(&other.counters);
+        merge_residence(&mut self.residence, &other.residence);
         merge_servers(&mut self.utilisation, &other.utilisation);
     }
 

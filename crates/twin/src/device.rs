@@ -40,6 +40,17 @@ pub struct Account {
     pub joules: f64,
     /// Every resource, always in the same order.
     pub resources: Vec<ResourceTime>,
+    /// Where I/O spent its time; empty for a device that does not tell.
+    pub residence: Vec<Residence>,
+}
+
+/// Time that I/O spent in a part of a system, waiting and being served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Residence {
+    /// Name as shown to the user.
+    pub name: &'static str,
+    /// Summed over all I/O, ns since the device was made.
+    pub total_ns: u64,
 }
 
 /// Busy time of a group of equal servers.
@@ -74,6 +85,10 @@ pub trait Device {
     fn advance(&mut self, limit_ns: u64) -> Option<Completion>;
     /// Whether anything is under way that will happen without a further request.
     fn is_busy(&self) -> bool;
+    /// Whether it knows what its medium does: bytes read and written there, and energy.
+    fn knows_medium(&self) -> bool {
+        true
+    }
     /// Totals up to the present.
     fn account(&self, into: &mut Account);
 }

@@ -25,14 +25,16 @@ mod params;
 mod precision;
 mod server;
 mod ssd;
+mod system;
 #[cfg(test)]
 mod tests;
 mod victim;
 
-pub use device::{Account, Completion, CompletionKind, Device, ResourceTime};
+pub use device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime};
 pub use disk::{Disk, DiskParams, Scheduling, Tracks, ZoneModel};
 pub use driver::{Control, TwinError, run, run_until_precise};
 pub use fs::{FileSystem, FsParams, Placement};
 pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, VictimPolicy};
 pub use precision::Precision;
 pub use ssd::Ssd;
+pub use system::{Between, ClusterParams, DriveParams, FabricParams, System, SystemParams};

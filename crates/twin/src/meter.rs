@@ -1,6 +1,6 @@
 //! Turns a device's running totals into the counters and utilisations of an interval.
 
-use recording::{Counters, Interval, Utilisation};
+use recording::{Counters, Interval, Residence, Utilisation};
 
 use crate::device::{Account, Device};
 
@@ -44,11 +44,12 @@ impl Meter {
             cpu_ns += busy_ns;
             core_shares.push(busy_ns as f64 / length_ns);
         }
+        let known = device.knows_medium();
         interval.counters = Counters {
-            media_read_bytes: Some(now.media_read_bytes - before.media_read_bytes),
-            media_write_bytes: Some(now.media_write_bytes - before.media_write_bytes),
-            joules: Some(now.joules - before.joules),
-            unmapped_reads: Some(now.unmapped_reads - before.unmapped_reads),
+            media_read_bytes: known.then(|| now.media_read_bytes - before.media_read_bytes),
+            media_write_bytes: known.then(|| now.media_write_bytes - before.media_write_bytes),
+            joules: known.then_some(now.joules - before.joules),
+            unmapped_reads: known.then(|| now.unmapped_reads - before.unmapped_reads),
             cpu_user_ns: Some(cpu_ns),
             cpu_sys_ns: None,
         };
@@ -59,6 +60,14 @@ impl Meter {
             interval
                 .utilisation
                 .push(group(now.resource, shares.collect()));
+        }
+        let completed: u64 = interval.ops.values().map(|op| op.service.count()).sum();
+        for (now, before) in now.residence.iter().zip(&before.residence) {
+            interval.residence.push(Residence {
+                part: now.name.to_owned(),
+                total_ns: now.total_ns - before.total_ns,
+                n: completed,
+            });
         }
         std::mem::swap(&mut self.now, &mut self.before);
         self.at_ns = now_ns;

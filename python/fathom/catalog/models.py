@@ -61,14 +61,23 @@ class DeviceIdentity(_Strict):
     controller: Text | None = None
 
 
+SYSTEM_KINDS = ("drive", "fabric", "cluster")
+"""Kinds of twins that are systems of crate `twin`: a drive by its ratings, drives behind something."""
+SYSTEM_BLOCK_BYTES = 512
+
+
 class TwinModel(_Strict):
     """The virtual device: which model of crate `twin`, on which bench, with which parameters."""
 
     kind: Name
-    """The model: `ssd`, ..."""
+    """The model: `ssd`, or a system (`SYSTEM_KINDS`)."""
     bench: Name
     """The system it is driven from, where nothing else is asked for."""
     parameters: dict[Key, Parameter]
+    members: dict[Name, Count] = Field(default_factory=dict)
+    """Of a system: its drives by name of their device, and how many."""
+    baseline: Name | None = None
+    """Of a system: the device that stands for its drives attached directly."""
     reasons: dict[Name, Text] = Field(default_factory=dict)
     """Published workload to why the twin misses it by far: physics that the model leaves out, or the source's."""
 
@@ -85,6 +94,19 @@ class Device(_Strict):
     identity: DeviceIdentity
     twin: TwinModel | None = None
 
+    @property
+    def starts_settled(self) -> bool:
+        """Whether its twin has no state to bring to rest."""
+        return self.twin is not None and self.twin.kind in SYSTEM_KINDS
+
+    @property
+    def hosts(self) -> int:
+        """Hosts that a simulated system is loaded from; 1 of anything else."""
+        if self.twin is None or self.twin.kind not in SYSTEM_KINDS:
+            return 1
+        values = _values(self.twin.parameters)
+        return int(values.get("hosts", values.get("clients", 1)))
+
     def twin_params_json(self, bench: str | None = None, sharing: int = 1) -> str:
         """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
 
@@ -100,15 +122,34 @@ class Device(_Strict):
 
         if self.twin is None:
             raise CatalogError(f"{self.name} has no [twin]: it can be looked up, not simulated")
-        host = load_system(bench or self.twin.bench)
+        host = load_system(bench or self.twin.bench).share(sharing)
+        if self.twin.kind in SYSTEM_KINDS:
+            return json.dumps({"kind": "system", **self._system_params(self.twin), "host": host})
         return json.dumps(
             {
                 "kind": self.twin.kind,
                 "capacity_bytes": self.capacity_bytes,
                 **_values(self.twin.parameters),
-                "host": host.share(sharing),
+                "host": host,
             }
         )
+
+    def _system_params(self, twin: TwinModel) -> dict[str, object]:
+        from fathom.catalog.load import load_device
+
+        members = [(load_device(name), count) for name, count in twin.members.items()] or [(self, 1)]
+        drives = [
+            {"capacity_bytes": device.capacity_bytes, "count": count, **_values(device.twin.parameters)}
+            for device, count in members
+            if device.twin is not None
+        ]
+        between = "nothing" if twin.kind == "drive" else {twin.kind: _values(twin.parameters)}
+        return {
+            "capacity_bytes": self.capacity_bytes,
+            "block_bytes": SYSTEM_BLOCK_BYTES,
+            "drives": drives,
+            "between": between,
+        }
 
 
 class System(_Strict):

@@ -187,6 +187,7 @@ class FleetBackend:
     """Runs jobs on one target from every host that is left."""
 
     real_time = True
+    settled = False
     capacity_bytes = None
 
     def __init__(self, fleet: Fleet, target: Target) -> None:

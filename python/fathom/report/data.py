@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 KEY = ("target", "step", "op")
 UTILISATION = "utilisation: "
 """How telemetry names the use of a resource."""
+TIME_IN = "time in: "
+"""How telemetry names the mean time of an I/O in a part of a system."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,10 @@ class RunData:
         """Utilisation of resources over a step; empty where none was recorded."""
         return self._busy.get((target, step), [])
 
+    def times_us(self, target: str, step: str) -> dict[str, float]:
+        """Mean time per I/O in each part of a system over a step, us; empty where none was recorded."""
+        return self._times_us.get((target, step), {})
+
     def rates(self, target: str, step: str, op: str) -> Floats:
         """IOPS of an operation in each whole second of a measured step."""
         return self._rates.get((target, step, op), np.zeros(0))
@@ -247,6 +253,18 @@ class RunData:
         out: dict[tuple[str, str], list[Busy]] = {}
         for target, step, resource, mean, _ in zip(*table.to_pydict().values(), strict=True):
             out.setdefault((target, step), []).append(Busy(resource, mean))
+        return out
+
+    @cached_property
+    def _times_us(self) -> dict[tuple[str, str], dict[str, float]]:
+        table = self._query(
+            "telemetry",
+            f"select target, step, name[{len(TIME_IN) + 1}:] as part, sum(value * length_s) / sum(length_s) as mean "
+            f"from rows where starts_with(name, '{TIME_IN}') and length_s > 0 group by all order by min(ordinal)",
+        )
+        out: dict[tuple[str, str], dict[str, float]] = {}
+        for target, step, part, mean in zip(*table.to_pydict().values(), strict=True):
+            out.setdefault((target, step), {})[part] = mean
         return out
 
     def _query(self, table: str, sql: str, parameters: dict[str, list[str]] | None = None) -> pa.Table:

@@ -117,6 +117,8 @@ class StepRows:
             yield common | {"name": "outstanding", "value": interval.outstanding, "unit": "I/O"}
         for use in interval.utilisation:
             yield common | {"name": f"utilisation: {use.resource}", "value": use.mean, "unit": "1"}
+        for part, mean_us in interval.residence_us.items():
+            yield common | {"name": f"time in: {part}", "value": mean_us, "unit": "us"}
 
     def _point(self, recording: Recording, op: OpResult, method: str, steady: bool | None) -> Row:
         job, window_s = self.step.job, recording.window_s

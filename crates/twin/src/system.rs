@@ -1,0 +1,341 @@
+//! Systems of drives: one by its ratings, a shelf behind a fabric controller, a cluster. Every I/O
+//! walks a route of queues, and what limits the system, or where an I/O spends its time, is what the
+//! queues show. See `docs/explanation/system-twins.md`.
+//!
+//! An I/O belongs to a host by its slot in the load generator (a thread stays on its host), to a
+//! drive by its address. A request is served by one server and one drive: striping spreads requests
+//! over servers and drives, not the bytes of one request. Nothing is stored and nothing is cleaned.
+
+mod drive;
+mod params;
+mod route;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use workload::{Op, Request};
+
+use crate::calendar::Calendar;
+use crate::device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime};
+use crate::event::us_to_ns;
+use crate::params::HostParams;
+use drive::{Drive, Outcome};
+pub use params::{Between, ClusterParams, DriveParams, FabricParams, SystemParams};
+use route::{Pick, Routes, Stage};
+
+/// Kinds of events in the upper bits of a payload.
+const INDEX_BITS: u32 = 28;
+const STEP: u32 = 0;
+const DIE: u32 = 1;
+const WAKE: u32 = 2;
+/// Dies are numbered through all drives with this many per drive.
+const DIES_PER_DRIVE: u32 = 1 << 12;
+/// Addresses change drives at this distance, so that random I/O meets all of them.
+const STRIPE_BYTES: u64 = 1 << 20;
+/// Bytes that a die reads at once; larger reads are limited by the drive's rate.
+const PAGE_BYTES: u64 = 4096;
+
+struct Job {
+    tag: u32,
+    request: Request,
+    stage: u8,
+    client: u16,
+    server: u16,
+    drive: u16,
+    die: u16,
+    entered_ns: u64,
+    within: Within,
+}
+
+/// Where in the drive a job is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Outside,
+    Dies,
+    Leaving,
+}
+
+/// A system in virtual time.
+pub struct System {
+    params: SystemParams,
+    routes: Routes,
+    drives: Vec<Drive>,
+    calendar: Calendar,
+    now_ns: u64,
+    jobs: Vec<Job>,
+    free: Vec<u32>,
+    rng: Xoshiro256PlusPlus,
+    drives_residence_ns: u64,
+    last_write_end: u64,
+}
+
+impl System {
+    /// An idle system. `seed` feeds which die a page lies on.
+    pub fn new(params: &SystemParams, seed: u64) -> Self {
+        let drives = params
+            .drives
+            .iter()
+            .flat_map(|kind| (0..kind.count).map(move |_| Drive::new(kind)))
+            .collect();
+        Self {
+            routes: Routes::new(&params.between, &params.drives),
+            drives,
+            calendar: Calendar::default(),
+            now_ns: 0,
+            jobs: Vec::new(),
+            free: Vec::new(),
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            drives_residence_ns: 0,
+            last_write_end: u64::MAX,
+            params: params.clone(),
+        }
+    }
+
+    fn route(&self, op: Op) -> &[Stage] {
+        match op {
+            Op::Read | Op::Flush => &self.routes.read,
+            _ => &self.routes.write,
+        }
+    }
+
+    /// Moves a job on to its next stage, or out.
+    fn step(&mut self, index: u32) -> Option<Completion> {
+        let job = &self.jobs[index as usize];
+        let (stage, op, bytes) = (
+            usize::from(job.stage),
+            job.request.op,
+            job.request.size_bytes,
+        );
+        let (client, server) = (usize::from(job.client), usize::from(job.server));
+        if job.within == Within::Leaving {
+            self.drives_residence_ns += self.now_ns - job.entered_ns;
+            self.jobs[index as usize].within = Within::Outside;
+        }
+        let Some(&now_at) = self.route(op).get(stage) else {
+            let tag = self.jobs[index as usize].tag;
+            self.free.push(index);
+            return Some(Completion {
+                at_ns: self.now_ns,
+                tag,
+                kind: CompletionKind::Done,
+            });
+        };
+        self.jobs[index as usize].stage += 1;
+        match now_at {
+            Stage::Delay { ns, group } => {
+                self.routes.groups[group].residence_ns += ns;
+                self.calendar.push(self.now_ns + ns, index);
+            }
+            Stage::Serve {
+                group,
+                pick,
+                fixed_ps,
+                per_byte_ps,
+            } => {
+                let group = &mut self.routes.groups[group];
+                let members = group.members.len();
+                let member = match pick {
+                    Pick::Only => 0,
+                    Pick::Client => client,
+                    Pick::Server => server,
+                    Pick::Peer => server + 1,
+                } % members;
+                let service_ps = (fixed_ps + per_byte_ps * f64::from(bytes)) as u64;
+                let end_ns = group.members[member].finish_ns(self.now_ns, service_ps);
+                group.residence_ns += end_ns - self.now_ns;
+                self.calendar.push(end_ns, index);
+            }
+            Stage::Drive => self.enter_drive(index),
+        }
+        None
+    }
+
+    fn enter_drive(&mut self, index: u32) {
+        let now_ns = self.now_ns;
+        let job = &mut self.jobs[index as usize];
+        job.within = Within::Dies;
+        job.entered_ns = now_ns;
+        let drive = &mut self.drives[usize::from(job.drive)];
+        let outcome = match job.request.op {
+            Op::Read => drive.read(u32::from(job.die), index, now_ns),
+            Op::Write | Op::Append | Op::WriteZeroes => {
+                let bytes = f64::from(job.request.size_bytes) * self.routes.redundancy;
+                let at_random = job.request.offset_bytes != self.last_write_end
+                    && u64::from(job.request.size_bytes) < STRIPE_BYTES / 8;
+                self.last_write_end = job.request.offset_bytes + u64::from(job.request.size_bytes);
+                let amplification = match at_random {
+                    true => drive.params().write_amplification,
+                    false => drive.params().sequential_amplification,
+                };
+                drive.write(index, bytes as u64, amplification, now_ns)
+            }
+            Op::Trim | Op::Flush => {
+                job.within = Within::Leaving;
+                self.calendar
+                    .push(now_ns + us_to_ns(drive.params().write_ack_us), index);
+                return;
+            }
+        };
+        let drive = self.jobs[index as usize].drive;
+        self.follow(drive, outcome);
+    }
+
+    /// Books what a drive has started and passes on what left its dies or entered its buffer.
+    fn follow(&mut self, drive: u16, outcome: Outcome) {
+        for (die, end_ns) in outcome.started {
+            let index = u32::from(drive) * DIES_PER_DRIVE + die;
+            self.calendar.push(end_ns, DIE << INDEX_BITS | index);
+        }
+        let unit = &mut self.drives[usize::from(drive)];
+        for index in outcome.read.into_iter().chain(outcome.admitted) {
+            let job = &mut self.jobs[index as usize];
+            job.within = Within::Leaving;
+            let bytes = job.request.size_bytes;
+            let (done_ns, latency_us) = match job.request.op {
+                Op::Read => {
+                    let service_ps = unit.send_ps(bytes);
+                    let done_ns = unit.to_host.finish_ns(self.now_ns, service_ps);
+                    (done_ns, unit.params().read_latency_us)
+                }
+                _ => {
+                    let service_ps = unit.take_ps(bytes);
+                    let done_ns = unit.to_drive.finish_ns(self.now_ns, service_ps);
+                    (done_ns, unit.params().write_ack_us)
+                }
+            };
+            self.calendar.push(done_ns + us_to_ns(latency_us), index);
+        }
+    }
+
+    fn handle(&mut self, payload: u32) -> Option<Completion> {
+        let index = payload & ((1 << INDEX_BITS) - 1);
+        match payload >> INDEX_BITS {
+            STEP => self.step(index),
+            DIE => {
+                let (drive, die) = (index / DIES_PER_DRIVE, index % DIES_PER_DRIVE);
+                let outcome = self.drives[drive as usize].ended(die, self.now_ns);
+                self.follow(drive as u16, outcome);
+                None
+            }
+            _ => Some(Completion {
+                at_ns: self.now_ns,
+                tag: index,
+                kind: CompletionKind::Wake,
+            }),
+        }
+    }
+}
+
+impl Device for System {
+    fn capacity_bytes(&self) -> u64 {
+        self.params.capacity_bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.params.block_bytes
+    }
+
+    fn scale(&self) -> f64 {
+        1.0
+    }
+
+    fn host(&self) -> &HostParams {
+        &self.params.host
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn submit(&mut self, at_ns: u64, tag: u32, request: Request) {
+        let stripe = request.offset_bytes / STRIPE_BYTES;
+        let drive = (stripe % self.drives.len() as u64) as u16;
+        let random = self.rng.next_u64();
+        let die = match u64::from(request.size_bytes) > PAGE_BYTES {
+            true => stripe / self.drives.len() as u64,
+            false => random >> 32,
+        } % u64::from(self.drives[usize::from(drive)].params().dies);
+        let job = Job {
+            tag,
+            request,
+            stage: 0,
+            client: (tag % self.routes.clients) as u16,
+            server: ((random & 0xffff_ffff) % u64::from(self.routes.servers)) as u16,
+            drive,
+            die: die as u16,
+            entered_ns: 0,
+            within: Within::Outside,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.jobs[index as usize] = job;
+                index
+            }
+            None => {
+                self.jobs.push(job);
+                self.jobs.len() as u32 - 1
+            }
+        };
+        self.calendar.push(at_ns.max(self.now_ns), index);
+    }
+
+    fn wake(&mut self, at_ns: u64, tag: u32) {
+        self.calendar
+            .push(at_ns.max(self.now_ns), WAKE << INDEX_BITS | tag);
+    }
+
+    fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
+        while let Some((at_ns, payload)) = self.calendar.pop(limit_ns) {
+            self.now_ns = at_ns;
+            if let Some(completion) = self.handle(payload) {
+                return Some(completion);
+            }
+        }
+        if limit_ns != u64::MAX {
+            self.now_ns = self.now_ns.max(limit_ns);
+        }
+        None
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.calendar.is_empty()
+    }
+
+    fn knows_medium(&self) -> bool {
+        false
+    }
+
+    fn account(&self, into: &mut Account) {
+        let now_ns = self.now_ns;
+        into.resources.clear();
+        into.residence.clear();
+        for group in &self.routes.groups {
+            if !group.members.is_empty() {
+                let servers = group.members.iter().map(|member| {
+                    let (sum, count) = member
+                        .busy_ns(now_ns)
+                        .fold((0, 0), |(sum, count), busy| (sum + busy, count + 1));
+                    sum / count
+                });
+                into.resources.push(ResourceTime {
+                    resource: group.name,
+                    busy_ns: servers.collect(),
+                });
+            }
+            into.residence.push(Residence {
+                name: group.name,
+                total_ns: group.residence_ns,
+            });
+        }
+        into.resources.push(ResourceTime {
+            resource: "drive dies",
+            busy_ns: self.drives.iter().map(Drive::busy_ns).collect(),
+        });
+        into.residence.push(Residence {
+            name: "drives",
+            total_ns: self.drives_residence_ns,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

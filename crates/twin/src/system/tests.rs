@@ -1,0 +1,173 @@
+//! Systems against closed forms: what the busiest station allows, what an idle one adds.
+
+use super::*;
+use crate::{Control, run};
+use recording::Recording;
+use workload::Job as WorkloadJob;
+
+const HOST: &str = r#"{"cores": 64, "submit_us": 0.1, "complete_us": 0.1, "wake_us": 0.0,
+    "tlp_payload_bytes": 256, "tlp_overhead_bytes": 24, "link_protocol_share": 0.0}"#;
+const DRIVE: &str = r#"{"capacity_bytes": 1000000000000, "count": COUNT, "dies": 64, "read_sense_us": 60.0,
+    "read_latency_us": 10.0, "program_us": 1000.0, "program_bytes": 98304, "suspend_us": 100.0,
+    "write_amplification": 2.0, "sequential_amplification": 1.0, "buffer_bytes": 8388608,
+    "write_ack_us": 10.0, "read_mbps": 3200.0, "write_mbps": 3200.0}"#;
+const FABRIC: &str = r#"{"fabric": {"hosts": 4, "host_nic_gbps": 100, "ports": 4, "port_gbps": 100,
+    "network_efficiency": 0.9, "network_us": 2.0, "pipelines": 4, "command_ns": 500,
+    "read_pass_us": 2.0, "write_pass_us": 1.0, "link_mbps": 8000}}"#;
+const CLUSTER: &str = r#"{"cluster": {"servers": 6, "server_cores": 19, "read_cpu_us": 20.0,
+    "read_cpu_us_per_kib": 0.5, "write_cpu_us": 100.0, "write_cpu_us_per_kib": 2.0, "server_nics": 1,
+    "clients": 12, "nic_gbps": 200, "network_efficiency": 0.9, "network_us": 5.0, "mount_us": 0.5,
+    "stripe_data": 4, "stripe_parity": 2}}"#;
+
+fn system(between: &str, drives: u32) -> System {
+    let drive = DRIVE.replace("COUNT", &drives.to_string());
+    let text = format!(
+        r#"{{"capacity_bytes": {}, "block_bytes": 512, "drives": [{drive}], "between": {between}, "host": {HOST}}}"#,
+        u64::from(drives) * 1_000_000_000_000,
+    );
+    System::new(&SystemParams::from_json(&text).expect("parameters"), 1)
+}
+
+fn measured(system: &mut System, mix: &str, block: &str, threads: u32, iodepth: u32) -> Recording {
+    let text = format!(
+        r#"{{"mix": "{mix}", "block": "{block}", "pattern": "uniform",
+            "load": {{"threads": {threads}, "iodepth": {iodepth}}}, "until": {{"time": "300ms"}}}}"#
+    );
+    let job = WorkloadJob::from_json(&text, "job").expect("a job");
+    run(&job, system, 3, &Control::default(), |_| {}).expect("it runs")
+}
+
+fn iops(recording: &Recording) -> f64 {
+    recording.completed() as f64 * 1e9 / recording.window_ns as f64
+}
+
+fn spent_us(recording: &Recording, part: &str) -> f64 {
+    let found = recording.residence.iter().find(|spent| spent.part == part);
+    found.and_then(|spent| spent.mean_ns()).expect("it tells") / 1e3
+}
+
+fn about(found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found / expected - 1.0).abs() <= tolerance,
+        "{found} is not {expected} within {tolerance}"
+    );
+}
+
+#[test]
+fn one_read_at_a_time_takes_sensing_and_latency() {
+    let recording = measured(&mut system(r#""nothing""#, 1), "read", "4KiB", 1, 1);
+    // 60 + 10 us, 4096 B at 3.2 GB/s, 0.2 us of the load generator.
+    about(1e6 / iops(&recording), 60.0 + 10.0 + 1.28 + 0.2, 0.01);
+}
+
+#[test]
+fn reads_at_depth_follow_the_closed_network_of_the_dies() {
+    for depth in [32, 64, 128] {
+        let recording = measured(&mut system(r#""nothing""#, 1), "read", "4KiB", 1, depth);
+        let waiting = f64::from(depth) - iops(&recording) * 11.28e-6;
+        // N equal exponential servers give N/S x Q/(Q+N-1); service of fixed length does better, by
+        // at most the share that its smaller variance takes off the waiting.
+        let exponential = 64.0 / 60e-6 * waiting / (waiting + 63.0);
+        let found = iops(&recording);
+        assert!(
+            found > 0.97 * exponential && found < 1.35 * exponential,
+            "{depth}: {found} {exponential}"
+        );
+    }
+}
+
+#[test]
+fn sustained_writes_take_the_time_of_the_dies_that_programs_need() {
+    let mut drive = system(r#""nothing""#, 1);
+    measured(&mut drive, "write", "4KiB", 4, 32);
+    let recording = measured(&mut drive, "write", "4KiB", 4, 32);
+    let bytes_per_s = 64.0 * 98_304.0 / 1000e-6;
+    about(iops(&recording), bytes_per_s / (2.0 * 4096.0), 0.02);
+}
+
+#[test]
+fn reads_wait_for_a_slice_of_a_program_not_for_the_whole() {
+    let mut drive = system(r#""nothing""#, 1);
+    let text = r#"{"mix": {"read": 50, "write": 50}, "block": "4KiB", "pattern": "uniform",
+        "load": {"threads": 1, "iodepth": 16}, "until": {"time": "300ms"}}"#;
+    let job = WorkloadJob::from_json(text, "job").expect("a job");
+    let recording = run(&job, &mut drive, 3, &Control::default(), |_| {}).expect("it runs");
+    let read_us = recording.ops[&workload::Op::Read]
+        .service
+        .mean_ns()
+        .expect("reads")
+        / 1e3;
+    assert!(read_us > 71.0 && read_us < 171.0, "{read_us}");
+}
+
+#[test]
+fn a_shelf_is_limited_by_its_internal_link_and_spends_the_time_there() {
+    let mut shelf = system(FABRIC, 24);
+    let recording = measured(&mut shelf, "read", "4KiB", 24, 64);
+    about(iops(&recording) * (4096.0 + 128.0), 8e9, 0.01);
+    let limit = recording.limited_by().expect("a limit");
+    assert!(limit.starts_with("internal link (read)"), "{limit}");
+    assert!(spent_us(&recording, "internal link (read)") > 100.0);
+}
+
+#[test]
+fn parts_of_the_way_add_up_to_the_latency() {
+    let recording = measured(&mut system(FABRIC, 24), "read", "4KiB", 12, 32);
+    let mean_us = recording.ops[&workload::Op::Read]
+        .service
+        .mean_ns()
+        .expect("reads")
+        / 1e3;
+    let parts: f64 = recording
+        .residence
+        .iter()
+        .filter_map(|spent| spent.mean_ns())
+        .sum();
+    about(parts / 1e3 + 0.2, mean_us, 0.02);
+    assert!(spent_us(&recording, "controller") > 2.0);
+}
+
+#[test]
+fn hosts_and_ports_are_loaded_evenly() {
+    let recording = measured(&mut system(FABRIC, 24), "read", "4KiB", 12, 32);
+    let ports = recording
+        .utilisation
+        .iter()
+        .find(|u| u.resource == "controller ports (out)");
+    let ports = ports.expect("ports");
+    assert!(ports.max / ports.mean < 1.02, "{ports:?}");
+}
+
+#[test]
+fn a_cluster_does_what_its_cores_allow() {
+    let mut cluster = system(CLUSTER, 48);
+    let cores = 6.0 * 19.0;
+    let reads = measured(&mut cluster, "read", "4KiB", 384, 8);
+    about(iops(&reads), cores / 22e-6, 0.03);
+    let writes = measured(&mut cluster, "write", "4KiB", 384, 8);
+    about(iops(&writes), cores / 108e-6, 0.05);
+    assert!(
+        writes
+            .limited_by()
+            .expect("a limit")
+            .starts_with("server CPU")
+    );
+}
+
+#[test]
+fn large_reads_of_a_cluster_meet_its_network() {
+    let text = CLUSTER.replace(
+        "\"read_cpu_us_per_kib\": 0.5",
+        "\"read_cpu_us_per_kib\": 0.05",
+    );
+    let reads = measured(&mut system(&text, 48), "read", "1MiB", 384, 2);
+    about(iops(&reads) * 1_048_576.0, 6.0 * 200e9 / 8.0 * 0.9, 0.03);
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_refused() {
+    let text = r#"{"capacity_bytes": 1, "block_bytes": 512, "drives": [], "between": "nothing", "host": HOST}"#
+        .replace("HOST", HOST);
+    let refused = SystemParams::from_json(&text).expect_err("no drive");
+    assert!(refused.to_string().contains("expected at least one"));
+}

@@ -1,0 +1,27 @@
+"""A system beside its own drive: the second target that a method about added latency needs."""
+
+from collections.abc import Sequence
+
+from fathom.method import Method
+from fathom.resolve import resolve_targets
+from fathom.targets.target import Target
+
+METHODS = ("added-latency",)
+"""Methods that measure a system against its drive."""
+
+
+def with_baselines(method: Method, targets: Sequence[Target]) -> list[Target]:
+    """The targets, and behind them the drives of twins of systems, if the method compares with them."""
+    named = {target.name for target in targets}
+    found = [f"twin:{name}" for target in targets if (name := _baseline(target))]
+    missing = [name for name in dict.fromkeys(found) if name not in named]
+    return [*targets, *(resolve_targets(missing) if method.name in METHODS and missing else [])]
+
+
+def _baseline(target: Target) -> str | None:
+    if target.kind != "twin" or target.catalog is None:
+        return None
+    from fathom.catalog import load_device
+
+    twin = load_device(target.catalog).twin
+    return twin.baseline if twin else None

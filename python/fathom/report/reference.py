@@ -1,0 +1,73 @@
+"""Published rows of systems, found by what a table needs: workload, depth, operation, figure."""
+
+from collections.abc import Iterable
+from functools import cache
+from statistics import median
+from typing import Literal
+
+from fathom.catalog.models import PublishedRow
+from fathom.report.blocks import Item
+from fathom.report.style import grouped
+
+Figure = Literal["iops", "mbps", "latency_us"]
+Pair = tuple[float | None, PublishedRow | None, Figure]
+"""A measured figure and the published row that it stands beside."""
+
+
+@cache
+def rows_of(device: str) -> tuple[PublishedRow, ...]:
+    """All measured rows published of a catalogue device; none where nothing is."""
+    from fathom.catalog import CatalogError, load_device, load_published
+
+    try:
+        name = load_device(device).published
+        return tuple(load_published(name).rows) if name else ()
+    except CatalogError:
+        return ()
+
+
+def find(
+    device: str | None,
+    workload: str,
+    figure: Figure,
+    *,
+    iodepth: int | None = None,
+    op: str | None = None,
+    added: bool = False,
+) -> PublishedRow | None:
+    """The first row of the workload that has the figure; `added`: latency that a controller adds."""
+    for row in rows_of(device) if device else ():
+        fits = row.workload == workload and (iodepth is None or row.iodepth == iodepth)
+        kind = "added" if added else "mean"
+        right_latency = figure != "latency_us" or row.latency_kind == kind
+        if fits and right_latency and row.op in (None, op) and getattr(row, figure) is not None:
+            return row
+    return None
+
+
+def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits: int = 0) -> Item:
+    """A figure with the published one, its difference and its role in the second line."""
+    if value is None:
+        return Item("–", tone="quiet", title="not measured")
+    text = grouped(value) if digits == 0 else f"{value:.{digits}f}"
+    published = getattr(row, figure) if row else None
+    if row is None or not published:
+        return Item(text, tone="strong")
+    shown = grouped(published) if digits == 0 or published >= 100 else f"{published:g}"
+    mark = {"calibration": " fitted", "validation": ""}.get(row.role, "")
+    return Item(text, f"{shown} {100 * (value / published - 1):+.0f} %{mark}", tone="strong")
+
+
+def agreement(pairs: Iterable[Pair]) -> list[str]:
+    """How near figures are to the published ones, a sentence per role; uncertain rows are not counted."""
+    errors: dict[str, list[float]] = {}
+    for value, row, figure in pairs:
+        published = getattr(row, figure) if row else None
+        if value is not None and row is not None and not row.uncertain and published:
+            errors.setdefault(row.role, []).append(abs(100 * (value / published - 1)))
+    return [
+        f"{len(errors[role])} {meaning} figures ({role} rows): the median difference is {median(errors[role]):.1f} %, "
+        f"the largest {max(errors[role]):.0f} %."
+        for role, meaning in (("calibration", "fitted"), ("validation", "predicted"))
+        if role in errors
+    ]

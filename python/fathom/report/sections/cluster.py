@@ -1,0 +1,206 @@
+"""A cluster as its clients ask for more: the maximum of each workload, totals at each depth, per TB."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
+from fathom.report.comparison import Column, Comparison
+from fathom.report.reference import Figure, Pair, agreement, beside, find
+from fathom.report.style import grouped, plain
+
+ORDER = 29
+METHOD = "cluster-scaling"
+DEPTHS = (1, 4, 8, 16)
+SMALL = {
+    "4k-rand-read": ("4 KiB random read", "fio-4k-rand-read"),
+    "4k-rand-write": ("4 KiB random write", "fio-4k-rand-write"),
+    "4k-rand-70r30w": ("4 KiB random 70/30", "fio-4k-rand-70r30w"),
+    "4k-rand-50r50w": ("4 KiB random 50/50", "fio-4k-rand-50r50w"),
+    "4k-rand-30r70w": ("4 KiB random 30/70", "fio-4k-rand-30r70w"),
+}
+LARGE = {
+    "128k-seq-read": ("128 KiB sequential read", "fio-128k-seq-read"),
+    "128k-seq-write": ("128 KiB sequential write", "fio-128k-seq-write"),
+    "1m-seq-read": ("1 MiB sequential read", "fio-1m-seq-read"),
+    "1m-seq-write": ("1 MiB sequential write", "fio-1m-seq-write"),
+}
+KINDS: tuple[tuple[str, dict[str, tuple[str, str]], Figure], ...] = (
+    ("Small blocks, IOPS", SMALL, "iops"),
+    ("Large blocks, MB/s", LARGE, "mbps"),
+)
+TB = 1e12
+
+
+@dataclass(frozen=True)
+class _At:
+    """All operations of a workload at one depth."""
+
+    depth: int
+    iops: float
+    mbps: float
+    mean_us: float | None
+    limited_by: str | None
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Nothing for runs of other methods."""
+    columns = [column for column in comparison.columns if column.run.document.method.name == METHOD]
+    if not columns:
+        return None
+    blocks: list[Block] = [*_maxima(columns), *_scaling(columns), *_per_tb(columns)]
+    return Section("cluster", "The cluster as its clients ask for more", blocks, short="Cluster")
+
+
+def _series(column: Column, workload: str) -> list[_At]:
+    found = []
+    for depth in DEPTHS:
+        step = f"{workload}-q{depth}"
+        points = [p for p in column.run.points if p.target == column.target.name and p.step == step]
+        if not points:
+            continue
+        n = sum(point.n or 0 for point in points)
+        total_us = sum((point.mean_us or 0) * (point.n or 0) for point in points)
+        found.append(
+            _At(
+                depth,
+                sum(point.iops or 0 for point in points),
+                sum(point.mbps or 0 for point in points),
+                total_us / n if n else None,
+                points[0].limited_by,
+            )
+        )
+    return found
+
+
+def _best(series: Sequence[_At]) -> _At | None:
+    """The maximum over depths; the least depth that comes within 1 % of it."""
+    if not series:
+        return None
+    most = max(at.mbps for at in series)
+    return next(at for at in series if at.mbps >= 0.99 * most)
+
+
+def _maxima(columns: Sequence[Column]) -> list[Block]:
+    groups = []
+    pairs: list[Pair] = []
+    for title, workloads, figure in KINDS:
+        rows = []
+        for workload, (label, published) in workloads.items():
+            cells = []
+            for column in columns:
+                best = _best(_series(column, workload))
+                if best is None:
+                    cells += [Item("–", tone="quiet"), Item("")]
+                    continue
+                row = find(column.target.catalog, published, figure)
+                value = best.iops if figure == "iops" else best.mbps
+                pairs.append((value, row, figure))
+                cells.append(beside(value, row, figure))
+                cells.append(Item(f"depth {best.depth}", plain(best.limited_by or "–"), tone="quiet"))
+            rows.append(Row(Item(label), cells))
+        groups.append(Group(title, rows))
+    head = [
+        item
+        for column in columns
+        for item in (Item(plain(column.short), "maximum over depths"), Item("Reached at", "limited by"))
+    ]
+    table = Table(
+        "Workload",
+        head,
+        groups,
+        [
+            "Totals of all clients. Depth is that of each of a client's jobs; the least one within 1 % of the maximum. "
+            "Below each figure: the published one and the difference; fitted: the model may be fitted to it. "
+            "MB/s are 10⁶ B/s.",
+        ],
+    )
+    return [Prose([_conclusion(columns)]), table, Points(agreement(pairs))]
+
+
+def _conclusion(columns: Sequence[Column]) -> str:
+    limits: dict[str, list[str]] = {}
+    for column in columns:
+        for workload, (label, _) in (SMALL | LARGE).items():
+            best = _best(_series(column, workload))
+            if best and best.limited_by:
+                name = best.limited_by.split(" 1")[0].split(",")[0].rstrip("0123456789 %")
+                limits.setdefault(name, []).append(f"{label} of {column.short}")
+    parts = [f"{plain(name)} limits {len(where)}" for name, where in limits.items()]
+    total = sum(len(where) for where in limits.values())
+    return f"Of {total} maxima, {', '.join(parts)}." if parts else ""
+
+
+def _scaling(columns: Sequence[Column]) -> list[Block]:
+    tables: list[Block] = []
+    for column in columns:
+        groups = []
+        for title, workloads in (
+            ("Small blocks: IOPS, mean latency in ms", SMALL),
+            ("Large blocks: MB/s, mean latency in ms", LARGE),
+        ):
+            rows = []
+            for workload, (label, _) in workloads.items():
+                by_depth = {at.depth: at for at in _series(column, workload)}
+                cells = [_at(by_depth.get(depth), small=workloads is SMALL) for depth in DEPTHS]
+                rows.append(Row(Item(label), cells))
+            groups.append(Group(title, rows))
+        head = [Item(f"Depth {depth}", "per job") for depth in DEPTHS]
+        tables.append(Table(plain(column.label), head, groups))
+    return tables
+
+
+def _at(at: _At | None, *, small: bool) -> Item:
+    if at is None:
+        return Item("–", tone="quiet", title="the method does not ask for it")
+    latency = "" if at.mean_us is None else f"{at.mean_us / 1e3:.2f} ms"
+    return Item(grouped(at.iops if small else at.mbps), latency)
+
+
+def _per_tb(columns: Sequence[Column]) -> list[Block]:
+    rows = []
+    for column in columns:
+        raw, usable = _capacities(column)
+        reads, large = (_best(_series(column, name)) for name in ("4k-rand-read", "1m-seq-read"))
+        if raw is None or reads is None or large is None:
+            continue
+        published = find(column.target.catalog, "fio-4k-rand-read", "iops")
+        expected = f"{published.iops / raw:,.0f} published" if published and published.iops else ""
+        rows.append(
+            Row(
+                Item(plain(column.label)),
+                [
+                    Item(f"{raw:,.0f}"),
+                    Item(f"{usable:,.0f}"),
+                    Item(f"{reads.iops / raw:,.0f}", expected, tone="strong"),
+                    Item(f"{reads.iops / usable:,.0f}"),
+                    Item(f"{large.mbps / 1e3 / raw:.2f}", tone="strong"),
+                    Item(f"{large.mbps / 1e3 / usable:.2f}"),
+                ],
+            )
+        )
+    if not rows:
+        return []
+    head = [
+        Item("Raw", "TB"),
+        Item("Usable", "TB"),
+        Item("Reads per raw TB", "IOPS"),
+        Item("per usable TB", "IOPS"),
+        Item("1 MiB reads per raw TB", "GB/s"),
+        Item("per usable TB", "GB/s"),
+    ]
+    hint = "Costs, watts and a recommendation for given needs: `fathom choose NEEDS.toml SYSTEM...`."
+    return [Table("Per capacity", head, [Group("", rows)], [hint])]
+
+
+def _capacities(column: Column) -> tuple[float | None, float]:
+    """Raw and usable TB, the raw one from the drives that the catalogue names."""
+    from fathom.catalog import CatalogError, load_device
+
+    usable = column.target.capacity_bytes / TB
+    try:
+        twin = load_device(column.target.catalog or "").twin
+        members = twin.members if twin else {}
+        raw = sum(count * load_device(name).capacity_bytes for name, count in members.items()) / TB
+    except CatalogError:
+        return None, usable
+    return (raw or None), usable
