@@ -36,12 +36,23 @@ def test_every_twin_has_its_bench_and_published_results() -> None:
         assert device.twin is not None
         bench = catalog.load_system(device.twin.bench)
         parameters = json.loads(device.twin_params_json())
-        assert parameters.keys() == {"kind", "capacity_bytes", "host", *device.twin.parameters}
+        own = {"drives", "between", "block_bytes"} if device.starts_settled else set(device.twin.parameters)
+        assert parameters.keys() == {"kind", "capacity_bytes", "host", *own}
         assert parameters["host"].keys() == bench.parameters.keys()
         assert device.published is not None
         rows = catalog.load_published(device.published).rows
         if any(parameter.basis == "calibrated" for parameter in device.twin.parameters.values()):
             assert {row.role for row in rows} >= {"calibration"}, f"{name} has nothing to be calibrated to"
+
+
+def test_a_system_names_its_drives_and_brings_its_hosts() -> None:
+    shelf = catalog.load_device("atto-xstreamcore-9400")
+    parameters = json.loads(shelf.twin_params_json())
+    assert [drive["count"] for drive in parameters["drives"]] == [16, 8]
+    assert parameters["between"]["fabric"]["ports"] == 4
+    assert shelf.hosts == 4
+    assert catalog.load_device("weka-6x-micron-6500-ion").hosts == 12
+    assert catalog.load_device("samsung-pm9a3-7.68tb").hosts == 1
 
 
 def test_every_shipped_method_is_given_verbatim() -> None:

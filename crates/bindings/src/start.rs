@@ -177,7 +177,9 @@ impl TwinDevice {
             Some("system") => {
                 let parameters = twin::SystemParams::from_json(&text).map_err(refuse)?;
                 match file_system {
-                    Some(_) => Err("a system has its own file system, or none: name it bare".into()),
+                    Some(_) => {
+                        Err("a system has its own file system, or none: name it bare".into())
+                    }
                     None => Ok(Self::of(twin::System::new(&parameters, seed))),
                 }
             }

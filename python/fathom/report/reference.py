@@ -58,6 +58,22 @@ def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits
     return Item(text, f"{shown} {100 * (value / published - 1):+.0f} %{mark}", tone="strong")
 
 
+def reasons(devices: Iterable[str | None]) -> list[str]:
+    """Why twins miss published figures by far, as their catalogue files say."""
+    from fathom.catalog import CatalogError, load_device
+
+    found = []
+    for name in dict.fromkeys(device for device in devices if device):
+        try:
+            device = load_device(name)
+        except CatalogError:
+            continue
+        told = device.twin.reasons if device.twin else {}
+        label = device.identity.label or name
+        found += [f"{label}, {workload}: {reason}." for workload, reason in told.items()]
+    return found
+
+
 def agreement(pairs: Iterable[Pair]) -> list[str]:
     """How near figures are to the published ones, a sentence per role; uncertain rows are not counted."""
     errors: dict[str, list[float]] = {}

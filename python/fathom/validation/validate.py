@@ -22,16 +22,21 @@ Job = tuple[str, Callable[[Event], Measured]]
 
 
 def devices_to_validate(names: Sequence[str]) -> list[Device]:
-    """The named devices, or every device of the catalogue that has a twin.
+    """The named devices, or every drive of the catalogue that has a twin; systems have methods of their own.
 
     Raises:
         CatalogError: no device of that name, or its file is wrong.
-        UsageError: a named device has no twin.
+        UsageError: a named device has no twin, or is a system.
     """
     devices = [load_device(name) for name in names or device_names()]
     if not names:
-        return [device for device in devices if device.twin]
+        return [device for device in devices if device.twin and not device.starts_settled]
     for device in devices:
+        if device.starts_settled:
+            raise UsageError(
+                f"{device.name} is the twin of a system, whose figures stand beside the published ones in its report",
+                f"`fathom run added-latency twin:{device.name}` or `fathom run cluster-scaling twin:{device.name}`",
+            )
         if device.twin is None:
             raise UsageError(
                 f"{device.name} has no twin, so there is nothing to validate",

@@ -7,7 +7,7 @@ from fathom.catalog.models import PublishedRow
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Point
-from fathom.report.reference import Pair, agreement, beside, find
+from fathom.report.reference import Pair, agreement, beside, find, reasons
 from fathom.report.style import plain
 
 ORDER = 28
@@ -136,7 +136,8 @@ def _agreement(system: _Measured, drive: _Measured | None) -> list[Block]:
                     latency = find(measured.catalog, f"fio-{mix}", "latency_us", **known)
                     pairs.append((point.iops, rate, "iops"))
                     pairs.append((point.mean_us, latency, "latency_us"))
-    return [Points(agreement(pairs))] if pairs else []
+    devices = [measured.catalog for measured in (system, drive) if measured]
+    return [Points([*agreement(pairs), *reasons(devices)])] if pairs else []
 
 
 def _controller(system: _Measured) -> Table | None:

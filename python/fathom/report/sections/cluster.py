@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
-from fathom.report.reference import Figure, Pair, agreement, beside, find
+from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
 
 ORDER = 29
@@ -114,7 +114,11 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
             "MB/s are 10⁶ B/s.",
         ],
     )
-    return [Prose([_conclusion(columns)]), table, Points(agreement(pairs))]
+    return [
+        Prose([_conclusion(columns)]),
+        table,
+        Points([*agreement(pairs), *reasons(column.target.catalog for column in columns)]),
+    ]
 
 
 def _conclusion(columns: Sequence[Column]) -> str:

@@ -1,0 +1,112 @@
+"""Twins of systems through whole runs: the drive beside its shelf, clients built in, tables beside published rows."""
+
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.baseline import with_baselines
+from fathom.errors import UsageError
+from fathom.method import load_method
+from fathom.report import write_html
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.published import catalogue
+from fathom.report.sections import added_latency, cluster
+from fathom.resolve import resolve_targets
+from fathom.runs.reader import Run
+from fathom.validation.validate import devices_to_validate
+
+SHELF = "twin:atto-xstreamcore-9400"
+DRIVE = "twin:wd-ultrastar-dc-sn640-3.2tb"
+CLUSTER = "twin:weka-6x-micron-7450-pro"
+
+
+def shortened(name: str, keep: tuple[str, ...], folder: Path) -> Path:
+    """The built-in method with only the steps whose names start so."""
+    text = load_method(name).text
+    head, *steps = text.split("[[steps]]")
+    kept = [step for step in steps if any(f'name     = "{start}' in step for start in keep)]
+    path = folder / f"{name}.toml"
+    path.write_text("[[steps]]".join([head, *kept]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("shelf")
+    method = shortened("added-latency", ("settle", "4k-rand-read"), folder)
+    return fathom.run(str(method), targets=[SHELF, DRIVE], out=folder)
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("cluster")
+    method = shortened("cluster-scaling", ("fill", "4k-rand-read", "4k-rand-50r50w", "1m-seq-read"), folder)
+    return fathom.run(str(method), targets=[CLUSTER], out=folder)
+
+
+def iops(run: Run, target: str, step: str) -> float:
+    return sum(
+        row["iops"] for row in run.points.to_pylist() if (row["target"], row["step"]) == (target, step)
+    )
+
+
+def test_a_shelf_is_measured_beside_its_drive() -> None:
+    targets = resolve_targets([SHELF])
+    assert [one.name for one in with_baselines(load_method("added-latency"), targets)] == [SHELF, DRIVE]
+    assert [one.name for one in with_baselines(load_method("four-corners"), targets)] == [SHELF]
+    both = resolve_targets([SHELF, DRIVE])
+    assert [one.name for one in with_baselines(load_method("added-latency"), both)] == [SHELF, DRIVE]
+
+
+def test_a_shelf_meets_its_link_and_predicts_the_latency_beyond_it(shelf: Run) -> None:
+    rows = {(row["target"], row["step"]): row for row in shelf.points.to_pylist()}
+    fitted, predicted = rows[SHELF, "4k-rand-read-3x32"], rows[SHELF, "4k-rand-read-2x64"]
+    assert fitted["iops"] == pytest.approx(3_421_239, rel=0.03)
+    assert (predicted["iops"], predicted["mean_us"]) == (
+        pytest.approx(3_410_432, rel=0.03),
+        pytest.approx(149, rel=0.03),
+    )
+    assert predicted["limited_by"].startswith("internal link (read)")
+    assert predicted["outstanding"] == pytest.approx(4 * 2 * 64, rel=0.01)
+    assert rows[DRIVE, "4k-rand-read-1x128"]["iops"] == pytest.approx(638_134, rel=0.03)
+
+
+def test_a_shelf_needs_no_settling_and_says_where_time_goes(shelf: Run) -> None:
+    assert "settle-4k-rand-write" not in {row["step"] for row in shelf.intervals.to_pylist()}
+    times = load(shelf.path).times_us(SHELF, "4k-rand-read-2x64")
+    assert times["controller"] == pytest.approx(2.5, abs=0.3)
+    assert sum(times.values()) == pytest.approx(149, rel=0.05)
+
+
+def test_a_cluster_predicts_mixes_from_its_pure_maxima(clients: Run) -> None:
+    assert iops(clients, CLUSTER, "4k-rand-read-q8") == pytest.approx(5.1e6, rel=0.03)
+    assert iops(clients, CLUSTER, "4k-rand-50r50w-q8") == pytest.approx(1.8e6, rel=0.05)
+    assert iops(clients, CLUSTER, "4k-rand-read-q1") < iops(clients, CLUSTER, "4k-rand-read-q8")
+
+
+def test_reports_show_published_figures_and_what_limits(shelf: Run, clients: Run, tmp_path: Path) -> None:
+    section = added_latency.build(compare([load(shelf.path)], catalogue))
+    assert section is not None
+    text = str(section)
+    for shown in (
+        "3,421,239",
+        "467,259",
+        "internal link (read)",
+        "validation rows",
+        "The controller's own latency",
+    ):
+        assert shown in text, shown
+    section = cluster.build(compare([load(clients.path)], catalogue))
+    assert section is not None
+    for shown in ("5,100,000", "1,800,000", "server CPU", "11,066 published", "server CPU limits"):
+        assert shown in str(section), shown
+    page = write_html([shelf.path], tmp_path / "report.html").read_text()
+    assert "What the way in between adds" in page
+
+
+def test_systems_are_validated_by_their_methods_not_row_by_row() -> None:
+    assert "atto-xstreamcore-9400" not in {device.name for device in devices_to_validate([])}
+    with pytest.raises(UsageError, match="added-latency"):
+        devices_to_validate(["atto-xstreamcore-9400"])
