@@ -9,7 +9,14 @@ from tiny_drive import NAME, RANDOM_READ, READ_ROW, Catalogue, bench_toml
 from fathom.catalog import device_names, load_device, load_published
 from fathom.validation.cases import Case, cases_of, published_jobs
 
+
+def bench(name: str) -> str | None:
+    twin = load_device(name).twin
+    return twin and twin.bench
+
+
 TWINS = [name for name in device_names() if load_device(name).twin]
+REVIEWED = [name for name in TWINS if bench(name) == "storagereview-r760-fio"]
 
 
 def tiny_cases() -> dict[str, Case]:
@@ -36,7 +43,16 @@ def test_a_row_that_states_its_io_is_the_job_that_the_built_in_method_gives_it(n
     for case in stated:
         assert case.trial is not None
         assert endless(case.trial.job_json) == endless(jobs[case.row.workload][0]), case.name
-    assert not name.endswith("-7.68tb") or len(stated) >= 5
+
+
+def test_each_drive_of_the_workstation_review_has_rows_that_state_their_io() -> None:
+    jobs = published_jobs()
+    assert len(REVIEWED) >= 4
+    for name in REVIEWED:
+        workloads = {
+            case.row.workload for case in cases_of(load_device(name)) if case.trial and not case.remark
+        }
+        assert len(workloads & set(jobs)) >= 5, name
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -155,13 +155,14 @@ def _limit(workload: Workload, latency: Latency) -> Limit | None:
 
 def _caption(workloads: Sequence[Workload]) -> str:
     drawn = [one for workload in workloads for one in workload.drawn]
-    windows = {seconds(dot.window_s) for one in drawn for dot in one.dots}
+    windows = [dot.window_s for one in drawn for dot in one.dots]
+    ends = dict.fromkeys(seconds(window_s) for window_s in (min(windows), max(windows)))
     counts = [len(one.dots) for one in drawn]
     points = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     latencies = "; ".join(f"{latency}: {MEANING[latency]}" for latency in LATENCIES)
     parts = [
         f"Mean latency of all operations over the achieved rate ({latencies}). Each point is one offered rate, a share "
-        f"of the target's own maximum, over {' or '.join(sorted(windows))}; {points} per curve.",
+        f"of the target's own maximum, over {' to '.join(ends)}; {points} per curve.",
         "Hollow points are unsustained: less than 0.99 of the offered rate was achieved or the backlog grew, so their "
         "response latency grows with the length of the run.",
     ]
