@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.file_system import with_file_system
 from fathom.method import load_method
 from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
@@ -28,9 +29,9 @@ def run(
     texts = [targets] if isinstance(targets, str) else targets
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
-    parsed = resolve_targets(texts, size_bytes)
-    options = Options(seed=seed, destroy=tuple(destroy), out=out)
-    return start_run(load_method(method, quick=quick), parsed, options)
+    parsed = load_method(method, quick=quick)
+    resolved = with_file_system(parsed, resolve_targets(texts, size_bytes))
+    return start_run(parsed, resolved, Options(seed=seed, destroy=tuple(destroy), out=out))
 
 
 def open_run(run: str | Path) -> Run:

@@ -121,6 +121,7 @@ def run(
 ) -> None:
     """Run a method on targets, from this machine or from many hosts at once."""
     from fathom.baseline import with_baselines
+    from fathom.file_system import with_file_system
     from fathom.method import load_method
     from fathom.runs.home import find_run
 
@@ -128,7 +129,7 @@ def run(
     beside = [find_run(baseline)] if baseline else []
     with _site(hosts, shell, ray, local_hosts) as site:
         options = _options(seed, destroy, out, site)
-        chosen = with_baselines(parsed, site.resolve(targets, _bytes(size)))
+        chosen = with_baselines(parsed, with_file_system(parsed, site.resolve(targets, _bytes(size))))
         finished = _measure(parsed, chosen, options)
     _conclude(finished, as_json, beside)
 
@@ -136,12 +137,13 @@ def run(
 @app.command()
 def plan(method: MethodName, targets: Targets, quick: Quick = False, size: Size = None) -> None:
     """Show what a run would do: steps, bytes written, time. Touches nothing."""
+    from fathom.file_system import with_file_system
     from fathom.method import load_method
     from fathom.plan import print_plan
     from fathom.resolve import resolve_targets
 
     parsed = load_method(method, quick=quick)
-    print_plan(_stdout(), parsed, resolve_targets(targets, _bytes(size)))
+    print_plan(_stdout(), parsed, with_file_system(parsed, resolve_targets(targets, _bytes(size))))
 
 
 @app.command()

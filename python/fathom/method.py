@@ -96,6 +96,7 @@ class _MethodJson(TypedDict):
     title: str
     summary: str
     source: str
+    file_system: str | None
     quick: _QuickJson | None
     steps: list[_StepJson]
 
@@ -125,10 +126,17 @@ class Job:
         """Whether any operation changes data."""
         return any(op not in ("read", "flush") for op in self.weights)
 
+    @property
+    def most_bytes(self) -> int | None:
+        """Bytes of a region that smaller targets cut; None for any other."""
+        return int(self._region["up-to"]) if "up-to" in self._region else None
+
     def region_size(self, capacity_bytes: int) -> int:
         """Bytes of the region on a target of that capacity."""
         if "bytes" in self._region:
             return int(self._region["bytes"])
+        if self.most_bytes is not None:
+            return min(self.most_bytes, capacity_bytes)
         return int(self._region["fraction"] * capacity_bytes)
 
     def on_threads(self, most: int) -> "Job":
@@ -192,7 +200,10 @@ class Quick:
 
 @dataclass(frozen=True)
 class Method:
-    """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written."""
+    """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written.
+
+    `file_system` is what block devices and virtual drives get where the target names none; None: the bare target.
+    """
 
     name: str
     title: str
@@ -202,6 +213,7 @@ class Method:
     steps: tuple[Step, ...]
     text: str
     parsed: "Mapping[str, JsonValue]"
+    file_system: str | None = None
 
     @property
     def destructive(self) -> bool:
@@ -231,6 +243,7 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
         steps=tuple(part for step in parsed["steps"] for part in _steps(step)),
         text=text,
         parsed=normal,
+        file_system=parsed["file_system"],
     )
 
 

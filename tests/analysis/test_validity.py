@@ -192,3 +192,17 @@ def test_a_fallback_from_io_uring_is_said_once_for_all_steps():
     remarks = [Remark(DEVICE, "4k-rand-read", text), Remark(DEVICE, "fill", text)]
     note = only(sound(remarks=remarks))
     assert (note.rule, note.step) == ("io-uring-fallback", None)
+
+
+def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
+    job = {
+        "mix": {"ops": [{"op": "read"}]},
+        "region": {"size": {"up-to": 50e9}},
+        "content": {"compressible": 0.0},
+    }
+    small = device(size_bytes=4 << 30).model_copy(update={"capacity_bytes": 4 << 30})
+    note = only(run_view([Measured(DEVICE, RATES)], [small], job=job))
+    assert note.rule == "cut-region"
+    assert "region of 46.6 GiB, the target has 4 GiB" in note.text
+    whole = device(size_bytes=60 * 10**9).model_copy(update={"capacity_bytes": 60 * 10**9})
+    assert notes(run_view([Measured(DEVICE, RATES)], [whole], job=job)) == []

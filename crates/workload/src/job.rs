@@ -113,6 +113,8 @@ pub enum Extent {
     Bytes(u64),
     /// Fraction of the target's capacity, 0..=1.
     Fraction(f64),
+    /// Bytes, or all up to the target's end where there are fewer. Only a size.
+    UpTo(u64),
 }
 
 /// Part of the target.

@@ -19,7 +19,9 @@ pub use job::{
     Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Mix, Pattern, Region, Until,
     Verify,
 };
-pub use method::{Curve, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind};
+pub use method::{
+    Curve, FileSystem, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind,
+};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use stream::{Geometry, RequestStream, StreamError};

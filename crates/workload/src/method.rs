@@ -18,10 +18,25 @@ pub struct Method {
     pub summary: String,
     /// Where the procedure comes from.
     pub source: String,
+    /// File system that block devices and virtual drives get where the target names none; `None`: the
+    /// I/O goes to the bare target.
+    pub file_system: Option<FileSystem>,
     /// What `--quick` does; `None` refuses `--quick`.
     pub quick: Option<Quick>,
     /// At least one.
     pub steps: Vec<Step>,
+}
+
+/// A file system between the load and a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    /// Copy-on-write; on a host-managed disk in its zones.
+    Btrfs,
+    /// In place.
+    Xfs,
+    /// In place.
+    Ext4,
 }
 
 /// How `--quick` shortens a method.

@@ -23,8 +23,12 @@ impl Region {
     /// The region ends beyond the target.
     pub fn resolve(&self, geometry: Geometry) -> Result<Span, StreamError> {
         let block_bytes = u64::from(geometry.block_bytes.max(1));
-        let round = |extent| match extent {
+        let round = |extent, left_bytes: u64| match extent {
             Extent::Bytes(bytes) => bytes - bytes % block_bytes,
+            Extent::UpTo(bytes) => {
+                let bytes = bytes.min(left_bytes);
+                bytes - bytes % block_bytes
+            }
             Extent::Fraction(fraction) => {
                 let bytes = (geometry.capacity_bytes as f64 * fraction) as u64;
                 let grain_bytes = match bytes >= FRACTION_GRAIN_BYTES {
@@ -34,9 +38,11 @@ impl Region {
                 bytes - bytes % grain_bytes
             }
         };
+        let start_bytes = round(self.start, geometry.capacity_bytes);
+        let left_bytes = geometry.capacity_bytes.saturating_sub(start_bytes);
         let span = Span {
-            start_bytes: round(self.start),
-            size_bytes: round(self.size),
+            start_bytes,
+            size_bytes: round(self.size, left_bytes),
         };
         match span.start_bytes.checked_add(span.size_bytes) {
             Some(end_bytes) if end_bytes <= geometry.capacity_bytes => Ok(span),

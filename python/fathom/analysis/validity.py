@@ -362,6 +362,23 @@ def _small_region(view: RunView) -> Iterable[Note]:
             )
 
 
+def _cut_region(view: RunView) -> Iterable[Note]:
+    meant = max((job["region"]["size"].get("up-to", 0) for job in view.jobs.values()), default=0)
+    for target in view.document.targets:
+        parts = sum(other.part_of == target.name for other in view.document.targets)
+        capacity = target.capacity_bytes * (target.scale or 1) / max(1, parts)
+        if target.part_of is None and capacity < meant:
+            yield Note(
+                "cut-region",
+                "warning",
+                target.name,
+                None,
+                f"the method means a region of {_size(meant)}, the target has {_size(capacity)}: caches hold more of "
+                "it and seeks are shorter",
+                "take a larger target or --size before comparing with others",
+            )
+
+
 def _virtual_disk(view: RunView) -> Iterable[Note]:
     hypervisor = view.document.environment.get("virtualisation")
     if view.real_targets and isinstance(hypervisor, str) and hypervisor != "none":
@@ -446,6 +463,7 @@ RULES: tuple[Rule, ...] = (
     _unmapped,
     _virtual_disk,
     _small_region,
+    _cut_region,
     _backend,
     _compressible,
     _unsustained,
@@ -486,8 +504,8 @@ def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
 def _region_bytes(job: JobJson) -> Callable[[int], float]:
     """Size of a job's region as a function of the target's capacity."""
     size = job["region"]["size"]
-    if "bytes" in size:
-        return lambda capacity: float(min(size["bytes"], capacity))
+    if most := size.get("bytes") or size.get("up-to"):
+        return lambda capacity: float(min(most, capacity))
     return lambda capacity: size["fraction"] * capacity
 
 

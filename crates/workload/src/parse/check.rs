@@ -372,7 +372,7 @@ fn pattern(pattern: &Pattern) -> Checked {
 fn region(job: &Job) -> Checked {
     let fraction = |extent| match extent {
         Extent::Fraction(fraction) => fraction,
-        Extent::Bytes(_) => 0.0,
+        Extent::Bytes(_) | Extent::UpTo(_) => 0.0,
     };
     let (start, size) = (fraction(job.region.start), fraction(job.region.size));
     let inside = start >= 0.0 && size >= 0.0 && start + size <= 1.0 + 1e-12;
@@ -380,9 +380,13 @@ fn region(job: &Job) -> Checked {
         let (start, end) = (percent(start), percent(start + size));
         format!("region runs from {start}% to {end}%, expected to end at 100% or before")
     })?;
-    let empty =
-        matches!(job.region.size, Extent::Bytes(0)) || job.region.size == Extent::Fraction(0.0);
-    ensure(!empty, "region", || "region is empty".to_owned())
+    let empty = matches!(job.region.size, Extent::Bytes(0) | Extent::UpTo(0))
+        || job.region.size == Extent::Fraction(0.0);
+    ensure(!empty, "region", || "region is empty".to_owned())?;
+    let placed = !matches!(job.region.start, Extent::UpTo(_));
+    ensure(placed, "region", || {
+        "region starts at a place, not `up to` one".to_owned()
+    })
 }
 
 fn load(load: &Load) -> Checked {

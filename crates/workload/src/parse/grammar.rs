@@ -10,13 +10,14 @@ use crate::units::{
     parse_size_bytes,
 };
 use crate::{
-    Arrival, Block, BlockShare, Content, Curve, Extent, HotBand, Job, Latency, Load, Method,
-    Metric, Mix, Op, Pattern, Quick, Region, Round, Slo, Steady, Step, StepKind, Until, Verify,
+    Arrival, Block, BlockShare, Content, Curve, Extent, FileSystem, HotBand, Job, Latency, Load,
+    Method, Metric, Mix, Op, Pattern, Quick, Region, Round, Slo, Steady, Step, StepKind, Until,
+    Verify,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-const METHOD_KEYS: [&str; 9] = [
+const METHOD_KEYS: [&str; 10] = [
     "schema",
     "name",
     "title",
@@ -24,6 +25,7 @@ const METHOD_KEYS: [&str; 9] = [
     "source",
     "bench",
     "precision",
+    "file_system",
     "quick",
     "steps",
 ];
@@ -51,6 +53,11 @@ const JOB_KEYS: [&str; 10] = [
     "direct",
     "load",
     "until",
+];
+const FILE_SYSTEMS: [(&str, FileSystem); 3] = [
+    ("btrfs", FileSystem::Btrfs),
+    ("xfs", FileSystem::Xfs),
+    ("ext4", FileSystem::Ext4),
 ];
 const OPS: [(&str, Op); 6] = [
     ("read", Op::Read),
@@ -115,6 +122,10 @@ pub(super) fn method(node: &Node) -> Result<Method> {
         title: fields.text_or("title", &name)?,
         summary: fields.text_or("summary", "")?,
         source: fields.text_or("source", "")?,
+        file_system: fields
+            .get("file_system")
+            .map(|node| node.word("file_system", &FILE_SYSTEMS, &[]))
+            .transpose()?,
         quick: fields.get("quick").map(quick).transpose()?,
         steps: fields
             .need("steps")?
@@ -466,16 +477,16 @@ fn region(node: &Node) -> Result<Region> {
     if !matches!(node.value, Value::Table(_)) {
         return Ok(Region {
             start: Extent::Bytes(0),
-            size: node.parsed("region", extent)?,
+            size: node.parsed("region", length)?,
         });
     }
     let fields = Fields::new(node, "region", &["start", "size"])?;
     let start = fields.parsed("start", extent)?.unwrap_or(Extent::Bytes(0));
-    let size = match (fields.parsed("size", extent)?, start) {
+    let size = match (fields.parsed("size", length)?, start) {
         (Some(size), _) => size,
         (None, Extent::Fraction(start)) => Extent::Fraction(1.0 - start),
         (None, Extent::Bytes(0)) => Extent::Fraction(1.0),
-        (None, Extent::Bytes(_)) => {
+        (None, Extent::Bytes(_) | Extent::UpTo(_)) => {
             return Err(node.fault("a region that starts at a byte needs a size".to_owned()));
         }
     };
@@ -486,6 +497,13 @@ fn extent(text: &str) -> std::result::Result<Extent, String> {
     match text.trim_end().ends_with('%') {
         true => parse_percent(text).map(Extent::Fraction),
         false => parse_size_bytes(text).map(Extent::Bytes),
+    }
+}
+
+fn length(text: &str) -> std::result::Result<Extent, String> {
+    match text.trim_start().strip_prefix("up to ") {
+        Some(most) => parse_size_bytes(most).map(Extent::UpTo),
+        None => extent(text),
     }
 }
 

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Curve, Extent, Geometry, HotBand, Latency, Load, Mix, Op,
-    Pattern, Region, RequestStream, Slo, StepKind, Until, Verify,
+    Arrival, Block, BlockShare, Content, Curve, Extent, FileSystem, Geometry, HotBand, Latency,
+    Load, Mix, Op, Pattern, Region, RequestStream, Slo, StepKind, Until, Verify,
 };
 
 const JOB: &str = r#"mix = "read"
@@ -569,6 +569,27 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
 }
 
 #[test]
+fn a_method_names_the_file_system_and_a_region_that_smaller_targets_cut() {
+    let text = METHOD.replace("[quick]", "file_system = \"btrfs\"\n[quick]");
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.file_system, Some(FileSystem::Btrfs));
+    let error = Method::from_toml(&text.replace("btrfs", "btfs"), "m.toml").expect_err("refused");
+    assert!(error.message.contains("did you mean \"btrfs\"?"), "{error}");
+
+    let job = job(&JOB.replace("until", "region = \"up to 50GB\"\nuntil"));
+    let size = |capacity_bytes| {
+        let block_bytes = 4096;
+        let span = job.region.resolve(Geometry {
+            capacity_bytes,
+            block_bytes,
+        });
+        span.expect("fits").size_bytes
+    };
+    assert_eq!(size(1 << 40), 50_000_000_000 / 4096 * 4096);
+    assert_eq!(size(1 << 30), 1 << 30);
+}
+
+#[test]
 fn quick_divides_times_rounds_and_volumes_and_nothing_else() {
     let method = Method::from_toml(METHOD, "m.toml").unwrap_or_else(|error| panic!("{error}"));
     let quick = method.shortened();
@@ -729,7 +750,10 @@ fn any_job() -> impl Strategy<Value = Job> {
     };
     let region = (
         extent(0..1 << 28, 0.0..0.4),
-        extent(1 << 26..1 << 28, 0.1..0.6),
+        prop_oneof![
+            extent(1 << 26..1 << 28, 0.1..0.6),
+            (1u64 << 26..1 << 28).prop_map(Extent::UpTo),
+        ],
     );
     let load = prop_oneof![
         (1..9u32, 1..65u32).prop_map(|(threads, iodepth)| Load::Closed { threads, iodepth }),
