@@ -7,7 +7,7 @@ adapter, is dealt out evenly beforehand (`fathom.catalog.models.System.share`): 
 from collections.abc import Sequence
 
 from fathom import _core
-from fathom.backend import make_twin, start_twins
+from fathom.backend import make_twin, start_twins, sync_twins
 from fathom.parts import Totals, part_seed
 
 
@@ -22,6 +22,7 @@ class ArrayBackend:
     ) -> None:
         self.parts = tuple(parts)
         self.devices = [make_twin(parameters_json, own, file_system) for own in self._seeds(seed)]
+        self._layered = file_system is not None
         self.capacity_bytes = sum(device.capacity_bytes for device in self.devices)
         self.scale = self.devices[0].scale
 
@@ -36,6 +37,8 @@ class ArrayBackend:
 
         Windows and rounds run to their full length: drives that end apart have few seconds in common.
         """
+        if self._layered:
+            sync_twins(self.devices)
         return ArrayLoad(
             start_twins(job_json, self.devices, self._seeds(seed), hold_every_s), len(self.parts)
         )

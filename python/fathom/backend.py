@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fathom.targets.target import Target
 
 NS_PER_S = 1_000_000_000
+FLUSH = '{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 1}}'
+"""An fsync of the file, or a flush of the drive."""
 
 
 class Handle(Protocol):
@@ -138,6 +140,7 @@ class TwinBackend:
     ) -> None:
         self.device = make_twin(parameters_json, seed, file_system)
         self.settled = settled
+        self._layered = file_system is not None
         self._hosts = hosts
         self.capacity_bytes = self.device.capacity_bytes
         self.scale = self.device.scale
@@ -152,6 +155,8 @@ class TwinBackend:
         """Starts the job in virtual time."""
         if self._hosts > 1:
             job_json = on_hosts(job_json, self._hosts)
+        if self._layered:
+            sync_twins([self.device])
         return start_twins(job_json, [self.device], [seed], hold_every_s, precision)
 
 
@@ -171,6 +176,14 @@ def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -
         return _core.TwinDevice(parameters_json, seed, file_system)
     except _core.BackendError as error:
         raise FathomError(f"twin: {error}") from error
+
+
+def sync_twins(devices: Sequence[_core.TwinDevice]) -> None:
+    """Ends the step before for good: a step is not charged with what another one left in the page cache."""
+    handle = start_twins(_core.parse_job(FLUSH, "flush.json"), devices, [0] * len(devices), None)
+    while not handle.done():
+        handle.poll()
+    handle.result()
 
 
 def start_twins(
