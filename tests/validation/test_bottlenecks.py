@@ -1,0 +1,103 @@
+"""What a twin names as its limit is what holds it back: doubled, the rate moves; what idles, doubled, moves nothing."""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from fathom._core import Recording
+from fathom.backend import TwinBackend
+from fathom.catalog import load_device
+from fathom.validation.trial import FILL
+
+DRIVES = ("samsung-pm9a3-7.68tb", "wd-ultrastar-dc-sn861-7.68tb")
+JOBS = {
+    "random read": ("read", "4KiB", "uniform", 512),
+    "sequential read": ("read", "128KiB", "sequential", 64),
+    "random write": ("write", "4KiB", "uniform", 128),
+    "sequential write": ("write", "128KiB", "sequential", 32),
+}
+"""Operation, block, pattern, outstanding I/O."""
+FULL, IDLE = 0.95, 0.5
+"""Busy shares from which a resource counts as a limit, and below which half its speed would do."""
+
+Parameters = dict[str, float]
+
+
+def scaled(by: float, *names: str) -> Callable[[Parameters], Parameters]:
+    return lambda parameters: {name: parameters[name] * by for name in names}
+
+
+FASTER: dict[str, tuple[Callable[[Parameters], Parameters], ...]] = {
+    "PCIe link": (lambda parameters: {"pcie_generation": parameters["pcie_generation"] + 1},),
+    "controller": (scaled(0.5, "command_ns", "read_unit_ns", "write_unit_ns"),),
+    "flash channels": (scaled(2, "channel_mts"), scaled(0.5, "channel_command_ns")),
+    "flash dies": (scaled(0.5, "read_sense_us", "program_us", "erase_us", "ecc_us"),),
+    "program power budget": (scaled(2, "programming_dies_max"),),
+}
+"""How a resource of the drive becomes twice as fast."""
+
+
+@dataclass(frozen=True)
+class Found:
+    rate: float
+    limit: str
+    busy: dict[str, float]
+
+
+@cache
+def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outstanding_x: int = 1) -> Found:
+    parameters = json.loads(load_device(drive).twin_params_json())
+    for resource in {name.partition(" (")[0] for name in doubled}:
+        if resource == "host CPU":
+            parameters["host"] |= scaled(0.5, "submit_us", "complete_us")(parameters["host"])
+        for change in FASTER.get(resource, ()):
+            parameters |= change(parameters)
+    twin = TwinBackend(json.dumps(parameters), seed=1)
+    run(twin, FILL)
+    operation, block, pattern, outstanding = JOBS[job]
+    load = {"threads": 8, "iodepth": outstanding * outstanding_x // 8}
+    asked = {"mix": operation, "block": block, "pattern": pattern, "load": load}
+    if job == "random write":
+        run(twin, asked | {"until": {"written": "1x"}})
+    recording = run(twin, asked | {"until": {"time": "1s"}})
+    return Found(
+        sum(op.n for op in recording.ops) / recording.window_s,
+        recording.limited_by() or "",
+        {one.resource: one.mean for one in recording.utilisation},
+    )
+
+
+def run(twin: TwinBackend, job: Mapping[str, object]) -> Recording:
+    handle = twin.start(json.dumps(job), 1)
+    while not handle.done():
+        handle.poll()
+    return handle.result()[0]
+
+
+every_drive_and_job = pytest.mark.parametrize(
+    ("drive", "job"), [(drive, job) for drive in DRIVES for job in JOBS]
+)
+
+
+@every_drive_and_job
+def test_doubling_the_named_limit_moves_the_result_as_far_as_the_next_one(drive: str, job: str) -> None:
+    found = measure(drive, job)
+    full = frozenset(name for name, busy in found.busy.items() if busy >= FULL)
+    if not full:
+        assert found.limit.startswith("outstanding I/O")
+        assert measure(drive, job, outstanding_x=2).rate > 1.05 * found.rate
+        return
+    assert found.limit.startswith(max(found.busy, key=lambda name: found.busy[name]))
+    next_busy = max(busy for name, busy in found.busy.items() if name not in full)
+    assert measure(drive, job, full).rate > 0.95 * min(2, 1 / next_busy) * found.rate
+
+
+@every_drive_and_job
+def test_doubling_what_idles_moves_nothing(drive: str, job: str) -> None:
+    found = measure(drive, job)
+    idle = frozenset(name for name, busy in found.busy.items() if busy < IDLE)
+    assert idle
+    assert measure(drive, job, idle).rate == pytest.approx(found.rate, rel=0.03)
