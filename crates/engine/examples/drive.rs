@@ -9,7 +9,8 @@ use std::{collections::HashMap, error::Error, mem, process::ExitCode, time::Dura
 
 use engine::{Backend, Options, TargetKind, TargetSpec};
 use workload::{
-    Arrival, Block, BlockShare, Content, Extent, Job, Load, Mix, Op, Pattern, Region, Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region,
+    Until,
 };
 
 fn main() -> ExitCode {
@@ -136,6 +137,9 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         } else {
             Load::Closed { threads, iodepth }
         },
+        pace: Pace::default(),
+        errors: Errors::default(),
+        journal: None,
         until: Until {
             time_ns: Some((number(settings, "time_s", 5.0)? * 1e9) as u64),
             bytes: None,

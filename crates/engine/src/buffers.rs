@@ -3,7 +3,8 @@
 //! Every slot (one I/O in flight) has a read buffer and a write buffer of its own, so data read
 //! never becomes data written. Write buffers are filled once with random bytes of the asked-for
 //! compressibility; per I/O only a number is stamped into each 4 KiB, so that no two blocks ever
-//! written are equal (a drive that deduplicates gains nothing) at the cost of one store.
+//! written are equal (a drive that deduplicates gains nothing) at the cost of one store. Where a job
+//! asks for duplicates, that share of the 4 KiB units is copied from a small pool instead.
 
 use std::{io, ptr, ptr::NonNull, slice};
 
@@ -11,7 +12,7 @@ use rand_xoshiro::{
     Xoshiro256PlusPlus,
     rand_core::{RngCore, SeedableRng},
 };
-use workload::{Job, Op};
+use workload::{Content, Job, Op};
 
 use crate::EngineError;
 
@@ -47,6 +48,43 @@ pub(crate) struct Buffers {
     write_at_bytes: usize,
     pub(crate) pages: Pages,
     stamp: u64,
+    duplicates: Option<Duplicates>,
+}
+
+/// Units of which copies are written: the same in every thread, target and run.
+#[derive(Debug)]
+struct Duplicates {
+    /// A unit is a copy when the hash of its running number is at most this.
+    at_most: u64,
+    pool: Box<[[u8; PAGE_BYTES]]>,
+}
+
+/// Distinct units of the pool.
+const POOL: usize = 256;
+
+impl Duplicates {
+    /// `None`: the job asks for none.
+    fn new(content: &Content) -> Option<Self> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
+        (content.dedup > 0.0).then(|| Self {
+            at_most: (content.dedup * 2f64.powi(64)) as u64,
+            pool: (0..POOL)
+                .map(|_| {
+                    let mut unit = [0; PAGE_BYTES];
+                    fill(&mut unit, content.compressible, &mut random);
+                    unit
+                })
+                .collect(),
+        })
+    }
+
+    /// The unit that the one of this running number is a copy of, if it is one. Multiples of an
+    /// irrational number spread evenly (Weyl), so any run of units has its share of copies.
+    fn original(&self, number: u64) -> Option<&[u8; PAGE_BYTES]> {
+        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let pick = number.wrapping_mul(0xd1b5_4a32_d192_ed03) >> 32;
+        (spread <= self.at_most).then(|| &self.pool[pick as usize % POOL])
+    }
 }
 
 // SAFETY: the region is owned by this value alone; nothing else keeps its address while it moves.
@@ -76,9 +114,12 @@ impl Buffers {
             write_at_bytes,
             pages,
             stamp: seed << 40,
+            duplicates: Duplicates::new(&job.content),
         };
         for slot in 0..slots as usize {
-            buffers.fill(slot, write_bytes, job.content.compressible, seed);
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ (slot as u64) << 32);
+            let data = buffers.data_to_write(slot, write_bytes as u32);
+            fill(data, job.content.compressible, &mut random);
         }
         Ok(buffers)
     }
@@ -105,6 +146,16 @@ impl Buffers {
         let data = unsafe { self.read_at(slot).add(self.write_at_bytes) };
         for at in (0..size_bytes as usize).step_by(PAGE_BYTES) {
             self.stamp = self.stamp.wrapping_add(1);
+            if let Some(unit) = self
+                .duplicates
+                .as_ref()
+                .and_then(|d| d.original(self.stamp))
+            {
+                let bytes = PAGE_BYTES.min(size_bytes as usize - at);
+                // SAFETY: the unit ends within the block; the rest as below.
+                unsafe { ptr::copy_nonoverlapping(unit.as_ptr(), data.add(at), bytes) };
+                continue;
+            }
             // SAFETY: `at` is below the block's size and every slot is whole pages, so eight bytes
             // fit; the slot is not in flight, so nobody else reads or writes it.
             unsafe { data.add(at).cast::<u64>().write_unaligned(self.stamp) };
@@ -126,17 +177,13 @@ impl Buffers {
             slice::from_raw_parts_mut(data, size_bytes as usize)
         }
     }
+}
 
-    fn fill(&mut self, slot: usize, bytes: usize, compressible: f64, seed: u64) {
-        // SAFETY: the slot's write part is `bytes` long, mapped, and nothing else refers to it.
-        let data = unsafe {
-            slice::from_raw_parts_mut(self.read_at(slot).add(self.write_at_bytes), bytes)
-        };
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ (slot as u64) << 32);
-        let random_bytes = ((1.0 - compressible) * CONTENT_UNIT_BYTES as f64).round() as usize;
-        for unit in data.chunks_mut(CONTENT_UNIT_BYTES) {
-            random.fill_bytes(&mut unit[..random_bytes]);
-        }
+/// Random bytes, of every unit the compressible share left as it is.
+fn fill(data: &mut [u8], compressible: f64, random: &mut Xoshiro256PlusPlus) {
+    let random_bytes = ((1.0 - compressible) * CONTENT_UNIT_BYTES as f64).round() as usize;
+    for unit in data.chunks_mut(CONTENT_UNIT_BYTES) {
+        random.fill_bytes(&mut unit[..random_bytes]);
     }
 }
 

@@ -11,8 +11,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use recording::{Interval, Recorder, Utilisation};
-use workload::{Op, RequestStream};
+use recording::{Fault, FaultCounter, Interval, Recorder, Utilisation};
+use workload::{Errors, Op, RequestStream};
 
 use crate::{
     EngineError, TargetSetup,
@@ -112,6 +112,8 @@ pub(crate) enum Message {
 pub(crate) struct Summary {
     /// Failed I/O by errno; 0: short.
     pub(crate) errno: BTreeMap<i32, u64>,
+    /// The same by operation and range.
+    pub(crate) faults: Vec<Fault>,
     /// I/O that had not returned when the drain was given up.
     pub(crate) lost: u64,
     /// Why the target is taken as failed.
@@ -131,6 +133,10 @@ pub(crate) struct Post {
     pub(crate) member: usize,
     pub(crate) sender: Sender<Message>,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) errors: Errors,
+    /// Failed I/O of all threads of the target.
+    pub(crate) failed: Arc<AtomicU64>,
+    pub(crate) capacity_bytes: u64,
 }
 
 impl Post {
@@ -202,6 +208,7 @@ impl Offered {
 pub(crate) struct Meter {
     pub(crate) recorder: Recorder,
     pub(crate) summary: Summary,
+    faults: FaultCounter,
     /// The next moment at which something is due: the interval's end or the run's.
     pub(crate) due_ns: u64,
     end_ns: u64,
@@ -219,6 +226,7 @@ impl Meter {
             cpu_meter,
             recorder: Recorder::default(),
             summary: Summary::default(),
+            faults: FaultCounter::new(post.capacity_bytes),
             due_ns: SECOND_NS.min(end_ns),
             end_ns,
             interval_start_ns: 0,
@@ -239,12 +247,45 @@ impl Meter {
 
     /// Counts a failed I/O. `result` is the negative errno or the bytes a short one moved.
     #[cold]
-    pub(crate) fn fail(&mut self, op: Op, result: i32, service_ns: u64) {
+    pub(crate) fn fail(
+        &mut self,
+        op: Op,
+        (offset_bytes, size_bytes): (u64, u32),
+        result: i32,
+        service_ns: u64,
+    ) {
         let errno = if result < 0 { -result } else { 0 };
         *self.summary.errno.entry(errno).or_default() += 1;
+        self.faults.count(op, errno, offset_bytes, size_bytes);
         self.recorder.fail(op, service_ns);
-        if matches!(errno, libc::ENODEV | libc::ENXIO | libc::EBADF) {
+        let failed = 1 + self.post.failed.fetch_add(1, Ordering::Relaxed);
+        if matches!(
+            errno,
+            libc::ENODEV | libc::ENXIO | libc::EBADF | libc::ENOTCONN
+        ) {
             self.give_up(format!("the device is gone ({})", describe_errno(errno)));
+        } else if self.post.errors.most.is_some_and(|most| failed > most) {
+            self.give_up(format!(
+                "{failed} I/O failed, and the job asks to stop then; the last: {} of {size_bytes} bytes at {offset_bytes} ({})",
+                op.name(),
+                describe_errno(errno)
+            ));
+        }
+    }
+
+    /// Ends the run if an I/O has been in flight for longer than the job puts up with. `oldest` is what, where,
+    /// how long and since when.
+    pub(crate) fn watch(&mut self, now_ns: u64, oldest: Option<(Op, u64, u32, u64)>) {
+        let Some((op, offset_bytes, size_bytes, issued_ns)) = oldest else {
+            return;
+        };
+        let age_ns = now_ns.saturating_sub(issued_ns);
+        if age_ns > self.post.errors.stuck_ns {
+            self.give_up(format!(
+                "an I/O does not return: {} of {size_bytes} bytes at {offset_bytes} has been in flight for {:.1} s",
+                op.name(),
+                age_ns as f64 / 1e9
+            ));
         }
     }
 
@@ -334,7 +375,8 @@ impl Meter {
     }
 
     /// The thread's last word.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(mut self) {
+        self.summary.faults = self.faults.into_faults();
         self.post.finished(self.summary);
     }
 }

@@ -19,11 +19,22 @@ use crate::{
 /// How much longer than the drain a thread may take to report before it is given up.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// How long a run waits for what does not come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// At its end, for I/O in flight.
+    pub(crate) drain: Duration,
+    /// Before, for a thread that an I/O keeps in the kernel.
+    pub(crate) stuck: Duration,
+}
+
 /// A load thread of a run.
 pub(crate) struct Member {
     pub(crate) target: usize,
     pub(crate) member: usize,
     pub(crate) handle: JoinHandle<()>,
+    /// When it last said something.
+    pub(crate) heard: Instant,
 }
 
 /// A running job.
@@ -35,7 +46,7 @@ pub struct Run {
     tracks: Vec<Track>,
     ready: VecDeque<(usize, Interval)>,
     setup: SetupReport,
-    drain_timeout: Duration,
+    patience: Patience,
     /// When the job's own time is up.
     end: Option<Instant>,
     last_news: Instant,
@@ -48,7 +59,7 @@ impl Run {
         receiver: Receiver<Message>,
         tracks: Vec<Track>,
         setup: SetupReport,
-        drain_timeout: Duration,
+        patience: Patience,
         end: Option<Instant>,
     ) -> Self {
         Self {
@@ -59,7 +70,7 @@ impl Run {
             tracks,
             ready: VecDeque::new(),
             setup,
-            drain_timeout,
+            patience,
             end,
             last_news: Instant::now(),
         }
@@ -114,7 +125,7 @@ impl Run {
         let failed = self.tracks.iter().find_map(Track::failure);
         let recordings = std::mem::take(&mut self.tracks)
             .into_iter()
-            .map(|track| track.finished(self.drain_timeout))
+            .map(|track| track.finished(self.patience.drain))
             .collect();
         match failed {
             None => Ok(recordings),
@@ -136,6 +147,7 @@ impl Run {
             self.take(message);
             next = self.receiver.try_recv().ok();
         }
+        self.notice_stuck_threads();
         self.give_up_silent_threads();
         for (index, track) in self.tracks.iter_mut().enumerate() {
             self.ready.extend(
@@ -155,7 +167,13 @@ impl Run {
                 target,
                 member,
                 interval,
-            } => self.tracks[target].add(member, interval),
+            } => {
+                let of = |m: &&mut Member| (m.target, m.member) == (target, member);
+                if let Some(sender) = self.threads.iter_mut().find(of) {
+                    sender.heard = Instant::now();
+                }
+                self.tracks[target].add(member, interval);
+            }
             Message::Finished {
                 target,
                 member,
@@ -167,12 +185,36 @@ impl Run {
         }
     }
 
+    /// Threads report every second, unless an I/O keeps them in the kernel.
+    fn notice_stuck_threads(&mut self) {
+        if self.shared.stopped() || self.end.is_some_and(|end| Instant::now() > end) {
+            return;
+        }
+        let patience = self.patience.stuck.saturating_add(GRACE);
+        for Member {
+            target,
+            member,
+            heard,
+            ..
+        } in &self.threads
+        {
+            let track = &mut self.tracks[*target];
+            if !track.has_finished(*member) && heard.elapsed() > patience {
+                track.fail(format!(
+                    "an I/O does not return: load thread {member} has been in the kernel for {:.1} s",
+                    heard.elapsed().as_secs_f64()
+                ));
+                self.shared.stop();
+            }
+        }
+    }
+
     /// A thread that is blocked in the kernel (an I/O that never returns) or has died cannot
     /// report: once the run should long be over it is taken as finished, its I/O as lost.
     fn give_up_silent_threads(&mut self) {
         let dead = |member: &Member| member.handle.is_finished();
         let over = self.shared.stopped() || self.end.is_some_and(|end| Instant::now() > end);
-        let waited = self.last_news.elapsed() > self.drain_timeout + GRACE;
+        let waited = self.last_news.elapsed() > self.patience.drain + GRACE;
         for index in 0..self.threads.len() {
             let Member { target, member, .. } = self.threads[index];
             if self.tracks[target].has_finished(member)

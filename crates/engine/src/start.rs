@@ -3,6 +3,7 @@
 use std::{
     sync::{
         Arc,
+        atomic::AtomicU64,
         mpsc::{self, Receiver},
     },
     thread,
@@ -17,7 +18,7 @@ use crate::{
     clock::Clock,
     lane::{Message, Post, Shared},
     ring,
-    run::Member,
+    run::{Member, Patience},
     target::Target,
     threads::{self, Source, Worker},
     track::Track,
@@ -51,7 +52,7 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
             ),
         });
     }
-    let mut starter = Starter::new(job, options, opened.len());
+    let mut starter = Starter::new(job, options, targets);
     for (index, target) in opened.iter().enumerate() {
         let spawned = match &fallback {
             None => starter.spawn_lanes(index, target),
@@ -95,13 +96,15 @@ struct Starter<'o> {
     cpus: Vec<usize>,
     threads: Vec<Member>,
     setups: Vec<TargetSetup>,
+    /// Per target, its capacity and its failed I/O.
+    failures: Vec<(u64, Arc<AtomicU64>)>,
     end_ns: u64,
 }
 
 impl<'o> Starter<'o> {
-    fn new(job: &Job, options: &'o Options, targets: usize) -> Self {
+    fn new(job: &Job, options: &'o Options, targets: &[TargetSpec]) -> Self {
         let (sender, receiver) = mpsc::channel();
-        let wanted = targets * job.load.threads() as usize;
+        let wanted = targets.len() * job.load.threads() as usize;
         let mut cpus = if options.pin {
             allowed_cpus()
         } else {
@@ -124,7 +127,11 @@ impl<'o> Starter<'o> {
             receiver,
             cpus,
             threads: Vec::new(),
-            setups: vec![setup; targets],
+            setups: vec![setup; targets.len()],
+            failures: targets
+                .iter()
+                .map(|spec| (spec.capacity_bytes, Arc::default()))
+                .collect(),
             end_ns: u64::MAX,
         }
     }
@@ -221,11 +228,15 @@ impl<'o> Starter<'o> {
     }
 
     fn post(&self, target: usize, member: usize) -> Post {
+        let (capacity_bytes, failed) = self.failures[target].clone();
         Post {
             target,
             member,
             sender: self.sender.clone(),
             shared: Arc::clone(&self.shared),
+            errors: self.job.errors,
+            failed,
+            capacity_bytes,
         }
     }
 
@@ -248,6 +259,7 @@ impl<'o> Starter<'o> {
             target,
             member,
             handle,
+            heard: Instant::now(),
         });
         Ok(())
     }
@@ -308,6 +320,9 @@ impl<'o> Starter<'o> {
         }
         self.open_gate();
         self.unpark();
+        self.threads
+            .iter_mut()
+            .for_each(|member| member.heard = Instant::now());
         let mut tracks: Vec<Track> = targets
             .iter()
             .zip(&self.setups)
@@ -328,7 +343,10 @@ impl<'o> Starter<'o> {
             self.receiver,
             tracks,
             setup,
-            self.options.drain_timeout,
+            Patience {
+                drain: self.options.drain_timeout,
+                stuck: Duration::from_nanos(self.job.errors.stuck_ns),
+            },
             Instant::now().checked_add(own_end),
         ))
     }

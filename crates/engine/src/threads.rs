@@ -137,6 +137,7 @@ struct Thread<'w> {
 impl Thread<'_> {
     fn run(&mut self) {
         let is_open = matches!(self.worker.job.load, Load::Open { .. });
+        let think_ns = self.worker.job.pace.think_ns;
         while let Some((request, arrival_ns)) = self.worker.source.next() {
             if is_open && !self.sleep_until(arrival_ns) {
                 break;
@@ -152,7 +153,10 @@ impl Thread<'_> {
             let service_ns = now_ns - issued_ns;
             let bytes = u64::from(request.size_bytes);
             match result {
-                Err(result) => self.meter.fail(request.op, result, service_ns),
+                Err(result) => {
+                    let place = (request.offset_bytes, request.size_bytes);
+                    self.meter.fail(request.op, place, result, service_ns);
+                }
                 Ok(()) if is_open => {
                     let response_ns = now_ns - arrival_ns.min(now_ns);
                     self.meter
@@ -160,6 +164,9 @@ impl Thread<'_> {
                         .record_open(request.op, service_ns, response_ns, bytes);
                 }
                 Ok(()) => self.meter.recorder.record(request.op, service_ns, bytes),
+            }
+            if think_ns > 0 && !self.sleep_until(now_ns + think_ns) {
+                break;
             }
         }
         let now_ns = self.clock.now_ns();

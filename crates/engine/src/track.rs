@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use recording::{Interval, Recording};
+use recording::{Fault, Interval, Recording, merge_faults};
 
 use crate::{
     TargetSetup, TargetSpec,
@@ -17,6 +17,9 @@ use crate::{
 const LATE_NS: f64 = 20_000.0;
 /// Share of the threads' time spent waiting for a core that is worth a note.
 const WAITING: f64 = 0.05;
+
+/// Ranges of failed I/O that a note names.
+const RANGES_TOLD: usize = 3;
 
 /// One target's seconds being put together.
 pub(crate) struct Track {
@@ -78,6 +81,7 @@ impl Track {
         for (errno, n) in summary.errno {
             *self.recording.errno.entry(errno).or_default() += n;
         }
+        merge_faults(&mut self.recording.faults, summary.faults);
         self.lost += summary.lost;
         self.lateness.0 += summary.lateness.0;
         self.lateness.1 += summary.lateness.1;
@@ -87,9 +91,14 @@ impl Track {
                 self.recording.notes.push(note);
             }
         }
-        if self.failure.is_none() {
-            self.failure = summary.failure;
+        if let Some(reason) = summary.failure {
+            self.fail(reason);
         }
+    }
+
+    /// Takes the target as failed; the first reason stands.
+    pub(crate) fn fail(&mut self, reason: String) {
+        self.failure.get_or_insert(reason);
     }
 
     /// Whether a thread has said its last word.
@@ -121,9 +130,10 @@ impl Track {
     /// The recording with its notes.
     pub(crate) fn finished(mut self, drain_timeout: Duration) -> Recording {
         for (&errno, n) in &self.recording.errno {
+            let places = describe_places(&self.recording.faults, errno);
             self.recording
                 .notes
-                .push(format!("{n} I/O failed: {}", describe_errno(errno)));
+                .push(format!("{n} I/O failed: {}{places}", describe_errno(errno)));
         }
         if self.lost > 0 {
             self.recording.notes.push(format!(
@@ -151,4 +161,27 @@ impl Track {
         self.recording.notes.extend(self.failure);
         self.recording
     }
+}
+
+/// `; 3 reads between byte 4096 and byte 16384`, for the ranges in which most I/O failed in this way.
+fn describe_places(faults: &[Fault], errno: i32) -> String {
+    let mut ranges: Vec<&Fault> = faults.iter().filter(|fault| fault.errno == errno).collect();
+    ranges.sort_by_key(|fault| std::cmp::Reverse(fault.n));
+    let told = ranges.iter().take(RANGES_TOLD).map(|fault| {
+        format!(
+            "; {} x {} between byte {} and byte {}",
+            fault.n,
+            fault.op.name(),
+            fault.start_bytes,
+            fault.end_bytes
+        )
+    });
+    let mut text: String = told.collect();
+    if ranges.len() > RANGES_TOLD {
+        text.push_str(&format!(
+            "; and in {} more ranges",
+            ranges.len() - RANGES_TOLD
+        ));
+    }
+    text
 }

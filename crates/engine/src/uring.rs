@@ -6,7 +6,7 @@
 //! A tick (a timeout entry every 20 ms) wakes a thread whose I/O does not return, so the stop flag
 //! and the interval's end are seen without a timer or a system call of their own.
 
-use std::{io, mem, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, iter, mem, sync::Arc, time::Duration};
 
 use io_uring::{
     CompletionQueue, SubmissionQueue, Submitter, cqueue, opcode, squeue,
@@ -106,9 +106,10 @@ fn drive<P: Protocol>(
     clock: Clock,
 ) -> (Meter, Buffers, P) {
     let mut driver = Driver::new(lane, ring, buffers, encoder, clock);
-    let ended = match lane.job.load {
-        Load::Closed { .. } => driver.closed(),
-        Load::Open { .. } => driver.open(),
+    let ended = match (lane.job.load, lane.job.pace.think_ns) {
+        (Load::Closed { .. }, 0) => driver.closed(),
+        (Load::Closed { .. }, think_ns) => driver.thinking(think_ns),
+        (Load::Open { .. }, _) => driver.open(),
     };
     let drained = driver.drain(lane.drain_timeout);
     if let Err(error) = ended.and(drained) {
@@ -143,8 +144,8 @@ fn set_up<P: Protocol>(
         .all(|b| matches!(b.op, Op::Read | Op::Write));
     let poll = lane.poll && target.pollable && only_moves_data;
     let iodepth = job.load.iodepth();
-    let is_open = matches!(job.load, Load::Open { .. });
-    let mut ring = Ring::new(iodepth, poll, is_open).map_err(no_ring)?;
+    let waits_for_time = matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0;
+    let mut ring = Ring::new(iodepth, poll, waits_for_time).map_err(no_ring)?;
     let slots = if target.spec.kind == TargetKind::Null {
         0
     } else {
@@ -254,6 +255,7 @@ fn knows_discard<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>
 struct Slot {
     issued_ns: u64,
     arrival_ns: u64,
+    offset_bytes: u64,
     size_bytes: u32,
     /// The completion's result when all went well.
     success: i32,
@@ -288,6 +290,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
         let idle = Slot {
             issued_ns: 0,
             arrival_ns: 0,
+            offset_bytes: 0,
             size_bytes: 0,
             success: 0,
             op: Op::Read,
@@ -344,6 +347,37 @@ impl<'r, P: Protocol> Driver<'r, P> {
                 return Ok(());
             }
             self.reap::<false>(now_ns);
+        }
+    }
+
+    /// As `closed`, but each of the `iodepth` pauses between a completion and its next request.
+    fn thinking(&mut self, think_ns: u64) -> io::Result<()> {
+        let mut ready_ns = VecDeque::from(vec![0; self.slots.len()]);
+        loop {
+            let now_ns = self.clock.now_ns();
+            let free_before = self.free_len;
+            while ready_ns.front().is_some_and(|&at_ns| at_ns <= now_ns) && !self.exhausted() {
+                ready_ns.pop_front();
+                let request = self.stream.next_request();
+                self.push(request, 0)?;
+            }
+            self.stamp(free_before);
+            if self.exhausted() && self.in_flight() == 0 {
+                self.cut_last(None);
+                return Ok(());
+            }
+            match ready_ns.front() {
+                Some(&at_ns) if !self.exhausted() => self.submit_until(at_ns)?,
+                _ => self.submit(1)?,
+            }
+            let now_ns = self.clock.now_ns();
+            if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
+                return Ok(());
+            }
+            let free_before = self.free_len;
+            self.reap::<false>(now_ns);
+            let returned = self.free_len - free_before;
+            ready_ns.extend(iter::repeat_n(now_ns + think_ns, returned));
         }
     }
 
@@ -417,6 +451,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
         let (entry, success) = self.encoder.encode(&request, index, &mut self.buffers);
         let slot = &mut self.slots[usize::from(index)];
         slot.arrival_ns = arrival_ns;
+        slot.offset_bytes = request.offset_bytes;
         slot.size_bytes = request.size_bytes;
         slot.success = success;
         slot.op = request.op;
@@ -515,7 +550,8 @@ impl<'r, P: Protocol> Driver<'r, P> {
             let good = self.encoder.settle(tag as u16, returned, &self.buffers);
             if !good {
                 let error = if returned { MISMATCH } else { result };
-                self.meter.fail(slot.op, error, service_ns);
+                let place = (slot.offset_bytes, slot.size_bytes);
+                self.meter.fail(slot.op, place, error, service_ns);
             } else if OPEN {
                 let response_ns = now_ns - slot.arrival_ns;
                 self.meter
@@ -536,6 +572,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
         self.meter.cut_due(now_ns, age_ns, |at_ns| {
             Some(offered.as_mut()?.report(at_ns, issued))
         });
+        self.meter.watch(now_ns, oldest(slots, free));
         if !self.meter.is_over(now_ns) {
             return false;
         }
@@ -552,6 +589,16 @@ impl<'r, P: Protocol> Driver<'r, P> {
             Some(offered.as_mut()?.report(at_ns, issued))
         });
     }
+}
+
+/// The I/O in flight that was issued first.
+fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
+    let mut busy = vec![true; slots.len()];
+    free.iter()
+        .for_each(|&index| busy[usize::from(index)] = false);
+    let in_flight = slots.iter().zip(busy).filter(|(_, busy)| *busy);
+    let (slot, _) = in_flight.min_by_key(|(slot, _)| slot.issued_ns)?;
+    Some((slot.op, slot.offset_bytes, slot.size_bytes, slot.issued_ns))
 }
 
 /// Summed age at `at_ns` of the I/O in flight: of all slots less that of the free ones.

@@ -4,11 +4,13 @@
 //! load generators count into; a [`SparseHistogram`] is the same counts at rest. Everything merges
 //! by addition: threads, targets and hosts alike; percentiles are never averaged.
 
+mod fault;
 mod histogram;
 mod interval;
 mod recorder;
 mod recording;
 
+pub use fault::{Fault, FaultCounter, merge_faults};
 pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Residence, Utilisation};
 pub use recorder::{Recorder, Tally};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::Op;
 
+use crate::fault::{Fault, merge_faults};
 use crate::interval::{merge_ops, merge_residence, merge_servers, merge_times, sum};
 use crate::{Counters, Interval, OpStats, Residence, Utilisation};
 
@@ -46,6 +47,9 @@ pub struct Recording {
     pub half_widths: Option<HalfWidths>,
     /// Failed I/O by errno; 0 stands for an I/O that moved fewer bytes than asked.
     pub errno: BTreeMap<i32, u64>,
+    /// Failed I/O by operation, errno and range.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
     /// What was asked for and not achieved, in plain words.
     pub notes: Vec<String>,
 }
@@ -94,15 +98,11 @@ impl Recording {
     /// neutral. The longer window stands.
     pub fn merge(&mut self, other: &Self) {
         if self.window_ns == 0 {
-            let (errno, notes) = (
-                std::mem::take(&mut self.errno),
-                std::mem::take(&mut self.notes),
-            );
-            *self = other.clone();
-            self.merge_failures(&errno, &notes);
+            let before = std::mem::replace(self, other.clone());
+            self.merge_failures(&before);
             return;
         }
-        self.merge_failures(&other.errno, &other.notes);
+        self.merge_failures(other);
         if other.window_ns == 0 {
             return;
         }
@@ -121,11 +121,12 @@ impl Recording {
         merge_servers(&mut self.utilisation, &other.utilisation);
     }
 
-    fn merge_failures(&mut self, errno: &BTreeMap<i32, u64>, notes: &[String]) {
-        for (&code, &n) in errno {
+    fn merge_failures(&mut self, other: &Self) {
+        merge_faults(&mut self.faults, other.faults.iter().cloned());
+        for (&code, &n) in &other.errno {
             *self.errno.entry(code).or_default() += n;
         }
-        for note in notes {
+        for note in &other.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
             }

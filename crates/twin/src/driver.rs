@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use recording::{Interval, Recorder, Recording};
+use recording::{FaultCounter, Interval, Recorder, Recording};
 use workload::{Geometry, Job, Limits, Load, Op, Pattern, Request, RequestStream, StreamError};
 
 use crate::adapter::{Adapter, Way};
@@ -65,6 +65,23 @@ pub enum TwinError {
         "the pattern zones needs a host-managed zoned device, which this twin is not: use sequential or uniform"
     )]
     NoZones,
+    /// More failed I/O than the job puts up with.
+    #[error(
+        "{failed} I/O failed, and the job asks to stop then; the last: {} of {size_bytes} bytes at {offset_bytes} (errno {errno})",
+        op.name()
+    )]
+    TooManyErrors {
+        /// How many.
+        failed: u64,
+        /// The last of them.
+        op: Op,
+        /// Its first byte.
+        offset_bytes: u64,
+        /// Its length.
+        size_bytes: u32,
+        /// How it failed.
+        errno: i32,
+    },
     /// The device will never answer: a defect of the model.
     #[error(
         "the simulated device stopped answering at {now_ns} ns with {in_flight} I/O in flight: please report the device and the job"
@@ -104,6 +121,7 @@ struct Thread {
 struct Slot {
     issued_ns: u64,
     arrived_ns: u64,
+    offset_bytes: u64,
     size_bytes: u32,
     thread: u32,
     op: Op,
@@ -122,6 +140,12 @@ struct Driver<'a, D> {
     start_ns: u64,
     iodepth: u32,
     open: bool,
+    think_ns: u64,
+    /// Closed load: requests that pause before the next one of their slot.
+    thinking: usize,
+    errors_most: Option<u64>,
+    faults: FaultCounter,
+    failed: Option<TwinError>,
     limits: Limits,
     end_ns: u64,
     issued: u64,
@@ -168,6 +192,10 @@ pub fn run_until_precise<D: Device>(
     driver.begin();
     driver.measure(control, &mut on_interval)?;
     driver.drain()?;
+    if let Some(error) = driver.failed {
+        return Err(error);
+    }
+    driver.recording.faults = driver.faults.into_faults();
     Ok(driver.recording)
 }
 
@@ -225,6 +253,11 @@ impl<'a, D: Device> Driver<'a, D> {
             start_ns,
             iodepth,
             open,
+            think_ns: job.pace.think_ns,
+            thinking: 0,
+            errors_most: job.errors.most,
+            faults: FaultCounter::new(device.capacity_bytes()),
+            failed: None,
             end_ns: start_ns.saturating_add(limits.time_ns),
             limits,
             issued: 0,
@@ -362,7 +395,9 @@ impl<'a, D: Device> Driver<'a, D> {
     }
 
     fn moved_enough(&self) -> bool {
-        self.completed_bytes >= self.limits.bytes || self.completed >= self.limits.count
+        self.completed_bytes >= self.limits.bytes
+            || self.completed >= self.limits.count
+            || self.failed.is_some()
     }
 
     /// Ends the interval at the present.
@@ -390,7 +425,11 @@ impl<'a, D: Device> Driver<'a, D> {
     /// Lets the requests in flight end, uncounted.
     fn drain(&mut self) -> Result<(), TwinError> {
         let mut left: u32 = self.threads.iter().map(|thread| thread.in_flight).sum();
-        let mut wakes = if self.open { self.threads.len() } else { 0 };
+        let mut wakes = if self.open {
+            self.threads.len()
+        } else {
+            self.thinking
+        };
         while left > 0 || wakes > 0 {
             if !self.device.is_busy() {
                 let now_ns = self.device.now_ns();
@@ -433,6 +472,7 @@ impl<'a, D: Device> Driver<'a, D> {
         let slot = Slot {
             issued_ns: free_ns,
             arrived_ns,
+            offset_bytes: request.offset_bytes,
             size_bytes: request.size_bytes,
             thread,
             op: request.op,
@@ -479,8 +519,7 @@ impl<'a, D: Device> Driver<'a, D> {
         self.completed += 1;
         let (service_ns, bytes) = (reaped_ns - slot.issued_ns, u64::from(slot.size_bytes));
         if errno != 0 {
-            self.recorder.fail(slot.op, service_ns);
-            *self.recording.errno.entry(errno).or_default() += 1;
+            self.fail(slot, errno, service_ns);
         } else if self.open {
             let response_ns = reaped_ns - slot.arrived_ns;
             self.recorder
@@ -490,15 +529,47 @@ impl<'a, D: Device> Driver<'a, D> {
             self.recorder.record(slot.op, service_ns, bytes);
             self.completed_bytes += bytes;
         }
-        if !self.open {
+        if !self.open && self.think_ns > 0 {
+            self.thinking += 1;
+            self.device
+                .wake(reaped_ns + self.think_ns, ARRIVAL | slot.thread);
+        } else if !self.open {
             self.issue(slot.thread, reaped_ns, reaped_ns);
         } else if self.threads[slot.thread as usize].backlog > 0 {
             self.issue_arrived(slot.thread, reaped_ns);
         }
     }
 
-    /// An open-load arrival.
+    /// Counts a failed I/O, and ends the run when it is one too many.
+    #[cold]
+    fn fail(&mut self, slot: Slot, errno: i32, service_ns: u64) {
+        let Slot {
+            op,
+            offset_bytes,
+            size_bytes,
+            ..
+        } = slot;
+        self.recorder.fail(op, service_ns);
+        self.faults.count(op, errno, offset_bytes, size_bytes);
+        *self.recording.errno.entry(errno).or_default() += 1;
+        let failed = self.recording.errno.values().sum();
+        if self.errors_most.is_some_and(|most| failed > most) {
+            self.failed.get_or_insert(TwinError::TooManyErrors {
+                failed,
+                op,
+                offset_bytes,
+                size_bytes,
+                errno,
+            });
+        }
+    }
+
+    /// An arrival of an open load, or the end of a pause in a closed one.
     fn arrival(&mut self, thread: u32, now_ns: u64) {
+        if !self.open {
+            self.thinking -= 1;
+            return self.issue(thread, now_ns, now_ns);
+        }
         self.offered += 1;
         self.threads[thread as usize].backlog += 1;
         if self.threads[thread as usize].in_flight < self.iodepth {

@@ -25,6 +25,16 @@ pub struct Job {
     pub direct: bool,
     /// How hard.
     pub load: Load,
+    /// How the load changes over time, and how long it pauses.
+    #[serde(default)]
+    pub pace: Pace,
+    /// What failed I/O does to the step.
+    #[serde(default)]
+    pub errors: Errors,
+    /// Directory of the write journal: on another device than the target, so that it outlives a crash.
+    /// `None`: no journal.
+    #[serde(default)]
+    pub journal: Option<String>,
     /// When to stop; the first condition met ends the step.
     pub until: Until,
 }
@@ -66,8 +76,26 @@ pub enum Pattern {
     /// Ascending offsets. With several threads, thread `i` of `n` starts at `i/n` of the region;
     /// each wraps at the end of the region.
     Sequential,
+    /// As `Sequential`, but each thread keeps several streams, taken in turn. The streams of all
+    /// threads start at equal distances.
+    Streams {
+        /// Streams per thread.
+        streams: u32,
+    },
+    /// Descending offsets: thread `i` of `n` starts below `(i + 1)/n` of the region and goes on from
+    /// its end.
+    Backwards,
+    /// Ascending offsets at a constant distance. At the region's end the next lap begins one block
+    /// further than the one before, until the gaps have been covered too.
+    Strided {
+        /// From the start of one request to that of the next.
+        stride_bytes: u64,
+    },
     /// Independent, uniformly distributed offsets.
     Uniform,
+    /// Every block of the region once, in random order; then again in another order. Each thread has
+    /// its share of every pass.
+    RandomOnce,
     /// Zipf-distributed over the region's blocks, hot blocks scattered over the region.
     Zipf {
         /// Skew, > 0: probability of rank k is proportional to k^-theta (1 included).
@@ -133,6 +161,9 @@ pub struct Region {
 pub struct Content {
     /// Share of each block that compresses away, 0..=1. 0 is incompressible random data.
     pub compressible: f64,
+    /// Share of the 4 KiB units written that are copies of others, 0..=1. 0: no two are equal.
+    #[serde(default)]
+    pub dedup: f64,
     /// Writes describe themselves and reads are checked. `None`: neither.
     #[serde(default)]
     pub verify: Option<Verify>,
@@ -184,6 +215,49 @@ impl Load {
     pub const fn iodepth(&self) -> u32 {
         match *self {
             Load::Closed { iodepth, .. } | Load::Open { iodepth, .. } => iodepth,
+        }
+    }
+}
+
+/// What a [`Load`] leaves open: pauses of a closed one, changes of an open one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pace {
+    /// Closed load: how long each of the `threads` x `iodepth` pauses between a completion and its
+    /// next request.
+    pub think_ns: u64,
+    /// Open load: the rate over time, from the start again at the end. Empty: constant.
+    pub rates: Vec<RatePhase>,
+}
+
+/// A part of a rate schedule: the rate goes from one value to another in a straight line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatePhase {
+    /// Length, ns.
+    pub time_ns: u64,
+    /// Arrivals per second at its start, over all threads of the target.
+    pub from_iops: f64,
+    /// The same at its end.
+    pub to_iops: f64,
+}
+
+/// What failed I/O does to a step. It is counted and kept out of the latencies in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Errors {
+    /// More failed I/O of a target than this end the step. `None`: any number is only counted.
+    pub most: Option<u64>,
+    /// An I/O that is in flight for longer ends the step, ns. Real targets only.
+    pub stuck_ns: u64,
+}
+
+impl Default for Errors {
+    /// Twice what Linux gives an NVMe or SCSI command before it aborts it.
+    fn default() -> Self {
+        Self {
+            most: None,
+            stuck_ns: 60_000_000_000,
         }
     }
 }

@@ -16,8 +16,8 @@ mod units;
 
 pub use error::ParseError;
 pub use job::{
-    Arrival, Block, BlockShare, Content, Extent, HotBand, Job, Load, Mix, Pattern, Region, Until,
-    Verify,
+    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Job, Load, Mix, Pace, Pattern,
+    RatePhase, Region, Until, Verify,
 };
 pub use method::{
     Curve, FileSystem, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind,

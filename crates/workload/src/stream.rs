@@ -5,6 +5,7 @@
 
 mod address;
 mod arrival;
+mod permutation;
 mod random;
 mod zipf;
 
@@ -73,6 +74,16 @@ pub enum StreamError {
         /// Bytes in the region on this target.
         region_bytes: u64,
     },
+    /// Not every thread has a block of its own to visit.
+    #[error(
+        "{blocks} blocks cannot be visited once by {threads} threads: use fewer threads, or a larger region"
+    )]
+    TooFewBlocks {
+        /// Blocks in the region on this target.
+        blocks: u64,
+        /// Threads of the job.
+        threads: u32,
+    },
     /// The mix has no operation, or an operation has no block size.
     #[error("the job's mix issues nothing: give it an operation with a block size")]
     EmptyMix,
@@ -110,7 +121,7 @@ impl RequestStream {
             random: Random::new(seed, thread, Purpose::Requests),
             choices: choices(job, &addresses, thread)?,
             addresses,
-            arrivals: Arrivals::new(&job.load, seed, thread),
+            arrivals: Arrivals::new(&job.load, &job.pace.rates, seed, thread),
         })
     }
 

@@ -229,10 +229,12 @@ def _undo(path: Path, fd: int, status: os.stat_result | None) -> None:
 
 
 def _mark(path: Path) -> bytes:
-    """What the mark of the file now at `path` must say."""
-    born_ns = statx(path).born_ns
-    made = f"born={born_ns}" if born_ns is not None else f"inode={path.lstat().st_ino}"
-    return f"fathom-file/1 {made}".encode()
+    """What the mark of the file now at `path` must say.
+
+    A copy has another inode, even where it was made within one tick of the clock that dates births; a file that
+    was given the inode of a removed one was born later.
+    """
+    return f"fathom-file/2 inode={path.lstat().st_ino} born={statx(path).born_ns}".encode()
 
 
 def _set_mark(path: Path) -> None:

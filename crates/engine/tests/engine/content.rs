@@ -147,3 +147,42 @@ fn a_job_that_only_reads_changes_nothing() {
     );
     assert!(file.read().iter().all(|&byte| byte == 9));
 }
+
+#[test]
+fn random_once_with_many_threads_leaves_no_block_unwritten_and_none_twice() {
+    let mut job = job(Op::Write);
+    job.pattern = Pattern::RandomOnce;
+    job.until = fill_once();
+    job.load = Load::Closed {
+        threads: 4,
+        iodepth: 4,
+    };
+    let file = Scratch::filled(8 * MIB, 0);
+    let recording = run(&job, &file.spec(8 * MIB), &Options::default());
+    assert_eq!(recording.completed(), 2048);
+    assert!(file.read().chunks(4096).all(|block| block != [0; 4096]));
+}
+
+#[test]
+fn the_share_of_duplicates_is_the_one_asked_for_and_duplicates_compress_as_the_rest() {
+    let mut job = job(Op::Write);
+    job.pattern = Pattern::Sequential;
+    job.mix = Mix {
+        ops: vec![block(Op::Write, 65_536, 1.0)],
+    };
+    job.until = fill_once();
+    job.content.compressible = 0.25;
+    job.content.dedup = 0.6;
+    for options in [Options::default(), threads()] {
+        let file = Scratch::filled(64 * MIB, 0);
+        run(&job, &file.spec(64 * MIB), &options);
+        let data = file.read();
+        let distinct: HashSet<&[u8]> = data.chunks(4096).collect();
+        let units = 64.0 * 256.0;
+        // Each of the 256 originals is there once.
+        let copies = 1.0 - (distinct.len() as f64 - 256.0) / units;
+        assert!((copies - 0.6).abs() < 0.005, "{copies}");
+        let zeroes = data.iter().filter(|&&byte| byte == 0).count() as f64 / data.len() as f64;
+        assert!((zeroes - 0.25).abs() < 0.01, "{zeroes}");
+    }
+}

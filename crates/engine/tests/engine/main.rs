@@ -5,6 +5,7 @@
 
 mod content;
 mod faults;
+mod faulty;
 mod measuring;
 mod open_load;
 mod privileged;

@@ -247,3 +247,20 @@ fn a_run_that_nobody_follows_any_more_ends_by_itself() {
     drop(engine::start(&job(Op::Read), &specs, &Options::default()).unwrap());
     wait_for(|| threads_alive() == 0);
 }
+
+#[test]
+fn think_time_follows_the_interactive_response_time_law() {
+    for options in [Options::default(), threads()] {
+        let mut job = job(Op::Read);
+        job.pace.think_ns = 50_000_000;
+        job.until = time(Duration::from_millis(1500));
+        let recording = run(&job, &null_spec(), &options);
+        // N / (R + Z), with R next to nothing: 8 at once and again each 50 ms. A busy machine wakes threads late.
+        assert!(
+            (120..=240).contains(&recording.completed()),
+            "{}",
+            recording.completed()
+        );
+        assert!(recording.mean_outstanding.unwrap() < 1.0);
+    }
+}

@@ -1,4 +1,4 @@
-//! Loop devices, mounts and frozen file systems: as root, `cargo test -p engine -- --ignored`.
+//! Loop devices, mounts, frozen file systems and a file that fails as told: as root, `cargo test -p engine -- --ignored`.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,7 +10,10 @@ use std::{
 use engine::{EngineError, Options, TargetKind, TargetSpec};
 use workload::{Arrival, Load, Mix, Op, Pattern, Until};
 
-use crate::support::*;
+use crate::{
+    faulty::{Fate, Faulty, Policy},
+    support::*,
+};
 
 fn sh(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
@@ -100,6 +103,34 @@ impl Drop for Mounted {
         sh("umount", &[self.at.to_str().unwrap()]);
         std::fs::remove_dir(&self.at).unwrap();
     }
+}
+
+#[test]
+#[ignore = "needs root: fsfreeze on a loop-mounted ext4"]
+fn the_watchdog_names_the_io_that_does_not_return() {
+    let options = Options {
+        drain_timeout: Duration::from_millis(300),
+        ..Options::default()
+    };
+    let mounted = Mounted::new(64 * MIB);
+    let spec = mounted.file(16 * MIB);
+    let mut job = job(Op::Write);
+    job.direct = true;
+    job.errors.stuck_ns = 300_000_000;
+    mounted.freeze();
+    let began = Instant::now();
+    let failed = engine::start(&job, &[spec], &options).unwrap().join();
+    let took = began.elapsed();
+    mounted.thaw();
+    let Err(EngineError::TargetFailed { reason, .. }) = failed else {
+        panic!("no failure: {failed:?}")
+    };
+    assert!(
+        reason.contains("an I/O does not return: write of 4096 bytes at"),
+        "{reason}"
+    );
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    thread::sleep(Duration::from_secs(1));
 }
 
 #[test]
@@ -289,4 +320,157 @@ fn paths_of_devices_need_not_be_canonical() {
     };
     assert_eq!(run(&job, &spec, &Options::default()).completed(), 10);
     std::fs::remove_file(link).unwrap();
+}
+
+/// 4 KiB blocks on a faulty file of 1 MiB, deep enough that some fail while others succeed.
+fn on_faulty(op: Op, policy: Policy) -> (Faulty, workload::Job) {
+    let mut job = job(op);
+    job.direct = true;
+    (Faulty::new(MIB, policy), job)
+}
+
+/// The run's failure and what was measured until then.
+fn failure(
+    faulty: &Faulty,
+    job: &workload::Job,
+    options: &Options,
+) -> (String, recording::Recording) {
+    let run = engine::start(job, &[faulty.spec()], options).unwrap();
+    match run.join() {
+        Err(EngineError::TargetFailed {
+            reason,
+            mut recordings,
+            ..
+        }) => (reason, recordings.remove(0)),
+        other => panic!("no failure: {other:?}"),
+    }
+}
+
+#[test]
+#[ignore = "needs root: FUSE"]
+fn io_errors_are_counted_by_errno_and_place_and_the_run_goes_on() {
+    for options in [Options::default(), threads()] {
+        let (faulty, mut job) = on_faulty(Op::Read, |io| match io.offset {
+            65_536..=81_919 => Fate::Error(libc::EIO),
+            _ => Fate::Good,
+        });
+        job.until = count(2000);
+        let recording = run(&job, &faulty.spec(), &options);
+        let errors = recording.ops[&Op::Read].errors;
+        assert!((10..60).contains(&errors), "{errors}");
+        assert_eq!(recording.completed() + errors, 2000);
+        assert_eq!(recording.errno[&libc::EIO], errors);
+        let [fault] = &recording.faults[..] else {
+            panic!("{:?}", recording.faults)
+        };
+        assert_eq!(
+            (fault.op, fault.errno, fault.n),
+            (Op::Read, libc::EIO, errors)
+        );
+        assert_eq!((fault.start_bytes, fault.end_bytes), (65_536, 81_920));
+        let told = format!("{errors} x read between byte 65536 and byte 81920");
+        assert!(
+            recording.notes.iter().any(|note| note.contains(&told)),
+            "{:?}",
+            recording.notes
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs root: FUSE"]
+fn short_writes_and_a_full_device_are_told_apart() {
+    let (faulty, mut job) = on_faulty(Op::Write, |io| match io.offset {
+        // The kernel asks for the rest of a short write once more; only then it gives up.
+        0..=262_143 if io.size == 4096 => Fate::Short(512),
+        0..=262_143 => Fate::Short(0),
+        262_144..=524_287 => Fate::Error(libc::ENOSPC),
+        _ => Fate::Good,
+    });
+    job.pattern = Pattern::Sequential;
+    job.until = count(256);
+    let recording = run(&job, &faulty.spec(), &Options::default());
+    assert_eq!(recording.errno[&0], 64);
+    assert_eq!(recording.errno[&libc::ENOSPC], 64);
+    let stats = &recording.ops[&Op::Write];
+    assert_eq!((stats.service.count(), stats.bytes), (128, 128 * 4096));
+}
+
+#[test]
+#[ignore = "needs root: FUSE"]
+fn a_job_that_asks_to_stop_at_errors_does_so_at_once_and_says_where() {
+    for options in [Options::default(), threads()] {
+        let (faulty, mut job) = on_faulty(Op::Read, |io| match io.number {
+            500.. => Fate::Error(libc::EIO),
+            _ => Fate::Good,
+        });
+        job.errors.most = Some(3);
+        let began = Instant::now();
+        let (reason, recording) = failure(&faulty, &job, &options);
+        assert!(began.elapsed() < Duration::from_secs(2));
+        assert!(
+            reason.contains(
+                "4 I/O failed, and the job asks to stop then; the last: read of 4096 bytes at"
+            ),
+            "{reason}"
+        );
+        assert!(recording.completed() > 400, "{}", recording.completed());
+    }
+}
+
+#[test]
+#[ignore = "needs root: FUSE"]
+fn a_device_that_is_removed_ends_the_run_and_keeps_what_was_measured() {
+    for options in [Options::default(), threads()] {
+        let (faulty, job) = on_faulty(Op::Read, |_| Fate::Good);
+        let run = engine::start(&job, &[faulty.spec()], &options).unwrap();
+        thread::sleep(Duration::from_millis(100));
+        faulty.remove();
+        let removed = Instant::now();
+        let Err(EngineError::TargetFailed {
+            reason, recordings, ..
+        }) = run.join()
+        else {
+            panic!("the removal was not reported")
+        };
+        assert!(removed.elapsed() < Duration::from_secs(2));
+        assert!(reason.contains("the device is gone"), "{reason}");
+        assert!(recordings[0].completed() > 0);
+    }
+}
+
+#[test]
+#[ignore = "needs root: FUSE"]
+fn the_watchdog_ends_a_run_whose_io_does_not_return() {
+    for options in [Options::default(), threads()] {
+        let options = Options {
+            drain_timeout: Duration::from_millis(100),
+            ..options
+        };
+        let (faulty, mut job) = on_faulty(Op::Read, |io| match io.number {
+            100 => Fate::Never,
+            _ => Fate::Good,
+        });
+        job.errors.stuck_ns = 300_000_000;
+        let began = Instant::now();
+        let (reason, recording) = failure(&faulty, &job, &options);
+        // FUSE keeps a submission in the kernel until it is answered.
+        assert!(
+            reason.contains("an I/O does not return: load thread"),
+            "{reason}"
+        );
+        assert!(
+            began.elapsed() < Duration::from_secs(12),
+            "{:?}",
+            began.elapsed()
+        );
+        assert!(
+            recording
+                .notes
+                .iter()
+                .any(|note| note.contains("I/O did not return")),
+            "{:?}",
+            recording.notes
+        );
+    }
 }

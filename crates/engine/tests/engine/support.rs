@@ -11,7 +11,8 @@ use std::{
 use engine::{EngineError, Options, Run, TargetKind, TargetSpec};
 use recording::{Interval, Recording};
 use workload::{
-    Arrival, Block, BlockShare, Content, Extent, Job, Load, Mix, Op, Pattern, Region, Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region,
+    Until,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -111,6 +112,9 @@ pub fn job(op: Op) -> Job {
             threads: 1,
             iodepth: 8,
         },
+        pace: Pace::default(),
+        errors: Errors::default(),
+        journal: None,
         until: forever(),
     }
 }

@@ -19,6 +19,7 @@ fn pass(op: Op, generation: u32, seed: u64) -> Job {
     };
     job.content = Content {
         compressible: 0.5,
+        dedup: 0.0,
         verify: Some(Verify { generation, seed }),
     };
     job

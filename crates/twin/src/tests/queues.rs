@@ -103,3 +103,40 @@ fn one_die_at_low_load_waits_like_an_m_d_1_queue() {
 fn mean_read_ns(recording: &recording::Recording) -> f64 {
     recording.ops[&Op::Read].service.mean_ns().expect("reads")
 }
+
+/// Interactive response time law: N users who think for Z complete N / (R + Z) per second.
+#[test]
+fn think_time_follows_the_interactive_response_time_law() {
+    let mut ssd = filled(&equal_servers(32, 50.0, SenseTime::Exponential));
+    for think in ["100us", "1ms"] {
+        let mut job = closed("\"read\"", "4KiB", "uniform", 2, 8, ONE_SECOND);
+        job.pace.think_ns = workload::parse_duration_ns(think).expect("a duration");
+        let recording = measure(&mut ssd, &job);
+        let response_s = recording.ops[&Op::Read].service.mean_ns().expect("reads") / 1e9;
+        let expected = 16.0 / (response_s + job.pace.think_ns as f64 / 1e9);
+        assert_close(think, iops(&recording), expected, 0.005);
+    }
+}
+
+#[test]
+fn a_job_that_asks_to_stop_at_errors_ends_with_the_one_too_many() {
+    let mut ssd = filled(&small_drive());
+    let mut job = closed("\"write\"", "4KiB", "uniform", 1, 1, ONE_SECOND);
+    job.placement = vec![9];
+    job.errors.most = Some(2);
+    let error = crate::run(&job, &mut ssd, 1, &crate::Control::default(), |_| {})
+        .expect_err("the drive has no such handle");
+    assert!(
+        error.to_string().starts_with(
+            "3 I/O failed, and the job asks to stop then; the last: write of 4096 bytes at"
+        ),
+        "{error}"
+    );
+    job.errors.most = None;
+    let recording = measure(&mut ssd, &job);
+    let failed: u64 = recording.faults.iter().map(|fault| fault.n).sum();
+    assert_eq!(
+        (recording.completed(), failed),
+        (0, recording.ops[&Op::Write].errors)
+    );
+}

@@ -16,6 +16,9 @@ const ZONES_MAX: u32 = 65_536;
 const VERIFY_UNIT_BYTES: u32 = 512;
 const THETA_MAX: f64 = 10.0;
 const RATE_IOPS_MAX: f64 = 1e9;
+const PHASES_MAX: usize = 1000;
+const PHASE_NS_MIN: u64 = 1_000_000;
+const STREAMS_MAX: u32 = 4096;
 const POINTS_MAX: usize = 100;
 const SHARE_MAX: f64 = 10.0;
 const BISECTIONS_MAX: u32 = 20;
@@ -178,6 +181,9 @@ fn check_step(step: &Step) -> Checked {
                 "a curve measures its own maximum and takes its rates from it: leave out the rate"
                     .to_owned()
             })?;
+            ensure(step.job.pace.think_ns == 0, "job.load.think", || {
+                "a curve measures at rates, without pauses: leave out think".to_owned()
+            })?;
             let Some(curve) = &step.curve else {
                 let message =
                     || "a curve step needs `curve`, such as curve = { time = \"30s\" }".to_owned();
@@ -248,6 +254,7 @@ pub(super) fn job(job: &Job) -> Checked {
     })?;
     job.mix.ops.iter().try_for_each(block)?;
     pattern(&job.pattern)?;
+    places(job)?;
     region(job)?;
     let align_bytes = job.align_bytes.unwrap_or(1);
     ensure(
@@ -261,9 +268,99 @@ pub(super) fn job(job: &Job) -> Checked {
         "content.compressible",
         || format!("compressible is {compressible}, expected 0% to 100%"),
     )?;
+    let dedup = job.content.dedup;
+    ensure((0.0..=1.0).contains(&dedup), "content.dedup", || {
+        format!("dedup is {dedup}, expected 0% to 100%")
+    })?;
+    ensure(
+        dedup == 0.0 || job.content.verify.is_none(),
+        "content.dedup",
+        || "verify makes every sector differ from every other: leave out dedup".to_owned(),
+    )?;
     verify(job)?;
+    journal(job)?;
     load(&job.load)?;
+    pace(job)?;
+    ensure(job.errors.stuck_ns > 0, "errors.stuck", || {
+        "stuck is 0, expected the longest time that an I/O may take".to_owned()
+    })?;
     until(job)
+}
+
+/// Patterns that only make sense with blocks of certain sizes.
+fn places(job: &Job) -> Checked {
+    let sizes = || job.mix.ops.iter().flat_map(|block| &block.sizes);
+    let largest = sizes().map(|size| size.size_bytes).max().unwrap_or(0);
+    match job.pattern {
+        Pattern::RandomOnce => ensure(
+            sizes().all(|size| size.size_bytes == largest),
+            "block",
+            || "random-once visits blocks of one size: give all operations the same".to_owned(),
+        ),
+        Pattern::Strided { stride_bytes } => {
+            ensure(
+                stride_bytes >= u64::from(largest) && stride_bytes <= ALIGN_BYTES_MAX,
+                "pattern.stride",
+                || {
+                    format!(
+                        "stride is {stride_bytes} bytes, expected a block ({largest} bytes) to 1TiB"
+                    )
+                },
+            )?;
+            ensure(job.align_bytes.is_none(), "align", || {
+                "the stride sets where requests start: leave out align".to_owned()
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The journal tells which sealed blocks must be there.
+fn journal(job: &Job) -> Checked {
+    let Some(directory) = &job.journal else {
+        return Ok(());
+    };
+    ensure(!directory.is_empty(), "journal", || {
+        "journal is empty, expected a directory on another device than the target".to_owned()
+    })?;
+    let writes = job.mix.ops.iter().any(|block| block.op == Op::Write);
+    ensure(writes && job.content.verify.is_some(), "journal", || {
+        "a journal is of writes that describe themselves: set content = { verify = 1 }".to_owned()
+    })?;
+    let only_writes = |op| matches!(op, Op::Read | Op::Write | Op::Flush);
+    ensure(
+        job.mix.ops.iter().all(|block| only_writes(block.op)),
+        "journal",
+        || "a journal follows reads, writes and flushes only".to_owned(),
+    )
+}
+
+fn pace(job: &Job) -> Checked {
+    let open = matches!(job.load, Load::Open { .. });
+    ensure(job.pace.think_ns == 0 || !open, "load.think", || {
+        "think belongs to a closed load, which waits for completions: leave out the rate".to_owned()
+    })?;
+    let phases = &job.pace.rates;
+    ensure(phases.is_empty() || open, "load.rate", || {
+        "rates belong to an open load".to_owned()
+    })?;
+    ensure(phases.len() <= PHASES_MAX, "load.rate", || {
+        format!(
+            "rate has {} phases, expected up to {PHASES_MAX}",
+            phases.len()
+        )
+    })?;
+    for (index, phase) in phases.iter().enumerate() {
+        let path = format!("load.rate.{index}");
+        ensure(phase.time_ns >= PHASE_NS_MIN, &path, || {
+            "time is below 1ms, the shortest phase".to_owned()
+        })?;
+        let fits = |rate: f64| (0.0..=RATE_IOPS_MAX).contains(&rate);
+        ensure(fits(phase.from_iops) && fits(phase.to_iops), &path, || {
+            "rate is beyond 1000M/s".to_owned()
+        })?;
+    }
+    Ok(())
 }
 
 /// What describes itself sector by sector is whole sectors, and knows its place before it is written.
@@ -331,7 +428,16 @@ fn block(block: &Block) -> Checked {
 
 fn pattern(pattern: &Pattern) -> Checked {
     match pattern {
-        Pattern::Sequential | Pattern::Uniform => Ok(()),
+        Pattern::Sequential
+        | Pattern::Backwards
+        | Pattern::Uniform
+        | Pattern::RandomOnce
+        | Pattern::Strided { .. } => Ok(()),
+        Pattern::Streams { streams } => ensure(
+            (1..=STREAMS_MAX).contains(streams),
+            "pattern.streams",
+            || format!("streams is {streams}, expected 1 to {STREAMS_MAX} per thread"),
+        ),
         Pattern::Zones { open } => ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
             format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")
         }),

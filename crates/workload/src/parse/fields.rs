@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and what they are called here.
-const FOREIGN: [(&str, &str); 28] = [
+const FOREIGN: [(&str, &str); 38] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -44,6 +44,16 @@ const FOREIGN: [(&str, &str); 28] = [
     ("elapsed", "until"),
     ("loops", "until"),
     ("number_ios", "count"),
+    ("norandommap", "pattern"),
+    ("random_map", "pattern"),
+    ("thinktime", "think"),
+    ("think_time", "think"),
+    ("dedupe_percentage", "content"),
+    ("dedupratio", "content"),
+    ("continue_on_error", "errors"),
+    ("data_errors", "errors"),
+    ("write_iolog", "journal"),
+    ("verify_state_save", "journal"),
 ];
 
 impl<'a> Fields<'a> {
@@ -195,7 +205,7 @@ impl Node {
     }
 
     /// One of `words`; `foreign` names what users of other tools call them.
-    pub fn word<T: Copy>(
+    pub fn word<T: Clone>(
         &self,
         what: &str,
         words: &[(&'static str, T)],
@@ -206,7 +216,7 @@ impl Node {
     }
 
     /// As [`Node::word`], for a word that stands at this node's place.
-    pub fn choose<T: Copy>(
+    pub fn choose<T: Clone>(
         &self,
         what: &str,
         found: &str,
@@ -214,7 +224,7 @@ impl Node {
         foreign: &[(&str, &'static str)],
     ) -> Result<T> {
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == found) {
-            return Ok(*value);
+            return Ok(value.clone());
         }
         let names = || words.iter().map(|(word, _)| *word);
         let meant = foreign

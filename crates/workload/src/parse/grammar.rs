@@ -10,9 +10,9 @@ use crate::units::{
     parse_size_bytes,
 };
 use crate::{
-    Arrival, Block, BlockShare, Content, Curve, Extent, FileSystem, HotBand, Job, Latency, Load,
-    Method, Metric, Mix, Op, Pattern, Quick, Region, Round, Slo, Steady, Step, StepKind, Until,
-    Verify,
+    Arrival, Block, BlockShare, Content, Curve, Errors, Extent, FileSystem, HotBand, Job, Latency,
+    Load, Method, Metric, Mix, Op, Pace, Pattern, Quick, RatePhase, Region, Round, Slo, Steady,
+    Step, StepKind, Until, Verify,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -42,7 +42,7 @@ const STEP_KEYS: [&str; 11] = [
     "round",
     "job",
 ];
-const JOB_KEYS: [&str; 10] = [
+const JOB_KEYS: [&str; 12] = [
     "mix",
     "block",
     "pattern",
@@ -52,6 +52,8 @@ const JOB_KEYS: [&str; 10] = [
     "placement",
     "direct",
     "load",
+    "errors",
+    "journal",
     "until",
 ];
 const FILE_SYSTEMS: [(&str, FileSystem); 3] = [
@@ -59,6 +61,7 @@ const FILE_SYSTEMS: [(&str, FileSystem); 3] = [
     ("xfs", FileSystem::Xfs),
     ("ext4", FileSystem::Ext4),
 ];
+const LOAD_KEYS: [&str; 5] = ["threads", "iodepth", "rate", "arrival", "think"];
 const OPS: [(&str, Op); 6] = [
     ("read", Op::Read),
     ("write", Op::Write),
@@ -96,7 +99,13 @@ const FOREIGN_OPS: [(&str, &str); 6] = [
     ("deallocate", "trim"),
     ("fsync", "flush"),
 ];
-const FOREIGN_PATTERNS: [(&str, &str); 6] = [
+const FOREIGN_PATTERNS: [(&str, &str); 12] = [
+    ("norandommap", "uniform"),
+    ("randommap", "random-once"),
+    ("random-map", "random-once"),
+    ("shuffle", "random-once"),
+    ("reverse", "backwards"),
+    ("backward", "backwards"),
     ("random", "uniform"),
     ("rand", "uniform"),
     ("randread", "uniform"),
@@ -296,6 +305,12 @@ pub(super) fn job(node: &Node) -> Result<Job> {
             .get("direct")
             .map_or(Ok(true), |node| node.flag("direct"))?,
         load: load(fields.need("load")?)?,
+        pace: pace(fields.need("load")?)?,
+        errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
+        journal: fields
+            .get("journal")
+            .map(|node| node.text("journal").map(str::to_owned))
+            .transpose()?,
         until: until(fields.need("until")?)?,
     })
 }
@@ -386,38 +401,61 @@ fn sizes_of(block: &Node, op: Op) -> Result<Vec<BlockShare>> {
 }
 
 fn pattern(node: &Node) -> Result<Pattern> {
-    if let Value::Table(_) = node.value {
-        let keys = ["zipf", "hot-spots", "random", "zones"];
+    const TABLES: [(&str, &str); 6] = [
+        ("zipf", "{ zipf = 0.99 }"),
+        ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
+        ("random", "{ random = \"80%\" }"),
+        ("streams", "{ streams = 4 }"),
+        ("stride", "{ stride = \"1MiB\" }"),
+        ("zones", "{ zones = 4 }"),
+    ];
+    const FOREIGN_TABLES: [(&str, &str); 2] = [("mixed", "random"), ("strided", "stride")];
+    if let Value::Table(entries) = &node.value {
+        let keys = TABLES.map(|(key, _)| key);
         let fields = Fields::new(node, "pattern", &keys)?;
-        return match keys.map(|key| fields.get(key)) {
-            [Some(theta), None, None, None] => Ok(Pattern::Zipf {
-                theta: theta.number("zipf")?,
+        let [
+            Entry {
+                key, node: value, ..
+            },
+        ] = &entries[..]
+        else {
+            return Err(node.fault(format!("pattern needs one of {}", keys.join(", "))));
+        };
+        return match key.as_str() {
+            "zipf" => Ok(Pattern::Zipf {
+                theta: value.number(key)?,
             }),
-            [None, Some(bands), None, None] => hot_spots(bands),
-            [None, None, Some(shares), None] => mixed(shares),
-            [None, None, None, Some(_)] => Ok(Pattern::Zones {
+            "hot-spots" => hot_spots(value),
+            "random" => mixed(value),
+            "streams" => Ok(Pattern::Streams {
+                streams: value.integer(key)?,
+            }),
+            "stride" => Ok(Pattern::Strided {
+                stride_bytes: value.parsed(key, parse_size_bytes)?,
+            }),
+            _ => Ok(Pattern::Zones {
                 open: fields.integer_or("zones", 1)?,
             }),
-            _ => Err(node
-                .fault("pattern needs one of `zipf`, `hot-spots`, `random`, `zones`".to_owned())),
         };
     }
-    let plain = [("sequential", false), ("uniform", true)];
-    if let Value::Text(text) = &node.value
-        && ["zipf", "hot-spots", "mixed", "zones"].contains(&text.as_str())
-    {
-        let example = match text.as_str() {
-            "zipf" => "{ zipf = 0.99 }",
-            "mixed" => "{ random = \"80%\" }",
-            "zones" => "{ zones = 4 }",
-            _ => "{ hot-spots = [{ area = 10, access = 90 }] }",
-        };
-        return Err(node.refuse("pattern", example));
+    let words = [
+        ("sequential", Pattern::Sequential),
+        ("backwards", Pattern::Backwards),
+        ("uniform", Pattern::Uniform),
+        ("random-once", Pattern::RandomOnce),
+    ];
+    if let Value::Text(text) = &node.value {
+        let here = FOREIGN_TABLES.iter().find(|(word, _)| word == text);
+        let key = here.map_or(text.as_str(), |(_, key)| key);
+        // "random" alone is fio's word for what is "uniform" here.
+        let table = TABLES
+            .iter()
+            .find(|(table, _)| *table == key && text != "random");
+        if let Some((_, example)) = table {
+            return Err(node.refuse("pattern", example));
+        }
     }
-    match node.word("pattern", &plain, &FOREIGN_PATTERNS)? {
-        true => Ok(Pattern::Uniform),
-        false => Ok(Pattern::Sequential),
-    }
+    node.word("pattern", &words, &FOREIGN_PATTERNS)
 }
 
 /// One share of random requests for all operations, or one for reads and one for the others.
@@ -508,10 +546,11 @@ fn length(text: &str) -> std::result::Result<Extent, String> {
 }
 
 fn content(node: &Node) -> Result<Content> {
-    let fields = Fields::new(node, "content", &["compressible", "verify"])?;
-    let compressible = fields.parsed("compressible", parse_percent)?;
+    let fields = Fields::new(node, "content", &["compressible", "dedup", "verify"])?;
+    let share = |key| Ok(fields.parsed(key, parse_percent)?.unwrap_or(0.0));
     Ok(Content {
-        compressible: compressible.unwrap_or(0.0),
+        compressible: share("compressible")?,
+        dedup: share("dedup")?,
         verify: fields.get("verify").map(verify).transpose()?,
     })
 }
@@ -544,12 +583,14 @@ fn placement(node: &Node) -> Result<Vec<u16>> {
 }
 
 fn load(node: &Node) -> Result<Load> {
-    let fields = Fields::new(node, "load", &["threads", "iodepth", "rate", "arrival"])?;
+    let fields = Fields::new(node, "load", &LOAD_KEYS)?;
     let threads = fields.integer_or("threads", 1)?;
-    match (
-        fields.parsed("rate", parse_rate_iops)?,
-        fields.get("arrival"),
-    ) {
+    let phases = rates(&fields)?;
+    let rate_iops = match &phases[..] {
+        [] => fields.parsed("rate", parse_rate_iops)?,
+        phases => Some(mean_rate_iops(phases)),
+    };
+    match (rate_iops, fields.get("arrival")) {
         (Some(rate_iops), arrival) => Ok(Load::Open {
             rate_iops,
             arrival: arrival.map_or(Ok(Arrival::Exponential), arrival_of)?,
@@ -564,6 +605,66 @@ fn load(node: &Node) -> Result<Load> {
             iodepth: fields.integer_or("iodepth", 1)?,
         }),
     }
+}
+
+fn pace(node: &Node) -> Result<Pace> {
+    let fields = Fields::new(node, "load", &LOAD_KEYS)?;
+    Ok(Pace {
+        think_ns: fields.parsed("think", parse_duration_ns)?.unwrap_or(0),
+        rates: rates(&fields)?,
+    })
+}
+
+/// The phases of a schedule; none where the rate is constant.
+fn rates(fields: &Fields) -> Result<Vec<RatePhase>> {
+    let Some(node) = fields.get("rate") else {
+        return Ok(Vec::new());
+    };
+    let Value::List(_) = node.value else {
+        return Ok(Vec::new());
+    };
+    let phase = |item: &Node| {
+        let fields = Fields::new(item, "rate", &["rate", "to", "time"])?;
+        let from_iops = fields.need("rate")?.parsed("rate", parse_rate_iops)?;
+        Ok(RatePhase {
+            time_ns: fields.need("time")?.parsed("time", parse_duration_ns)?,
+            from_iops,
+            to_iops: fields.parsed("to", parse_rate_iops)?.unwrap_or(from_iops),
+        })
+    };
+    node.list("rate")?.iter().map(phase).collect()
+}
+
+/// Of one pass through a schedule.
+fn mean_rate_iops(phases: &[RatePhase]) -> f64 {
+    let (mut arrivals, mut time_ns) = (0.0, 0.0);
+    for phase in phases {
+        arrivals += 0.5 * (phase.from_iops + phase.to_iops) * phase.time_ns as f64;
+        time_ns += phase.time_ns as f64;
+    }
+    arrivals / f64::max(time_ns, 1.0)
+}
+
+/// A policy, the most failures that are put up with, or a table that also names the watchdog's time.
+fn errors(node: &Node) -> Result<Errors> {
+    let most = |node: &Node| match node.value {
+        Value::Integer(_) => node.integer("errors").map(Some),
+        _ => node.word("errors", &[("continue", None), ("stop", Some(0))], &[]),
+    };
+    if !matches!(node.value, Value::Table(_)) {
+        return Ok(Errors {
+            most: most(node)?,
+            ..Errors::default()
+        });
+    }
+    let fields = Fields::new(node, "errors", &["most", "stuck"])?;
+    let default = Errors::default();
+    Ok(Errors {
+        most: fields.get("most").map_or(Ok(default.most), most)?,
+        stuck_ns: fields
+            .parsed("stuck", parse_duration_ns)?
+            .unwrap_or(default.stuck_ns),
+    })
 }
 
 fn arrival_of(node: &Node) -> Result<Arrival> {

@@ -2,8 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Curve, Extent, FileSystem, Geometry, HotBand, Latency,
-    Load, Mix, Op, Pattern, Region, RequestStream, Slo, StepKind, Until, Verify,
+    Arrival, Block, BlockShare, Content, Curve, Errors, Extent, FileSystem, Geometry, HotBand,
+    Latency, Load, Mix, Op, Pace, Pattern, RatePhase, Region, RequestStream, Slo, StepKind, Until,
+    Verify,
 };
 
 const JOB: &str = r#"mix = "read"
@@ -51,6 +52,12 @@ fn a_short_job_gets_the_documented_defaults() {
             threads: 8,
             iodepth: 32,
         },
+        pace: Pace::default(),
+        errors: Errors {
+            most: None,
+            stuck_ns: 60_000_000_000,
+        },
+        journal: None,
         until: Until {
             time_ns: Some(60_000_000_000),
             bytes: None,
@@ -106,6 +113,89 @@ until = { time = "1h30min", bytes = "10GiB", count = 1000000 }
 }
 
 #[test]
+fn every_pattern_and_pace_has_its_words() {
+    let with = |line: &str, other: &str| job(&JOB.replace(line, other));
+    let pattern = |text: &str| with("\"uniform\"", text).pattern;
+    assert_eq!(pattern("\"random-once\""), Pattern::RandomOnce);
+    assert_eq!(pattern("\"backwards\""), Pattern::Backwards);
+    assert_eq!(pattern("{ streams = 4 }"), Pattern::Streams { streams: 4 });
+    let stride_bytes = 1 << 20;
+    assert_eq!(
+        pattern("{ stride = \"1MiB\" }"),
+        Pattern::Strided { stride_bytes }
+    );
+    let load = "load = { threads = 8, iodepth = 32 }";
+    assert_eq!(
+        with(load, r#"load = { think = "2ms" }"#).pace.think_ns,
+        2_000_000
+    );
+    let rates = r#"load = { iodepth = 8, rate = [{ rate = "1k/s", time = "3s" }, { rate = "1k/s", to = "5k/s", time = "1s" }] }"#;
+    let scheduled = with(load, rates);
+    let phase = |time_ns, from_iops, to_iops| RatePhase {
+        time_ns,
+        from_iops,
+        to_iops,
+    };
+    assert_eq!(
+        scheduled.pace.rates,
+        [
+            phase(3_000_000_000, 1e3, 1e3),
+            phase(1_000_000_000, 1e3, 5e3)
+        ]
+    );
+    assert!(matches!(scheduled.load, Load::Open { rate_iops, .. } if rate_iops == 1500.0));
+    let errors = |text: &str| with(load, &format!("errors = {text}\n{load}")).errors;
+    assert_eq!(errors("\"continue\""), Errors::default());
+    assert_eq!(errors("\"stop\"").most, Some(0));
+    assert_eq!(errors("100").most, Some(100));
+    let both = errors(r#"{ most = 3, stuck = "5s" }"#);
+    assert_eq!((both.most, both.stuck_ns), (Some(3), 5_000_000_000));
+}
+
+#[test]
+fn what_cannot_go_together_is_refused_with_the_way_out() {
+    let load = "load = { threads = 8, iodepth = 32 }";
+    let after = |line: &str| refusal(load, &format!("{load}\n{line}"));
+    for (message, said) in [
+        (
+            refusal(
+                load,
+                r#"load = { rate = "1k/s", iodepth = 8, think = "1ms" }"#,
+            ),
+            "job.toml:4: think belongs to a closed load",
+        ),
+        (
+            refusal("\"uniform\"", "\"random-once\"\nmix2 = 1"),
+            "unknown key `mix2`",
+        ),
+        (
+            refusal(
+                "\"4KiB\"\npattern = \"uniform\"",
+                "[{ size = \"4k\", share = 1 }, { size = \"8k\", share = 1 }]\npattern = \"random-once\"",
+            ),
+            "job.toml:2: random-once visits blocks of one size",
+        ),
+        (
+            refusal("\"uniform\"", "{ stride = \"2KiB\" }"),
+            "job.toml:3: stride is 2048 bytes, expected a block",
+        ),
+        (
+            refusal("\"uniform\"", "\"strided\""),
+            "expected { stride = \"1MiB\" }",
+        ),
+        (
+            after("content = { dedup = \"50%\", verify = 1 }"),
+            "leave out dedup",
+        ),
+        (after("journal = \"/tmp\""), "set content = { verify = 1 }"),
+        (after("errors = \"halt\""), "expected one of continue, stop"),
+        (after("thinktime = 3"), "unknown key `thinktime`"),
+    ] {
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+#[test]
 fn toml_and_json_spell_the_same_job() {
     let json = r#"{
         "mix": "read", "block": 4096, "pattern": "uniform",
@@ -131,7 +221,7 @@ fn fio_words_are_led_to_the_words_used_here() {
     );
     assert_eq!(
         refusal("\"uniform\"", "\"randread\""),
-        "job.toml:3: pattern is \"randread\", expected one of sequential, uniform, did you mean \"uniform\"?"
+        "job.toml:3: pattern is \"randread\", expected one of sequential, backwards, uniform, random-once, did you mean \"uniform\"?"
     );
     let arrival = r#"load = { rate = "1k/s", arrival = "poisson", iodepth = 32 }"#;
     let message = refusal("load = { threads = 8, iodepth = 32 }", arrival);
@@ -214,7 +304,7 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             r#""uniform""#,
             r#"{ random = "80%", zipf = 1 }"#,
             3,
-            "needs one of `zipf`, `hot-spots`, `random`",
+            "needs one of zipf, hot-spots, random",
         ),
         (
             r#""uniform""#,
@@ -737,6 +827,8 @@ fn any_job() -> impl Strategy<Value = Job> {
     let pattern = prop_oneof![
         Just(Pattern::Sequential),
         Just(Pattern::Uniform),
+        Just(Pattern::Backwards),
+        (1..5u32).prop_map(|streams| Pattern::Streams { streams }),
         (0.1..3.0f64).prop_map(|theta| Pattern::Zipf { theta }),
         proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
         (0.0..1.0f64, 0.0..1.0f64).prop_map(|(read, write)| Pattern::Mixed { read, write }),
@@ -774,6 +866,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             align_bytes,
             content: Content {
                 compressible: 0.25,
+                dedup: 0.0,
                 verify: Some(Verify {
                     generation: 2,
                     seed: 9,
@@ -782,6 +875,22 @@ fn any_job() -> impl Strategy<Value = Job> {
             placement: vec![3],
             direct: true,
             load,
+            pace: Pace {
+                think_ns: 0,
+                rates: match load {
+                    Load::Closed { .. } => vec![],
+                    Load::Open { rate_iops, .. } => vec![RatePhase {
+                        time_ns: 1_000_000_000,
+                        from_iops: rate_iops,
+                        to_iops: 0.0,
+                    }],
+                },
+            },
+            errors: Errors {
+                most: Some(7),
+                stuck_ns: 5,
+            },
+            journal: None,
             until: Until {
                 time_ns: Some(time_ns),
                 bytes: None,
@@ -803,7 +912,13 @@ proptest! {
     fn offsets_stay_inside_the_region_and_aligned(job in any_job(), seed: u64) {
         let geometry = Geometry { capacity_bytes: (1 << 30) + 512, block_bytes: 512 };
         let region = job.region.resolve(geometry).expect("inside by construction");
-        let sequential = matches!(job.pattern, Pattern::Sequential | Pattern::Mixed { .. });
+        let sequential = matches!(
+            job.pattern,
+            Pattern::Sequential
+                | Pattern::Streams { .. }
+                | Pattern::Backwards
+                | Pattern::Mixed { .. }
+        );
         let thread = job.load.threads() - 1;
         let mut stream = RequestStream::new(&job, geometry, seed, thread).expect("fits");
         for _ in 0..500 {

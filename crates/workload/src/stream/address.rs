@@ -3,8 +3,9 @@
 //! the region is cut into units as large as the job's largest block, heat belongs to a unit, and a
 //! smaller block lands uniformly inside the unit that was drawn.
 
+use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
-use super::zipf::{Scatter, Zipf};
+use super::zipf::Zipf;
 use super::{Geometry, StreamError};
 use crate::{HotBand, Job, Op, Pattern, Span};
 
@@ -22,7 +23,21 @@ enum State {
     Sequential {
         cursor_bytes: u64,
     },
+    Streams {
+        cursors_bytes: Box<[u64]>,
+        turn: usize,
+    },
+    Backwards {
+        cursor_bytes: u64,
+    },
+    /// `lap_bytes`: where this lap began.
+    Strided {
+        cursor_bytes: u64,
+        lap_bytes: u64,
+        stride_bytes: u64,
+    },
     Uniform,
+    RandomOnce(Walk),
     /// Where the next read and the next other request follow on.
     Mixed {
         cursors_bytes: [u64; 2],
@@ -73,13 +88,41 @@ impl Addresses {
             .next_multiple_of(align_bytes.unwrap_or(1))
             .min(region.size_bytes.max(1));
         let units = region.size_bytes / unit_bytes;
+        let threads = job.load.threads();
+        let start_bytes = |part: u32, parts: u32| unit_bytes * share(units, part, parts);
         let pattern = match &job.pattern {
             Pattern::Sequential => State::Sequential {
-                cursor_bytes: unit_bytes * share(units, thread, job.load.threads()),
+                cursor_bytes: start_bytes(thread, threads),
             },
+            Pattern::Streams { streams } => State::Streams {
+                cursors_bytes: (0..*streams)
+                    .map(|stream| start_bytes(thread * streams + stream, threads * streams))
+                    .collect(),
+                turn: 0,
+            },
+            Pattern::Backwards => State::Backwards {
+                cursor_bytes: start_bytes(thread + 1, threads),
+            },
+            Pattern::Strided { stride_bytes } => {
+                check_alignment(*stride_bytes, geometry)?;
+                let strides = region.size_bytes / stride_bytes;
+                State::Strided {
+                    cursor_bytes: stride_bytes * share(strides, thread, threads),
+                    lap_bytes: 0,
+                    stride_bytes: *stride_bytes,
+                }
+            }
             Pattern::Uniform | Pattern::Zones { .. } => State::Uniform,
+            Pattern::RandomOnce => {
+                let places = (region.size_bytes - u64::from(largest_bytes)) / unit_bytes + 1;
+                let walk = Walk::new(places, seed, thread, threads);
+                State::RandomOnce(walk.ok_or(StreamError::TooFewBlocks {
+                    blocks: places,
+                    threads,
+                })?)
+            }
             Pattern::Mixed { .. } => State::Mixed {
-                cursors_bytes: [unit_bytes * share(units, thread, job.load.threads()); 2],
+                cursors_bytes: [start_bytes(thread, threads); 2],
             },
             Pattern::Zipf { theta } => State::Zipf {
                 zipf: Zipf::new(units, *theta),
@@ -123,6 +166,41 @@ impl Addresses {
             }
             State::Sequential { cursor_bytes } => {
                 return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
+            }
+            State::Streams {
+                cursors_bytes,
+                turn,
+            } => {
+                *turn = if *turn + 1 < cursors_bytes.len() {
+                    *turn + 1
+                } else {
+                    0
+                };
+                let cursor_bytes = &mut cursors_bytes[*turn];
+                return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
+            }
+            State::Backwards { cursor_bytes } => {
+                return lead_up(self.region, self.align_bytes, cursor_bytes, size_bytes);
+            }
+            State::Strided {
+                cursor_bytes,
+                lap_bytes,
+                stride_bytes,
+            } => {
+                let size_bytes = u64::from(size_bytes);
+                if *cursor_bytes + size_bytes > self.region.size_bytes {
+                    *lap_bytes += size_bytes;
+                    let covered =
+                        *lap_bytes + size_bytes > (*stride_bytes).min(self.region.size_bytes);
+                    *lap_bytes = if covered { 0 } else { *lap_bytes };
+                    *cursor_bytes = *lap_bytes;
+                }
+                let at_bytes = *cursor_bytes;
+                *cursor_bytes += *stride_bytes;
+                return self.region.start_bytes + at_bytes;
+            }
+            State::RandomOnce(walk) => {
+                return self.region.start_bytes + walk.next() * self.unit_bytes;
             }
             State::Mixed { cursors_bytes } => {
                 let cursor_bytes = &mut cursors_bytes[slots.cursor];
@@ -168,17 +246,36 @@ fn follow_on(
     region.start_bytes + at_bytes
 }
 
+/// Moves the cursor under the next block below, from the region's end again where it does not fit.
+#[inline(always)]
+fn lead_up(region: Span, align_bytes: Option<u64>, cursor_bytes: &mut u64, size_bytes: u32) -> u64 {
+    let size_bytes = u64::from(size_bytes);
+    if *cursor_bytes < size_bytes {
+        *cursor_bytes = region.size_bytes;
+    }
+    *cursor_bytes -= size_bytes;
+    if let Some(align) = align_bytes {
+        *cursor_bytes -= *cursor_bytes % align;
+    }
+    region.start_bytes + *cursor_bytes
+}
+
+/// Whether a distance of offsets fits the target's block.
+fn check_alignment(align_bytes: u64, geometry: Geometry) -> Result<(), StreamError> {
+    let block_bytes = geometry.block_bytes.max(1);
+    match align_bytes % u64::from(block_bytes) {
+        0 => Ok(()),
+        _ => Err(StreamError::MisalignedOffsets {
+            align_bytes,
+            block_bytes,
+        }),
+    }
+}
+
 /// Largest block of the job, once every size and the alignment fit the target's block.
 fn check_blocks(job: &Job, geometry: Geometry) -> Result<u32, StreamError> {
     let block_bytes = geometry.block_bytes.max(1);
-    if let Some(align_bytes) = job.align_bytes
-        && align_bytes % u64::from(block_bytes) != 0
-    {
-        return Err(StreamError::MisalignedOffsets {
-            align_bytes,
-            block_bytes,
-        });
-    }
+    check_alignment(job.align_bytes.unwrap_or(0), geometry)?;
     let mut largest_bytes = 0;
     for size in job.mix.ops.iter().flat_map(|block| &block.sizes) {
         if size.size_bytes == 0 || size.size_bytes % block_bytes != 0 {

@@ -1,9 +1,10 @@
 //! Arrival times of an open load, in nanoseconds. Gaps are `f64`; the clock is a whole number of
 //! nanoseconds plus a fraction below one, so neither rounding per arrival nor the length of the run
-//! makes the offered rate drift from the one asked for.
+//! makes the offered rate drift from the one asked for. Under a schedule, gaps are drawn for a rate of
+//! one and stretched by the rate of the moment (time rescaling: a Poisson process stays one).
 
 use super::random::{Purpose, Random};
-use crate::{Arrival, Load};
+use crate::{Arrival, Load, RatePhase};
 
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
@@ -13,10 +14,11 @@ pub(super) struct Arrivals {
     mean_gap_ns: f64,
     whole_ns: u64,
     fraction_ns: f64,
+    schedule: Option<Schedule>,
 }
 
 impl Arrivals {
-    pub(super) fn new(load: &Load, seed: u64, thread: u32) -> Self {
+    pub(super) fn new(load: &Load, rates: &[RatePhase], seed: u64, thread: u32) -> Self {
         let (arrival, mean_gap_ns) = match *load {
             Load::Closed { .. } => (None, 0.0),
             Load::Open {
@@ -32,11 +34,12 @@ impl Arrivals {
             mean_gap_ns,
             whole_ns: 0,
             fraction_ns: 0.0,
+            schedule: Schedule::new(rates, load.threads()),
         };
         // Threads with constant spacing interleave, so that all of them together are evenly spaced.
         if arrival == Some(Arrival::Deterministic) {
             let phase = f64::from(thread) / f64::from(load.threads().max(1));
-            arrivals.advance(phase * mean_gap_ns);
+            arrivals.advance(phase);
         }
         arrivals
     }
@@ -46,28 +49,90 @@ impl Arrivals {
         match self.arrival {
             None => 0,
             Some(Arrival::Exponential) => {
-                let gap_ns = -libm::log(self.random.unit()) * self.mean_gap_ns;
-                self.advance(gap_ns)
+                let gaps = -libm::log(self.random.unit());
+                self.advance(gaps)
             }
             Some(Arrival::Uniform) => {
-                let gap_ns = 2.0 * self.random.unit() * self.mean_gap_ns;
-                self.advance(gap_ns)
+                let gaps = 2.0 * self.random.unit();
+                self.advance(gaps)
             }
             Some(Arrival::Deterministic) => {
                 let now_ns = self.whole_ns;
-                self.advance(self.mean_gap_ns);
+                self.advance(1.0);
                 now_ns
             }
         }
     }
 
+    /// Moves on by so many mean gaps.
     #[inline]
-    fn advance(&mut self, gap_ns: f64) -> u64 {
-        let sum_ns = self.fraction_ns + gap_ns;
+    fn advance(&mut self, gaps: f64) -> u64 {
+        if let Some(schedule) = &mut self.schedule {
+            self.whole_ns = schedule.advance(gaps);
+            return self.whole_ns;
+        }
+        let sum_ns = self.fraction_ns + gaps * self.mean_gap_ns;
         // Signed, because that is the conversion x86-64 has an instruction for.
         let whole_ns = sum_ns as i64;
         self.whole_ns = self.whole_ns.saturating_add_signed(whole_ns);
         self.fraction_ns = sum_ns - whole_ns as f64;
         self.whole_ns
+    }
+}
+
+/// One thread's rate over time, in straight lines, and where in it the last arrival was.
+#[derive(Clone, Debug)]
+struct Schedule {
+    phases: Box<[Phase]>,
+    current: usize,
+    phase_start_ns: u64,
+    into_phase_ns: f64,
+}
+
+/// The rate at its start, per ns, how fast it changes, and how long it lasts.
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    rate: f64,
+    slope: f64,
+    time_ns: u64,
+}
+
+impl Schedule {
+    /// `None`: the rate is constant, or never above 0.
+    fn new(rates: &[RatePhase], threads: u32) -> Option<Self> {
+        let per_ns = |iops: f64| iops / 1e9 / f64::from(threads.max(1));
+        let phases = rates.iter().map(|phase| Phase {
+            rate: per_ns(phase.from_iops),
+            slope: per_ns(phase.to_iops - phase.from_iops) / phase.time_ns as f64,
+            time_ns: phase.time_ns,
+        });
+        let rises = |phase: &RatePhase| phase.from_iops + phase.to_iops > 0.0 && phase.time_ns > 0;
+        rates.iter().any(rises).then(|| Self {
+            phases: phases.collect(),
+            current: 0,
+            phase_start_ns: 0,
+            into_phase_ns: 0.0,
+        })
+    }
+
+    /// The time at which `gaps` more arrivals are expected than before: the inverse of the integral
+    /// of the rate.
+    fn advance(&mut self, mut gaps: f64) -> u64 {
+        loop {
+            let phase = self.phases[self.current];
+            let rate = phase.rate + phase.slope * self.into_phase_ns;
+            let left_ns = phase.time_ns as f64 - self.into_phase_ns;
+            let expected = (rate + 0.5 * phase.slope * left_ns) * left_ns;
+            if gaps < expected {
+                // The root of slope/2 x^2 + rate x = gaps that keeps its precision at slope 0.
+                let root = (rate * rate + 2.0 * phase.slope * gaps).max(0.0).sqrt();
+                self.into_phase_ns += (2.0 * gaps / (rate + root)).min(left_ns);
+                return self.phase_start_ns + self.into_phase_ns as u64;
+            }
+            gaps -= expected;
+            self.phase_start_ns = self.phase_start_ns.saturating_add(phase.time_ns);
+            self.into_phase_ns = 0.0;
+            self.current = (self.current + 1) % self.phases.len();
+        }
     }
 }

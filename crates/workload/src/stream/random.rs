@@ -13,6 +13,8 @@ pub(super) enum Purpose {
     Arrivals = 2,
     /// Where a region's hot blocks lie; the same for every thread.
     Scatter = 3,
+    /// The order in which a pass of exact-once coverage visits its places; the same for every thread.
+    Order = 4,
 }
 
 /// A generator of uniform `u64`.

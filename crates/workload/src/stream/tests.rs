@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Extent, HotBand, Load, Mix, Pattern, Region, Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, Pace, Pattern,
+    RatePhase, Region, Until,
 };
 
 const KIB: u64 = 1 << 10;
@@ -38,6 +39,9 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
             threads,
             iodepth: 1,
         },
+        pace: Pace::default(),
+        errors: Errors::default(),
+        journal: None,
         until: Until {
             time_ns: None,
             bytes: None,
@@ -132,6 +136,129 @@ fn a_sequential_thread_wraps_at_the_end_of_the_region() {
         .map(|request| request.offset_bytes / 4096)
         .collect();
     assert_eq!(blocks, [5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6]);
+}
+
+/// Blocks visited by all threads, in order per thread, in passes of `region_blocks`.
+fn blocks_of(
+    pattern: Pattern,
+    region_blocks: u64,
+    threads: u32,
+    passes: u64,
+    seed: u64,
+) -> Vec<Vec<u64>> {
+    let geometry = Geometry {
+        capacity_bytes: (region_blocks + 3) * 4096,
+        block_bytes: 512,
+    };
+    let mut job = read_4k(pattern);
+    job.load = Load::Closed {
+        threads,
+        iodepth: 1,
+    };
+    job.region = Region {
+        start: Extent::Bytes(3 * 4096),
+        size: Extent::Bytes(region_blocks * 4096),
+    };
+    let whole = crate::Limits {
+        time_ns: u64::MAX,
+        bytes: u64::MAX,
+        count: region_blocks,
+    };
+    (0..threads)
+        .map(|thread| {
+            let count = whole.of_thread(thread, threads).count * passes;
+            let requests = draw(&job, geometry, seed, thread, count as usize);
+            requests
+                .iter()
+                .map(|request| request.offset_bytes / 4096 - 3)
+                .collect()
+        })
+        .collect()
+}
+
+proptest::proptest! {
+    #[test]
+    fn random_once_visits_every_block_exactly_once_per_pass(
+        blocks in 1..3000u64, threads in 1..9u32, seed: u64,
+    ) {
+        let threads = threads.min(blocks as u32);
+        let parts = blocks_of(Pattern::RandomOnce, blocks, threads, 2, seed);
+        for pass in 0..2 {
+            let mut seen: Vec<u64> = parts
+                .iter()
+                .flat_map(|part| &part[part.len() / 2 * pass..part.len() / 2 * (pass + 1)])
+                .copied()
+                .collect();
+            seen.sort_unstable();
+            proptest::prop_assert_eq!(seen, (0..blocks).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn random_once_is_in_no_visible_order_and_in_another_one_each_pass() {
+    let blocks = 1 << 16;
+    let visits = blocks_of(Pattern::RandomOnce, blocks, 1, 2, 5).remove(0);
+    let (first, second) = visits.split_at(blocks as usize);
+    // Distances between neighbours of a random order fill all 64 sixty-fourths of the region alike.
+    let mut seen = [0; 64];
+    for pair in first.windows(2) {
+        let distance = (pair[1] + blocks - pair[0]) % blocks;
+        seen[(distance * 64 / blocks) as usize] += 1;
+    }
+    let z = chi_square_z(&seen, &[(blocks - 1) as f64 / 64.0; 64]);
+    assert!(z.abs() < 4.0, "z = {z}");
+    let in_place = first.iter().zip(second).filter(|(a, b)| a == b).count();
+    assert!(
+        in_place < 10,
+        "{in_place} visits of the second pass are those of the first"
+    );
+}
+
+#[test]
+fn random_once_needs_a_block_for_every_thread() {
+    let geometry = Geometry {
+        capacity_bytes: 3 * 4096,
+        block_bytes: 512,
+    };
+    let mut job = read_4k(Pattern::RandomOnce);
+    job.load = Load::Closed {
+        threads: 4,
+        iodepth: 1,
+    };
+    let error = RequestStream::new(&job, geometry, 1, 0).expect_err("refused");
+    assert!(
+        error
+            .to_string()
+            .contains("3 blocks cannot be visited once by 4 threads"),
+        "{error}"
+    );
+}
+
+#[test]
+fn backwards_descends_from_each_threads_share_and_wraps_to_the_end() {
+    let parts = blocks_of(Pattern::Backwards, 10, 2, 2, 1);
+    assert_eq!(parts[0], [4, 3, 2, 1, 0, 9, 8, 7, 6, 5]);
+    assert_eq!(parts[1], [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+}
+
+#[test]
+fn streams_ascend_side_by_side_and_cover_the_region_once_per_pass() {
+    let parts = blocks_of(Pattern::Streams { streams: 2 }, 12, 2, 1, 1);
+    assert_eq!(parts[0], [3, 0, 4, 1, 5, 2]);
+    assert_eq!(parts[1], [9, 6, 10, 7, 11, 8]);
+}
+
+#[test]
+fn a_stride_leaves_gaps_that_later_laps_fill() {
+    let stride = |blocks: u64| Pattern::Strided {
+        stride_bytes: blocks * 4096,
+    };
+    let parts = blocks_of(stride(4), 12, 1, 1, 1);
+    assert_eq!(parts[0], [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
+    let again = blocks_of(stride(5), 12, 1, 2, 1).remove(0);
+    assert_eq!(again[..12], [0, 5, 10, 1, 6, 11, 2, 7, 3, 8, 4, 9]);
+    assert_eq!(again[12..], again[..12]);
 }
 
 /// Shares of (reads, writes) that do not start where the one before of their kind ended.
@@ -258,7 +385,7 @@ fn zipf_exponent_is_recovered_from_the_stream() {
 #[test]
 fn zipf_ranks_are_scattered_by_a_bijection() {
     for n in [1u64, 2, 3, 5, 64, 1000, 65_537] {
-        let scatter = zipf::Scatter::new(n, 11);
+        let scatter = permutation::Scatter::new(n, 11);
         let mut seen = vec![false; n as usize];
         for rank in 0..n {
             seen[scatter.apply(rank) as usize] = true;
@@ -272,7 +399,7 @@ fn hot_zipf_blocks_are_spread_over_the_whole_region_and_shared_by_all_threads() 
     let n = 1u64 << 20;
     let mut seen = vec![0u64; 64];
     for seed in 0..10 {
-        let scatter = zipf::Scatter::new(n, seed);
+        let scatter = permutation::Scatter::new(n, seed);
         for rank in 0..640 {
             seen[(scatter.apply(rank) * 64 / n) as usize] += 1;
         }
@@ -405,12 +532,85 @@ fn every_arrival_process_keeps_its_rate_over_many_threads_and_hours() {
         assert!(times.is_sorted());
     }
     // 6 h of constant spacing that is no whole number of nanoseconds ends on the nanosecond.
-    let mut clock = Arrivals::new(&open(3.0e6, Arrival::Deterministic, 1).load, 0, 0);
+    let mut clock = Arrivals::new(&open(3.0e6, Arrival::Deterministic, 1).load, &[], 0, 0);
     let last_ns = (0..30_000_001u64).map(|_| clock.next_ns()).last();
     assert!(
         last_ns.is_some_and(|last_ns| last_ns.abs_diff(10_000_000_000) <= 1),
         "{last_ns:?}"
     );
+}
+
+/// Arrivals per second of all threads, second by second.
+fn rates_of(rates: &[RatePhase], arrival: Arrival, threads: u32, seconds: usize) -> Vec<u64> {
+    let mut job = open(1.0, arrival, threads);
+    job.pace.rates = rates.to_vec();
+    let mut counts = vec![0; seconds];
+    for thread in 0..threads {
+        let mut stream = RequestStream::new(&job, GEOMETRY, 9, thread).expect("fits");
+        loop {
+            let second = stream.next_arrival_ns() / 1_000_000_000;
+            match counts.get_mut(second as usize) {
+                Some(count) => *count += 1,
+                None => break,
+            }
+        }
+    }
+    counts
+}
+
+fn phase(seconds: u64, from_iops: f64, to_iops: f64) -> RatePhase {
+    RatePhase {
+        time_ns: seconds * 1_000_000_000,
+        from_iops,
+        to_iops,
+    }
+}
+
+#[test]
+fn a_schedule_steps_ramps_pauses_and_starts_again() {
+    let rates = [
+        phase(2, 10_000.0, 10_000.0),
+        phase(2, 10_000.0, 30_000.0),
+        phase(1, 0.0, 0.0),
+    ];
+    let expected = [
+        10_000, 10_000, 15_000, 25_000, 0, 10_000, 10_000, 15_000, 25_000, 0,
+    ];
+    for (arrival, allowed) in [
+        (Arrival::Deterministic, 4.0),
+        (Arrival::Uniform, 400.0),
+        (Arrival::Exponential, 700.0),
+    ] {
+        let counts = rates_of(&rates, arrival, 4, 10);
+        for (count, want) in counts.iter().zip(expected) {
+            let off = (*count as f64 - f64::from(want)).abs();
+            assert!(off <= allowed, "{arrival:?}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn gaps_of_a_scheduled_poisson_process_are_exponential_in_its_own_time() {
+    // Kolmogorov-Smirnov against Exp(1) after rescaling each gap by the integral of the ramp.
+    let mut job = open(1.0, Arrival::Exponential, 1);
+    job.pace.rates = vec![phase(10, 1000.0, 3000.0)];
+    let expected_by = |ns: u64| {
+        let s = ns as f64 / 1e9;
+        1000.0 * s + 100.0 * s * s
+    };
+    let times = arrivals(&job, 0, 15_000);
+    let mut gaps: Vec<f64> = times
+        .windows(2)
+        .map(|pair| expected_by(pair[1]) - expected_by(pair[0]))
+        .collect();
+    gaps.sort_by(f64::total_cmp);
+    let n = gaps.len() as f64;
+    let worst = gaps
+        .iter()
+        .enumerate()
+        .map(|(i, gap)| ((1.0 - (-gap).exp()) - (i as f64 + 0.5) / n).abs())
+        .fold(0.0, f64::max);
+    assert!(worst < 1.95 / n.sqrt(), "D = {worst}");
 }
 
 #[test]

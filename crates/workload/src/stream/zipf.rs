@@ -1,6 +1,6 @@
-//! Zipf-distributed ranks in O(1) memory, and the bijection that scatters ranks over a region.
+//! Zipf-distributed ranks in O(1) memory.
 
-use super::random::{Purpose, Random};
+use super::random::Random;
 
 /// Ranks `1..=n` with probability proportional to `rank^-theta`, by rejection-inversion:
 /// W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
@@ -73,48 +73,5 @@ fn log1p_ratio(x: f64) -> f64 {
         libm::log1p(x) / x
     } else {
         1.0 - x * 0.5
-    }
-}
-
-/// A bijection of `0..n` that leaves no visible order: xor-shift and odd-multiply rounds (the shape
-/// of a 64-bit hash finaliser) on the next power of two, and cycle walking back into the domain
-/// (Black & Rogaway, "Ciphers with Arbitrary Finite Domains", 2002; under two walks expected).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scatter {
-    n: u64,
-    mask: u64,
-    shift: u32,
-    multipliers: [u64; 4],
-}
-
-impl Scatter {
-    pub(super) fn new(n: u64, seed: u64) -> Self {
-        let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
-        let mut random = Random::new(seed, 0, Purpose::Scatter);
-        Self {
-            n,
-            mask: u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0),
-            shift: bits.div_ceil(2).max(1),
-            multipliers: [
-                random.next() | 1,
-                random.next() | 1,
-                random.next() | 1,
-                random.next() | 1,
-            ],
-        }
-    }
-
-    #[inline]
-    pub(super) fn apply(&self, rank: u64) -> u64 {
-        let mut x = rank;
-        loop {
-            for multiplier in self.multipliers {
-                x = x.wrapping_add(multiplier >> 32).wrapping_mul(multiplier) & self.mask;
-                x ^= x >> self.shift;
-            }
-            if x < self.n {
-                return x;
-            }
-        }
     }
 }

@@ -1,0 +1,93 @@
+//! Random orders in constant memory: a bijection of `0..n`, and the walk that visits every place once
+//! per pass by it.
+
+use super::random::{Purpose, Random};
+
+/// A bijection of `0..n` that leaves no visible order: xor-shift and odd-multiply rounds (the shape
+/// of a 64-bit hash finaliser) on the next power of two, and cycle walking back into the domain
+/// (Black & Rogaway, "Ciphers with Arbitrary Finite Domains", 2002; under two walks expected).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scatter {
+    n: u64,
+    mask: u64,
+    shift: u32,
+    multipliers: [u64; 4],
+}
+
+impl Scatter {
+    /// The same for every thread of a seed.
+    pub(super) fn new(n: u64, seed: u64) -> Self {
+        Self::keyed(n, Random::new(seed, 0, Purpose::Scatter))
+    }
+
+    fn keyed(n: u64, mut random: Random) -> Self {
+        let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
+        Self {
+            n,
+            mask: u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0),
+            shift: bits.div_ceil(2).max(1),
+            multipliers: [
+                random.next() | 1,
+                random.next() | 1,
+                random.next() | 1,
+                random.next() | 1,
+            ],
+        }
+    }
+
+    #[inline]
+    pub(super) fn apply(&self, rank: u64) -> u64 {
+        let mut x = rank;
+        loop {
+            for multiplier in self.multipliers {
+                x = x.wrapping_add(multiplier >> 32).wrapping_mul(multiplier) & self.mask;
+                x ^= x >> self.shift;
+            }
+            if x < self.n {
+                return x;
+            }
+        }
+    }
+}
+
+/// One thread's part of visiting `0..n` once per pass, each pass in an order of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    order: Scatter,
+    seed: u64,
+    pass: u32,
+    /// Of every pass, this thread has the visits `first..end`.
+    first: u64,
+    end: u64,
+    next: u64,
+}
+
+impl Walk {
+    /// `None`: there are fewer places than threads. The visits are divided as counts are
+    /// ([`crate::Limits::of_thread`]), so that `n` requests of all threads are exactly one pass.
+    pub(super) fn new(n: u64, seed: u64, thread: u32, threads: u32) -> Option<Self> {
+        let (thread, threads) = (u64::from(thread), u64::from(threads.max(1)));
+        let before = |thread: u64| thread * (n / threads) + thread.min(n % threads);
+        let (first, end) = (before(thread), before(thread + 1));
+        (n >= threads).then(|| Self {
+            order: Scatter::keyed(n, Random::new(seed, 0, Purpose::Order)),
+            seed,
+            pass: 0,
+            first,
+            end,
+            next: first,
+        })
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> u64 {
+        if self.next == self.end {
+            self.pass = self.pass.wrapping_add(1);
+            let random = Random::new(self.seed, self.pass, Purpose::Order);
+            self.order = Scatter::keyed(self.order.n, random);
+            self.next = self.first;
+        }
+        self.next += 1;
+        self.order.apply(self.next - 1)
+    }
+}
