@@ -46,6 +46,8 @@ struct Plain {
     survivors: Survivors,
     /// Stream that filled each superblock.
     filled_by: Vec<Stream>,
+    /// The plain map: where each logical page's data were put or moved last.
+    held_at: Vec<u32>,
     written: u64,
     moved: u64,
 }
@@ -56,6 +58,7 @@ impl Plain {
         Self {
             ftl: Ftl::new(&geometry, victims, 2 * u32::from(HANDLES)),
             filled_by: vec![Stream(0); geometry.superblocks as usize],
+            held_at: vec![NONE; geometry.logical_pages as usize],
             geometry,
             survivors,
             written: 0,
@@ -84,6 +87,7 @@ impl Plain {
         }
         let page = self.ftl.frontier(stream).expect("open");
         self.ftl.place(stream, logical, 1);
+        self.held_at[logical as usize] = page;
         self.close_if_full(stream, page);
         self.written += 1;
     }
@@ -109,6 +113,14 @@ impl Plain {
             }
             let first = self.ftl.frontier(stream).expect("open");
             let (count, resume) = self.ftl.relocate(stream, victim, page, end);
+            for target in first..first + count {
+                let held_at = &mut self.held_at[self.ftl.owner(target) as usize];
+                assert!(
+                    (page..resume).contains(held_at),
+                    "what moves to {target} was not there"
+                );
+                *held_at = target;
+            }
             page = resume;
             moved += count;
             if count > 0 {
@@ -272,6 +284,16 @@ fn separating_hot_from_cold_pays_only_with_a_less_greedy_choice() {
 
 #[test]
 fn the_map_agrees_with_a_plain_map_under_random_writes_trims_and_cleaning() {
+    fuzz(400_000, 20_000, 11);
+}
+
+#[test]
+#[ignore = "half a minute: cargo test --release -p twin -- --ignored"]
+fn the_map_agrees_with_a_plain_map_over_100_million_operations() {
+    fuzz(100_000_000, 1_000_000, 12);
+}
+
+fn fuzz(operations: u64, check_every: u64, seed: u64) {
     let logical = 6000;
     let mut drive = Plain::new(
         geometry(64, logical, 0.2),
@@ -279,30 +301,27 @@ fn the_map_agrees_with_a_plain_map_under_random_writes_trims_and_cleaning() {
         1,
         Survivors::Together,
     );
-    let mut expected = vec![false; logical as usize];
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
-    for step in 0..400_000 {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    for step in 0..operations {
         let page = (random.next_u64() % u64::from(logical)) as u32;
         if random.next_u64() % 8 == 0 {
             drive.ftl.trim(page);
-            expected[page as usize] = false;
+            drive.held_at[page as usize] = NONE;
         } else {
             drive.write(page, 0);
-            expected[page as usize] = true;
         }
-        if step % 20_000 == 0 {
-            check(&drive, &expected);
+        if step % check_every == 0 {
+            check(&drive);
         }
     }
-    check(&drive, &expected);
+    check(&drive);
 }
 
-fn check(drive: &Plain, expected: &[bool]) {
+fn check(drive: &Plain) {
     let mut physical = BTreeSet::new();
-    for (logical, &mapped) in (0u32..).zip(expected) {
-        let page = drive.ftl.lookup(logical);
-        assert_eq!(page != NONE, mapped, "logical page {logical}");
-        if mapped {
+    for (logical, &page) in (0u32..).zip(&drive.held_at) {
+        assert_eq!(drive.ftl.lookup(logical), page, "logical page {logical}");
+        if page != NONE {
             assert!(physical.insert(page), "physical page {page} is used twice");
             assert_eq!(drive.ftl.owner(page), logical);
         }
