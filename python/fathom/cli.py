@@ -17,11 +17,13 @@ from fathom.errors import ExitCode, FathomError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fathom.fleet.hosts import Nodes
     from fathom.method import Method
     from fathom.runs.reader import Run
     from fathom.session import Options
     from fathom.site import Site
     from fathom.targets.target import Target
+    from fathom.workers import Workers
 
 PIPED_COLUMNS = 160
 
@@ -65,14 +67,14 @@ Out = Annotated[
     Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
 ]
 Hosts = Annotated[
-    Path | None, typer.Option(help="load from the hosts that a file names, one a line", metavar="FILE")
+    Path | None, typer.Option(help="do it on the hosts that a file names, one a line", metavar="FILE")
 ]
 Shell = Annotated[str, typer.Option(help="how to reach those hosts: SHELL HOST sh", metavar="COMMAND")]
 RayAddress = Annotated[
-    str | None, typer.Option("--ray", help="load from every node of a Ray cluster", metavar="ADDRESS")
+    str | None, typer.Option("--ray", help="do it on every node of a Ray cluster", metavar="ADDRESS")
 ]
 LocalHosts = Annotated[
-    int | None, typer.Option(help="load from N nodes on this machine, to try a fleet out", metavar="N")
+    int | None, typer.Option(help="do it on N nodes on this machine, to try a fleet out", metavar="N")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]
@@ -256,6 +258,10 @@ def validate(
         bool, typer.Option("--gate", help="exit 4 where a device's median error is above 3 % / 10 %")
     ] = False,
     seed: Seed = 1,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate published results and print the errors: of those fitted, and of those predicted."""
@@ -264,8 +270,8 @@ def validate(
     from fathom.validation.views import TrialProgress, print_validation, print_without_twin, validation_json
 
     chosen = devices_to_validate(devices or [])
-    with TrialProgress(_stderr()) as watch:
-        rows = validate(chosen, seed, watch=watch)
+    with _workers(hosts, shell, ray, local_hosts) as workers, TrialProgress(_stderr()) as watch:
+        rows = validate(chosen, workers, seed, watch=watch)
     if as_json:
         _print_json(validation_json(rows))
     else:
@@ -283,14 +289,19 @@ def calibrate(
     ],
     write: Annotated[bool, typer.Option("--write", help="put the values into the device's file")] = False,
     seed: Seed = 1,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
 ) -> None:
     """Fit a twin's calibrated parameters to its calibration rows, and to no others."""
     from fathom.catalog import load_device
     from fathom.validation.calibrate import calibrate, write_values
     from fathom.validation.views import TrialProgress, print_calibration
 
-    with TrialProgress(_stderr()) as watch:
-        fitted = calibrate(load_device(device), seed, watch=watch)
+    fitting = load_device(device)
+    with _workers(hosts, shell, ray, local_hosts) as workers, TrialProgress(_stderr()) as watch:
+        fitted = calibrate(fitting, workers, seed, watch=watch)
     print_calibration(_stdout(), fitted)
     if write:
         print(f"written to {write_values(fitted)}")
@@ -333,6 +344,59 @@ def size(
         _print_json(sizing_json(sizing))
     else:
         print_sizing(_stdout(), sizing)
+
+
+@app.command()
+def sweep(
+    method: MethodName,
+    targets: Targets,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            help="values of a twin's parameter, of a system's drives (drives.KEY) or of a job's key (job.KEY)",
+            metavar="KEY=VALUE,...",
+        ),
+    ],
+    quick: Quick = False,
+    seed: Seed = 1,
+    out: Out = None,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
+) -> None:
+    """What if: simulate a method for every combination of values. The same command goes on where it ended."""
+    from fathom.method import load_method
+    from fathom.runs.home import runs_home
+    from fathom.sweep import grid, study, table, views
+    from fathom.sweep.page import write_page
+    from fathom.validation.views import TrialProgress
+
+    _one_form(as_json, as_csv)
+    parsed = load_method(method, quick=quick)
+    axes = [grid.parse_axis(text) for text in settings]
+    asked = study.Sweep(parsed, targets, axes, grid.combinations(axes, parsed, targets), seed, quick)
+    folder = (out or runs_home()) / asked.name
+    with _workers(hosts, shell, ray, local_hosts) as workers, TrialProgress(_stderr()) as watch:
+        outcomes = study.simulate_all(asked, folder, workers, watch)
+    points = table.gather(axes, outcomes)
+    table.write_tables(points, folder)
+    page = write_page(asked, folder, points, outcomes)
+    if as_json:
+        _print_json(views.sweep_json(folder, points))
+    elif as_csv:
+        print((folder / table.CSV).read_text(encoding="utf-8"), end="")
+    else:
+        views.print_sweep(_stdout(), axes, points, outcomes)
+        print(f"report  {page}\ntables  {folder / table.CSV}")
+    if failed := [one for one in outcomes if one.error]:
+        raise FathomError(
+            f"{len(failed)} of {len(outcomes)} points failed; the first: {failed[0].error}",
+            "mend or leave out their values; the others are kept",
+        )
 
 
 def _show_prices(asked: bool) -> None:
@@ -478,21 +542,45 @@ def _site(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | No
 
         yield ThisMachine()
         return
+    from fathom.fleet.hosts import fleet_of
+
+    with _nodes(hosts, shell, ray, local_hosts) as nodes:
+        yield fleet_of(nodes)
+
+
+@contextmanager
+def _workers(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Workers"]:
+    """Where simulations run; hosts live as long as the `with`."""
+    if hosts is ray is local_hosts is None:
+        from fathom.workers import local_workers
+
+        with local_workers() as workers:
+            yield workers
+        return
+    from fathom.fleet.workers import RayWorkers
+
+    with _nodes(hosts, shell, ray, local_hosts):
+        yield RayWorkers()
+
+
+@contextmanager
+def _nodes(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Nodes"]:
+    """Brings the hosts of one of the options up."""
     from fathom.errors import UsageError
     from fathom.fleet.hosts import hosts_of_file, local_nodes, ray_cluster
 
     if sum(given is not None for given in (hosts, ray, local_hosts)) > 1:
         raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give one of them")
     if hosts is not None:
-        fleet = hosts_of_file(hosts, shell)
+        found = hosts_of_file(hosts, shell)
     elif ray is not None:
-        fleet = ray_cluster(ray)
+        found = ray_cluster(ray)
     else:
-        fleet = local_nodes(local_hosts or 0)
+        found = local_nodes(local_hosts or 0)
     print("bringing the hosts up: about ten seconds for each", file=sys.stderr)
     # Ray prints what its nodes have to say to standard output, which is the result's.
-    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), fleet as site:
-        yield site
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), found as nodes:
+        yield nodes
 
 
 def _bytes(size: str | None) -> int | None:

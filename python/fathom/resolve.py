@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from fathom.catalog import load_device
+from fathom.catalog.settings import split
 from fathom.runs.document import RunDocument
 from fathom.targets.parse import TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
@@ -41,8 +42,9 @@ def targets_of_run(
 
 def _twin_facts(name: str) -> TwinFacts:
     device = load_device(name)
+    settings = split(name)[1].replace(",", ", ").replace("=", " ")
     return TwinFacts(
-        label=device.identity.label,
+        label=f"{device.identity.label}, {settings}" if settings else device.identity.label,
         capacity_bytes=device.capacity_bytes,
         logical_block_bytes=TWIN_BLOCK_BYTES,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from fathom.catalog.settings import altered, split
 from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries, find, nearest
 
 if TYPE_CHECKING:
@@ -24,12 +25,14 @@ def method_names() -> list[str]:
 
 
 def load_device(name: str) -> Device:
-    """A device by name.
+    """A device by name; with `NAME?KEY=VALUE,...` one whose twin has those parameters (`fathom.catalog.settings`).
 
     Raises:
-        CatalogError: no such device, or its file is wrong; the text says where and what to do.
+        CatalogError: no such device or parameter, or its file is wrong; the text says where and what to do.
     """
-    return cast("Device", load(find("devices", name)))
+    plain, settings = split(name)
+    device = cast("Device", load(find("devices", plain)))
+    return altered(device, settings) if settings or plain != name else device
 
 
 def load_system(name: str) -> System:

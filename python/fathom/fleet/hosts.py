@@ -1,4 +1,4 @@
-"""Brings hosts up as Ray nodes and puts an agent on each: on this machine, over ssh, or on a cluster that exists.
+"""Brings hosts up as Ray nodes: on this machine, over ssh, or on a cluster that exists; puts an agent on each.
 
 Each node is started through a shell whose standard input stays open: when the coordinator ends, however it ends, the
 input closes and the node goes down with it. Nodes talk by a token that is made for the run.
@@ -28,12 +28,15 @@ from fathom.fleet.fleet import Fleet
 if TYPE_CHECKING:
     from ray.actor import ActorProxy
 
-START_S = 90.0
+START_S = 180.0
 END_S = 15.0
 LOCAL_HEAD = "127.0.0.2"
 MOST_LOCAL_HOSTS = 64
 
 T = TypeVar("T")
+
+Nodes = Sequence[tuple[str, str]]
+"""Hosts of the cluster that this process is connected to: name and Ray's id of the node."""
 
 #: A host that hangs is seen in seconds instead of Ray's own minute.
 SETTINGS = {
@@ -45,27 +48,32 @@ SETTINGS = {
 }
 
 
+def fleet_of(nodes: Nodes) -> Fleet:
+    """The hosts as one load generator, an agent on each."""
+    return Fleet([_agent(name, node_id) for name, node_id in nodes])
+
+
 @contextmanager
-def local_nodes(count: int) -> Iterator[Fleet]:
+def local_nodes(count: int) -> Iterator[Nodes]:
     """So many nodes on this machine, each on a loopback address of its own: for trying a fleet out."""
     if not 1 <= count <= MOST_LOCAL_HOSTS:
         raise UsageError(f"--local-hosts {count}: out of range", f"expected 1 to {MOST_LOCAL_HOSTS}")
     nodes = {f"host{k}": (["sh"], f"127.0.0.{k + 2}") for k in range(1, count + 1)}
-    with _cluster(LOCAL_HEAD, nodes) as fleet:
-        yield fleet
+    with _cluster(LOCAL_HEAD, nodes) as found:
+        yield found
 
 
 @contextmanager
-def hosts_of_file(path: Path, shell: str = "ssh") -> Iterator[Fleet]:
+def hosts_of_file(path: Path, shell: str = "ssh") -> Iterator[Nodes]:
     """The hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
     names = _read_hosts(path)
     nodes = {name: ([*shlex.split(shell), name, "sh"], None) for name in names}
-    with _cluster(_own_address(names[0]), nodes) as fleet:
-        yield fleet
+    with _cluster(_own_address(names[0]), nodes) as found:
+        yield found
 
 
 @contextmanager
-def ray_cluster(address: str) -> Iterator[Fleet]:
+def ray_cluster(address: str) -> Iterator[Nodes]:
     """Every node of a Ray cluster that exists, with Fathom installed on each."""
     _require_ray()
     import ray
@@ -76,7 +84,7 @@ def ray_cluster(address: str) -> Iterator[Fleet]:
             raise UsageError(
                 f"--ray {address}: the cluster has no node with a CPU", "start `ray start` on the hosts"
             )
-        yield Fleet([_agent(f"{node['NodeName']}", node["NodeID"]) for node in nodes])
+        yield [(f"{node['NodeName']}", node["NodeID"]) for node in nodes]
 
 
 def _read_hosts(path: Path) -> list[str]:
@@ -107,7 +115,7 @@ def _own_address(towards: str) -> str:
 
 
 @contextmanager
-def _cluster(head: str, nodes: Mapping[str, tuple[Sequence[str], str | None]]) -> Iterator[Fleet]:
+def _cluster(head: str, nodes: Mapping[str, tuple[Sequence[str], str | None]]) -> Iterator[Nodes]:
     """A head on this machine and a node for each host, given how to get a shell there and the address it shall have."""
     _require_ray()
     settings = SETTINGS | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
@@ -124,17 +132,18 @@ def _cluster(head: str, nodes: Mapping[str, tuple[Sequence[str], str | None]]) -
         root = stack.enter_context(_node("head", ["sh"], settings, head_options, ends))
         _wait_for_port(head, int(port), root)
         stack.enter_context(_connected(address))
-        remotes = []
+        found = []
         for name, (shell, own) in nodes.items():
             # One after another: nodes that start together on one machine trip over each other's session files.
             node = stack.enter_context(_node(name, shell, settings, _node_options(address, name, own), ends))
-            remotes.append(_agent(name, _node_id(name, node)))
-        yield Fleet(remotes)
+            found.append((name, _node_id(name, node)))
+        yield found
 
 
 def _node_options(address: str, name: str, own_address: str | None) -> list[str]:
-    options = [f"--address={address}", "--num-cpus=1", f"--resources={json.dumps({_mark(name): 1})}"]
-    return options + ([f"--node-ip-address={own_address}"] if own_address else [])
+    """A host of its own has the cores it has; those on this machine share its cores, one each."""
+    options = [f"--address={address}", f"--resources={json.dumps({_mark(name): 1})}"]
+    return options + ([f"--node-ip-address={own_address}", "--num-cpus=1"] if own_address else [])
 
 
 class _Shell:

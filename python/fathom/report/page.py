@@ -36,17 +36,24 @@ def write_html(runs: Sequence[Path], out: Path, lookup: Lookup = catalogue) -> P
 
 
 def render(comparison: Comparison) -> str:
-    """The page as text."""
-    built = sections.build_all(comparison)
+    """The page of runs as text."""
+    headers = [_header(comparison, place) for place in range(len(comparison.runs))]
+    return page(_title(comparison), headers, sections.build_all(comparison), comparison.shortenings)
+
+
+def page(
+    title: str, headers: Sequence[dict[str, object]], built: Sequence[Section], shortened: Sequence[str] = ()
+) -> str:
+    """A page of sections; each of `headers` says of one run what the template's head shows."""
     echarts, script = _asset("vendor", "echarts.common.min.js"), _asset("assets", "report.js")
     return (
         _templates()
         .get_template("page.html.jinja")
         .render(
-            title=_title(comparison),
-            runs=[_header(comparison, place) for place in range(len(comparison.runs))],
+            title=title,
+            runs=headers,
             sections=built,
-            shortened=comparison.shortenings,
+            shortened=shortened,
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
             # Inside style and script elements browsers know no escapes. These three files are ours and hold no
             # untrusted text.

@@ -56,8 +56,8 @@ def parse_targets(
 
 def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
     """Parses one text. `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`;
-    `twin:NAME#3` is one twin, with the seed of the third; `/btrfs` behind either is a file system on each. See
-    `parse_targets`.
+    `twin:NAME#3` is one twin, with the seed of the third; `?KEY=VALUE,...` behind the name sets parameters of it;
+    `/btrfs` behind all is a file system on each. See `parse_targets`.
     """
     _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
@@ -148,7 +148,8 @@ def _no_array_of_real_targets(text: str) -> None:
 
 def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
     form = re.fullmatch(
-        r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?(?:/(?P<file_system>.*))?", rest
+        r"(?P<name>[a-z0-9][a-z0-9._-]*(?:\?[^*#/]*)?)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?(?:/(?P<file_system>.*))?",
+        rest,
     )
     if form is None:
         raise UsageError(

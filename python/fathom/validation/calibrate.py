@@ -20,8 +20,9 @@ from fathom.errors import FathomError, UsageError
 from fathom.validation.cases import Case, cases_of
 from fathom.validation.comparison import error_of
 from fathom.validation.search import ALONE, Floats, Sensitivity, fit
-from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
+from fathom.validation.trial import LIMITS, Limits, Measured
 from fathom.validation.validate import Job, Watch, in_parallel
+from fathom.workers import Workers
 
 DIGITS = 4
 """Significant digits of a fitted value: a published figure seldom has more than three."""
@@ -57,7 +58,11 @@ class Calibration:
 
 
 def calibrate(
-    device: Device, seed: int = 1, limits: Limits = LIMITS, watch: Watch | None = None
+    device: Device,
+    workers: Workers,
+    seed: int = 1,
+    limits: Limits = LIMITS,
+    watch: Watch | None = None,
 ) -> Calibration:
     """Fits the device to its calibration rows.
 
@@ -81,7 +86,7 @@ def calibrate(
         raise UsageError(f'{device.name} has no parameter of basis "calibrated", so there is nothing to fit')
     if not cases:
         raise UsageError(f"{device.name} has no calibration row that can be simulated, so nothing to fit to")
-    return _Calibrator(device, cases, start, seed, limits, watch).run()
+    return _Calibrator(device, cases, start, workers, seed, limits, watch).run()
 
 
 class _Calibrator:
@@ -90,6 +95,7 @@ class _Calibrator:
         device: Device,
         cases: Sequence[Case],
         start: Mapping[str, float],
+        workers: Workers,
         seed: int,
         limits: Limits,
         watch: Watch | None,
@@ -99,6 +105,7 @@ class _Calibrator:
         self._cases = cases
         self._names = tuple(start)
         self._start = np.array(list(start.values()))
+        self._workers = workers
         self._seed = seed
         self._limits = limits
         self._watch = watch
@@ -148,7 +155,9 @@ class _Calibrator:
         key = tuple(values.tolist())
         if key not in self._known:
             try:
-                measured = in_parallel([self._job(case, key) for case in self._cases], self._watch)
+                measured = in_parallel(
+                    [self._job(case, key) for case in self._cases], self._workers, self._watch
+                )
             except FathomError:
                 if not self._known:
                     raise
@@ -167,7 +176,7 @@ class _Calibrator:
             parameters[name] = int(value) if self._whole(name) else value
         text = json.dumps(parameters)
         label = f"set {len(self._known) + 1}: {case.name}"
-        return label, lambda interrupt: run_trial(text, trial, self._seed, self._limits, interrupt)
+        return Job(label, text, trial, self._seed, self._limits)
 
 
 def _dies(device: Device) -> float:

@@ -1,24 +1,32 @@
 """Validates devices: every published row of each, simulated in parallel, compared. Draws nothing.
 
-A simulation runs outside Python's global lock, so threads use all cores. Rows that ask for the same trial share it.
+Rows that ask for the same trial share it.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from threading import Event
+from dataclasses import dataclass
 
 from fathom.catalog import device_names, load_device
 from fathom.catalog.models import Device
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.validation.cases import Case, Trial, cases_of
 from fathom.validation.comparison import Compared, compare_case
 from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
+from fathom.workers import Workers, as_they_end
 
 Watch = Callable[[str, int, int], None]
 """Told of every trial as it ends: what it is called, how many are through, how many there are."""
-Job = tuple[str, Callable[[Event], Measured]]
-"""What a trial is called, and the trial."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial of a twin: the arguments of `run_trial`, and what to call it."""
+
+    label: str
+    parameters_json: str
+    trial: Trial
+    seed: int
+    limits: Limits
 
 
 def devices_to_validate(names: Sequence[str]) -> list[Device]:
@@ -47,6 +55,7 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
 
 def validate(
     devices: Sequence[Device],
+    workers: Workers,
     seed: int = 1,
     limits: Limits = LIMITS,
     watch: Watch | None = None,
@@ -61,7 +70,7 @@ def validate(
     for case in cases:
         if case.trial:
             jobs.setdefault((case.device.name, case.trial), _job(case, case.trial, seed, limits))
-    found = dict(zip(jobs, in_parallel(list(jobs.values()), watch), strict=True))
+    found = dict(zip(jobs, in_parallel(list(jobs.values()), workers, watch), strict=True))
     return [
         row
         for case in cases
@@ -72,21 +81,19 @@ def validate(
 def _job(case: Case, trial: Trial, seed: int, limits: Limits) -> Job:
     parameters_json = case.device.twin_params_json(trial.bench)
     label = f"{case.device.identity.label}: {case.row.workload}"
-    return label, lambda interrupt: run_trial(parameters_json, trial, seed, limits, interrupt)
+    return Job(label, parameters_json, trial, seed, limits)
 
 
-def in_parallel(jobs: Sequence[Job], watch: Watch | None = None) -> list[Measured]:
-    """The results in the order of the jobs. The first failure, or Ctrl-C, ends all of them."""
-    interrupt = Event()
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        futures = {pool.submit(run, interrupt): label for label, run in jobs}
-        try:
-            for number, future in enumerate(as_completed(futures), 1):
-                future.result()
-                if watch:
-                    watch(futures[future], number, len(futures))
-        except BaseException:
-            interrupt.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
+def in_parallel(jobs: Sequence[Job], workers: Workers, watch: Watch | None = None) -> list[Measured]:
+    """The results in the order of the jobs. Raises the first failure."""
+    futures = {
+        workers.submit(run_trial, job.parameters_json, job.trial, job.seed, job.limits): job for job in jobs
+    }
+    found: dict[Job, Measured] = {}
+    for number, (job, result) in enumerate(as_they_end(futures), 1):
+        if isinstance(result, FathomError):
+            raise result
+        found[job] = result
+        if watch:
+            watch(job.label, number, len(jobs))
+    return [found[job] for job in jobs]

@@ -1,0 +1,102 @@
+"""A device with some of its twin's parameters set to other values: what follows `?` in `NAME?dies=32,program_us=900`.
+
+What is set is an assumption of whoever sets it, and marked so; nothing published is about such a device.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fathom.catalog.store import CatalogError, nearest
+
+if TYPE_CHECKING:
+    from fathom.catalog.models import Device, Parameter, TwinModel
+
+MARK = "?"
+ALL_MEMBERS = "drives"
+SHORT = {"op": "over_provisioning"}
+"""Field words for parameters."""
+_SETTING = re.compile(r"(?:(?P<member>[a-z0-9.-]+)\.)?(?P<key>[a-z][a-z0-9_]*)=(?P<value>[^,]+)")
+
+
+def split(name: str) -> tuple[str, str]:
+    """The plain name, and what is set, without the mark."""
+    plain, _, settings = name.partition(MARK)
+    return plain, settings
+
+
+def altered(device: Device, settings: str) -> Device:
+    """The device with parameters set: `key=value,...`, of a system's drives `DEVICE.key=value` or `drives.key=value`.
+
+    Raises:
+        CatalogError: a text that is no setting, no such parameter or drive, or a value of another kind.
+    """
+    if device.twin is None:
+        raise CatalogError(f"{device.name} has no twin, so it has no parameter to set")
+    twin = device.twin
+    for text in settings.split(","):
+        form = _SETTING.fullmatch(text)
+        if form is None:
+            raise CatalogError(f'"{text}" sets nothing; write {device.name}{MARK}PARAMETER=VALUE')
+        key = SHORT.get(form["key"], form["key"])
+        if form["member"]:
+            twin = _with_members(device.name, twin, form["member"], f"{key}={form['value']}")
+        else:
+            twin = _with_parameter(device.name, twin, key, form["value"])
+    return device.model_copy(update={"twin": twin, "published": None})
+
+
+def _with_parameter(name: str, twin: TwinModel, key: str, text: str) -> TwinModel:
+    if key not in twin.parameters:
+        raise CatalogError(
+            f'{name} has no parameter "{key}"; {nearest(key, twin.parameters)}`fathom catalog show {name}` lists all'
+        )
+    old = twin.parameters[key]
+    new = old.model_copy(
+        update={"value": _value(name, key, old, text), "basis": "assumed", "source": "set by the user"}
+    )
+    return twin.model_copy(update={"parameters": twin.parameters | {key: new}})
+
+
+def _value(name: str, key: str, old: Parameter, text: str) -> bool | int | float | str:
+    """The text as a value of the kind that the parameter has."""
+    try:
+        match old.value:
+            case bool():
+                return {"true": True, "false": False}[text]
+            case int():
+                return int(text.replace("_", ""))
+            case float():
+                return float(text)
+            case _:
+                return text
+    except (KeyError, ValueError):
+        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(old.value)]
+        raise CatalogError(f"{name}: {key}={text}: expected {kind}, such as {old.value}") from None
+
+
+def _with_members(name: str, twin: TwinModel, member: str, setting: str) -> TwinModel:
+    """A system with a setting of some of its drives; the drive it is compared with is altered with them."""
+    from fathom.catalog.load import load_device
+
+    plain = {full: split(full)[0] for full in twin.members}
+    if member not in (ALL_MEMBERS, *plain.values()) or not plain:
+        raise CatalogError(
+            f'{name} has no drive "{member}"; '
+            + (
+                f"it has {', '.join(plain.values())}, and {ALL_MEMBERS} is all"
+                if plain
+                else "it is one itself"
+            )
+        )
+    new = {
+        full: f"{full}{',' if MARK in full else MARK}{setting}" if member in (ALL_MEMBERS, one) else full
+        for full, one in plain.items()
+    }
+    for full in new.values():
+        load_device(full)
+    members = {new[full]: count for full, count in twin.members.items()}
+    return twin.model_copy(
+        update={"members": members, "baseline": new.get(twin.baseline or "", twin.baseline)}
+    )

@@ -1,0 +1,174 @@
+"""Simulates the combinations of a sweep on workers and keeps its folder.
+
+A folder holds `sweep.json`, a run for each combination under `points/`, and the gathered tables. It is named after
+all that its figures depend on, so that the same command finds it again and goes on with what is missing.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from fathom import __version__, _core
+from fathom.baseline import with_baselines
+from fathom.catalog import load_device
+from fathom.errors import FathomError
+from fathom.method import Method, parse_method
+from fathom.resolve import resolve_targets
+from fathom.runs.document import RunDocument
+from fathom.runs.files import sync_directory, write_json
+from fathom.session import Options, start_run
+from fathom.sweep.grid import Axis, Combination
+from fathom.workers import Workers, as_they_end
+
+SCHEMA = "fathom-sweep/1"
+Watch = Callable[[str, int, int], None]
+"""Told of every combination as it ends: what it is called, how many are through, how many there are."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What to simulate: a method on targets, once for each combination."""
+
+    method: Method
+    targets: Sequence[str]
+    axes: Sequence[Axis]
+    combinations: Sequence[Combination]
+    seed: int
+    quick: bool
+
+    @property
+    def name(self) -> str:
+        """The folder's: the method, and a digest of what the figures depend on."""
+        parts: list[object] = [_core_digest(), self.seed, self.quick]
+        parts += [[one.settings, *_depends_on(one, self.quick)] for one in self.combinations]
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return f"sweep-{self.method.name}-{digest[:8]}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A combination, the folder of its run, and why there is none."""
+
+    combination: Combination
+    run: Path
+    error: str | None
+
+
+def simulate_all(sweep: Sweep, folder: Path, workers: Workers, watch: Watch) -> list[Outcome]:
+    """Simulates what is missing in the folder; one that fails does not keep the others from being simulated."""
+    points = folder / "points"
+    points.mkdir(parents=True, exist_ok=True)
+    runs = {one: points / f"{one.number:04}" for one in sweep.combinations}
+    missing = [one for one, run in runs.items() if not _complete(run)]
+    _save(sweep, folder, "running", {})
+    futures = {
+        workers.submit(simulate, one.method_text, sweep.quick, one.targets, sweep.seed): one
+        for one in missing
+    }
+    errors: dict[Combination, str] = {}
+    for done, (one, result) in enumerate(as_they_end(futures), len(runs) - len(missing) + 1):
+        if isinstance(result, FathomError):
+            errors[one] = str(result)
+        else:
+            _keep(runs[one], result)
+        watch(one.label, done, len(runs))
+    _save(sweep, folder, "failed" if errors else "complete", errors)
+    return [Outcome(one, run, errors.get(one)) for one, run in runs.items()]
+
+
+def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -> dict[str, bytes]:
+    """Runs the method on the twins: the files of its run directory, by name. What a worker is asked to do."""
+    method = parse_method(method_text, _file(method_text), quick=quick)
+    with tempfile.TemporaryDirectory(prefix="fathom-sweep-") as folder:
+        chosen = with_baselines(method, resolve_targets(targets))
+        try:
+            run = start_run(method, chosen, Options(seed=seed, out=Path(folder)))
+        except FathomError as error:
+            raise _without_run(error, Path(folder)) from error
+        return {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+
+
+def _without_run(error: FathomError, folder: Path) -> FathomError:
+    """Why it failed, without where the run is: it goes with the worker's folder."""
+    why = [RunDocument.load(path.parent).error for path in folder.glob("*/run.json")]
+    return FathomError(why[0]) if why and why[0] else error
+
+
+def _file(method_text: str) -> str:
+    return "method.json" if method_text.lstrip().startswith("{") else "method.toml"
+
+
+def _keep(run: Path, contents: Mapping[str, bytes]) -> None:
+    """Puts a run in its place, whole or not at all."""
+    new = run.with_name(f".{run.name}.new")
+    for old in (new, run):
+        shutil.rmtree(old, ignore_errors=True)
+    new.mkdir()
+    for name, content in contents.items():
+        (new / name).write_bytes(content)
+    sync_directory(new)
+    new.rename(run)
+    sync_directory(run.parent)
+
+
+def _complete(run: Path) -> bool:
+    try:
+        return RunDocument.load(run).status == "complete"
+    except FathomError:
+        return False
+
+
+def _save(sweep: Sweep, folder: Path, status: str, errors: Mapping[Combination, str]) -> None:
+    write_json(
+        folder / "sweep.json",
+        {
+            "schema": SCHEMA,
+            "id": folder.name,
+            "saved": now(),
+            "status": status,
+            "method": {"name": sweep.method.name, "title": sweep.method.title, "text": sweep.method.text},
+            "quick": sweep.quick,
+            "targets": list(sweep.targets),
+            "settings": {axis.key: list(axis.values) for axis in sweep.axes},
+            "seed": sweep.seed,
+            "versions": {"fathom": __version__, "core": _core.__version__},
+            "points": [
+                {
+                    "run": f"points/{one.number:04}",
+                    "settings": dict(one.settings),
+                    "error": errors.get(one),
+                }
+                for one in sweep.combinations
+            ],
+        },
+    )
+
+
+def _depends_on(one: Combination, quick: bool) -> list[object]:
+    """The steps and the twins' parameters. Raises UsageError for a target or a parameter that does not exist."""
+    method = parse_method(one.method_text, _file(one.method_text), quick=quick)
+    benches = dict.fromkeys(step.bench for step in method.steps)
+    targets = [
+        [target.name, load_device(target.catalog or target.name).twin_params_json(bench)]
+        for target in with_baselines(method, resolve_targets(one.targets))
+        for bench in benches
+    ]
+    return [method.parsed, targets]
+
+
+def now() -> str:
+    """The time, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+@cache
+def _core_digest() -> str:
+    """Of the simulator itself: another build may give other figures under the same version."""
+    file = _core.__file__ or ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()

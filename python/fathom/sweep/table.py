@@ -1,0 +1,65 @@
+"""The points of all runs of a sweep as one table: what was set in front, then the columns of points.parquet."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from fathom.runs.reader import Run
+from fathom.runs.schema import POINTS
+from fathom.sweep.grid import Axis
+from fathom.sweep.study import Outcome
+
+PARQUET, CSV = "points.parquet", "points.csv"
+NAME = re.compile(r"\?[^*#/]*")
+"""What was set, in a target's name."""
+
+
+def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
+    """A row per combination, target, step and operation; parts of targets are in their runs alone.
+
+    `target` is the name without what was set. A column of settings holds numbers where all its values are numbers.
+    """
+    columns = pa.schema([*(pa.field(axis.key, _type(axis)) for axis in axes), *POINTS])
+    rows = [
+        {
+            key: _value(axis, value)
+            for axis, (key, value) in zip(axes, outcome.combination.settings, strict=True)
+        }
+        | row
+        | {"target": NAME.sub("", str(row["target"]))}
+        for outcome in outcomes
+        if outcome.error is None
+        for row in _rows(Run(outcome.run))
+    ]
+    return pa.Table.from_pylist(rows, schema=columns)
+
+
+def write_tables(table: pa.Table, folder: Path) -> None:
+    """Writes `points.parquet` and `points.csv`."""
+    pq.write_table(table, folder / PARQUET)
+    pyarrow.csv.write_csv(table, folder / CSV)
+
+
+def _rows(run: Run) -> list[dict[str, object]]:
+    whole = {target.name for target in run.targets if target.part_of is None}
+    return [row for row in run.points.to_pylist() if row["target"] in whole]
+
+
+def _type(axis: Axis) -> pa.DataType:
+    return pa.float64() if all(_is_number(value) for value in axis.values) else pa.string()
+
+
+def _value(axis: Axis, text: str) -> float | str:
+    return float(text) if _type(axis) == pa.float64() else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

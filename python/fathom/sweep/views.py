@@ -1,0 +1,66 @@
+"""A sweep as one table in a terminal and as the document `fathom-sweep/1`. Computes nothing."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fathom.report.style import grouped, plain
+from fathom.report.terminal import LIMIT_FIGURES
+from fathom.sweep.grid import Axis
+from fathom.sweep.study import Outcome
+
+FIGURES = {"iops": "IOPS", "mbps": "MB/s", "mean_us": "mean us", "p99_us": "p99 us", "waf": "WAF"}
+
+
+def headings(axes: Sequence[Axis], table: pa.Table) -> list[str]:
+    """Columns that are shown, by name: what was set, targets where there are several, figures that there are."""
+    several = len(set(table["target"].to_pylist())) > 1
+    known = [name for name in FIGURES if table[name].null_count < table.num_rows]
+    return [
+        *(axis.key for axis in axes),
+        *(["target"] if several else []),
+        "step",
+        "op",
+        *known,
+        "limited_by",
+    ]
+
+
+def shown(name: str, value: object) -> str:
+    """A cell's text."""
+    if value is None:
+        return "–"
+    if name == "limited_by":
+        return LIMIT_FIGURES.sub("", plain(str(value)))
+    if isinstance(value, float):
+        return grouped(value) if name in FIGURES else f"{value:.10g}"
+    return plain(str(value))
+
+
+def print_sweep(console: Console, axes: Sequence[Axis], table: pa.Table, outcomes: Sequence[Outcome]) -> None:
+    """Prints a row per combination, step and operation, then what failed."""
+    names = headings(axes, table)
+    printed = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for name in names:
+        right = name in FIGURES or pa.types.is_floating(table.schema.field(name).type)
+        printed.add_column(Text(FIGURES.get(name, plain(name))), justify="right" if right else "left")
+    for row in table.to_pylist():
+        printed.add_row(*(Text(shown(name, row[name])) for name in names))
+    console.print(printed)
+    for outcome in outcomes:
+        if outcome.error:
+            console.print(
+                Text(f"failed: {plain(outcome.combination.label)}: {plain(outcome.error)}", style="red")
+            )
+
+
+def sweep_json(folder: Path, table: pa.Table) -> dict[str, object]:
+    """sweep.json, with the gathered points under `rows`."""
+    document = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    return document | {"rows": table.to_pylist()}

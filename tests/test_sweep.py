@@ -1,0 +1,197 @@
+"""Sweeps: what is set reaches the twin and the job, finished points are kept, failures are named."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from fathom.catalog import CatalogError, load_device
+from fathom.errors import UsageError
+from fathom.method import parse_method
+from fathom.resolve import resolve_targets
+from fathom.sweep.grid import combinations, parse_axis
+from fathom.sweep.page import write_page
+from fathom.sweep.study import Outcome, Sweep, simulate_all
+from fathom.sweep.table import gather, write_tables
+
+DRIVE = "twin:wd-ultrastar-dc-sn640-3.2tb"
+SHELF = "atto-xstreamcore-9400"
+METHOD = """
+schema = "fathom-method/1"
+name = "tiny"
+[[steps]]
+name = "fill"
+kind = "fill"
+[steps.job]
+mix = "write"
+block = "1MiB"
+pattern = "sequential"
+load = { threads = 1, iodepth = 1 }
+until = { bytes = "16MiB" }
+[[steps]]
+name = "r"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 64 }
+until = { time = "20ms" }
+"""
+
+
+@pytest.fixture
+def workers() -> Iterator[Executor]:
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+def sweep(*settings: str, targets: tuple[str, ...] = (DRIVE,)) -> Sweep:
+    method = parse_method(METHOD, "tiny.toml")
+    axes = [parse_axis(text) for text in settings]
+    return Sweep(method, targets, axes, combinations(axes, method, targets), 1, quick=False)
+
+
+def simulated(asked: Sweep, folder: Path, workers: Executor) -> tuple[list[Outcome], list[str]]:
+    ended: list[str] = []
+    outcomes = simulate_all(asked, folder, workers, lambda label, done, total: ended.append(label))
+    return outcomes, ended
+
+
+def test_every_combination_is_simulated_with_its_values(tmp_path: Path, workers: Executor) -> None:
+    asked = sweep("dies=16,64", "job.load.iodepth=1,64")
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    table = gather(asked.axes, outcomes)
+    found = {(row["dies"], row["iodepth"]): row["iops"] for row in table.to_pylist()}
+    assert set(found) == {(16, 1), (16, 64), (64, 1), (64, 64)}
+    assert table.column_names[:3] == ["dies", "job.load.iodepth", "target"]
+    assert set(table["target"].to_pylist()) == {DRIVE}
+    # One read at a time meets an idle die; many meet as many dies as there are.
+    assert found[16, 1] == pytest.approx(found[64, 1], rel=0.02)
+    assert found[64, 64] > 1.5 * found[16, 64]
+
+
+def test_tables_and_page_are_written_and_agree(tmp_path: Path, workers: Executor) -> None:
+    asked = sweep("dies=16,64")
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    table = gather(asked.axes, outcomes)
+    write_tables(table, tmp_path)
+    assert pq.read_table(tmp_path / "points.parquet").equals(table)
+    assert pyarrow.csv.read_csv(tmp_path / "points.csv")["iops"].to_pylist() == table["iops"].to_pylist()
+    page = write_page(asked, tmp_path, table, outcomes).read_text()
+    assert "IOPS over dies" in page
+    assert "What if" in page
+
+
+def test_the_same_sweep_goes_on_with_what_is_missing(tmp_path: Path, workers: Executor) -> None:
+    asked = sweep("dies=16,32,64")
+    first, ended = simulated(asked, tmp_path, workers)
+    assert len(ended) == 3
+    (first[1].run / "run.json").unlink()
+    again, ended = simulated(sweep("dies=16,32,64"), tmp_path, workers)
+    assert ended == ["dies 32"]
+    assert gather(asked.axes, again).num_rows == 3
+    assert json.loads((tmp_path / "sweep.json").read_text())["status"] == "complete"
+
+
+def test_a_sweep_is_named_after_what_its_figures_depend_on() -> None:
+    assert sweep("dies=16,64").name == sweep("dies=16,64").name
+    assert sweep("dies=16,64").name != sweep("dies=16,32").name
+
+
+def test_a_point_that_fails_is_named_and_the_others_are_kept(tmp_path: Path, workers: Executor) -> None:
+    asked = sweep("buffer_bytes=10,16777216")
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    assert [outcome.error is None for outcome in outcomes] == [False, True]
+    assert "the buffer must hold two program operations" in str(outcomes[0].error)
+    assert gather(asked.axes, outcomes).num_rows == 1
+    document = json.loads((tmp_path / "sweep.json").read_text())
+    assert (document["status"], document["points"][1]["error"]) == ("failed", None)
+
+
+def test_keys_of_jobs_are_set_where_something_is_measured_and_checked_as_in_a_file() -> None:
+    [one] = sweep("job.block=8KiB").combinations
+    fill, read = parse_method(one.method_text, "one.json").steps
+    assert (fill.job.block_sizes, read.job.block_sizes) == ({"write": (1 << 20,)}, {"read": (8192,)})
+    with pytest.raises(UsageError, match=r"blok=8\.json:\d+: unknown key `blok`"):
+        sweep("job.blok=8")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["dies"], "not KEY=VALUE"),
+        (["dies=1,1"], "a value is there twice"),
+        (["dies=1", "dies=2"], "set twice"),
+        (
+            [f"dies={','.join(map(str, range(101)))}", f"program_us={','.join(map(str, range(100)))}"],
+            "10,000",
+        ),
+    ],
+)
+def test_what_is_no_grid_is_refused(settings: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        sweep(*settings)
+
+
+def test_real_targets_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a sweep simulates"):
+        sweep("dies=1,2", targets=(f"file:{tmp_path}/x",))
+
+
+def test_parameters_are_set_behind_a_targets_name_in_front_of_its_other_marks() -> None:
+    [one] = sweep("dies=16", targets=(f"{DRIVE}?program_us=900*2/xfs",)).combinations
+    assert one.targets == (f"{DRIVE}?program_us=900,dies=16*2/xfs",)
+    [target] = resolve_targets(one.targets)
+    assert target.name == one.targets[0]
+    assert target.catalog is not None
+    parameters = json.loads(load_device(target.catalog).twin_params_json())
+    assert (parameters["drives"][0]["dies"], parameters["drives"][0]["program_us"]) == (16, 900)
+
+
+def test_a_systems_drives_are_set_together_or_one_kind_alone_and_its_baseline_with_them() -> None:
+    altered = load_device(f"{SHELF}?drives.dies=8,wd-ultrastar-dc-sn630-6.4tb.write_amplification=9")
+    drives = json.loads(altered.twin_params_json())["drives"]
+    assert [drive["dies"] for drive in drives] == [8, 8]
+    assert [drive["write_amplification"] for drive in drives] == [9, 3.53]
+    assert altered.twin is not None
+    assert altered.twin.baseline == "wd-ultrastar-dc-sn640-3.2tb?dies=8"
+
+
+def test_nothing_published_is_about_an_altered_device() -> None:
+    assert load_device("samsung-pm9a3-7.68tb?op=0.28").published is None
+    assert load_device("samsung-pm9a3-7.68tb").published is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("", "sets nothing"),
+        ("channels=x", "expected a whole number, such as 8"),
+        ("chanels=4", 'did you mean "channels"'),
+        ("program_suspend=1", "expected true or false"),
+        ("drives.dies=4", "it is one itself"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_in_one_line(settings: str, message: str) -> None:
+    with pytest.raises(CatalogError, match=message):
+        load_device(f"samsung-pm9a3-7.68tb?{settings}")
+
+
+def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(METHOD)
+    command = [sys.executable, "-m", "fathom", "sweep", "tiny.toml", DRIVE, "--set", "dies=0,64", "--json"]
+    done = subprocess.run(
+        [*command, "--out", "."], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 1
+    assert "1 of 2 points failed; the first: " in done.stderr.splitlines()[-1]
+    document = json.loads(done.stdout)
+    assert document["schema"] == "fathom-sweep/1"
+    assert [row["dies"] for row in document["rows"]] == [64]
+    assert (tmp_path / document["id"] / "report.html").exists()
