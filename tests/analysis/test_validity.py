@@ -1,7 +1,9 @@
 """Validity notes: a sound run has none, and each thing that can be wrong is said with its figure and the next step."""
 
+from collections.abc import Sequence
+
 import pytest
-from judged_runs import ENVIRONMENT, Measured, device, run_view, sample, twin
+from judged_runs import ENVIRONMENT, Measured, Row, device, run_view, sample, twin
 
 from fathom.analysis.validity import Note, link_mbps, notes
 from fathom.analysis.view import Remark, RunView
@@ -206,3 +208,52 @@ def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
     assert "region of 46.6 GiB, the target has 4 GiB" in note.text
     whole = device(size_bytes=60 * 10**9).model_copy(update={"capacity_bytes": 60 * 10**9})
     assert notes(run_view([Measured(DEVICE, RATES)], [whole], job=job)) == []
+
+
+HOSTS = ("h1", "h2", "h3")
+
+
+def fleet(rates: dict[str, float], telemetry: Sequence[Row] = (), **identity: object) -> RunView:
+    """A directory loaded by hosts."""
+    total = device("dir:/s", "S", **identity).model_copy(update={"kind": "dir"})
+    parts = [total.model_copy(update={"name": f"{host}:dir:/s", "part_of": "dir:/s"}) for host in rates]
+    whole = Measured("dir:/s", [sum(rates.values())] * 60)
+    own = [Measured(f"{host}:dir:/s", [rate] * 60) for host, rate in rates.items()]
+    return run_view([whole, *own], [total, *parts], telemetry=telemetry)
+
+
+def test_hosts_that_keep_up_are_not_stragglers() -> None:
+    assert notes(fleet({"h1": 10_000.0, "h2": 9_000.0, "h3": 8_500.0})) == []
+
+
+def test_a_straggler_is_named_with_its_share_and_jains_index() -> None:
+    note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 4_400.0}))
+    assert (note.rule, note.target) == ("straggler", "h3:dir:/s")
+    assert note.text == (
+        "host h3 did 4,400 IOPS, 40% of the median of the 2 others (11,000); Jain's index over all is 0.882"
+    )
+
+
+def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:
+    quota = sample("cpu_quota_used_up", 62.0, "h2:dir:/s", unit="%")
+    busy = sample("cpu_busy", 97.0, "h3:dir:/s", unit="%")
+    found = {note.target: note for note in notes(fleet(dict.fromkeys(HOSTS, 9e3), [quota, busy]))}
+    assert set(found) == {"h2:dir:/s", "h3:dir:/s"}
+    assert (
+        "the client, not the target, limits: host h2 had used up its control group" in found["h2:dir:/s"].text
+    )
+    assert "in 62 % of the periods" in found["h2:dir:/s"].text
+    assert "host h3 had its processors 97 % busy" in found["h3:dir:/s"].text
+
+
+@pytest.mark.parametrize(("file_system", "noted"), [("nfs4", True), ("wekafs", True), ("ext4", False)])
+def test_a_full_network_interface_limits_what_goes_over_the_network(file_system: str, noted: bool) -> None:
+    full = sample("nic_busy: eth0", 93.0, "h1:dir:/s", unit="%")
+    found = notes(fleet(dict.fromkeys(HOSTS, 9e3), [full], file_system=file_system))
+    assert [note.rule for note in found] == (["client-limits"] if noted else [])
+    assert all("host h1 had its network interface eth0 at 93 % of its speed" in note.text for note in found)
+
+
+def test_of_one_machine_the_whole_is_judged_by_its_own_telemetry() -> None:
+    note = only(sound(telemetry=[sample("cpu_busy", 99.0, None, unit="%")]))
+    assert "this machine had its processors 99 % busy" in note.text

@@ -24,6 +24,13 @@ def values(rows: list[TelemetryRow], name: str) -> list[float]:
     return [row["value"] for row in rows if row["name"] == name]
 
 
+NET = """Inter-|   Receive                            |  Transmit
+ face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed
+    lo: 999 1 0 0 0 0 0 0 999 1 0 0 0 0 0 0
+  eth0: {received} 1 0 0 0 0 0 0 {sent} 1 0 0 0 0 0 0
+"""
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """A machine with every source, all counters at a known place."""
@@ -32,6 +39,13 @@ def machine(tmp_path: Path) -> Path:
         tmp_path,
         {
             "proc/stat": "cpu  100 0 100 800 0 0 0 0 0 0\n",
+            "proc/net/dev": NET.format(received=1000, sent=2000),
+            "proc/self/cgroup": "3:cpu,cpuacct:/job\n0::/\n",
+            "sys/fs/cgroup/cpu,cpuacct/job/cpu.stat": "nr_periods 50\nnr_throttled 5\nthrottled_time 1\n",
+            "sys/class/net/eth0/speed": "10000",
+            "sys/class/net/lo/operstate": "unknown",
+            "sys/class/net/br0/speed": "10000",
+            "sys/class/net/br0/bridge/stp_state": "0",
             f"{disk}/stat": "1 0 8 0 1 0 16 0 0 100 0\n",
             f"{disk}/dev": "259:0",
             "sys/devices/nvme0/hwmon1/temp1_input": "41850",
@@ -72,6 +86,8 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
             machine,
             {
                 "proc/stat": "cpu  130 0 110 850 0 0 0 10 0 0\n",
+                "proc/net/dev": NET.format(received=4000, sent=2500),
+                "sys/fs/cgroup/cpu,cpuacct/job/cpu.stat": "nr_periods 70\nnr_throttled 20\nthrottled_time 1\n",
                 "sys/devices/nvme0/nvme0n1/stat": "9 0 2056 0 9 0 32 0 0 100 0\n",
                 "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "7",
                 "sys/class/powercap/intel-rapl:0/energy_uj": "9500000",
@@ -79,10 +95,15 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
         )
         rows = telemetry.drain()
     found = {(row["target"], row["name"], row["unit"]): row["value"] for row in rows}
+    length_s = rows[0]["length_s"]
     drive_name = "/dev/nvme0n1"
     assert found == {
         (None, "cpu_busy", "%"): 40.0,
         (None, "cpu_steal", "%"): 10.0,
+        (None, "cpu_quota_used_up", "%"): 75.0,
+        (None, "nic_received: eth0", "B"): 3000.0,
+        (None, "nic_sent: eth0", "B"): 500.0,
+        (None, "nic_busy: eth0", "%"): pytest.approx(100 * 3000 / (10e9 / 8 * length_s)),
         (None, "cpu_frequency", "MHz"): 2500.0,
         (None, "cpu_throttled", "events"): 2.0,
         (None, "package_energy", "J"): pytest.approx(0.5),
@@ -92,6 +113,19 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
         (drive_name, "device_temperature", "degC"): pytest.approx(41.85),
     }
     assert telemetry.absent == []
+
+
+def test_a_process_that_is_moved_to_another_control_group_is_followed(machine: Path):
+    with sampler(machine, drive()) as telemetry:
+        telemetry.step("read")
+        write(
+            machine,
+            {
+                "proc/self/cgroup": "0::/slow\n",
+                "sys/fs/cgroup/slow/cpu.stat": "usage_usec 1\nnr_periods 10\nnr_throttled 9\n",
+            },
+        )
+        assert values(telemetry.drain(), "cpu_quota_used_up") == [90.0]
 
 
 def test_an_energy_counter_that_wrapped_is_continued(machine: Path):
@@ -119,6 +153,7 @@ def test_absent_sources_are_named_and_give_no_rows(tmp_path: Path):
         "CPU frequency",
         "CPU package energy",
         "CPU thermal throttling",
+        "network traffic",
         "traffic and temperature of /dev/nvme0n1",
     )
     for subject in subjects:

@@ -1,5 +1,6 @@
 """Fitting the tiny drive: what moves, what is looked at, and what is written."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -9,10 +10,15 @@ from fathom.catalog import load_device
 from fathom.errors import UsageError
 from fathom.validation.calibrate import Calibration, calibrate, refuse_others, toml_values, write_values
 from fathom.validation.cases import cases_of
-from fathom.validation.trial import LIMITS, run_trial
+from fathom.validation.trial import LIMITS, Limits, run_trial
 
 WRITE = 'block_kib = 64, read_pct = 0, pattern = "seq", iodepth = 4'
 QUICK = replace(LIMITS, most_s=10)
+
+
+def fitted_now(limits: Limits = LIMITS) -> Calibration:
+    with ThreadPoolExecutor(2) as workers:
+        return calibrate(load_device(NAME), workers, limits=limits)
 
 
 def row(workload: str, role: str, load: str, iops: float) -> str:
@@ -48,7 +54,7 @@ def values(calibration: Calibration) -> dict[str, float]:
 
 
 def test_perturbed_parameters_are_recovered_from_calibration_rows_alone(perturbed: Catalogue) -> None:
-    fitted = calibrate(load_device(NAME), limits=QUICK)
+    fitted = fitted_now(QUICK)
     assert [case.name for case in fitted.cases] == ["read", "write"]
     assert values(fitted)["read_sense_us"] == pytest.approx(80, rel=0.02)
     assert values(fitted)["program_us"] == pytest.approx(1200, rel=0.02)
@@ -57,21 +63,19 @@ def test_perturbed_parameters_are_recovered_from_calibration_rows_alone(perturbe
 
 
 def test_a_parameter_that_no_calibration_row_feels_is_left_and_named(perturbed: Catalogue) -> None:
-    [suspend] = [
-        one for one in calibrate(load_device(NAME), limits=QUICK).parameters if one.name == "suspend_us"
-    ]
+    [suspend] = [one for one in fitted_now(QUICK).parameters if one.name == "suspend_us"]
     assert not suspend.changed
     assert "not identifiable" in (suspend.remark or "")
 
 
 def test_a_fit_is_the_same_every_time(perturbed: Catalogue) -> None:
-    one, two = (calibrate(load_device(NAME), limits=QUICK) for _ in range(2))
+    one, two = (fitted_now(QUICK) for _ in range(2))
     assert values(one) == values(two)
     assert one.after_pct == two.after_pct
 
 
 def test_written_values_change_nothing_else_in_the_file(perturbed: Catalogue) -> None:
-    fitted = calibrate(load_device(NAME), limits=QUICK)
+    fitted = fitted_now(QUICK)
     before = (perturbed.folder / f"devices/{NAME}.toml").read_text().splitlines()
     path = write_values(fitted)
     after = path.read_text().splitlines()
@@ -90,7 +94,7 @@ def test_written_values_change_nothing_else_in_the_file(perturbed: Catalogue) ->
 
 
 def test_values_are_written_into_inline_tables_too(perturbed: Catalogue) -> None:
-    fitted = calibrate(load_device(NAME), limits=QUICK)
+    fitted = fitted_now(QUICK)
     path = perturbed.folder / f"devices/{NAME}.toml"
     old = '[twin.parameters.program_us]\nvalue = 1000.0 # a comment\nbasis = "calibrated"\nsource = "test"\n'
     new = '[twin.parameters]\nprogram_us = { value = 1000.0, basis = "calibrated", source = "test" } # why\n'
@@ -114,14 +118,14 @@ def test_no_other_row_can_be_fitted_to(catalogue: Catalogue, role: str) -> None:
 
 def test_what_cannot_be_calibrated_is_said_in_one_line(catalogue: Catalogue) -> None:
     with pytest.raises(UsageError, match="no parameter of basis"):
-        calibrate(load_device(NAME))
+        fitted_now()
     catalogue.device(("read_sense_us",))
     catalogue.rows(row("read", "validation", RANDOM_READ, 1))
     with pytest.raises(UsageError, match="no calibration row"):
-        calibrate(load_device(NAME))
+        fitted_now()
 
 
 def test_a_calibrated_parameter_without_a_start_is_named(catalogue: Catalogue) -> None:
     catalogue.device(("suspend_us",), suspend_us=0.0)
     with pytest.raises(UsageError, match="suspend_us is not above 0"):
-        calibrate(load_device(NAME))
+        fitted_now()

@@ -4,14 +4,17 @@ A rule is a small function from a run to notes; it reads what the run recorded a
 record is not judged. Thresholds come from the shared statistics in docs/explanation/statistics.md.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
+from fathom.analysis.balance import jain
 from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.uncertainty import percentile_allowed
-from fathom.analysis.view import JobJson, RunView
+from fathom.analysis.view import JobJson, RunView, StepFigures
 from fathom.runs.document import NoteRecord, TargetRecord
+from fathom.targets.telemetry import CPU_QUOTA, NIC_BUSY
 
 Level = Literal["info", "warning", "error"]
 
@@ -25,6 +28,26 @@ METADATA_MOST = 0.01
 CACHED_BELOW = 0.9
 SMALL_REGION = 0.10
 SUSTAINED_LEAST = 0.99
+NIC_MOST = 0.85
+QUOTA_MOST_PCT = 10.0
+STRAGGLER = 0.8
+"""Part of the median of the others below which a host or a drive is named."""
+REAL = ("device", "file", "dir")
+NETWORK_FILE_SYSTEMS = (
+    "nfs",
+    "cifs",
+    "smb",
+    "ceph",
+    "lustre",
+    "beegfs",
+    "gpfs",
+    "wekafs",
+    "glusterfs",
+    "9p",
+    "fuse",
+)
+NETWORK_TRANSPORTS = ("tcp", "rdma", "fc")
+NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 STEAL_MOST_PCT = 1.0
 
 
@@ -207,6 +230,59 @@ def _generator_cpu(view: RunView) -> Iterable[Note]:
                 "the figure may be the host's, not the drive's",
                 "add threads on more cores, or fewer and larger I/Os",
             )
+
+
+def _client_limits(view: RunView) -> Iterable[Note]:
+    """Where the hosts that load a target have no more to give, so that the figure is theirs."""
+    real = {target.name: target for target in view.document.targets if target.kind in REAL}
+    for target, step in view.steps | view.part_steps:
+        if target not in real or target in view.totals.values():
+            continue
+        # A host of a fleet samples for its part, a machine alone for all that it loads.
+        shares = view.means_of((None, step)) | view.means_of((target, step))
+        if said := list(_used_up(shares, over_network=_over_network(real[target]))):
+            client = _part(view, target) if target in view.totals else "this machine"
+            yield Note(
+                "client-limits",
+                "warning",
+                target,
+                step,
+                f"the client, not the target, limits: {client} {' and '.join(said)}",
+                "load from more or faster hosts; `null:` as the target shows what this one can do",
+            )
+
+
+def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str]:
+    """What a client has none left of, in words, by its telemetry in percent."""
+    if (busy := shares.get("cpu_busy", 0.0)) > 100 * CPU_MOST:
+        yield f"had its processors {busy:.0f} % busy"
+    if (used := shares.get(CPU_QUOTA, 0.0)) > QUOTA_MOST_PCT:
+        yield f"had used up its control group's share of the processors in {used:.0f} % of the periods"
+    for name, share in shares.items():
+        if over_network and name.startswith(NIC_BUSY) and share > 100 * NIC_MOST:
+            yield f"had its network interface {name.removeprefix(NIC_BUSY)} at {share:.0f} % of its speed"
+
+
+def _stragglers(view: RunView) -> Iterable[Note]:
+    """A host or a drive far behind the others: Jain's index says that there is one, not which."""
+    by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
+    for (part, step), figures in view.part_steps.items():
+        by_step.setdefault((view.totals[part], step), {})[part] = figures
+    for (_, step), parts in by_step.items():
+        rates = {part: figures.headline for part, figures in parts.items()}
+        index = jain(list(rates.values())) or 0.0
+        for part, rate in rates.items():
+            others = [other for name, other in rates.items() if name != part]
+            if others and rate < STRAGGLER * (usual := median(others)):
+                yield Note(
+                    "straggler",
+                    "warning",
+                    part,
+                    step,
+                    f"{_part(view, part)} did {rate:,.0f} {parts[part].unit}, {rate / usual:.0%} of the median of the "
+                    f"{len(others)} others ({usual:,.0f}); Jain's index over all is {index:.3f}",
+                    "look at its own processors, path and health first: the total has its share in it",
+                )
 
 
 def _cpu_steal(view: RunView) -> Iterable[Note]:
@@ -454,6 +530,8 @@ RULES: tuple[Rule, ...] = (
     _depth,
     _little,
     _generator_cpu,
+    _client_limits,
+    _stragglers,
     _cpu_steal,
     _foreign,
     _throttled,
@@ -499,6 +577,23 @@ def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
         for target, step in read
         if target
     }
+
+
+def _part(view: RunView, part: str) -> str:
+    """What a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
+    total = view.totals[part]
+    drive = part.startswith(f"{total}#")
+    return f"drive {part.removeprefix(f'{total}#')}" if drive else f"host {part.removesuffix(f':{total}')}"
+
+
+def _over_network(target: TargetRecord) -> bool:
+    """Whether I/O leaves the host: a file system of the network, NVMe over a fabric, a network block device."""
+    file_system, device = (str(target.identity.get(key) or "") for key in ("file_system", "device"))
+    return (
+        file_system.startswith(NETWORK_FILE_SYSTEMS)
+        or target.identity.get("transport") in NETWORK_TRANSPORTS
+        or device.removeprefix("/dev/").startswith(NETWORK_DEVICES)
+    )
 
 
 def _region_bytes(job: JobJson) -> Callable[[int], float]:

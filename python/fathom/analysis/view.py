@@ -247,6 +247,22 @@ class RunView:
         value, length_s = rows["value"].to_numpy(), rows["length_s"].to_numpy()
         return float(value @ length_s / length_s.sum()) if length_s.sum() > 0 else None
 
+    def means_of(self, key: MaybeKey) -> dict[str, float]:
+        """Means of what is sampled as a share of time or speed (unit %), weighted by time, by name."""
+        return self._shares.get(key, {})
+
+    @cached_property
+    def _shares(self) -> dict[MaybeKey, dict[str, float]]:
+        sums: dict[MaybeKey, dict[str, tuple[float, float]]] = {}
+        for row in self.telemetry.filter(pc.field("unit") == "%").to_pylist():
+            own = sums.setdefault((row["target"], row["step"]), {})
+            weighted, length_s = own.get(row["name"], (0.0, 0.0))
+            own[row["name"]] = weighted + row["value"] * row["length_s"], length_s + row["length_s"]
+        return {
+            key: {name: weighted / length_s for name, (weighted, length_s) in own.items() if length_s}
+            for key, own in sums.items()
+        }
+
     @staticmethod
     def _sum(table: pa.Table, column: str) -> dict[MaybeKey, float]:
         sums = table.group_by(["target", "step"], use_threads=False).aggregate([(column, "sum")])

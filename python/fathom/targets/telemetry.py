@@ -6,7 +6,7 @@ gives no rows; nothing is estimated in its place. Rows without a target are of t
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,8 @@ from fathom.targets.mounts import PROC, SYS
 from fathom.targets.sysfs import number, text
 from fathom.targets.target import Target
 
+CPU_QUOTA = "cpu_quota_used_up"
+NIC_BUSY = "nic_busy: "
 _JOULES_PER_MICROJOULE = 1e-6
 
 
@@ -132,7 +134,14 @@ class Telemetry:
 
 
 def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | str]:
-    found: list[Source | str] = [_Cpu(proc), _frequency(sys), _energy(sys), _throttling(sys)]
+    found: list[Source | str] = [
+        _Cpu(proc),
+        _CpuQuota(proc, sys),
+        _frequency(sys),
+        _energy(sys),
+        _throttling(sys),
+        _network(proc, sys),
+    ]
     for target in targets:
         if target.kind in ("device", "file", "dir"):
             device = sysfs.by_dev(target.identity.dev, sys) if target.identity.dev else None
@@ -192,6 +201,82 @@ class _Cpu:
         if total <= 0:
             return []
         return [Value("cpu_busy", 100 * busy / total, "%"), Value("cpu_steal", 100 * steal / total, "%")]
+
+
+class _CpuQuota:
+    """In how many of its periods this process's control group had used up its share of the processors.
+
+    From `cpu.stat` of version 1 or 2 (Documentation/scheduler/sched-bwc.rst). The group is looked up each time: a
+    process can be moved. Gives nothing where there is no quota.
+    """
+
+    def __init__(self, proc: Path, sys: Path) -> None:
+        self.target: str | None = None
+        self._proc, self._root = proc, sys / "fs/cgroup"
+        self._last = self._read()
+
+    def _read(self) -> tuple[Path, int, int] | None:
+        for line in (text(self._proc / "self/cgroup") or "").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers == "" or "cpu" in controllers.split(","):
+                file = self._root / controllers / path.lstrip("/") / "cpu.stat"
+                pairs = dict(pair.split() for pair in (text(file) or "").splitlines())
+                if pairs.get("nr_periods", "0") != "0":
+                    return file, int(pairs["nr_periods"]), int(pairs["nr_throttled"])
+        return None
+
+    def sample(self, length_s: float) -> list[Value]:
+        before, self._last = self._last, self._read()
+        if self._last is None:
+            return []
+        file, periods, used_up = self._last
+        if before is not None and before[0] == file:
+            periods, used_up = periods - before[1], used_up - before[2]
+        return [Value(CPU_QUOTA, 100 * used_up / periods, "%")] if periods > 0 else []
+
+
+class _Network:
+    """Traffic of network interfaces whose speed is known, from /proc/net/dev, proc(5); of the busier direction."""
+
+    def __init__(self, proc: Path, speeds_mbps: Mapping[str, float]) -> None:
+        self.target: str | None = None
+        self._path = proc / "net/dev"
+        self._speeds_mbps = speeds_mbps
+        self._last = self._read()
+
+    def _read(self) -> dict[str, tuple[int, int]]:
+        found = {}
+        for line in (text(self._path) or "").splitlines():
+            name, colon, counters = line.partition(":")
+            if colon and name.strip() in self._speeds_mbps:
+                words = counters.split()
+                found[name.strip()] = int(words[0]), int(words[8])
+        return found
+
+    def sample(self, length_s: float) -> list[Value]:
+        before, self._last = self._last, self._read()
+        values = []
+        for name, now in self._last.items():
+            received, sent = (new - old for new, old in zip(now, before.get(name, now), strict=True))
+            able_bytes = self._speeds_mbps[name] * 1e6 / 8 * length_s
+            values += [
+                Value(f"nic_received: {name}", float(received), "B"),
+                Value(f"nic_sent: {name}", float(sent), "B"),
+                Value(f"{NIC_BUSY}{name}", 100 * max(received, sent) / able_bytes, "%"),
+            ]
+        return values
+
+
+def _network(proc: Path, sys: Path) -> Source | str:
+    """Interfaces with a link of their own: no bridge, no bond over others, nothing that has no speed."""
+    speeds_mbps = {
+        path.parent.name: float(speed)
+        for path in sorted(sys.glob("class/net/*/speed"))
+        if (speed := number(path)) is not None
+        and speed > 0
+        and not any((path.parent / kind).exists() for kind in ("bridge", "bonding"))
+    }
+    return _Network(proc, speeds_mbps) if speeds_mbps else "network traffic: no interface with a known speed"
 
 
 @dataclass
