@@ -49,6 +49,7 @@ class Interval:
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]
+    shares: list[tuple[str, int, int, float | None]]
     ends_round: bool
     @staticmethod
     def merged(parts: list[Interval], target: int) -> Interval: ...

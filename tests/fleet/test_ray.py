@@ -1,4 +1,5 @@
-"""Fleets of real Ray nodes: on this machine one is killed while it loads, in network namespaces one is cut off."""
+"""Fleets of real Ray nodes: on this machine one is killed while it loads; of four in network namespaces one is cut off
+and one is slowed down."""
 
 import importlib.util
 import json
@@ -7,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,16 @@ from test_fleet import METHOD
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 
 TIMEOUT_S = 240
+STEP = """
+[[steps]]
+name = "read"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 32 }
+until = { time = "20ms" }
+"""
 
 
 def processes(address: str) -> list[int]:
@@ -65,10 +77,10 @@ def running(runs: Path, shared: Path, *fleet: str) -> Iterator["subprocess.Popen
 
 @pytest.fixture
 def namespaces() -> Iterator[list[str]]:
-    """Two hosts with a network of their own each, on one bridge; named by their addresses."""
+    """Four hosts with a network of their own each, on one bridge; named by their addresses."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("needs root and iproute2 for network namespaces")
-    names = ["10.77.0.11", "10.77.0.12"]
+    names = [f"10.77.0.{number}" for number in range(11, 15)]
     setup = ["link add fathom0 type bridge", "addr add 10.77.0.1/24 dev fathom0", "link set fathom0 up"]
     for number, name in enumerate(names):
         setup += [
@@ -87,9 +99,38 @@ def namespaces() -> Iterator[list[str]]:
             done.check_returncode()
         yield names
     finally:
-        links = ["fathom0h0", "fathom0h1", "fathom0"]
+        links = [*(f"fathom0h{number}" for number in range(len(names))), "fathom0"]
         for command in [*(f"link del {link}" for link in links), *(f"netns del {name}" for name in names)]:
             subprocess.run(["ip", *command.split()], check=False)
+
+
+@pytest.fixture
+def quota() -> Iterator[Path]:
+    """A control group that may use 5 % of a processor, in version 1 or 2."""
+    root = Path("/sys/fs/cgroup")
+    old = (root / "cpu/cpu.cfs_quota_us").exists()
+    group = (root / "cpu" if old else root) / "fathom-slow"
+    try:
+        group.mkdir()
+        (group / ("cpu.cfs_quota_us" if old else "cpu.max")).write_text("5000" if old else "5000 100000")
+    except OSError as error:
+        pytest.skip(f"no control group with a quota can be made here: {error}")
+    try:
+        yield group
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():
+            (group.parent / "cgroup.procs").write_text(pid)
+        group.rmdir()
+
+
+def agents(namespace: str) -> list[int]:
+    """The processes of a namespace that load targets."""
+    pids = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=True)
+    return [
+        int(pid)
+        for pid in pids.stdout.split()
+        if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::HostAgent")
+    ]
 
 
 def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> None:
@@ -123,25 +164,52 @@ def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> No
     assert not processes("127.0.0.2"), "nodes are left behind"
 
 
-def test_a_host_that_is_cut_off_is_given_up_and_the_other_finishes(
-    tmp_path: Path, namespaces: list[str]
+def test_of_four_hosts_one_is_cut_off_one_is_slow_and_the_run_says_which(
+    tmp_path: Path, namespaces: list[str], quota: Path
 ) -> None:
-    shared, runs = tmp_path / "shared", tmp_path / "runs"
-    hosts = tmp_path / "hosts.txt"
+    runs, hosts = tmp_path / "runs", tmp_path / "hosts.txt"
     hosts.write_text("\n".join(namespaces))
-    with running(runs, shared, "--hosts", str(hosts), "--shell", "ip netns exec") as process:
-        wait_for_step(runs, "read")
-        time.sleep(4)
-        subprocess.run(["ip", "link", "set", "fathom0h1", "down"], check=True)
-        out, errors = process.communicate(timeout=TIMEOUT_S)
+    cut_off, slow = namespaces[1], namespaces[3]
+    # In memory what a host does depends on its processor time alone.
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        shared = Path(memory) / "shared"
+        with running(runs, shared, "--hosts", str(hosts), "--shell", "ip netns exec") as process:
+            wait_for_step(runs, "read")
+            [agent] = agents(slow)
+            (quota / "cgroup.procs").write_text(str(agent))
+            time.sleep(6)
+            subprocess.run(["ip", "link", "set", "fathom0h1", "down"], check=True)
+            out, errors = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, errors
     document = json.loads(out)
-    [lost] = [note["text"] for note in document["notes"] if note["rule"] == "lost-host"]
-    assert lost.startswith(f"host {namespaces[1]} was lost")
     total = f"dir:{shared}"
+    notes = {(note["rule"], note["target"], note["step"]): note["text"] for note in document["notes"]}
+    assert notes["lost-host", None, None].startswith(f"host {cut_off} was lost")
     read = {point["target"]: point for point in document["points"] if point["step"] == "read"}
+    assert set(read) == {total, *(f"{host}:{total}" for host in namespaces)}
     assert read[f"{namespaces[0]}:{total}"]["window_s"] == pytest.approx(8, abs=0.2)
-    assert {point["target"] for point in document["points"] if point["step"] == "again"} == {
-        total,
-        f"{namespaces[0]}:{total}",
-    }
+    assert 1 <= read[f"{cut_off}:{total}"]["window_s"] <= 7
+    assert f"host {slow} did " in notes["straggler", f"{slow}:{total}", "read"]
+    assert "the client, not the target, limits" in notes["client-limits", f"{slow}:{total}", "read"]
+    assert "its control group's share of the processors" in notes["client-limits", f"{slow}:{total}", "read"]
+    again = {point["target"] for point in document["points"] if point["step"] == "again"}
+    assert again == {total, *(f"{host}:{total}" for host in namespaces if host != cut_off)}
+
+
+def test_simulations_give_the_same_on_hosts_as_in_this_process(tmp_path: Path) -> None:
+    parameters, job = "dies=16,64", [sys.executable, "-m", "fathom", "sweep"]
+    method = tmp_path / "tiny.toml"
+    method.write_text(METHOD.partition("[[steps]]")[0] + STEP)
+    command = [*job, str(method), "twin:wd-ultrastar-dc-sn640-3.2tb", "--set", parameters, "--csv", "--out"]
+    texts = [
+        subprocess.run(
+            [*command, str(tmp_path / name), *options],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
+        ).stdout
+        for name, options in (("here", []), ("there", ["--local-hosts", "2"]))
+    ]
+    assert texts[0].count("\n") == 3
+    assert texts[0] == texts[1]

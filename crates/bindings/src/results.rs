@@ -121,6 +121,17 @@ fn residence_us(parts: &[recording::Residence]) -> BTreeMap<String, f64> {
         .collect()
 }
 
+/// (group, member, I/O completed, mean latency in us) of each member of a system.
+fn share_rows(shares: &[recording::Share]) -> Vec<(String, u32, u64, Option<f64>)> {
+    shares
+        .iter()
+        .map(|share| {
+            let mean_us = share.mean_ns().map(|ns| ns / 1e3);
+            (share.group.clone(), share.member, share.n, mean_us)
+        })
+        .collect()
+}
+
 /// Counters that the backend knows, by name with its unit.
 fn counter_map(counters: &Counters) -> BTreeMap<&'static str, f64> {
     let whole = |value: Option<u64>| value.map(|v| v as f64);
@@ -218,6 +229,11 @@ impl Interval {
     #[getter]
     fn residence_us(&self) -> BTreeMap<String, f64> {
         residence_us(&self.inner.residence)
+    }
+    /// What each host, port or drive of a system had: (group, member, n, mean latency in us).
+    #[getter]
+    fn shares(&self) -> Vec<(String, u32, u64, Option<f64>)> {
+        share_rows(&self.inner.shares)
     }
     /// Whether a round ended with it before its time.
     #[getter]

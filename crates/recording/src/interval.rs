@@ -103,6 +103,40 @@ impl Residence {
     }
 }
 
+/// What one member of a group of equals (hosts, ports, drives of a system) had of the load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// What the member is: `host`, `port`, `drive`.
+    pub group: String,
+    /// Which one, from 1.
+    pub member: u32,
+    /// I/O completed.
+    pub n: u64,
+    /// Their latencies added up, ns.
+    pub total_ns: u64,
+}
+
+impl Share {
+    /// Mean latency, ns; `None` without any I/O.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.n > 0).then(|| self.total_ns as f64 / self.n as f64)
+    }
+}
+
+/// Adds what the same members had elsewhere or later.
+pub(crate) fn merge_shares(into: &mut Vec<Share>, from: &[Share]) {
+    for theirs in from {
+        let same = |ours: &&mut Share| (&ours.group, ours.member) == (&theirs.group, theirs.member);
+        match into.iter_mut().find(same) {
+            Some(ours) => {
+                ours.n += theirs.n;
+                ours.total_ns += theirs.total_ns;
+            }
+            None => into.push(theirs.clone()),
+        }
+    }
+}
+
 /// Adds what I/O spent elsewhere or later.
 pub(crate) fn merge_residence(into: &mut Vec<Residence>, from: &[Residence]) {
     for theirs in from {
@@ -191,6 +225,8 @@ pub struct Interval {
     pub utilisation: Vec<Utilisation>,
     /// Where I/O spent its time; empty where the target does not tell.
     pub residence: Vec<Residence>,
+    /// What each host, port or drive of a system had; empty where the target does not tell.
+    pub shares: Vec<Share>,
     /// Whether a round ended with it, before its time, because its figures were known well enough.
     pub ends_round: bool,
 }
@@ -213,5 +249,6 @@ impl Interval {
         self.counters.merge(&other.counters);
         merge_servers(&mut self.utilisation, &other.utilisation);
         merge_residence(&mut self.residence, &other.residence);
+        merge_shares(&mut self.shares, &other.shares);
     }
 }

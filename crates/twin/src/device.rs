@@ -42,6 +42,21 @@ pub struct Account {
     pub resources: Vec<ResourceTime>,
     /// Where I/O spent its time; empty for a device that does not tell.
     pub residence: Vec<Residence>,
+    /// What each host, port or drive of a system had; empty for a device without such members.
+    pub shares: Vec<Share>,
+}
+
+/// I/O of one member of a group of equals, totals since the device was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// What the member is: `host`, `port`, `drive`.
+    pub group: &'static str,
+    /// Which one, from 1.
+    pub member: u32,
+    /// I/O completed.
+    pub n: u64,
+    /// Their latencies added up, ns.
+    pub total_ns: u64,
 }
 
 /// Time that I/O spent in a part of a system, waiting and being served.

@@ -30,7 +30,7 @@ mod system;
 mod tests;
 mod victim;
 
-pub use device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime};
+pub use device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
 pub use disk::{Disk, DiskParams, Scheduling, Tracks, ZoneModel};
 pub use driver::{Control, TwinError, run, run_until_precise};
 pub use fs::{FileSystem, FsParams, Placement};

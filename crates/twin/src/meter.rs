@@ -1,6 +1,6 @@
 //! Turns a device's running totals into the counters and utilisations of an interval.
 
-use recording::{Counters, Interval, Residence, Utilisation};
+use recording::{Counters, Interval, Residence, Share, Utilisation};
 
 use crate::device::{Account, Device};
 
@@ -67,6 +67,14 @@ impl Meter {
                 part: now.name.to_owned(),
                 total_ns: now.total_ns - before.total_ns,
                 n: completed,
+            });
+        }
+        for (now, before) in now.shares.iter().zip(&before.shares) {
+            interval.shares.push(Share {
+                group: now.group.to_owned(),
+                member: now.member,
+                n: now.n - before.n,
+                total_ns: now.total_ns - before.total_ns,
             });
         }
         std::mem::swap(&mut self.now, &mut self.before);

@@ -15,7 +15,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use workload::{Op, Request};
 
 use crate::calendar::Calendar;
-use crate::device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime};
+use crate::device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
 use crate::event::us_to_ns;
 use crate::params::HostParams;
 use drive::{Drive, Outcome};
@@ -42,6 +42,7 @@ struct Job {
     server: u16,
     drive: u16,
     die: u16,
+    submitted_ns: u64,
     entered_ns: u64,
     within: Within,
 }
@@ -52,6 +53,45 @@ enum Within {
     Outside,
     Dies,
     Leaving,
+}
+
+/// What hosts, ports or servers, and drives had of the load, in this order.
+struct Shares([Vec<Share>; 3]);
+
+impl Shares {
+    fn new(routes: &Routes, drives: u32) -> Self {
+        let group = |group, members| {
+            let empty = |member| Share {
+                group,
+                member,
+                n: 0,
+                total_ns: 0,
+            };
+            (1..=members).map(empty).collect()
+        };
+        Self([
+            group(routes.client_name, routes.clients),
+            group(routes.server_name, routes.servers),
+            group("drive", drives),
+        ])
+    }
+
+    fn add(&mut self, members: [u16; 3], latency_ns: u64) {
+        for (group, member) in self.0.iter_mut().zip(members) {
+            let share = &mut group[usize::from(member)];
+            share.n += 1;
+            share.total_ns += latency_ns;
+        }
+    }
+
+    /// Only of groups that have something to share out.
+    fn of_several(&self) -> impl Iterator<Item = Share> {
+        self.0
+            .iter()
+            .filter(|group| group.len() > 1)
+            .flatten()
+            .copied()
+    }
 }
 
 /// A system in virtual time.
@@ -65,19 +105,22 @@ pub struct System {
     free: Vec<u32>,
     rng: Xoshiro256PlusPlus,
     drives_residence_ns: u64,
+    shares: Shares,
     last_write_end: u64,
 }
 
 impl System {
     /// An idle system. `seed` feeds which die a page lies on.
     pub fn new(params: &SystemParams, seed: u64) -> Self {
-        let drives = params
+        let drives: Vec<Drive> = params
             .drives
             .iter()
             .flat_map(|kind| (0..kind.count).map(move |_| Drive::new(kind)))
             .collect();
+        let routes = Routes::new(&params.between, &params.drives);
         Self {
-            routes: Routes::new(&params.between, &params.drives),
+            shares: Shares::new(&routes, drives.len() as u32),
+            routes,
             drives,
             calendar: Calendar::default(),
             now_ns: 0,
@@ -111,7 +154,10 @@ impl System {
             self.jobs[index as usize].within = Within::Outside;
         }
         let Some(&now_at) = self.route(op).get(stage) else {
-            let tag = self.jobs[index as usize].tag;
+            let job = &self.jobs[index as usize];
+            let (tag, latency_ns) = (job.tag, self.now_ns - job.submitted_ns);
+            self.shares
+                .add([job.client, job.server, job.drive], latency_ns);
             self.free.push(index);
             return Some(Completion {
                 at_ns: self.now_ns,
@@ -262,6 +308,7 @@ impl Device for System {
             server: ((random & 0xffff_ffff) % u64::from(self.routes.servers)) as u16,
             drive,
             die: die as u16,
+            submitted_ns: at_ns.max(self.now_ns),
             entered_ns: 0,
             within: Within::Outside,
         };
@@ -334,6 +381,8 @@ impl Device for System {
             name: "drives",
             total_ns: self.drives_residence_ns,
         });
+        into.shares.clear();
+        into.shares.extend(self.shares.of_several());
     }
 }
 

@@ -13,3 +13,13 @@ def jain(rates: Sequence[float]) -> float | None:
     """
     squares = sum(rate * rate for rate in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares else None
+
+
+def chi_square(counts: Sequence[float]) -> tuple[float, int]:
+    """Pearson's statistic of counts against equal ones, and its degrees of freedom (Pearson 1900).
+
+    Where each I/O goes to a member drawn at random it is about as large as the degrees of freedom.
+    """
+    expected = sum(counts) / len(counts)
+    statistic = sum((count - expected) ** 2 for count in counts) / expected if expected else 0.0
+    return statistic, len(counts) - 1

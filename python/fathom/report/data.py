@@ -25,6 +25,23 @@ UTILISATION = "utilisation: "
 """How telemetry names the use of a resource."""
 TIME_IN = "time in: "
 """How telemetry names the mean time of an I/O in a part of a system."""
+IOPS_OF, MEAN_OF = "iops of: ", "mean of: "
+"""How telemetry names the rate and the mean latency of a member of a system: `iops of: port 1`."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one host, port or drive of a system had of a step: `n` I/O of `mean_us` each."""
+
+    member: int
+    n: float
+    window_s: float
+    mean_us: float | None
+
+    @property
+    def iops(self) -> float:
+        """I/O per second."""
+        return self.n / self.window_s
 
 
 @dataclass(frozen=True)
@@ -176,6 +193,10 @@ class RunData:
         """Mean time per I/O in each part of a system over a step, us; empty where none was recorded."""
         return self._times_us.get((target, step), {})
 
+    def shares(self, target: str, step: str) -> "dict[str, list[Share]]":
+        """What each host, port or drive of a system had of a step, by what they are; empty where none was recorded."""
+        return self._shares.get((target, step), {})
+
     def rates(self, target: str, step: str, op: str) -> Floats:
         """IOPS of an operation in each whole second of a measured step."""
         return self._rates.get((target, step, op), np.zeros(0))
@@ -265,6 +286,28 @@ class RunData:
         out: dict[tuple[str, str], dict[str, float]] = {}
         for target, step, part, mean in zip(*table.to_pydict().values(), strict=True):
             out.setdefault((target, step), {})[part] = mean
+        return out
+
+    @cached_property
+    def _shares(self) -> "dict[tuple[str, str], dict[str, list[Share]]]":
+        table = self._query(
+            "telemetry",
+            f"with shares as (select target, step, start_s, length_s, name[{len(IOPS_OF) + 1}:] as member, "
+            f"starts_with(name, '{IOPS_OF}') as rate, value from rows "
+            f"where starts_with(name, '{IOPS_OF}') or starts_with(name, '{MEAN_OF}')) "
+            "select i.target, i.step, i.member, sum(i.value * i.length_s) as n, sum(i.length_s) as window_s, "
+            "sum(m.value * i.value * i.length_s) / nullif(sum(i.value * i.length_s), 0) as mean_us "
+            "from shares i left join shares m on not m.rate and (m.target, m.step, m.start_s, m.member) = "
+            "(i.target, i.step, i.start_s, i.member) where i.rate and i.length_s > 0 group by all",
+        )
+        out: dict[tuple[str, str], dict[str, list[Share]]] = {}
+        for target, step, member, n, window_s, mean_us in zip(*table.to_pydict().values(), strict=True):
+            group, number = member.rsplit(" ", 1)
+            groups = out.setdefault((target, step), {})
+            groups.setdefault(group, []).append(Share(int(number), n, window_s, mean_us))
+        for groups in out.values():
+            for members in groups.values():
+                members.sort(key=lambda share: share.member)
         return out
 
     def _query(self, table: str, sql: str, parameters: dict[str, list[str]] | None = None) -> pa.Table:

@@ -61,7 +61,9 @@ pub struct Routes {
     pub read: Vec<Stage>,
     pub write: Vec<Stage>,
     pub clients: u32,
+    pub client_name: &'static str,
     pub servers: u32,
+    pub server_name: &'static str,
     /// Bytes that reach drives per byte written.
     pub redundancy: f64,
 }
@@ -115,7 +117,9 @@ impl Routes {
                 read: vec![Stage::Drive],
                 write: vec![Stage::Drive],
                 clients: 1,
+                client_name: "host",
                 servers: 1,
+                server_name: "port",
                 redundancy: 1.0,
             },
             Between::Fabric(fabric) => Self::fabric(fabric),
@@ -168,7 +172,9 @@ impl Routes {
             read,
             write,
             clients: p.hosts,
+            client_name: "host",
             servers: p.ports,
+            server_name: "port",
             redundancy: 1.0,
         }
     }
@@ -222,7 +228,9 @@ impl Routes {
             read,
             write,
             clients: p.clients,
+            client_name: "client",
             servers: p.servers,
+            server_name: "server",
             redundancy,
         }
     }

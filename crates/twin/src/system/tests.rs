@@ -139,6 +139,55 @@ fn hosts_and_ports_are_loaded_evenly() {
 }
 
 #[test]
+fn every_host_port_and_drive_tells_its_share_and_they_add_up() {
+    let mut shelf = system(FABRIC, 24);
+    let text = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform",
+        "load": {"threads": 12, "iodepth": 32}, "until": {"time": "300ms"}}"#;
+    let job = WorkloadJob::from_json(text, "job").expect("a job");
+    let mut intervals = Vec::new();
+    let recording = run(&job, &mut shelf, 3, &Control::default(), |interval| {
+        intervals.push(interval.clone());
+    })
+    .expect("it runs");
+    for (group, members) in [("host", 4), ("port", 4), ("drive", 24)] {
+        let own: Vec<_> = intervals
+            .iter()
+            .flat_map(|interval| &interval.shares)
+            .filter(|share| share.group == group)
+            .collect();
+        assert_eq!(own.len(), members * intervals.len(), "{group}");
+        let n: u64 = own.iter().map(|share| share.n).sum();
+        assert_eq!(n, recording.completed(), "{group}");
+    }
+}
+
+#[test]
+fn a_drive_that_is_slower_has_the_longer_latency() {
+    let slow = DRIVE.replace("60.0", "240.0").replace("COUNT", "1");
+    let fast = DRIVE.replace("COUNT", "3");
+    let text = format!(
+        r#"{{"capacity_bytes": 4000000000000, "block_bytes": 512, "drives": [{fast}, {slow}],
+            "between": {FABRIC}, "host": {HOST}}}"#
+    );
+    let mut shelf = System::new(&SystemParams::from_json(&text).expect("parameters"), 1);
+    let mut means_us = vec![0.0; 4];
+    let text = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform",
+        "load": {"threads": 4, "iodepth": 8}, "until": {"time": "200ms"}}"#;
+    let job = WorkloadJob::from_json(text, "job").expect("a job");
+    run(&job, &mut shelf, 3, &Control::default(), |interval| {
+        for share in interval
+            .shares
+            .iter()
+            .filter(|share| share.group == "drive")
+        {
+            means_us[share.member as usize - 1] = share.mean_ns().expect("I/O") / 1e3;
+        }
+    })
+    .expect("it runs");
+    assert!(means_us[3] > means_us[0] + 170.0, "{means_us:?}");
+}
+
+#[test]
 fn a_cluster_does_what_its_cores_allow() {
     let mut cluster = system(CLUSTER, 48);
     let cores = 6.0 * 19.0;

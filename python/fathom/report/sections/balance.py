@@ -1,0 +1,95 @@
+"""How evenly a system's hosts, ports or servers, and drives share a load, and which of them lag."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from fathom.analysis.balance import FAIR_FROM, chi_square, jain
+from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Share
+from fathom.report.style import grouped, plain
+
+ORDER = 29
+SLOW = 1.25
+"""A member whose mean latency is beyond so many times the median of its kind is named."""
+MOST_NAMED = 4
+NONE = Item("–", tone="quiet")
+
+
+def build(comparison: Comparison) -> Section | None:
+    """A table for every system whose members were told apart."""
+    blocks = [block for column in comparison.columns for block in _blocks(column)]
+    return Section("balance", "How the load was spread", blocks, short="Balance") if blocks else None
+
+
+def _blocks(column: Column) -> list[Block]:
+    run, target = column.run, column.target.name
+    measured = dict.fromkeys(point.step for point in run.points if point.target == target)
+    steps = {step: shares for step in measured if (shares := run.shares(target, step))}
+    if not steps:
+        return []
+    kinds = {kind: len(members) for shares in steps.values() for kind, members in shares.items()}
+    rows = [
+        Row(Item(plain(step)), [cell for kind in kinds for cell in _cells(shares.get(kind, []))])
+        for step, shares in steps.items()
+    ]
+    head = [
+        item
+        for kind, count in kinds.items()
+        for item in (Item(f"{kind}s ({count})", "Jain's index"), Item("", "mean, us"))
+    ]
+    notes = [
+        "Jain's index is 1 where all have the same rate. Below it: the shares of whom had least and most, and "
+        "chi-square of the counts with its degrees of freedom, about as large as these where each I/O is sent at "
+        "random. Latencies: the median member's, below it the slowest.",
+    ]
+    uneven = [
+        f"{plain(step)}: uneven over {kind}s (Jain's index {index:.3f})"
+        for step, shares in steps.items()
+        for kind, members in shares.items()
+        if (index := jain([share.iops for share in members])) is not None and index < FAIR_FROM
+    ]
+    slow = [
+        text
+        for kind in kinds
+        for text in _slow(kind, {step: shares.get(kind, []) for step, shares in steps.items()})
+    ]
+    said: list[Block] = [Points([*uneven, *slow])] if uneven or slow else []
+    return [*said, Table(column.label, head, [Group("", rows)], notes)]
+
+
+def _cells(members: Sequence[Share]) -> list[Item]:
+    counts = [share.n for share in members]
+    index, total = jain(counts), sum(counts)
+    if index is None:
+        return [NONE, NONE]
+    statistic, freedom = chi_square(counts)
+    spread = (
+        f"{100 * min(counts) / total:.1f}–{100 * max(counts) / total:.1f} %, χ² {statistic:.1f} ({freedom})"
+    )
+    even = Item(f"{index:.3f}", spread, tone="" if index >= FAIR_FROM else "bad")
+    means = {share.member: share.mean_us for share in members if share.mean_us is not None}
+    if not means:
+        return [even, NONE]
+    worst = max(means, key=lambda member: means[member])
+    return [even, Item(grouped(median(means.values())), f"#{worst}: {grouped(means[worst])}")]
+
+
+def _slow(kind: str, steps: dict[str, Sequence[Share]]) -> list[str]:
+    """Members that lag in some step, each with the step where it does so most."""
+    lags: dict[int, tuple[float, str]] = {}
+    for step, members in steps.items():
+        means = {share.member: share.mean_us for share in members if share.mean_us is not None}
+        usual = median(means.values()) if means else 0.0
+        for member, mean_us in means.items():
+            if usual and mean_us > SLOW * usual and mean_us / usual > lags.get(member, (0.0, ""))[0]:
+                lags[member] = mean_us / usual, step
+    if not lags:
+        return []
+    most, where = max(lags.values())
+    named = ", ".join(str(member) for member in sorted(lags)[:MOST_NAMED])
+    more = f" and {len(lags) - MOST_NAMED} more" if len(lags) > MOST_NAMED else ""
+    return [
+        f"{kind}s that lag: {named}{more}: their mean latency is up to {most:.2f} times the median {kind}'s "
+        f"({plain(where)})"
+    ]
