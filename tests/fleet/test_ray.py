@@ -45,13 +45,15 @@ def processes(address: str) -> list[int]:
     return found
 
 
-def wait_for_step(runs: Path, step: str) -> None:
+def wait_for_step(process: "subprocess.Popen[str]", runs: Path, step: str) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         for journal in runs.glob("*/journal.jsonl"):
             events = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
             if any(event["event"] == "step-start" and event["step"] == step for event in events):
                 return
+        if process.poll() is not None:
+            raise AssertionError(f"ended before step {step}: {process.communicate()[1]}")
         time.sleep(0.1)
     raise AssertionError(f"step {step} was not reached")
 
@@ -136,7 +138,7 @@ def agents(namespace: str) -> list[int]:
 def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> None:
     shared, runs = tmp_path / "shared", tmp_path / "runs"
     with running(runs, shared, "--local-hosts", "2") as process:
-        wait_for_step(runs, "read")
+        wait_for_step(process, runs, "read")
         time.sleep(5)
         killed = processes("127.0.0.4")
         assert killed
@@ -174,7 +176,7 @@ def test_of_four_hosts_one_is_cut_off_one_is_slow_and_the_run_says_which(
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         shared = Path(memory) / "shared"
         with running(runs, shared, "--hosts", str(hosts), "--shell", "ip netns exec") as process:
-            wait_for_step(runs, "read")
+            wait_for_step(process, runs, "read")
             [agent] = agents(slow)
             (quota / "cgroup.procs").write_text(str(agent))
             time.sleep(6)
