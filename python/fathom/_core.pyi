@@ -105,6 +105,8 @@ def start_engine(
     start_at_unix_ns: int | None = None,
 ) -> Handle: ...
 
+def verify_journal(directory: str, target: str | None = None) -> str: ...
+
 @final
 class Precision:
     def __new__(

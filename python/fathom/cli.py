@@ -173,6 +173,23 @@ def resume(
 
 
 @app.command()
+def verify(
+    journal: Annotated[Path, typer.Argument(help="the directory that the job named", metavar="JOURNAL")],
+    target: Annotated[
+        Path | None, typer.Argument(help="default: the one that the journal names", metavar="[PATH]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """After a crash: look for every write that a journal says was acknowledged. Writes nothing."""
+    from fathom.journal import print_report, verify_journal
+
+    found = verify_journal(journal, target)
+    if as_json:
+        _print_json(found.model_dump(by_alias=True))
+    print_report(_stderr() if as_json else _stdout(), found)
+
+
+@app.command()
 def report(
     runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
     out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,

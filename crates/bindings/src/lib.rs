@@ -25,6 +25,7 @@ mod _core {
     #[pymodule_export]
     use super::start::{
         BackendError, EngineTarget, Precision, TwinDevice, start_engine, start_twins,
+        verify_journal,
     };
 
     #[pymodule_init]

@@ -87,6 +87,20 @@ pub fn start_engine(
         .map_err(refuse)
 }
 
+/// Looks for every write that the journals in a directory say was acknowledged; a JSON document.
+#[pyfunction]
+#[pyo3(signature = (directory, target = None))]
+pub fn verify_journal(
+    py: Python<'_>,
+    directory: PathBuf,
+    target: Option<PathBuf>,
+) -> PyResult<String> {
+    let report = py
+        .detach(|| engine::verify_journal(&directory, target.as_deref()))
+        .map_err(refuse)?;
+    serde_json::to_string(&report).map_err(refuse)
+}
+
 /// Runs jobs on one kind of virtual device: a call per job, none per I/O.
 trait Runs: Send {
     fn run(

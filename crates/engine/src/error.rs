@@ -111,6 +111,14 @@ pub enum EngineError {
         /// The target.
         path: PathBuf,
     },
+    /// A write journal cannot be made or read.
+    #[error("{path}: write journal: {source}{}", journal_hint(source))]
+    Journal {
+        /// The journal, its directory, or the target it is of.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The job does not fit the zones, or they cannot be managed.
     #[error("{path}: zoned device: {reason}")]
     Zones {
@@ -165,4 +173,14 @@ pub enum EngineError {
         /// One per target, up to the failure.
         recordings: Vec<Recording>,
     },
+}
+
+fn journal_hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => {
+            ": an earlier pass left it; verify it (fathom verify DIRECTORY) and remove it, or name another directory"
+        }
+        io::ErrorKind::NotFound => ": check the name",
+        _ => "",
+    }
 }

@@ -6,7 +6,7 @@
 //! A tick (a timeout entry every 20 ms) wakes a thread whose I/O does not return, so the stop flag
 //! and the interval's end are seen without a timer or a system call of their own.
 
-use std::{collections::VecDeque, io, iter, mem, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, iter, mem, path::Path, sync::Arc, time::Duration};
 
 use io_uring::{
     CompletionQueue, SubmissionQueue, Submitter, cqueue, opcode, squeue,
@@ -19,6 +19,7 @@ use crate::{
     affinity::pin_to,
     buffers::Buffers,
     clock::Clock,
+    journal::Journal,
     lane::{Meter, Offered, Post, TICK_NS},
     nvme::Commands,
     protocol::Protocol,
@@ -59,14 +60,14 @@ pub(crate) fn run(lane: Lane) {
     let facts = (&target.namespace, &target.zoned, lane.job.content.verify);
     match facts {
         (None, None, None) => run_with(&lane, plain),
-        (None, None, Some(_)) => run_with(&lane, |l, r| Ok(checked(l, plain(l, r)?))),
+        (None, None, Some(_)) => run_with(&lane, |l, r| checked(l, plain(l, r)?)),
         (Some(_), None, None) => run_with(&lane, passthrough),
-        (Some(_), None, Some(_)) => run_with(&lane, |l, r| Ok(checked(l, passthrough(l, r)?))),
+        (Some(_), None, Some(_)) => run_with(&lane, |l, r| checked(l, passthrough(l, r)?)),
         (None, Some(_), None) => run_with(&lane, |l, r| zoned(l, plain(l, r)?)),
-        (None, Some(_), Some(_)) => run_with(&lane, |l, r| zoned(l, checked(l, plain(l, r)?))),
+        (None, Some(_), Some(_)) => run_with(&lane, |l, r| zoned(l, checked(l, plain(l, r)?)?)),
         (Some(_), Some(_), None) => run_with(&lane, |l, r| zoned(l, passthrough(l, r)?)),
         (Some(_), Some(_), Some(_)) => {
-            run_with(&lane, |l, r| zoned(l, checked(l, passthrough(l, r)?)))
+            run_with(&lane, |l, r| zoned(l, checked(l, passthrough(l, r)?)?))
         }
     }
 }
@@ -204,8 +205,16 @@ fn passthrough<P: Protocol>(lane: &Lane, ring: &mut Ring<P>) -> Result<Commands,
 }
 
 /// Blocks that describe themselves, over `below`.
-fn checked<P: Protocol>(lane: &Lane, below: P) -> Checked<P> {
-    Checked::new(below, &lane.job, lane.post.member)
+fn checked<P: Protocol>(lane: &Lane, below: P) -> Result<Checked<P>, EngineError> {
+    let (job, thread) = (&*lane.job, lane.post.member);
+    let journal = match (&job.journal, job.content.verify) {
+        (Some(directory), Some(verify)) => {
+            let (directory, target) = (Path::new(directory), &lane.target.spec.path);
+            Some(Journal::create(directory, target, thread, verify)?)
+        }
+        _ => None,
+    };
+    Ok(Checked::new(below, job, thread, lane.clock, journal))
 }
 
 /// The rules of zones over `below`.
@@ -257,9 +266,24 @@ struct Slot {
     arrival_ns: u64,
     offset_bytes: u64,
     size_bytes: u32,
-    /// The completion's result when all went well.
-    success: i32,
     op: Op,
+    /// Whether a success tells its bytes; else 0.
+    tells_bytes: bool,
+}
+
+// Half a cache line: two slots share one, none straddles two.
+const _: () = assert!(mem::size_of::<Slot>() == 32);
+
+impl Slot {
+    /// The completion's result when all went well.
+    #[inline(always)]
+    fn success(&self) -> i32 {
+        if self.tells_bytes {
+            self.size_bytes as i32
+        } else {
+            0
+        }
+    }
 }
 
 struct Driver<'r, P: Protocol> {
@@ -292,8 +316,8 @@ impl<'r, P: Protocol> Driver<'r, P> {
             arrival_ns: 0,
             offset_bytes: 0,
             size_bytes: 0,
-            success: 0,
             op: Op::Read,
+            tells_bytes: false,
         };
         let (polls, flags_taskrun) = (ring.polls, ring.flags_taskrun);
         let (mut submitter, submissions, completions) = ring.io.split();
@@ -427,7 +451,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
                 match P::outcome(&completion) {
                     (TICK, _) => self.tick_armed = false,
                     (slot, result) => {
-                        let succeeded = result == self.slots[slot as usize].success;
+                        let succeeded = result == self.slots[slot as usize].success();
                         self.encoder.settle(slot as u16, succeeded, &self.buffers);
                         self.free[self.free_len] = slot as u16;
                         self.free_len += 1;
@@ -453,7 +477,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
         slot.arrival_ns = arrival_ns;
         slot.offset_bytes = request.offset_bytes;
         slot.size_bytes = request.size_bytes;
-        slot.success = success;
+        slot.tells_bytes = success != 0;
         slot.op = request.op;
         // SAFETY: the buffers outlive the I/O: they are dropped after the drain, or leaked.
         unsafe { self.submissions.push(&entry) }.map_err(io::Error::other)
@@ -546,7 +570,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
             self.free_len += 1;
             let service_ns = now_ns - slot.issued_ns;
             let bytes = u64::from(slot.size_bytes);
-            let returned = result == slot.success;
+            let returned = result == slot.success();
             let good = self.encoder.settle(tag as u16, returned, &self.buffers);
             if !good {
                 let error = if returned { MISMATCH } else { result };

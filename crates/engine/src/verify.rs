@@ -1,23 +1,30 @@
 //! Data that describe themselves, as a layer over a [`Protocol`]. Every 512 bytes of a write carry their place,
 //! the seed and the generation of the pass that wrote them, and a checksum; every read is checked, and what is
 //! wrong is told apart. Since a sector depends only on its place and its pass, writes that overlap in flight do no
-//! harm, and nothing has to be remembered: a later pass, or one after a crash, needs the job alone. Which writes were
-//! acknowledged before a crash is not kept.
+//! harm, and nothing has to be remembered: a later pass, or one after a crash, needs the job alone. With a journal each
+//! sector carries the number of its write too, and acknowledged writes go into the [`crate::journal`].
 
 use std::mem::discriminant;
 
 use workload::{Job, Op, Request, Verify};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{buffers::Buffers, protocol::Protocol};
+use crate::{
+    buffers::Buffers,
+    clock::Clock,
+    journal::{Journal, Record},
+    protocol::Protocol,
+};
 
 /// Result of an I/O that brought other data than were written.
 pub(crate) const MISMATCH: i32 = -libc::EILSEQ;
 
 /// Every device writes at least this much or nothing of it.
-const SECTOR_BYTES: usize = 512;
+pub(crate) const SECTOR_BYTES: usize = 512;
 /// Words at a sector's start: magic, place, seed, generation. The checksum is its last word.
 const HEADER_WORDS: usize = 4;
+/// Behind them, with a journal: the number of the write.
+const NUMBER_AT: usize = HEADER_WORDS * 8;
 const CHECKSUM_AT: usize = SECTOR_BYTES - 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathom\0\x01");
 /// Blocks that are told one by one.
@@ -25,7 +32,7 @@ const TOLD: usize = 4;
 
 /// What a sector turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Finding {
+pub(crate) enum Finding {
     /// What was expected.
     Good,
     /// Zeroes.
@@ -44,7 +51,7 @@ enum Finding {
 
 /// What a block turned out to be, its sectors together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+pub(crate) enum Verdict {
     Good,
     /// All, or the worst, of its sectors.
     Bad(Finding),
@@ -52,7 +59,7 @@ enum Verdict {
     Torn,
 }
 
-const KINDS: [&str; 7] = [
+pub(crate) const KINDS: [&str; 7] = [
     "unwritten",
     "stale",
     "of a later generation",
@@ -63,7 +70,7 @@ const KINDS: [&str; 7] = [
 ];
 
 impl Verdict {
-    fn kind(self) -> Option<usize> {
+    pub(crate) fn kind(self) -> Option<usize> {
         match self {
             Verdict::Good | Verdict::Bad(Finding::Good) => None,
             Verdict::Bad(Finding::Unwritten) => Some(0),
@@ -83,8 +90,13 @@ fn word(sector: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
+/// The number of the write that a sector is of; only with a journal.
+pub(crate) fn write_number(sector: &[u8]) -> u64 {
+    word(sector, NUMBER_AT)
+}
+
 /// Makes a block describe itself.
-fn seal(data: &mut [u8], offset_bytes: u64, expected: Verify) {
+pub(crate) fn seal(data: &mut [u8], offset_bytes: u64, expected: Verify, number: Option<u64>) {
     let places = (offset_bytes..).step_by(SECTOR_BYTES);
     for (sector, place) in data.chunks_exact_mut(SECTOR_BYTES).zip(places) {
         let header: [u64; HEADER_WORDS] =
@@ -92,13 +104,16 @@ fn seal(data: &mut [u8], offset_bytes: u64, expected: Verify) {
         for (bytes, value) in sector.chunks_exact_mut(8).zip(header) {
             bytes.copy_from_slice(&value.to_le_bytes());
         }
+        if let Some(number) = number {
+            sector[NUMBER_AT..NUMBER_AT + 8].copy_from_slice(&number.to_le_bytes());
+        }
         let checksum = xxh3_64(&sector[..CHECKSUM_AT]);
         sector[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
     }
 }
 
 /// `latest_only`: data of earlier generations are wrong.
-fn find(sector: &[u8], place: u64, expected: Verify, latest_only: bool) -> Finding {
+pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, latest_only: bool) -> Finding {
     if word(sector, 0) != MAGIC {
         return match sector.iter().all(|&byte| byte == 0) {
             true => Finding::Unwritten,
@@ -121,18 +136,28 @@ fn find(sector: &[u8], place: u64, expected: Verify, latest_only: bool) -> Findi
 /// The verdict on a block, and the place of the first sector that is not as expected.
 fn judge(data: &[u8], offset_bytes: u64, expected: Verify, latest_only: bool) -> (Verdict, u64) {
     let places = (offset_bytes..).step_by(SECTOR_BYTES);
-    let findings = || {
-        let sectors = data.chunks_exact(SECTOR_BYTES).zip(places.clone());
-        sectors.map(|(sector, place)| (find(sector, place, expected, latest_only), place))
-    };
-    let Some((first, place)) = findings().find(|(finding, _)| *finding != Finding::Good) else {
+    let sectors = data.chunks_exact(SECTOR_BYTES).zip(places);
+    let found = |(sector, place)| (find(sector, place, expected, latest_only), place);
+    combine(sectors.map(found), offset_bytes)
+}
+
+/// The verdict on sectors that belong together.
+pub(crate) fn combine(
+    findings: impl Iterator<Item = (Finding, u64)> + Clone,
+    offset_bytes: u64,
+) -> (Verdict, u64) {
+    let mut bad = findings
+        .clone()
+        .filter(|(finding, _)| *finding != Finding::Good);
+    let Some((first, place)) = bad.next() else {
         return (Verdict::Good, offset_bytes);
     };
-    let worst = findings()
+    let worst = findings
+        .clone()
         .map(|(finding, _)| finding)
         .max()
         .unwrap_or(first);
-    let mixed = findings().any(|(finding, _)| finding != worst);
+    let mixed = findings.clone().any(|(finding, _)| finding != worst);
     let whole = matches!(
         worst,
         Finding::Unwritten | Finding::Stale(_) | Finding::Ahead(_)
@@ -141,7 +166,8 @@ fn judge(data: &[u8], offset_bytes: u64, expected: Verify, latest_only: bool) ->
         return (Verdict::Torn, place);
     }
     let alike = |finding: &Finding| discriminant(finding) == discriminant(&worst);
-    let (shown, place) = findings()
+    let (shown, place) = findings
+        .into_iter()
         .find(|(finding, _)| alike(finding))
         .unwrap_or((worst, place));
     (Verdict::Bad(shown), place)
@@ -152,6 +178,8 @@ struct Flight {
     offset_bytes: u64,
     size_bytes: u32,
     op: Op,
+    number: u64,
+    issued_ns: u64,
 }
 
 /// Seals what is written and checks what is read through the protocol below.
@@ -164,16 +192,26 @@ pub(crate) struct Checked<P> {
     checked: u64,
     found: [u64; KINDS.len()],
     told: Vec<String>,
+    clock: Clock,
+    journal: Option<Journal>,
 }
 
 impl<P> Checked<P> {
     /// Over `below`, for a job that has `content.verify`. While a job writes, its reads may find what it has
     /// not overwritten yet, so only jobs that write nothing tell stale blocks.
-    pub(crate) fn new(below: P, job: &Job, thread: usize) -> Self {
+    pub(crate) fn new(
+        below: P,
+        job: &Job,
+        thread: usize,
+        clock: Clock,
+        journal: Option<Journal>,
+    ) -> Self {
         let idle = Flight {
             offset_bytes: 0,
             size_bytes: 0,
             op: Op::Flush,
+            number: 0,
+            issued_ns: 0,
         };
         Self {
             below,
@@ -187,6 +225,21 @@ impl<P> Checked<P> {
             checked: 0,
             found: [0; KINDS.len()],
             told: Vec::new(),
+            clock,
+            journal,
+        }
+    }
+
+    /// Notes a write or flush that has succeeded.
+    fn acknowledge(&mut self, flight: Flight) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(Record {
+                offset_bytes: flight.offset_bytes,
+                number: flight.number,
+                issued_ns: flight.issued_ns,
+                acked_ns: self.clock.now_ns(),
+                size_bytes: flight.size_bytes,
+            });
         }
     }
 
@@ -224,15 +277,25 @@ impl<P: Protocol> Protocol for Checked<P> {
     fn encode(&mut self, request: &Request, slot: u16, buffers: &mut Buffers) -> (P::Entry, i32) {
         let encoded = self.below.encode(request, slot, buffers);
         let index = usize::from(slot);
-        self.flights[index] = Flight {
+        let mut flight = Flight {
             offset_bytes: request.offset_bytes,
             size_bytes: request.size_bytes,
             op: request.op,
+            number: 0,
+            issued_ns: 0,
         };
+        if let Some(journal) = &mut self.journal {
+            flight.issued_ns = self.clock.now_ns();
+            if request.op == Op::Write {
+                flight.number = journal.number();
+            }
+        }
         if request.op == Op::Write {
             let data = buffers.data_to_write(index, request.size_bytes);
-            seal(data, request.offset_bytes, self.expected);
+            let number = self.journal.as_ref().map(|_| flight.number);
+            seal(data, request.offset_bytes, self.expected, number);
         }
+        self.flights[index] = flight;
         encoded
     }
 
@@ -243,8 +306,12 @@ impl<P: Protocol> Protocol for Checked<P> {
 
     fn settle(&mut self, slot: u16, succeeded: bool, buffers: &Buffers) -> bool {
         let flight = self.flights[usize::from(slot)];
-        if !self.below.settle(slot, succeeded, buffers) || flight.op != Op::Read {
-            return succeeded;
+        if !self.below.settle(slot, succeeded, buffers) || !succeeded {
+            return false;
+        }
+        if flight.op != Op::Read {
+            self.acknowledge(flight);
+            return true;
         }
         self.checked += 1;
         let data = buffers.data_read(usize::from(slot), flight.size_bytes);
@@ -267,6 +334,7 @@ impl<P: Protocol> Protocol for Checked<P> {
                 "verify: thread {thread}: {checked} blocks read, {bad} wrong{kinds}"
             ));
         }
+        notes.extend(self.journal.as_mut().and_then(Journal::finish));
         notes.extend(self.below.notes());
         notes
     }

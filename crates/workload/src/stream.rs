@@ -126,7 +126,7 @@ impl RequestStream {
     }
 
     /// The next request. Allocates nothing.
-    #[inline]
+    #[inline(always)]
     pub fn next_request(&mut self) -> Request {
         let choice = match &*self.choices {
             [only] => only,

@@ -6,6 +6,7 @@
 mod content;
 mod faults;
 mod faulty;
+mod journal;
 mod measuring;
 mod open_load;
 mod privileged;

@@ -1,0 +1,431 @@
+//! After a crash: every write that a journal says was acknowledged is looked for on the target.
+//!
+//! A sector passes if it carries the latest write to its place that the journal knows, or one that may have come
+//! later: a write that overlapped that one in time, or one that the journal does not know (issued but not
+//! acknowledged when the crash came, or acknowledged too late for the journal). Anything else is told apart as
+//! reads under verify tell it. Reads through the page cache, which a crash has emptied.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::File,
+    os::{fd::AsRawFd, unix::fs::FileExt},
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use workload::Verify;
+
+use crate::{
+    EngineError,
+    journal::{HEADER_BYTES, Header, RECORD_BYTES, Record, SCHEMA, SUFFIX},
+    verify::{Finding, KINDS, SECTOR_BYTES, combine, find, write_number},
+};
+
+/// Sectors of one place in the map.
+const PLACE_SECTORS: usize = 8;
+const PLACE_BYTES: u64 = (PLACE_SECTORS * SECTOR_BYTES) as u64;
+/// Blocks that are told one by one.
+const TOLD: usize = 10;
+
+/// What became of the acknowledged writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JournalReport {
+    /// The target that was read.
+    pub target: PathBuf,
+    /// Journal files, one per load thread.
+    pub journals: usize,
+    /// Acknowledged writes in them.
+    pub writes: u64,
+    /// Bytes behind the last whole record: an append that the crash interrupted.
+    pub torn_bytes: u64,
+    /// Blocks looked for: the latest acknowledged write of each place.
+    pub blocks: u64,
+    /// Blocks that are not as they must be, by kind; only those that occur.
+    pub wrong: BTreeMap<String, u64>,
+    /// Of those, how many were acknowledged before a flush that was acknowledged too: not even a volatile write
+    /// cache excuses them.
+    pub wrong_though_flushed: u64,
+    /// The first of them, one line each.
+    pub told: Vec<String>,
+}
+
+/// The journals of a directory, read.
+struct Journals {
+    header: Header,
+    files: usize,
+    writes: Vec<Record>,
+    /// When the last acknowledged flush was issued, over all threads.
+    flushed_ns: u64,
+    torn_bytes: u64,
+}
+
+/// Looks for every write that the journals of a directory say was acknowledged, on `target` or, without one, on
+/// the target that they name.
+///
+/// # Errors
+/// No journal, journals that do not belong together, or a target that cannot be read.
+pub fn verify_journal(
+    directory: &Path,
+    target: Option<&Path>,
+) -> Result<JournalReport, EngineError> {
+    let journals = read(directory)?;
+    let target = target.unwrap_or(&journals.header.target).to_owned();
+    let refuse = |source| EngineError::Journal {
+        path: target.clone(),
+        source,
+    };
+    let mut report = JournalReport {
+        journals: journals.files,
+        writes: journals.writes.len() as u64,
+        torn_bytes: journals.torn_bytes,
+        target: target.clone(),
+        ..JournalReport::default()
+    };
+    let file = File::open(&target).map_err(refuse)?;
+    // SAFETY: a system call on an open descriptor. Only advice: a cached page may hide what the device lost.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    check(&file, &journals, &mut report).map_err(refuse)?;
+    Ok(report)
+}
+
+fn read(directory: &Path) -> Result<Journals, EngineError> {
+    let refuse = |path: &Path, source| EngineError::Journal {
+        path: path.into(),
+        source,
+    };
+    let entries = std::fs::read_dir(directory).map_err(|error| refuse(directory, error))?;
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|suffix| suffix == SUFFIX))
+        .collect();
+    paths.sort();
+    let mut found: Option<Journals> = None;
+    for path in &paths {
+        let bytes = std::fs::read(path).map_err(|error| refuse(path, error))?;
+        let line = bytes.get(..HEADER_BYTES).unwrap_or_default();
+        let header: Header = serde_json::from_slice(line)
+            .ok()
+            .filter(|header: &Header| header.schema == SCHEMA)
+            .ok_or_else(|| refuse(path, std::io::Error::other("is no write journal")))?;
+        let journals = found.get_or_insert_with(|| Journals {
+            header: header.clone(),
+            files: 0,
+            writes: Vec::new(),
+            flushed_ns: 0,
+            torn_bytes: 0,
+        });
+        let alike = Header {
+            thread: header.thread,
+            ..journals.header.clone()
+        } == header;
+        if !alike {
+            let reason = "is of another target or pass than the others: verify them apart";
+            return Err(refuse(path, std::io::Error::other(reason)));
+        }
+        journals.files += 1;
+        journals.take(&bytes[HEADER_BYTES..]);
+    }
+    found.ok_or_else(|| refuse(directory, std::io::Error::other("holds no write journal")))
+}
+
+impl Journals {
+    /// Takes in the records of one file, up to the first that is not whole.
+    fn take(&mut self, bytes: &[u8]) {
+        let records = bytes
+            .chunks_exact(RECORD_BYTES)
+            .map_while(Record::from_bytes);
+        let mut whole = 0;
+        for record in records {
+            whole += RECORD_BYTES;
+            match record.size_bytes {
+                0 => self.flushed_ns = self.flushed_ns.max(record.issued_ns),
+                _ => self.writes.push(record),
+            }
+        }
+        self.torn_bytes += (bytes.len() - whole) as u64;
+    }
+
+    /// For every place that was written, the latest write of each of its sectors: its position, from 1.
+    fn latest(&self) -> BTreeMap<u64, [u32; PLACE_SECTORS]> {
+        let mut places = HashMap::<u64, [u32; PLACE_SECTORS]>::new();
+        for (index, write) in self.writes.iter().enumerate() {
+            let sectors = sectors(write.offset_bytes)
+                ..sectors(write.offset_bytes + u64::from(write.size_bytes));
+            for sector in sectors {
+                let place = places.entry(sector / PLACE_SECTORS as u64).or_default();
+                let latest = &mut place[sector as usize % PLACE_SECTORS];
+                let before = latest
+                    .checked_sub(1)
+                    .map(|at| self.writes[at as usize].issued_ns);
+                if before.is_none_or(|issued_ns| issued_ns < write.issued_ns) {
+                    *latest = index as u32 + 1;
+                }
+            }
+        }
+        places.into_iter().collect()
+    }
+}
+
+fn sectors(bytes: u64) -> u64 {
+    bytes / SECTOR_BYTES as u64
+}
+
+fn check(file: &File, journals: &Journals, report: &mut JournalReport) -> std::io::Result<()> {
+    let acked_ns: HashMap<u64, u64> = journals
+        .writes
+        .iter()
+        .map(|write| (write.number, write.acked_ns))
+        .collect();
+    let expected = Verify {
+        generation: journals.header.generation,
+        seed: journals.header.seed,
+    };
+    let mut run = Run::default();
+    let mut data = [0; PLACE_BYTES as usize];
+    for (place, latest) in journals.latest() {
+        let read = read_up_to(file, &mut data, place * PLACE_BYTES)?;
+        data[read..].fill(0);
+        for (index, sector) in data.chunks_exact(SECTOR_BYTES).enumerate() {
+            let Some(at) = latest[index].checked_sub(1) else {
+                run.end(journals, report);
+                continue;
+            };
+            let write = &journals.writes[at as usize];
+            let offset_bytes = place * PLACE_BYTES + (index * SECTOR_BYTES) as u64;
+            let later = |number| {
+                number == write.number
+                    || acked_ns
+                        .get(&number)
+                        .is_none_or(|&acked_ns| acked_ns >= write.issued_ns)
+            };
+            let finding = match find(sector, offset_bytes, expected, true) {
+                Finding::Good if !later(write_number(sector)) => {
+                    Finding::Stale(expected.generation)
+                }
+                finding => finding,
+            };
+            if run.write != Some(at) || run.end_bytes() != offset_bytes {
+                run.end(journals, report);
+                run.write = Some(at);
+                run.start_bytes = offset_bytes;
+            }
+            run.findings.push(finding);
+        }
+    }
+    run.end(journals, report);
+    Ok(())
+}
+
+/// Neighbouring sectors of which the same write is the latest.
+#[derive(Default)]
+struct Run {
+    write: Option<u32>,
+    start_bytes: u64,
+    findings: Vec<Finding>,
+}
+
+impl Run {
+    fn end_bytes(&self) -> u64 {
+        self.start_bytes + (self.findings.len() * SECTOR_BYTES) as u64
+    }
+
+    /// Judges them and starts anew.
+    fn end(&mut self, journals: &Journals, report: &mut JournalReport) {
+        let Run {
+            write,
+            start_bytes,
+            findings,
+        } = std::mem::take(self);
+        let Some(at) = write else { return };
+        report.blocks += 1;
+        let places = (start_bytes..).step_by(SECTOR_BYTES);
+        let (verdict, place) = combine(findings.iter().copied().zip(places), start_bytes);
+        let Some(kind) = verdict.kind() else { return };
+        let write = &journals.writes[at as usize];
+        *report.wrong.entry(KINDS[kind].into()).or_default() += 1;
+        let flushed = write.acked_ns <= journals.flushed_ns;
+        report.wrong_though_flushed += u64::from(flushed);
+        if report.told.len() < TOLD {
+            report.told.push(format!(
+                "the write of {} bytes at {}, acknowledged {:.6} s after the start{}, is {}: see the sector at {place}",
+                write.size_bytes,
+                write.offset_bytes,
+                write.acked_ns as f64 / 1e9,
+                if flushed { " and flushed" } else { "" },
+                KINDS[kind],
+            ));
+        }
+    }
+}
+
+/// Reads until the buffer is full or the target ends.
+fn read_up_to(file: &File, data: &mut [u8], offset_bytes: u64) -> std::io::Result<usize> {
+    let mut done = 0;
+    while done < data.len() {
+        match file.read_at(&mut data[done..], offset_bytes + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{journal::Journal, verify::seal};
+
+    const PASS: Verify = Verify {
+        generation: 2,
+        seed: 7,
+    };
+    const BLOCK: u64 = 4096;
+
+    /// A target of zeroes and the journal of a pass over it.
+    struct Crash {
+        directory: PathBuf,
+        journal: Journal,
+        data: Vec<u8>,
+    }
+
+    impl Crash {
+        fn new(name: &str) -> Self {
+            let name = format!("fathom-journal-{name}-{}", std::process::id());
+            let directory = std::env::temp_dir().join(name);
+            let _ = std::fs::remove_dir_all(&directory);
+            let target = directory.join("target");
+            let journal = Journal::create(&directory, &target, 0, PASS);
+            Self {
+                journal: journal.expect("made"),
+                data: vec![0; 16 * BLOCK as usize],
+                directory,
+            }
+        }
+
+        /// Issues a write; its number.
+        fn issue(&mut self) -> u64 {
+            self.journal.number()
+        }
+
+        /// What the target holds of a write.
+        fn land(&mut self, block: u64, number: u64) {
+            let start = (block * BLOCK) as usize;
+            let data = &mut self.data[start..start + BLOCK as usize];
+            seal(data, block * BLOCK, PASS, Some(number));
+        }
+
+        fn acknowledge(&mut self, block: u64, number: u64, (issued_ns, acked_ns): (u64, u64)) {
+            self.journal.note(Record {
+                offset_bytes: block * BLOCK,
+                number,
+                issued_ns,
+                acked_ns,
+                size_bytes: BLOCK as u32,
+            });
+        }
+
+        fn flush(&mut self, issued_ns: u64) {
+            self.journal.note(Record {
+                offset_bytes: 0,
+                number: 0,
+                issued_ns,
+                acked_ns: issued_ns + 1,
+                size_bytes: 0,
+            });
+        }
+
+        fn verified(mut self) -> JournalReport {
+            assert_eq!(self.journal.finish(), None);
+            std::fs::write(self.directory.join("target"), &self.data).expect("written");
+            let report = verify_journal(&self.directory, None).expect("read");
+            std::fs::remove_dir_all(&self.directory).expect("removed");
+            report
+        }
+    }
+
+    fn wrong(report: &JournalReport) -> Vec<(&str, u64)> {
+        report
+            .wrong
+            .iter()
+            .map(|(kind, n)| (kind.as_str(), *n))
+            .collect()
+    }
+
+    #[test]
+    fn a_block_that_holds_an_earlier_write_of_the_same_pass_has_lost_the_later_one() {
+        let mut crash = Crash::new("stale");
+        let (first, second) = (crash.issue(), crash.issue());
+        crash.acknowledge(3, first, (10, 20));
+        crash.acknowledge(3, second, (30, 40));
+        crash.land(3, first);
+        let report = crash.verified();
+        assert_eq!((report.writes, report.blocks), (2, 1));
+        assert_eq!(wrong(&report), [("stale", 1)]);
+        assert!(
+            report.told[0].contains("4096 bytes at 12288"),
+            "{:?}",
+            report.told
+        );
+    }
+
+    #[test]
+    fn writes_that_overlapped_in_time_and_writes_that_were_not_acknowledged_may_stand() {
+        let mut crash = Crash::new("overlap");
+        let numbers: Vec<u64> = (0..4).map(|_| crash.issue()).collect();
+        crash.acknowledge(0, numbers[0], (10, 35));
+        crash.acknowledge(0, numbers[1], (30, 40));
+        crash.land(0, numbers[0]);
+        crash.acknowledge(1, numbers[2], (50, 60));
+        crash.land(1, numbers[3]);
+        let report = crash.verified();
+        assert_eq!((report.blocks, wrong(&report)), (2, vec![]));
+    }
+
+    #[test]
+    fn torn_misdirected_and_missing_blocks_are_told_apart_and_a_flush_excuses_none() {
+        let mut crash = Crash::new("kinds");
+        for block in 0..4 {
+            let number = crash.issue();
+            crash.land(block, number);
+            crash.acknowledge(block, number, (10 * block, 10 * block + 5));
+        }
+        crash.flush(20);
+        crash.data[1024..2048].fill(0);
+        let moved = crash.data[8192..12_288].to_vec();
+        crash.data[4096..8192].copy_from_slice(&moved);
+        crash.data[12_288..16_384].fill(0);
+        let report = crash.verified();
+        assert_eq!(
+            wrong(&report),
+            [("misdirected", 1), ("torn", 1), ("unwritten", 1)]
+        );
+        assert_eq!(report.wrong_though_flushed, 2);
+    }
+
+    #[test]
+    fn the_torn_end_of_a_journal_is_left_out_and_counted() {
+        let mut crash = Crash::new("torn-end");
+        let number = crash.issue();
+        crash.land(0, number);
+        crash.acknowledge(0, number, (1, 2));
+        assert_eq!(crash.journal.finish(), None);
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("listed").path();
+        let file = std::fs::read_dir(&crash.directory)
+            .expect("there")
+            .map(name);
+        let file = file
+            .into_iter()
+            .find(|path| path.extension().is_some())
+            .expect("a journal");
+        let mut bytes = std::fs::read(&file).expect("read");
+        bytes.extend_from_slice(&[1; 30]);
+        std::fs::write(&file, bytes).expect("written");
+        let report = crash.verified();
+        assert_eq!(
+            (report.writes, report.torn_bytes, wrong(&report)),
+            (1, 30, vec![])
+        );
+    }
+}

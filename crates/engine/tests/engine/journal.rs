@@ -1,0 +1,125 @@
+//! Writes that were acknowledged before a crash are found after it.
+
+use std::{
+    path::PathBuf,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use engine::{Options, verify_journal};
+use workload::{Content, Job, Load, Op, Verify};
+
+use crate::support::*;
+
+const TARGET: &str = "FATHOM_TEST_JOURNAL_TARGET";
+const DIRECTORY: &str = "FATHOM_TEST_JOURNAL_DIRECTORY";
+const SIZE: u64 = 4 * MIB;
+
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn directory(file: &Scratch) -> Directory {
+    Directory(file.0.with_extension("journal-dir"))
+}
+
+fn journaled(directory: &std::path::Path) -> Job {
+    let mut job = job(Op::Write);
+    job.mix.ops.push(block(Op::Flush, 0, 0.02));
+    job.direct = true;
+    job.load = Load::Closed {
+        threads: 2,
+        iodepth: 8,
+    };
+    job.content = Content {
+        verify: Some(Verify {
+            generation: 1,
+            seed: 5,
+        }),
+        ..Content::default()
+    };
+    job.journal = Some(directory.to_str().unwrap().to_owned());
+    job
+}
+
+/// The process that is killed; does nothing when run as a test.
+#[test]
+fn child_that_writes_until_it_is_killed() {
+    let (Ok(target), Ok(directory)) = (std::env::var(TARGET), std::env::var(DIRECTORY)) else {
+        return;
+    };
+    let spec = file_spec(target.as_ref(), SIZE);
+    run(&journaled(directory.as_ref()), &spec, &Options::default());
+}
+
+#[test]
+fn after_kill_minus_9_every_acknowledged_write_is_there_and_a_lost_one_is_found() {
+    let file = Scratch::filled(SIZE, 0);
+    let directory = directory(&file);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "journal::child_that_writes_until_it_is_killed"])
+        .env(TARGET, &file.0)
+        .env(DIRECTORY, &directory.0)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let journal_bytes = || {
+        let entries = std::fs::read_dir(&directory.0).into_iter().flatten();
+        entries
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum::<u64>()
+    };
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while journal_bytes() < 400_000 && Instant::now() < give_up {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let report = verify_journal(&directory.0, None).unwrap();
+    assert_eq!(report.journals, 2);
+    assert!(report.writes > 5000, "{report:?}");
+    assert!(report.wrong.is_empty(), "{report:?}");
+
+    let mut data = file.read();
+    data[..MIB as usize].fill(0);
+    std::fs::write(&file.0, data).unwrap();
+    let report = verify_journal(&directory.0, None).unwrap();
+    assert!(report.wrong["unwritten"] > 200, "{report:?}");
+    assert!(report.wrong_though_flushed > 0, "{report:?}");
+}
+
+#[test]
+fn a_journal_that_is_there_already_is_not_overwritten() {
+    let file = Scratch::filled(SIZE, 0);
+    let directory = directory(&file);
+    let mut job = journaled(&directory.0);
+    job.until = count(100);
+    run(&job, &file.spec(SIZE), &Options::default());
+    let writes = verify_journal(&directory.0, Some(&file.0)).unwrap().writes;
+    assert!((90..=100).contains(&writes), "{writes}");
+    let message = refusal(&job, &file.spec(SIZE));
+    assert!(
+        message.contains("an earlier pass left it; verify it"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_is_no_journal_is_refused() {
+    let file = Scratch::filled(512, b'x');
+    let directory = directory(&file);
+    let refused = || verify_journal(&directory.0, None).unwrap_err().to_string();
+    assert!(refused().contains("check the name"), "{}", refused());
+    std::fs::create_dir(&directory.0).unwrap();
+    assert!(
+        refused().contains("holds no write journal"),
+        "{}",
+        refused()
+    );
+    std::fs::write(directory.0.join("x.journal"), "x").unwrap();
+    assert!(refused().contains("is no write journal"), "{}", refused());
+}

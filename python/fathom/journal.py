@@ -1,0 +1,61 @@
+"""After a crash: whether every write that a journal knows as acknowledged is on the target. Writes nothing."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field
+from rich.console import Console
+
+from fathom import _core
+from fathom.errors import FathomError
+
+
+class JournalReport(BaseModel):
+    """What became of the acknowledged writes; keys as in `docs/reference/cli.md`."""
+
+    schema_: Literal["fathom-verify/1"] = Field("fathom-verify/1", alias="schema")
+    target: str
+    journals: int
+    writes: int
+    torn_bytes: int
+    blocks: int
+    wrong: dict[str, int]
+    wrong_though_flushed: int
+    told: list[str]
+
+
+def verify_journal(directory: Path, target: Path | None = None) -> JournalReport:
+    """Looks for every acknowledged write on `target`, or on the target that the journals name.
+
+    Raises FathomError where there is no journal, or the target cannot be read.
+    """
+    try:
+        text = _core.verify_journal(str(directory), str(target) if target else None)
+    except _core.BackendError as error:
+        raise FathomError(str(error)) from error
+    return JournalReport.model_validate_json(text)
+
+
+def print_report(console: Console, report: JournalReport) -> None:
+    """One line of sums, then the first of what is wrong.
+
+    Raises FathomError when an acknowledged write is not there.
+    """
+    what = f"{report.writes:,} acknowledged writes in {report.journals} journals, {report.blocks:,} blocks looked for"
+    console.print(f"{report.target}: {what}", soft_wrap=True, highlight=False)
+    if report.torn_bytes:
+        text = f"the journals end with {report.torn_bytes} bytes that were not whole; they are left out"
+        console.print(text, soft_wrap=True, highlight=False)
+    for line in report.told:
+        console.print(line, soft_wrap=True, highlight=False)
+    if not report.wrong:
+        console.print("every one of them is there", highlight=False)
+        return
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.wrong.items())
+    flushed = report.wrong_though_flushed
+    raise FathomError(
+        f"{report.target}: acknowledged writes are not there: {kinds}",
+        f"{flushed:,} of them were flushed, which no volatile write cache excuses"
+        if flushed
+        else "none was flushed: a volatile write cache without power loss protection may lose them",
+    )
