@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import fathom
+from fathom import _core
 from fathom._core import parse_job, start_twins
 from fathom.array import ArrayBackend
 from fathom.catalog import load_device, load_system
@@ -199,6 +200,30 @@ def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
         total = handle.result()[0]
         assert sum(op.bytes for op in total.ops) / total.window_s == pytest.approx(2000e6, rel=0.01)
         assert "host adapter (read) 100 %" in (total.limited_by() or "")
+
+
+def precise(drives: int) -> list[_core.Recording]:
+    job = parse_job(
+        '{"mix":"read","block":"4KiB","pattern":"uniform","load":{"threads":1,"iodepth":4},"until":{"time":"10min"}}',
+        "job.json",
+    )
+    parameters = load_device("wd-ultrastar-dc-hc560-20tb").twin_params_json(sharing=drives)
+    backend = ArrayBackend(parameters, [str(k) for k in range(drives)], 1)
+    handle = backend.start(job, 1, precision=_core.Precision(0.01, 1000, 0, 1 << 60))
+    while not handle.done():
+        handle.poll()
+    return handle.result()
+
+
+def test_with_a_precision_the_drives_end_their_windows_together_when_the_total_is_known() -> None:
+    total, *drives = precise(4)
+    assert {drive.window_s for drive in drives} == {total.window_s}
+    alone = precise(1)[0]
+    assert 0.1 * alone.window_s < total.window_s < 0.6 * alone.window_s < 0.6 * 600
+    own = [drive.half_widths[1] for drive in drives if drive.half_widths]
+    assert total.half_widths and total.half_widths[0]["read"] <= 0.01
+    assert len(own) == 4 and total.half_widths[1] == pytest.approx(sum(own) / 8, rel=0.2)
+    assert [r.window_s for r in precise(4)] == [total.window_s] * 5, "the same again"
 
 
 def test_seeds_must_be_as_many_as_twins() -> None:

@@ -33,14 +33,12 @@ class ArrayBackend:
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> "ArrayLoad":
-        """Starts the job on every drive at once.
-
-        Windows and rounds run to their full length: drives that end apart have few seconds in common.
-        """
+        """Starts the job on every drive at once. With a precision all end their windows together: it is the total's."""
         if self._layered:
             sync_twins(self.devices)
+        seeds = self._seeds(seed)
         return ArrayLoad(
-            start_twins(job_json, self.devices, self._seeds(seed), hold_every_s), len(self.parts)
+            start_twins(job_json, self.devices, seeds, hold_every_s, precision), len(self.parts)
         )
 
     def _seeds(self, seed: int) -> list[int]:

@@ -127,7 +127,8 @@ def _precision(step: Step, backend: Backend) -> _core.Precision | None:
         return None
     if backend.settled:
         return _core.Precision(step.precision, POINT_COUNT, 0, WITHOUT_LIMIT)
-    region_bytes = step.job.region_size(capacity_bytes)
+    drives = max(1, len(backend.parts))
+    region_bytes = drives * step.job.region_size(capacity_bytes // drives)
     least_bytes, most_bytes = round(LEAST_TURNOVER * region_bytes), MOST_TURNOVER * region_bytes
     if step.kind == "precondition":
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)

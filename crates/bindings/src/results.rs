@@ -256,11 +256,13 @@ impl From<recording::Recording> for Recording {
 
 #[pymethods]
 impl Recording {
-    /// What a step's intervals, in order of time, add up to, with the failures and notes of `parts`.
+    /// What a step's intervals, in order of time, add up to, with the failures and notes of `parts`, and
+    /// how well their sum is known.
     #[staticmethod]
     fn of_intervals(intervals: Vec<Py<Interval>>, parts: Vec<Py<Recording>>) -> Self {
         let intervals = intervals.iter().map(|interval| &interval.get().inner);
         let mut sum = recording::Recording::from_intervals(intervals);
+        sum.half_widths = recording::HalfWidths::of_sum(parts.iter().map(|part| &part.get().inner));
         for part in &parts {
             let recording::Recording { errno, notes, .. } = part.get().inner.clone();
             sum.merge(&recording::Recording {

@@ -108,7 +108,7 @@ trait Runs: Send {
         job: &workload::Job,
         seed: u64,
         control: &twin::Control,
-        precision: Option<twin::Precision>,
+        judge: Option<&twin::Judge>,
         on_interval: &mut dyn FnMut(recording::Interval),
     ) -> Result<recording::Recording, twin::TwinError>;
 }
@@ -119,10 +119,10 @@ impl<D: twin::Device + Send> Runs for D {
         job: &workload::Job,
         seed: u64,
         control: &twin::Control,
-        precision: Option<twin::Precision>,
+        judge: Option<&twin::Judge>,
         on_interval: &mut dyn FnMut(recording::Interval),
     ) -> Result<recording::Recording, twin::TwinError> {
-        twin::run_until_precise(job, self, seed, control, precision, on_interval)
+        twin::run_until_precise(job, self, seed, control, judge, on_interval)
     }
 }
 
@@ -233,7 +233,8 @@ pub struct Precision(twin::Precision);
 #[pymethods]
 impl Precision {
     /// `half_width`: half the 95 % interval of the rate, as a fraction of it. `least_count`: fewest
-    /// I/O of a window. `least_written_bytes` and `most_written_bytes`: of one that writes.
+    /// I/O of a window. `least_written_bytes` and `most_written_bytes`: of one that writes. All of the
+    /// twins together.
     #[new]
     fn new(
         half_width: f64,
@@ -253,6 +254,7 @@ impl Precision {
 
 /// Starts a job on twins, all at once, each in its own virtual time and with requests of its own
 /// seed. With `hold_every_ns` each waits after each such time (a round) for `Handle.proceed` or `Handle.stop`.
+/// With a `precision` their windows, or rounds, end together, as soon as their sum is known so well.
 #[pyfunction]
 #[pyo3(signature = (job_json, devices, seeds, hold_every_ns = None, precision = None))]
 pub fn start_twins(
@@ -279,14 +281,14 @@ pub fn start_twins(
         let control = Arc::clone(&control);
         Box::new(move || control.stop())
     };
-    let rule = precision.map(|Precision(rule)| twin::Precision {
-        round_ns: hold_every_ns,
-        ..rule
+    let judge = precision.map(|Precision(rule)| {
+        let round_ns = hold_every_ns;
+        twin::Judge::new(twin::Precision { round_ns, ..rule }, drives.len())
     });
     let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
         let mut device = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
         device
-            .run(&job, seeds[index], &control, rule, &mut |interval| {
+            .run(&job, seeds[index], &control, judge.as_ref(), &mut |interval| {
                 side.deliver(interval);
             })
             .map_err(|error| error.to_string())

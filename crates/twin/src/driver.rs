@@ -20,7 +20,7 @@ use crate::adapter::{Adapter, Way};
 use crate::device::{Completion, CompletionKind, Device};
 use crate::event::us_to_ns;
 use crate::meter::Meter;
-use crate::precision::{Batches, Precision};
+use crate::precision::{Batches, Judge, Seat};
 
 /// Virtual length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -153,7 +153,7 @@ struct Driver<'a, D> {
     completed_bytes: u64,
     offered: u64,
     recorder: Recorder,
-    batches: Option<Batches>,
+    batches: Option<Batches<'a>>,
     meter: Meter,
     adapter: Option<Adapter>,
     recording: Recording,
@@ -175,7 +175,7 @@ pub fn run<D: Device>(
 }
 
 /// As [`run`], but the window may end before the job's time, or go on in rounds that do, as soon as
-/// its figures are known to a precision.
+/// its figures, or those of all devices of the judge together, are known to a precision.
 ///
 /// # Errors
 /// As [`run`].
@@ -184,11 +184,12 @@ pub fn run_until_precise<D: Device>(
     device: &mut D,
     seed: u64,
     control: &Control,
-    precision: Option<Precision>,
+    judge: Option<&Judge>,
     mut on_interval: impl FnMut(Interval),
 ) -> Result<Recording, TwinError> {
+    let seat = judge.map(Seat::new);
     let mut driver = Driver::new(job, device, seed)?;
-    driver.batches = precision.map(|rule| Batches::new(rule, driver.start_ns));
+    driver.batches = seat.map(|seat| Batches::new(seat, driver.start_ns));
     driver.begin();
     driver.measure(control, &mut on_interval)?;
     driver.drain()?;

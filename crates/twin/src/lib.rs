@@ -35,6 +35,6 @@ pub use disk::{Disk, DiskParams, Scheduling, Tracks, ZoneModel};
 pub use driver::{Control, TwinError, run, run_until_precise};
 pub use fs::{FileSystem, FsParams, Placement};
 pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, VictimPolicy};
-pub use precision::Precision;
+pub use precision::{Judge, Precision};
 pub use ssd::Ssd;
 pub use system::{Between, ClusterParams, DriveParams, FabricParams, System, SystemParams};

@@ -7,8 +7,13 @@
 //! Modeling and Analysis*, 9.5.3), and what correlation is left widens the interval by that of a
 //! first-order autoregressive series, (1 + r) / (1 - r). The latencies' mean is a ratio of two sums;
 //! its interval is that of the ratio's residuals.
+//!
+//! Devices that are loaded at once are one target: their windows end together, when their *sum* is
+//! known well enough. Batches of equal virtual time are added up, and each device waits for the
+//! others at every look, so that the verdict does not depend on which of them runs faster.
 
 use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use recording::{HalfWidths, Tally};
 use workload::Op;
@@ -48,10 +53,95 @@ pub struct Precision {
 /// Per operation: I/O completed, their latencies, their bytes.
 type Tallies = [Tally; Op::COUNT];
 
-/// The batches of a window.
+/// Decides when the windows of devices that are loaded at once end: of one, or of all together.
 #[derive(Debug)]
-pub(crate) struct Batches {
+pub struct Judge {
     rule: Precision,
+    state: Mutex<Looks>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Looks {
+    /// Devices whose job goes on, and those of them that wait for the verdict.
+    running: usize,
+    waiting: usize,
+    sum: Vec<Tallies>,
+    looks: u64,
+    settled: bool,
+}
+
+impl Judge {
+    /// For so many devices, each of which runs one job.
+    pub fn new(rule: Precision, devices: usize) -> Self {
+        Self {
+            rule,
+            state: Mutex::new(Looks {
+                running: devices,
+                waiting: 0,
+                sum: Vec::new(),
+                looks: 0,
+                settled: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Looks> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a device's batches and waits for those of the others. Returns whether all have told enough.
+    fn agree(&self, batches: &[Tallies]) -> bool {
+        let mut state = self.state();
+        if state.sum.len() < batches.len() {
+            state.sum.resize(batches.len(), Tallies::default());
+        }
+        for (sum, own) in state.sum.iter_mut().zip(batches) {
+            add(sum, own);
+        }
+        state.waiting += 1;
+        let look = state.looks;
+        self.decide(&mut state);
+        while state.looks == look {
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.settled
+    }
+
+    /// Gives the verdict once nobody is missing.
+    fn decide(&self, state: &mut Looks) {
+        if state.waiting > 0 && state.waiting == state.running {
+            state.settled = is_settled(&self.rule, &state.sum);
+            state.sum.clear();
+            state.waiting = 0;
+            state.looks += 1;
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// A device before its judge; when its job is over, the others no longer wait for it.
+pub(crate) struct Seat<'a>(&'a Judge);
+
+impl<'a> Seat<'a> {
+    pub(crate) fn new(judge: &'a Judge) -> Self {
+        Self(judge)
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.running -= 1;
+        self.0.decide(&mut state);
+    }
+}
+
+/// The batches of a window.
+pub(crate) struct Batches<'a> {
+    seat: Seat<'a>,
     length_ns: u64,
     start_ns: u64,
     end_ns: u64,
@@ -59,23 +149,25 @@ pub(crate) struct Batches {
     open: Tallies,
     /// What the recorder had counted when it was last asked.
     seen: Tallies,
-    total: Tallies,
 }
 
-impl Batches {
-    pub(crate) fn new(rule: Precision, now_ns: u64) -> Self {
+impl<'a> Batches<'a> {
+    pub(crate) fn new(seat: Seat<'a>, now_ns: u64) -> Self {
         let mut batches = Self {
-            rule,
+            seat,
             length_ns: 0,
             start_ns: 0,
             end_ns: 0,
             full: Vec::with_capacity(MOST_BATCHES),
             open: Tallies::default(),
             seen: Tallies::default(),
-            total: Tallies::default(),
         };
         batches.restart(now_ns);
         batches
+    }
+
+    fn rule(&self) -> &Precision {
+        &self.seat.0.rule
     }
 
     /// Begins a window or round.
@@ -85,7 +177,6 @@ impl Batches {
         self.end_ns = now_ns + FIRST_BATCH_NS;
         self.full.clear();
         self.open = Tallies::default();
-        self.total = Tallies::default();
     }
 
     /// When the open batch ends.
@@ -96,9 +187,7 @@ impl Batches {
     /// Takes in what the recorder has counted since its last cut.
     pub(crate) fn see(&mut self, counted: &Tallies) {
         for (op, now) in counted.iter().enumerate() {
-            let new = now.since(&self.seen[op]);
-            self.open[op].add(&new);
-            self.total[op].add(&new);
+            self.open[op].add(&now.since(&self.seen[op]));
         }
         self.seen = *counted;
     }
@@ -114,7 +203,8 @@ impl Batches {
             return false;
         }
         self.full.push(std::mem::take(&mut self.open));
-        let settled = self.full.len().is_multiple_of(LOOK_EVERY) && self.is_settled();
+        let look = self.full.len().is_multiple_of(LOOK_EVERY);
+        let settled = look && self.seat.0.agree(&self.full);
         if self.full.len() == MOST_BATCHES {
             self.join();
         }
@@ -125,7 +215,7 @@ impl Batches {
     /// Ends a round that is settled or whose time is up. Returns whether one ended.
     pub(crate) fn end_round(&mut self, now_ns: u64, settled: bool) -> bool {
         let over = self
-            .rule
+            .rule()
             .round_ns
             .is_some_and(|length_ns| settled || now_ns.saturating_sub(self.start_ns) >= length_ns);
         if over {
@@ -136,93 +226,98 @@ impl Batches {
 
     /// Whether a settled window is the end of the job.
     pub(crate) fn ends_job(&self) -> bool {
-        self.rule.round_ns.is_none()
+        self.rule().round_ns.is_none()
     }
 
     /// When the round ends at the latest.
     pub(crate) fn round_end_ns(&self) -> u64 {
         self.start_ns
-            .saturating_add(self.rule.round_ns.unwrap_or(u64::MAX))
+            .saturating_add(self.rule().round_ns.unwrap_or(u64::MAX))
     }
 
     fn join(&mut self) {
         let joined = self.full.chunks_exact(2).map(|pair| {
             let mut sum = pair[0];
-            sum.iter_mut()
-                .zip(&pair[1])
-                .for_each(|(sum, other)| sum.add(other));
+            add(&mut sum, &pair[1]);
             sum
         });
         self.full = joined.collect();
         self.length_ns *= 2;
     }
 
-    fn is_settled(&self) -> bool {
-        let (count, written_bytes) =
-            self.total
-                .iter()
-                .zip(Op::ALL)
-                .fold((0, 0), |(count, written), (tally, op)| {
-                    let bytes = if op.is_destructive() { tally.bytes } else { 0 };
-                    (count + tally.count, written + bytes)
-                });
-        let too_little = written_bytes > 0 && written_bytes < self.rule.least_written_bytes;
-        if count < self.rule.least_count || too_little {
-            return false;
-        }
-        if written_bytes >= self.rule.most_written_bytes {
-            return true;
-        }
-        self.half_widths().is_some_and(|known| {
-            known.rate.max(known.mean_latency / LATENCY_WIDENING) <= self.rule.half_width
-                && (self.rule.round_ns.is_some() || !self.is_drifting())
-        })
-    }
-
-    /// Whether batches resemble their neighbours too much to be judged: they are too short, or the
-    /// drive is still settling. A round is not asked: its mean is judged against other rounds'.
-    fn is_drifting(&self) -> bool {
-        let (counts, latencies) = self.series(|_| true);
-        let residuals = ratio_residuals(&counts, &latencies);
-        correlation(&counts).max(correlation(&residuals)) > MOST_CORRELATION
-    }
-
-    /// Counts and summed latencies per batch, of the operations chosen.
-    fn series(&self, chosen: impl Fn(Op) -> bool) -> (Vec<f64>, Vec<f64>) {
-        self.full
-            .iter()
-            .map(|batch| {
-                let ops = batch.iter().zip(Op::ALL).filter(|(_, op)| chosen(*op));
-                ops.fold((0.0, 0.0), |(count, sum_ns), (tally, _)| {
-                    (count + tally.count as f64, sum_ns + tally.sum_ns as f64)
-                })
-            })
-            .unzip()
-    }
-
     /// How well the figures are known; `None` with too few batches.
     pub(crate) fn half_widths(&self) -> Option<HalfWidths> {
-        let (counts, latencies) = self.series(|_| true);
-        let count = mean(&counts);
-        if counts.len() < FEWEST_BATCHES || count == 0.0 {
-            return None;
-        }
-        let total_ns = mean(&latencies);
-        let rate_by_op: BTreeMap<Op, f64> = Op::ALL
-            .into_iter()
-            .map(|op| (op, self.series(|other| other == op).0))
-            .filter(|(_, counts)| mean(counts) > 0.0)
-            .map(|(op, counts)| (op, half_width(&counts) / mean(&counts)))
-            .collect();
-        Some(HalfWidths {
-            rate: half_width(&counts) / count,
-            rate_by_op,
-            mean_latency: match total_ns > 0.0 {
-                true => half_width(&ratio_residuals(&counts, &latencies)) / total_ns,
-                false => 0.0,
-            },
-        })
+        half_widths(&self.full)
     }
+}
+
+fn add(sum: &mut Tallies, other: &Tallies) {
+    sum.iter_mut()
+        .zip(other)
+        .for_each(|(sum, other)| sum.add(other));
+}
+
+fn is_settled(rule: &Precision, batches: &[Tallies]) -> bool {
+    let tallies = batches.iter().flat_map(|batch| batch.iter().zip(Op::ALL));
+    let (count, written_bytes) = tallies.fold((0, 0), |(count, written), (tally, op)| {
+        let bytes = if op.is_destructive() { tally.bytes } else { 0 };
+        (count + tally.count, written + bytes)
+    });
+    let too_little = written_bytes > 0 && written_bytes < rule.least_written_bytes;
+    if count < rule.least_count || too_little {
+        return false;
+    }
+    if written_bytes >= rule.most_written_bytes {
+        return true;
+    }
+    half_widths(batches).is_some_and(|known| {
+        known.rate.max(known.mean_latency / LATENCY_WIDENING) <= rule.half_width
+            && (rule.round_ns.is_some() || !is_drifting(batches))
+    })
+}
+
+/// Whether batches resemble their neighbours too much to be judged: they are too short, or the
+/// drive is still settling. A round is not asked: its mean is judged against other rounds'.
+fn is_drifting(batches: &[Tallies]) -> bool {
+    let (counts, latencies) = series(batches, |_| true);
+    let residuals = ratio_residuals(&counts, &latencies);
+    correlation(&counts).max(correlation(&residuals)) > MOST_CORRELATION
+}
+
+/// Counts and summed latencies per batch, of the operations chosen.
+fn series(batches: &[Tallies], chosen: impl Fn(Op) -> bool) -> (Vec<f64>, Vec<f64>) {
+    batches
+        .iter()
+        .map(|batch| {
+            let ops = batch.iter().zip(Op::ALL).filter(|(_, op)| chosen(*op));
+            ops.fold((0.0, 0.0), |(count, sum_ns), (tally, _)| {
+                (count + tally.count as f64, sum_ns + tally.sum_ns as f64)
+            })
+        })
+        .unzip()
+}
+
+fn half_widths(batches: &[Tallies]) -> Option<HalfWidths> {
+    let (counts, latencies) = series(batches, |_| true);
+    let count = mean(&counts);
+    if counts.len() < FEWEST_BATCHES || count == 0.0 {
+        return None;
+    }
+    let total_ns = mean(&latencies);
+    let rate_by_op: BTreeMap<Op, f64> = Op::ALL
+        .into_iter()
+        .map(|op| (op, series(batches, |other| other == op).0))
+        .filter(|(_, counts)| mean(counts) > 0.0)
+        .map(|(op, counts)| (op, half_width(&counts) / mean(&counts)))
+        .collect();
+    Some(HalfWidths {
+        rate: half_width(&counts) / count,
+        rate_by_op,
+        mean_latency: match total_ns > 0.0 {
+            true => half_width(&ratio_residuals(&counts, &latencies)) / total_ns,
+            false => 0.0,
+        },
+    })
 }
 
 /// What each batch's latencies are above those of as many I/O of mean latency.
@@ -303,8 +398,8 @@ mod tests {
             .collect()
     }
 
-    fn fed(rates: impl Iterator<Item = u64>) -> (Batches, bool) {
-        let mut batches = Batches::new(RULE, 0);
+    fn fed(judge: &Judge, rates: impl Iterator<Item = u64>) -> (Batches<'_>, bool) {
+        let mut batches = Batches::new(Seat::new(judge), 0);
         let mut counted = Tallies::default();
         let mut settled = false;
         for (number, count) in rates.enumerate() {
@@ -332,16 +427,17 @@ mod tests {
 
     #[test]
     fn an_even_rate_settles_and_an_uneven_one_only_when_its_mean_is_known() {
-        let even = fed((0..64).map(|_| 1_000));
+        let judge = || Judge::new(RULE, 1);
+        let (even, uneven) = (judge(), judge());
+        let even = fed(&even, (0..64).map(|_| 1_000));
         assert!(even.1);
         assert_eq!(even.0.full.len(), FEWEST_BATCHES);
-        let uneven = fed(noise(100_000, 7)
-            .into_iter()
-            .map(|z| (1_000.0 + 150.0 * z) as u64));
+        let rates = noise(100_000, 7).into_iter();
+        let uneven = fed(&uneven, rates.map(|z| (1_000.0 + 150.0 * z) as u64));
         assert!(uneven.1);
         let known = uneven.0.half_widths().map(|known| known.rate);
         assert!(known.is_some_and(|rate| rate <= 0.01), "{known:?}");
-        let batches = uneven.0.total[0].count / 1_000;
+        let batches = (uneven.0.end_ns - uneven.0.length_ns) / FIRST_BATCH_NS;
         assert!(
             (600..4_000).contains(&batches),
             "{batches} batches: (2.13 x 0.15 / 0.01)^2 = 1020"
@@ -350,7 +446,45 @@ mod tests {
 
     #[test]
     fn a_rate_that_still_moves_does_not_settle() {
-        let (_, settled) = fed((0..4_096).map(|step| 1_000 + step));
+        let judge = Judge::new(RULE, 1);
+        let (_, settled) = fed(&judge, (0..4_096).map(|step| 1_000 + step));
         assert!(!settled);
+    }
+
+    #[test]
+    fn devices_of_one_target_end_together_when_their_sum_is_known() {
+        let noisy = |seed| {
+            let rates = noise(100_000, seed).into_iter();
+            rates.map(|z| (1_000.0 + 150.0 * z) as u64)
+        };
+        let (alone, together) = (Judge::new(RULE, 1), Judge::new(RULE, 4));
+        let alone_ns = fed(&alone, noisy(1)).0.end_ns;
+        let ends_ns: Vec<u64> = std::thread::scope(|scope| {
+            let together = &together;
+            let run = |seed| scope.spawn(move || fed(together, noisy(seed)).0.end_ns);
+            let threads: Vec<_> = (1..=4).map(run).collect();
+            let ends = threads.into_iter().map(|thread| thread.join());
+            ends.map(|end| end.expect("no panic")).collect()
+        });
+        assert!(
+            ends_ns.iter().all(|&end_ns| end_ns == ends_ns[0]),
+            "{ends_ns:?}"
+        );
+        let share = ends_ns[0] as f64 / alone_ns as f64;
+        assert!(
+            (0.1..0.5).contains(&share),
+            "{share}: a quarter is expected"
+        );
+    }
+
+    #[test]
+    fn a_device_that_has_ended_is_not_waited_for() {
+        let judge = Judge::new(RULE, 2);
+        let brief = Seat::new(&judge);
+        std::thread::scope(|scope| {
+            let long = scope.spawn(|| fed(&judge, (0..64).map(|_| 1_000)).1);
+            drop(brief);
+            assert!(long.join().expect("no panic"));
+        });
     }
 }

@@ -1,6 +1,6 @@
-//! Where the blocks of the file are on the device: extents, as every file system of today keeps them.
-
-use std::collections::BTreeMap;
+//! Where the blocks of the file are on the device: extents, as every file system of today keeps them,
+//! found through a table of 4 MiB parts of the file. A part in one piece is a number, one in a few pieces
+//! a list, one that random writes have scattered a table of its blocks.
 
 /// A part of the file and where it is; `None`: never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,113 +13,227 @@ pub struct Piece {
     pub device: Option<u64>,
 }
 
+const PART: u64 = 1024;
+/// Pieces that a list holds.
+const FEW: usize = 32;
+/// In place of a device block: never written.
+const HOLE: u64 = u64::MAX;
+
+/// `PART` blocks of the file.
+#[derive(Clone)]
+enum Part {
+    /// In one piece, or a hole.
+    One(u64),
+    /// Beginnings of pieces in the part, the first at 0, and where they are.
+    Few(Vec<(u64, u64)>),
+    Blocks(Box<[u64]>),
+}
+
+/// The device block `step` behind `device`.
+fn behind(device: u64, step: u64) -> u64 {
+    if device == HOLE { HOLE } else { device + step }
+}
+
+impl Part {
+    /// Where `at` is, and up to where its piece of the part goes.
+    fn piece(&self, at: u64) -> (u64, u64) {
+        match self {
+            Self::One(device) => (behind(*device, at), PART),
+            Self::Few(pieces) => {
+                let next = pieces.partition_point(|&(start, _)| start <= at);
+                let (start, device) = pieces[next - 1];
+                let end = pieces.get(next).map_or(PART, |&(start, _)| start);
+                (behind(device, at - start), end)
+            }
+            Self::Blocks(blocks) => {
+                let device = blocks[at as usize];
+                let run = blocks[at as usize..].iter().zip(0..);
+                let run = run.take_while(|&(&block, step)| block == behind(device, step));
+                (device, at + run.count() as u64)
+            }
+        }
+    }
+
+    /// Says where `low..high` is from now on.
+    fn set(&mut self, low: u64, high: u64, device: u64) {
+        if high - low == PART {
+            *self = Self::One(device);
+            return;
+        }
+        if let Self::One(first) = *self {
+            *self = Self::Few(vec![(0, first)]);
+        }
+        let after = (high < PART).then(|| (high, self.piece(high).0));
+        match self {
+            Self::One(_) => {}
+            Self::Few(pieces) => {
+                pieces.retain(|&(start, _)| start < low || start > high);
+                pieces.extend([Some((low, device)), after].into_iter().flatten());
+                pieces.sort_unstable();
+                if pieces.len() > FEW {
+                    *self = Self::Blocks(self.blocks());
+                }
+            }
+            Self::Blocks(blocks) => {
+                let changed = &mut blocks[low as usize..high as usize];
+                for (block, step) in changed.iter_mut().zip(0..) {
+                    *block = behind(device, step);
+                }
+            }
+        }
+    }
+
+    fn blocks(&self) -> Box<[u64]> {
+        (0..PART).map(|at| self.piece(at).0).collect()
+    }
+}
+
 /// The extents of one file.
 #[derive(Default)]
 pub struct Extents {
-    /// First block in the file, to first block on the device and length.
-    map: BTreeMap<u64, (u64, u64)>,
+    parts: Vec<Part>,
+    count: u64,
+    end: u64,
 }
 
 impl Extents {
     /// Number of extents.
     pub fn count(&self) -> u64 {
-        self.map.len() as u64
+        self.count
     }
 
     /// Behind the last block of the file that was ever written.
     pub fn end(&self) -> u64 {
-        self.map
-            .last_key_value()
-            .map_or(0, |(&file, &(_, len))| file + len)
+        self.end
+    }
+
+    /// Where a block is.
+    pub fn device(&self, file: u64) -> Option<u64> {
+        let part = self.parts.get((file / PART) as usize)?;
+        let device = part.piece(file % PART).0;
+        (device != HOLE).then_some(device)
     }
 
     /// What `file..file + len` consists of, in order, holes included.
-    pub fn pieces(&self, file: u64, len: u64) -> Vec<Piece> {
+    pub fn pieces(&self, file: u64, len: u64) -> impl Iterator<Item = Piece> {
         let end = file + len;
-        let first = self
-            .map
-            .range(..=file)
-            .next_back()
-            .map_or(file, |(&f, _)| f);
-        let (mut out, mut at) = (Vec::new(), file);
-        for (&start, &(device, length)) in self.map.range(first..end) {
-            let stop = (start + length).min(end);
-            if stop <= at {
-                continue;
+        let mut at = file;
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
             }
-            if start > at {
-                out.push(hole(at, start));
-                at = start;
+            let start = at;
+            let (device, mut stop) = self.piece(at, end);
+            while stop < end {
+                let (next, next_stop) = self.piece(stop, end);
+                if next != behind(device, stop - start) {
+                    break;
+                }
+                stop = next_stop;
             }
-            out.push(Piece {
-                file: at,
-                len: stop - at,
-                device: Some(device + (at - start)),
-            });
             at = stop;
-        }
-        if at < end {
-            out.push(hole(at, end));
-        }
-        out
+            Some(Piece {
+                file: start,
+                len: stop - start,
+                device: (device != HOLE).then_some(device),
+            })
+        })
     }
 
-    /// Takes `file..file + len` out of the map; gives the device blocks it had.
-    pub fn cut(&mut self, file: u64, len: u64) -> Vec<(u64, u64)> {
+    fn piece(&self, at: u64, end: u64) -> (u64, u64) {
+        let first = at / PART * PART;
+        match self.parts.get((at / PART) as usize) {
+            None => (HOLE, end),
+            Some(part) => {
+                let (device, stop) = part.piece(at - first);
+                (device, (first + stop).min(end))
+            }
+        }
+    }
+
+    /// Says that `file..file + len` is at `device..` from now on, or nowhere; adds the device blocks it
+    /// had to `freed`, as first block and length.
+    pub fn set(&mut self, file: u64, len: u64, device: Option<u64>, freed: &mut Vec<(u64, u64)>) {
         let end = file + len;
-        let pieces = self.pieces(file, len);
-        let touched = pieces.iter().filter(|piece| piece.device.is_some());
-        for start in touched.map(|piece| piece.file) {
-            let Some((&s, &(device, length))) = self.map.range(..=start).next_back() else {
-                continue;
-            };
-            self.map.remove(&s);
-            if s < file {
-                self.map.insert(s, (device, file - s));
-            }
-            if s + length > end {
-                self.map.insert(end, (device + (end - s), s + length - end));
-            }
+        let old = self.pieces(file, len);
+        freed.extend(old.filter_map(|piece| Some((piece.device?, piece.len))));
+        let before = self.starts(file, end);
+        let most = end.div_ceil(PART) as usize;
+        if self.parts.len() < most {
+            self.parts.resize(most, Part::One(HOLE));
         }
-        pieces
-            .iter()
-            .filter_map(|piece| Some((piece.device?, piece.len)))
-            .collect()
+        let device = device.unwrap_or(HOLE);
+        for part in file / PART..most as u64 {
+            let first = part * PART;
+            let (low, high) = (file.max(first), end.min(first + PART));
+            self.parts[part as usize].set(low - first, high - first, behind(device, low - file));
+        }
+        self.count = self.count + self.starts(file, end) - before;
+        if device != HOLE {
+            self.end = self.end.max(end);
+        }
     }
 
-    /// Maps `file..file + len`, which is not mapped, to `device..`; joins an extent that it continues.
-    pub fn map(&mut self, file: u64, len: u64, device: u64) {
-        if let Some((&before, (start, length))) = self.map.range_mut(..file).next_back()
-            && before + *length == file
-            && *start + *length == device
-        {
-            *length += len;
-        } else {
-            self.map.insert(file, (device, len));
-        }
+    /// Extents that begin in `start..=end`.
+    fn starts(&self, start: u64, end: u64) -> u64 {
+        let from = start.saturating_sub(1);
+        let pieces = self.pieces(from, end + 1 - from);
+        let begun = pieces.filter(|piece| piece.device.is_some() && piece.file >= start);
+        begun.count() as u64
     }
 
     /// Every part of the file that lies in `start..end` of the device. Looks at all extents.
     pub fn within(&self, start: u64, end: u64) -> Vec<Piece> {
-        self.map
-            .iter()
-            .filter(|&(_, &(device, len))| device < end && device + len > start)
-            .map(|(&file, &(device, len))| {
-                let (low, high) = (device.max(start), (device + len).min(end));
-                Piece {
-                    file: file + (low - device),
+        self.pieces(0, self.end)
+            .filter_map(|piece| {
+                let device = piece.device?;
+                let (low, high) = (device.max(start), (device + piece.len).min(end));
+                (low < high).then(|| Piece {
+                    file: piece.file + (low - device),
                     len: high - low,
                     device: Some(low),
-                }
+                })
             })
             .collect()
     }
 }
 
-fn hole(start: u64, end: u64) -> Piece {
-    Piece {
-        file: start,
-        len: end - start,
-        device: None,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against one number per block.
+        #[test]
+        fn blocks_are_where_they_were_put_last(
+            steps in proptest::collection::vec((0u64..3000, 1u64..1200, any::<bool>()), 1..120)
+        ) {
+            let mut extents = Extents::default();
+            let mut blocks = [HOLE; 4200];
+            let (mut next, mut freed) = (10_000, Vec::new());
+            for (step, (file, len, short)) in steps.into_iter().enumerate() {
+                let len = if short { len % 5 + 1 } else { len };
+                let device = (step % 7 != 0).then_some(next);
+                let old = &mut blocks[file as usize..(file + len) as usize];
+                let held = old.iter().filter(|&&block| block != HOLE).count() as u64;
+                freed.clear();
+                extents.set(file, len, device, &mut freed);
+                prop_assert_eq!(freed.iter().map(|&(_, len)| len).sum::<u64>(), held);
+                for (block, at) in old.iter_mut().zip(0..) {
+                    *block = device.map_or(HOLE, |device| device + at);
+                }
+                next += len + step as u64 % 2;
+            }
+            let found: Vec<u64> = extents
+                .pieces(0, 4200)
+                .flat_map(|piece| (0..piece.len).map(move |at| piece.device.map_or(HOLE, |d| d + at)))
+                .collect();
+            prop_assert_eq!(&found[..], &blocks[..]);
+            let starts = (0..4200).filter(|&at| {
+                blocks[at] != HOLE && (at == 0 || blocks[at - 1] == HOLE || blocks[at - 1] + 1 != blocks[at])
+            });
+            prop_assert_eq!(extents.count(), starts.count() as u64);
+        }
     }
 }

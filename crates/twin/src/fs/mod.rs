@@ -71,7 +71,8 @@ enum Below {
 struct Held {
     request: Request,
     tag: u32,
-    /// Reads that are still out.
+    /// A read's first block that it has not come to yet, and the reads of the device that it waits for.
+    at: u64,
     parts: u32,
     errno: i32,
 }
@@ -95,9 +96,8 @@ pub struct FileSystem<D> {
     fetched: Ranges,
     readers: Readers,
     fetches: Slab<Fetch>,
-    /// By first block and number.
-    fetching: BTreeMap<(u64, u32), u64>,
-    longest_fetch: u64,
+    /// By first block.
+    fetching: BTreeMap<u64, u32>,
     reads: VecDeque<u32>,
 
     write_back: WriteBack,
@@ -165,7 +165,8 @@ impl<D: Device> FileSystem<D> {
         let space = if zone > 0 {
             Space::Zones(Zones::new(metadata, blocks, zone))
         } else {
-            Space::Groups(Groups::new(metadata, blocks, group))
+            let grows = params.placement == Placement::InPlace;
+            Space::Groups(Groups::new(metadata, blocks, group, grows))
         };
         let now_ns = device.now_ns();
         Ok(Self {
@@ -178,10 +179,9 @@ impl<D: Device> FileSystem<D> {
             dirty: Ranges::default(),
             writing: Ranges::default(),
             fetched: Ranges::default(),
-            readers: Readers::new(params.read_ahead_bytes / BLOCK_BYTES),
+            readers: Readers::default(),
             fetches: Slab::new(),
             fetching: BTreeMap::new(),
-            longest_fetch: 0,
             reads: VecDeque::new(),
             write_back: WriteBack::new(params, device.scale()),
             commit: Commit::new(metadata, now_ns),
@@ -241,14 +241,14 @@ impl<D: Device> FileSystem<D> {
             return self.end(slot, EINVAL);
         }
         match request.op {
-            Op::Read => self.read(slot, start, end),
+            Op::Read => self.read(slot),
             Op::Write => self.write(slot),
             Op::Flush => self.sync(slot),
             Op::Trim | Op::WriteZeroes => {
                 self.dirty.remove(start, end);
                 self.fetched.remove(start, end);
-                let freed = self.extents.cut(start, end - start);
-                self.commit.pinned.extend(freed);
+                self.extents
+                    .set(start, end - start, None, &mut self.commit.pinned);
                 self.commit.changes += 1;
                 self.end(slot, 0);
             }
@@ -333,6 +333,7 @@ impl<D: Device> Device for FileSystem<D> {
         let slot = self.requests.add(Held {
             request,
             tag,
+            at: request.offset_bytes / BLOCK_BYTES,
             parts: 0,
             errno: 0,
         });

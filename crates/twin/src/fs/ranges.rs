@@ -1,13 +1,65 @@
-//! A set of blocks kept as ranges: dirty pages, pages under write-back, pages read ahead.
+//! A set of blocks: dirty pages, pages under write-back, pages read ahead. A bit for each block, in
+//! leaves of 4 MiB that exist while they hold any: what is scattered costs no more than what is in order.
 
 use std::collections::BTreeMap;
 
-/// Disjoint, non-adjacent ranges of blocks, in order.
+const WORDS: usize = 16;
+const LEAF: u64 = 64 * WORDS as u64;
+
+/// The bits of `LEAF` neighbouring blocks.
+#[derive(Clone, Copy, Default)]
+struct Leaf([u64; WORDS]);
+
+impl Leaf {
+    fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Changes the bits `low..high`; gives how many were set.
+    fn change(&mut self, low: u64, high: u64, set: bool) -> u64 {
+        let mut before = 0;
+        for index in low / 64..high.div_ceil(64) {
+            let first = low.max(64 * index) % 64;
+            let len = high.min(64 * index + 64) - low.max(64 * index);
+            let mask = (u64::MAX >> (64 - len)) << first;
+            let word = &mut self.0[index as usize];
+            before += u64::from((*word & mask).count_ones());
+            *word = if set { *word | mask } else { *word & !mask };
+        }
+        before
+    }
+
+    /// The first bit at or behind `from` that is as asked.
+    fn find(&self, from: u64, set: bool) -> Option<u64> {
+        (from / 64..WORDS as u64).find_map(|index| {
+            let word = self.0[index as usize];
+            let word = if set { word } else { !word };
+            let shift = from.saturating_sub(64 * index);
+            let left = word >> shift << shift;
+            (left != 0).then(|| 64 * index + u64::from(left.trailing_zeros()))
+        })
+    }
+}
+
+/// Blocks of a file.
 #[derive(Default)]
 pub struct Ranges {
-    /// Start to end.
-    map: BTreeMap<u64, u64>,
+    /// By first block over `LEAF`; none is empty.
+    leaves: BTreeMap<u64, Leaf>,
     blocks: u64,
+}
+
+/// The leaves that `start..end` touches, each with the part of it that is touched.
+fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u64)> {
+    let leaves = if start < end {
+        start / LEAF..end.div_ceil(LEAF)
+    } else {
+        0..0
+    };
+    leaves.map(move |leaf| {
+        let first = leaf * LEAF;
+        (leaf, start.max(first) - first, (end - first).min(LEAF))
+    })
 }
 
 impl Ranges {
@@ -16,79 +68,127 @@ impl Ranges {
         self.blocks
     }
 
-    /// Adds `start..end`; gives how many blocks are new.
-    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
-        let before = self.blocks;
-        let (mut low, mut high) = (start, end);
-        while let Some((&s, &e)) = self.map.range(..=high).next_back() {
-            if e < low {
-                break;
-            }
-            self.map.remove(&s);
-            self.blocks -= e - s;
-            (low, high) = (low.min(s), high.max(e));
+    /// Adds `start..end`.
+    pub fn insert(&mut self, start: u64, end: u64) {
+        for (leaf, low, high) in parts(start, end) {
+            let before = self.leaves.entry(leaf).or_default().change(low, high, true);
+            self.blocks += high - low - before;
         }
-        self.map.insert(low, high);
-        self.blocks += high - low;
-        self.blocks - before
     }
 
     /// Takes `start..end` out.
     pub fn remove(&mut self, start: u64, end: u64) {
-        while let Some((&s, &e)) = self.map.range(..end).next_back() {
-            if e <= start {
-                break;
-            }
-            self.map.remove(&s);
-            self.blocks -= e - s;
-            for (low, high) in [(s, start.min(e)), (end.max(s), e)] {
-                if low < high {
-                    self.map.insert(low, high);
-                    self.blocks += high - low;
-                }
+        if self.blocks == 0 {
+            return;
+        }
+        for (leaf, low, high) in parts(start, end) {
+            let Some(bits) = self.leaves.get_mut(&leaf) else {
+                continue;
+            };
+            self.blocks -= bits.change(low, high, false);
+            if bits.count() == 0 {
+                self.leaves.remove(&leaf);
             }
         }
+    }
+
+    /// The first block of the set at or behind `from`.
+    fn first(&self, from: u64) -> Option<u64> {
+        let leaves = self.leaves.range(from / LEAF..);
+        leaves.into_iter().find_map(|(&leaf, bits)| {
+            let found = bits.find(from.saturating_sub(leaf * LEAF), true)?;
+            Some(leaf * LEAF + found)
+        })
+    }
+
+    /// Behind the last block of the run that `start` begins, or `limit` if that comes first.
+    fn run_end(&self, start: u64, limit: u64) -> u64 {
+        let mut at = start;
+        while at < limit {
+            let (leaf, low) = (at / LEAF, at % LEAF);
+            match self.leaves.get(&leaf).map(|bits| bits.find(low, false)) {
+                None => break,
+                Some(Some(end)) => {
+                    at = leaf * LEAF + end;
+                    break;
+                }
+                Some(None) => at = (leaf + 1) * LEAF,
+            }
+        }
+        at.min(limit)
     }
 
     /// Takes out the first blocks at or behind `from`, at most `most` and contiguous; begins again at
     /// the front when there are none behind.
     pub fn take(&mut self, from: u64, most: u64) -> Option<(u64, u64)> {
-        let inside = self
-            .map
-            .range(..from)
-            .next_back()
-            .filter(|&(_, &end)| end > from)
-            .map(|(_, &end)| (from, end));
-        let (start, end) = inside
-            .or_else(|| self.map.range(from..).next().map(|(&s, &e)| (s, e)))
-            .or_else(|| self.map.first_key_value().map(|(&s, &e)| (s, e)))?;
-        let end = end.min(start.saturating_add(most));
+        let start = self.first(from).or_else(|| self.first(0))?;
+        let end = self.run_end(start, start.saturating_add(most));
         self.remove(start, end);
         Some((start, end))
     }
 
     /// The parts of `gaps` that are not in the set.
     pub fn outside(&self, gaps: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-        if self.map.is_empty() {
+        if self.blocks == 0 {
             return gaps;
         }
         let mut out = Vec::with_capacity(gaps.len());
         for (mut start, end) in gaps {
-            let first = self
-                .map
-                .range(..=start)
-                .next_back()
-                .map_or(start, |(&s, _)| s);
-            for (&s, &e) in self.map.range(first..end) {
-                if s > start {
-                    out.push((start, s));
+            while start < end {
+                let held = self.first(start).map_or(end, |block| block.min(end));
+                if start < held {
+                    out.push((start, held));
                 }
-                start = start.max(e);
-            }
-            if start < end {
-                out.push((start, end));
+                start = self.run_end(held, end);
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against one flag per block.
+        #[test]
+        fn the_set_holds_what_was_put_in_and_not_taken_out(
+            steps in proptest::collection::vec((0u64..3000, 1u64..1500, 0u8..4), 1..60)
+        ) {
+            let mut set = Ranges::default();
+            let mut flags = [false; 4500];
+            for (at, len, what) in steps {
+                let (low, high) = (at as usize, (at + len) as usize);
+                match what {
+                    0 => {
+                        set.remove(at, at + len);
+                        flags[low..high].fill(false);
+                    }
+                    1 => {
+                        let behind = (low..4500).chain(0..low).find(|&block| flags[block]);
+                        let taken = behind.map(|first| {
+                            let run = flags[first..].iter().take_while(|&&flag| flag).count();
+                            (first, first + run.min(len as usize))
+                        });
+                        prop_assert_eq!(set.take(at, len), taken.map(|(s, e)| (s as u64, e as u64)));
+                        if let Some((start, end)) = taken {
+                            flags[start..end].fill(false);
+                        }
+                    }
+                    _ => {
+                        set.insert(at, at + len);
+                        flags[low..high].fill(true);
+                    }
+                }
+                let held = flags.iter().filter(|&&flag| flag).count() as u64;
+                prop_assert_eq!(set.blocks(), held);
+                let outside = set.outside(vec![(at, at + len)]);
+                let count: u64 = outside.iter().map(|(s, e)| e - s).sum();
+                prop_assert_eq!(count, flags[low..high].iter().filter(|&&flag| !flag).count() as u64);
+                prop_assert!(outside.iter().all(|&(s, e)| !flags[s as usize..e as usize].contains(&true)));
+            }
+        }
     }
 }

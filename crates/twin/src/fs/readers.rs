@@ -1,8 +1,8 @@
 //! Recognises sequential readers and says how far ahead of each to read.
 //!
-//! Linux `ondemand_readahead` in short: a read that begins where an earlier one ended is sequential;
-//! the window ahead of it is refilled when half of it is used. The slow start of a new stream is
-//! left out.
+//! Linux `ondemand_readahead` in short: a read that begins where an earlier one ended is sequential; a
+//! window is asked for when the first page of the one before is used, so that one is on its way while
+//! another is read. The slow start of a new stream is left out.
 
 /// Streams that are followed at once; the one that was read longest ago gives way.
 const STREAMS: usize = 64;
@@ -12,46 +12,51 @@ struct Stream {
     next: u64,
     /// Blocks up to here have been asked for.
     ahead: u64,
+    /// A read of this block asks for the next window.
+    marker: u64,
+}
+
+/// What a read asks for besides its own blocks.
+#[derive(Default)]
+pub struct Ahead {
+    /// Blocks to read now for later reads, from and up to.
+    pub window: Option<(u64, u64)>,
+    /// Blocks that an earlier reader has had read ahead and will not use any more.
+    pub dropped: Option<(u64, u64)>,
 }
 
 /// The readers of a file.
+#[derive(Default)]
 pub struct Readers {
     /// The one that read last is at the end.
     streams: Vec<Stream>,
-    window: u64,
 }
 
 impl Readers {
-    /// `window`: blocks of read-ahead.
-    pub fn new(window: u64) -> Self {
-        Self {
-            streams: Vec::new(),
-            window,
-        }
-    }
-
-    /// A read of `start..end`: the block up to which to read now, and what an earlier reader has had
-    /// read ahead and will not use any more.
-    pub fn read(&mut self, start: u64, end: u64) -> (u64, Option<(u64, u64)>) {
+    /// A read of `start..end` with windows of `window` blocks.
+    pub fn read(&mut self, start: u64, end: u64, window: u64) -> Ahead {
         let Some(place) = self.streams.iter().position(|stream| stream.next == start) else {
             let full = self.streams.len() == STREAMS;
             let dropped = full.then(|| self.streams.remove(0));
             self.streams.push(Stream {
                 next: end,
                 ahead: end,
+                marker: end,
             });
-            return (
-                end,
-                dropped.map(|stream| (stream.next, stream.ahead.max(stream.next))),
-            );
+            return Ahead {
+                window: None,
+                dropped: dropped.map(|stream| (stream.next, stream.ahead.max(stream.next))),
+            };
         };
         let mut stream = self.streams.remove(place);
         stream.next = end;
-        if stream.ahead < end + self.window / 2 {
-            stream.ahead = end + self.window;
+        let mut ahead = Ahead::default();
+        if end > stream.marker && window > 0 {
+            stream.marker = stream.ahead.max(end);
+            stream.ahead = stream.marker + window;
+            ahead.window = Some((stream.marker, stream.ahead));
         }
-        let ahead = stream.ahead;
         self.streams.push(stream);
-        (ahead, None)
+        ahead
     }
 }

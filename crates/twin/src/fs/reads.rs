@@ -3,7 +3,7 @@
 use crate::device::Device;
 
 use super::extents::Piece;
-use super::{BLOCK_BYTES, Below, FileSystem};
+use super::{BLOCK_BYTES, Below, FileSystem, Held};
 use workload::Op;
 
 /// A read of the device.
@@ -20,21 +20,34 @@ pub struct Fetch {
 }
 
 impl<D: Device> FileSystem<D> {
-    /// Starts what a read needs and what is worth reading ahead of it.
-    pub(super) fn read(&mut self, slot: u32, start: u64, end: u64) {
-        let (ahead, dropped) = self.readers.read(start, end);
-        if let Some((low, high)) = dropped {
+    /// Goes on with a read: what is in memory, then a window at most, as the page cache does; starts what
+    /// is worth reading ahead of it.
+    pub(super) fn read(&mut self, slot: u32) {
+        let Held { request, at, .. } = self.requests.items[slot as usize];
+        let (mut start, end) = (at, Self::blocks_of(&request).1);
+        let io = self.params.io_bytes / BLOCK_BYTES;
+        let window = (self.params.read_ahead_bytes / BLOCK_BYTES).max(io.min(end - start));
+        while start < end && self.requests.items[slot as usize].errno == 0 {
+            let stop = end.min(start + window);
+            self.requests.items[slot as usize].at = stop;
+            if self.read_window(slot, start, stop) {
+                return;
+            }
+            start = stop;
+        }
+        self.copy(slot);
+    }
+
+    /// Reads one window or less; whether there is anything to wait for.
+    fn read_window(&mut self, slot: u32, start: u64, end: u64) -> bool {
+        let window = self.params.read_ahead_bytes / BLOCK_BYTES;
+        let ahead = self.readers.read(start, end, window);
+        if let Some((low, high)) = ahead.dropped {
             self.fetched.remove(low, high);
         }
-        let ahead = ahead.min(self.file_blocks);
-        for (low, high) in self.missing(start, ahead) {
-            for piece in self.extents.pieces(low, high - low) {
-                match piece.device {
-                    Some(device) => self.fetch(piece, device, end, false),
-                    None if piece.file < end => self.unmapped_reads += 1,
-                    None => {}
-                }
-            }
+        self.fetch_missing(start, end, end);
+        if let Some((low, high)) = ahead.window {
+            self.fetch_missing(low, high.min(self.file_blocks), end);
         }
         self.fetched.remove(start, end);
         let waits_for = self.under_way(start, end);
@@ -44,8 +57,20 @@ impl<D: Device> FileSystem<D> {
             fetch.waiting.push(slot);
             fetch.ahead_from = fetch.ahead_from.max(end);
         }
-        if waits_for.is_empty() {
-            self.copy(slot);
+        !waits_for.is_empty()
+    }
+
+    /// Reads what is neither in memory nor on its way; `needed` ends what is wanted now.
+    fn fetch_missing(&mut self, start: u64, end: u64, needed: u64) {
+        for (low, high) in self.missing(start, end) {
+            let pieces: Vec<Piece> = self.extents.pieces(low, high - low).collect();
+            for piece in pieces {
+                match piece.device {
+                    Some(device) => self.fetch(piece, device, needed, false),
+                    None if piece.file < needed => self.unmapped_reads += 1,
+                    None => {}
+                }
+            }
         }
     }
 
@@ -60,6 +85,9 @@ impl<D: Device> FileSystem<D> {
 
     /// Parts of `start..end` that are neither in memory nor on their way.
     fn missing(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        if start >= end {
+            return Vec::new();
+        }
         let mut gaps = vec![(start, end)];
         for pages in [&self.dirty, &self.writing, &self.fetched] {
             gaps = pages.outside(gaps);
@@ -77,14 +105,13 @@ impl<D: Device> FileSystem<D> {
         gaps
     }
 
-    /// Reads of the device that overlap `start..end`.
+    /// Reads of the device that overlap `start..end`, in order; they do not overlap each other.
     fn under_way(&self, start: u64, end: u64) -> Vec<u32> {
-        let from = start.saturating_sub(self.longest_fetch);
-        self.fetching
-            .range((from, 0)..(end, 0))
-            .filter(|&(_, &stop)| stop > start)
-            .map(|(&(_, number), _)| number)
-            .collect()
+        let reaches = |number: &u32| self.fetches.items[*number as usize].end > start;
+        let before = self.fetching.range(..start).next_back();
+        let before = before.map(|(_, &number)| number).filter(reaches);
+        let inside = self.fetching.range(start..end).map(|(_, &number)| number);
+        before.into_iter().chain(inside).collect()
     }
 
     fn fetch(&mut self, piece: Piece, device: u64, ahead_from: u64, moves: bool) {
@@ -101,9 +128,11 @@ impl<D: Device> FileSystem<D> {
                 ahead_from,
                 moves,
             });
-            self.write_back.moves_out += u32::from(moves);
-            self.fetching.insert((start, number), start + len);
-            self.longest_fetch = self.longest_fetch.max(len);
+            if moves {
+                self.write_back.moves_out += 1;
+            } else {
+                self.fetching.insert(start, number);
+            }
             self.reads.push_back(number);
             done += len;
         }
@@ -128,19 +157,19 @@ impl<D: Device> FileSystem<D> {
         let ahead_from = fetch.ahead_from.max(start);
         let waiting = std::mem::take(&mut fetch.waiting);
         self.fetches.release(number);
-        self.fetching.remove(&(start, number));
         if moves {
             self.write_back.moves_out -= 1;
             self.move_on(start, end);
-        } else if ahead_from < end {
-            self.fetched.insert(ahead_from, end);
+        } else {
+            self.fetching.remove(&start);
+            self.fetched.insert(ahead_from.min(end), end);
         }
         for slot in waiting {
             let held = &mut self.requests.items[slot as usize];
             held.parts -= 1;
             held.errno = held.errno.max(errno);
             if held.parts == 0 {
-                self.copy(slot);
+                self.read(slot);
             }
         }
     }

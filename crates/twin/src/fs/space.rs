@@ -1,8 +1,8 @@
 //! Free space: block groups searched from a hint, as on ordinary disks, and zones written in order.
 //!
-//! Block groups: what is free right at the hint, however short; else as btrfs searches
-//! (`find_free_extent`): the group of the hint from the hint on, then every group, then a new group,
-//! and only then a shorter piece. Zones follow its zoned mode: one open data
+//! Block groups, as btrfs searches (`find_free_extent`): the group of the hint from the hint on, then
+//! every group, then a new group, and only then a shorter piece. Where files grow in place, what is free
+//! right at the hint comes first, however short (ext4 `EXT4_MB_HINT_MERGE`). Zones follow its zoned mode: one open data
 //! zone, filled in order; what is overwritten is unusable until the whole zone is reset.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,16 +73,18 @@ pub struct Groups {
     first: u64,
     end: u64,
     length: u64,
+    grows: bool,
     groups: Vec<Group>,
 }
 
 impl Groups {
-    /// Blocks `first..end` in groups of `length`.
-    pub fn new(first: u64, end: u64, length: u64) -> Self {
+    /// Blocks `first..end` in groups of `length`. `grows`: takes less than asked for at the hint.
+    pub fn new(first: u64, end: u64, length: u64, grows: bool) -> Self {
         Self {
             first,
             end,
             length,
+            grows,
             groups: Vec::new(),
         }
     }
@@ -109,7 +111,7 @@ impl Groups {
     /// What is free from `hint` on, even if it is less than `want`.
     fn continued(&mut self, want: u64, hint: u64) -> Option<(u64, u64)> {
         let near = self.group_of(hint);
-        let group = self.groups.get_mut(near)?;
+        let group = self.groups.get_mut(near).filter(|_| self.grows)?;
         let len = want.min(*group.free.get(&hint)?);
         group.take(hint, len);
         Some((hint, len))

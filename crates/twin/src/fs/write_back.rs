@@ -6,6 +6,7 @@ use workload::Op;
 
 use crate::device::Device;
 
+use super::extents::Piece;
 use super::metadata::{NODE_BYTES, commit_bytes};
 use super::params::{FsParams, Placement};
 use super::ranges::Ranges;
@@ -282,36 +283,53 @@ impl<D: Device> FileSystem<D> {
     /// Finds places for `start..end` and plans the writes; gives how far it came. What empties a zone
     /// may use the `reserve`.
     fn place(&mut self, start: u64, end: u64, reserve: bool) -> u64 {
+        if self.params.placement == Placement::InPlace {
+            return self.place_in_place(start, end);
+        }
         let mut at = start;
-        for piece in self.extents.pieces(start, end - start) {
-            let stop = piece.file + piece.len;
-            if let Some(device) = piece.device
-                && self.params.placement == Placement::InPlace
-            {
-                self.plan_write(device, at, stop - at);
-                at = stop;
-                continue;
-            }
-            while at < stop {
-                let hint = piece.device.map(|device| device + (at - piece.file));
-                let hint = hint.or_else(|| self.behind(at));
-                let Some((device, len)) = self.space.allocate(stop - at, hint, reserve) else {
-                    return at;
-                };
-                let freed = self.extents.cut(at, len);
-                self.commit.pinned.extend(freed);
-                self.extents.map(at, len, device);
-                self.plan_write(device, at, len);
-                at += len;
-            }
+        let mut hint = self.extents.device(start).or_else(|| self.behind(start));
+        while at < end {
+            let Some((device, len)) = self.space.allocate(end - at, hint, reserve) else {
+                break;
+            };
+            self.extents
+                .set(at, len, Some(device), &mut self.commit.pinned);
+            self.plan_write(device, at, len);
+            at += len;
+            hint = Some(device + len);
         }
         at
     }
 
+    /// Where the data was; what is new is placed behind what is before it in the file.
+    fn place_in_place(&mut self, start: u64, end: u64) -> u64 {
+        let pieces: Vec<Piece> = self.extents.pieces(start, end - start).collect();
+        for Piece { file, len, device } in pieces {
+            let mut done = 0;
+            while done < len {
+                let at = file + done;
+                let found = match device {
+                    Some(device) => Some((device, len)),
+                    None => self.space.allocate(len - done, self.behind(at), false),
+                };
+                let Some((place, count)) = found else {
+                    return at;
+                };
+                if device.is_none() {
+                    self.extents
+                        .set(at, count, Some(place), &mut self.commit.pinned);
+                }
+                self.plan_write(place, at, count);
+                done += count;
+            }
+        }
+        end
+    }
+
     /// Behind the extent that ends where `file` begins.
     fn behind(&self, file: u64) -> Option<u64> {
-        let before = self.extents.pieces(file.checked_sub(1)?, 1);
-        before.first()?.device.map(|device| device + 1)
+        let before = self.extents.device(file.checked_sub(1)?)?;
+        Some(before + 1)
     }
 
     fn plan_write(&mut self, device: u64, file: u64, len: u64) {
