@@ -37,9 +37,7 @@ class ArrayBackend:
         if self._layered:
             sync_twins(self.devices)
         seeds = self._seeds(seed)
-        return ArrayLoad(
-            start_twins(job_json, self.devices, seeds, hold_every_s, precision), len(self.parts)
-        )
+        return ArrayLoad(start_twins(job_json, self.devices, seeds, hold_every_s, precision), len(self.parts))
 
     def _seeds(self, seed: int) -> list[int]:
         return [part_seed(seed, number) for number in range(1, len(self.parts) + 1)]

@@ -288,9 +288,15 @@ pub fn start_twins(
     let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
         let mut device = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
         device
-            .run(&job, seeds[index], &control, judge.as_ref(), &mut |interval| {
-                side.deliver(interval);
-            })
+            .run(
+                &job,
+                seeds[index],
+                &control,
+                judge.as_ref(),
+                &mut |interval| {
+                    side.deliver(interval);
+                },
+            )
             .map_err(|error| error.to_string())
     });
     Ok(Handle::twins(twins))

@@ -4,6 +4,7 @@
 use workload::Request;
 
 use crate::HostParams;
+use crate::disk::ZoneModel;
 
 /// Something that a device reports in time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,14 @@ pub trait Device {
     fn advance(&mut self, limit_ns: u64) -> Option<Completion>;
     /// Whether anything is under way that will happen without a further request.
     fn is_busy(&self) -> bool;
+    /// Its zones, where writes have to go to write pointers.
+    fn zone_model(&self) -> Option<ZoneModel> {
+        None
+    }
+    /// Where the next write of a zone must go; the end of a full one.
+    fn write_pointer(&self, _zone: u32) -> Option<u64> {
+        None
+    }
     /// Whether it knows what its medium does: bytes read and written there, and energy.
     fn knows_medium(&self) -> bool {
         true

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recording::{FaultCounter, Interval, Recorder, Recording};
-use workload::{Geometry, Job, Limits, Load, Op, Pattern, Request, RequestStream, StreamError};
+use workload::{Geometry, Job, Limits, Load, Op, Request, RequestStream, StreamError};
 
 use crate::adapter::{Adapter, Way};
 use crate::device::{Completion, CompletionKind, Device};
 use crate::event::us_to_ns;
 use crate::meter::Meter;
 use crate::precision::{Batches, Judge, Seat};
+use crate::zones::Zoning;
 
 /// Virtual length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -30,6 +31,8 @@ const LOOK_AHEAD: usize = 16;
 const ARRIVAL: u32 = 1 << 27;
 /// Tag bit of a read whose data has crossed the adapter; the rest is the slot.
 const CROSSED: u32 = 1 << 26;
+/// Tag bit of a zone's reset; the rest is the slot of the write that waits for it.
+const RESET: u32 = 1 << 25;
 /// Completions between two looks at the stop flag.
 const STOP_CHECK: u32 = 4096;
 
@@ -82,6 +85,17 @@ pub enum TwinError {
         /// How it failed.
         errno: i32,
     },
+    /// Writes anywhere on a device that takes them in order only.
+    #[error(
+        "writes at random places, and this host-managed zoned device takes them at the write pointers of its zones only: use pattern {{ zones = N }}, append, or a region within its conventional zones (the first {conventional_bytes} bytes)"
+    )]
+    OutOfOrder {
+        /// Bytes, from the start, that may be written anywhere.
+        conventional_bytes: u64,
+    },
+    /// The pattern `zones` asks for what the device does not have.
+    #[error("zones: {0}")]
+    Zones(String),
     /// The device will never answer: a defect of the model.
     #[error(
         "the simulated device stopped answering at {now_ns} ns with {in_flight} I/O in flight: please report the device and the job"
@@ -156,6 +170,7 @@ struct Driver<'a, D> {
     batches: Option<Batches<'a>>,
     meter: Meter,
     adapter: Option<Adapter>,
+    zoning: Option<Box<Zoning>>,
     recording: Recording,
 }
 
@@ -197,16 +212,15 @@ pub fn run_until_precise<D: Device>(
         return Err(error);
     }
     driver.recording.faults = driver.faults.into_faults();
+    let notes = driver.zoning.map(|zoning| zoning.notes());
+    driver.recording.notes.extend(notes.into_iter().flatten());
     Ok(driver.recording)
 }
 
 impl<'a, D: Device> Driver<'a, D> {
     fn new(job: &Job, device: &'a mut D, seed: u64) -> Result<Self, TwinError> {
-        if matches!(job.pattern, Pattern::Zones { .. }) {
-            return Err(TwinError::NoZones);
-        }
         let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
-        let max = CROSSED - 1;
+        let max = RESET - 1;
         if u64::from(threads) * u64::from(iodepth) > u64::from(max) {
             return Err(TwinError::TooDeep {
                 threads,
@@ -218,10 +232,12 @@ impl<'a, D: Device> Driver<'a, D> {
             capacity_bytes: device.capacity_bytes(),
             block_bytes: device.block_bytes(),
         };
-        let limits = job.until.resolve(job.region.resolve(geometry)?.size_bytes);
+        let region = job.region.resolve(geometry)?;
+        let limits = job.until.resolve(region.size_bytes);
         if [limits.time_ns, limits.bytes, limits.count] == [u64::MAX; 3] {
             return Err(TwinError::Endless);
         }
+        let zoning = Zoning::new(job, device, region)?.map(Box::new);
         let host = device.host().clone();
         let streams = (0..threads)
             .map(|thread| {
@@ -243,6 +259,7 @@ impl<'a, D: Device> Driver<'a, D> {
             batches: None,
             meter: Meter::new(device, host.cores.min(threads)),
             adapter: Adapter::new(&host, start_ns),
+            zoning,
             recording: Recording::default(),
             threads: streams,
             slots: Vec::with_capacity((threads * iodepth) as usize),
@@ -375,6 +392,9 @@ impl<'a, D: Device> Driver<'a, D> {
     #[inline]
     fn take(&mut self, completion: Completion) {
         let Completion { at_ns, tag, kind } = completion;
+        if tag & (ARRIVAL | CROSSED | RESET) == RESET {
+            return self.write_into_reset(tag & !RESET, at_ns);
+        }
         match kind {
             CompletionKind::Wake if tag & ARRIVAL != 0 => self.arrival(tag & !ARRIVAL, at_ns),
             CompletionKind::Wake => self.reap(tag & !CROSSED, at_ns, 0),
@@ -491,7 +511,23 @@ impl<'a, D: Device> Driver<'a, D> {
         let at_ns = self
             .cross(ready_ns, Way::ToDevice, slot.op, slot.size_bytes)
             .unwrap_or(ready_ns);
-        self.device.submit(at_ns, tag, request);
+        let Some(zoning) = &mut self.zoning else {
+            return self.device.submit(at_ns, tag, request);
+        };
+        let (request, reset) = zoning.place(thread, tag, request);
+        self.slots[tag as usize].offset_bytes = request.offset_bytes;
+        match reset {
+            Some(reset) => self.device.submit(at_ns, RESET | tag, reset),
+            None => self.device.submit(at_ns, tag, request),
+        }
+    }
+
+    /// A zone is empty: the write that needed it goes out. What it failed with, the write will fail with.
+    #[cold]
+    fn write_into_reset(&mut self, tag: u32, at_ns: u64) {
+        if let Some(zoning) = &self.zoning {
+            self.device.submit(at_ns, tag, zoning.after_reset(tag));
+        }
     }
 
     /// The next request of the thread's stream, drawn in batches ahead.
@@ -513,6 +549,9 @@ impl<'a, D: Device> Driver<'a, D> {
     #[inline]
     fn reap(&mut self, tag: u32, at_ns: u64, errno: i32) {
         let slot = self.slots[tag as usize];
+        if let Some(zoning) = &mut self.zoning {
+            zoning.settle(slot.thread, tag, errno, self.device);
+        }
         let reaped_ns = self.work(slot.thread, at_ns + self.wake_ns, self.complete_ns);
         self.free.push(tag);
         self.slots[tag as usize].in_flight = false;

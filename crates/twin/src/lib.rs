@@ -29,6 +29,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod victim;
+mod zones;
 
 pub use device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
 pub use disk::{Disk, DiskParams, Scheduling, Tracks, ZoneModel};

@@ -42,7 +42,9 @@ def load_system(name: str) -> System:
 
 def load_published(name: str) -> Published:
     """Data sheet and published results of a product or system. Raises as `load_device`."""
-    return cast("Published", load(find("published", name)))
+    published = cast("Published", load(find("published", name)))
+    others = [group for other in published.results_in for group in load_published(other).published]
+    return published.model_copy(update={"published": (*published.published, *others)})
 
 
 def method_text(name: str) -> str:

@@ -163,6 +163,12 @@ class System(_Strict):
     note: Text | None = None
     region_pct: Percent | None = None
     """Share of a device's capacity, from its start, that the tests on this bench address; absent: all of it."""
+    region_bytes: Count | None = None
+    """The same in bytes."""
+    file_system: Name | None = None
+    """Between the tests and each device; absent: devices are raw."""
+    threads: Count | None = None
+    """Threads that load one device, where the results show another number than their source names: see `note`."""
     parameters: dict[Key, Parameter]
 
     def share(self, devices: int) -> dict[str, bool | int | float | str]:
@@ -372,6 +378,8 @@ class Published(_Strict):
     """Of a system: its servers, network adapters and drives."""
     spec: Many[SpecGroup] = ()
     published: Many[ResultGroup] = ()
+    results_in: Many[Name] = ()
+    """Files whose measured rows are about this product too, because their source does not tell products apart."""
 
     @property
     def ratings(self) -> tuple[SpecRow, ...]:

@@ -13,7 +13,7 @@ from typing import Literal
 from fathom import _core
 from fathom.catalog import CatalogError, entries, load_published, load_system
 from fathom.catalog.load import is_about
-from fathom.catalog.models import Device, PublishedRow
+from fathom.catalog.models import Device, PublishedRow, System
 from fathom.method import parse_method
 
 Metric = Literal["iops", "mbps", "mibps", "latency_us"]
@@ -22,10 +22,11 @@ PATTERNS = {"seq": "sequential", "rand": "uniform"}
 
 @dataclass(frozen=True)
 class Trial:
-    """What a fresh, filled twin does: a job (normal form, its end open), driven from a bench."""
+    """What a fresh, filled twin does: a job (normal form, its end open), from a bench, through its file system."""
 
     bench: str
     job_json: str
+    file_system: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,19 +140,21 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
     if row.bench is None:
         raise _NoTrialError("the source names no bench")
     try:
-        region_pct = load_system(row.bench).region_pct
+        bench = load_system(row.bench)
     except CatalogError as error:
         raise _NoTrialError(f"the bench {row.bench} is not in the catalogue") from error
     if row.block_kib and row.read_pct is not None and row.pattern in PATTERNS:
-        return Trial(row.bench, _job_of_row(row, PATTERNS[row.pattern], region_pct or 100)), None
+        job = _job_of_row(row, PATTERNS[row.pattern], bench)
+        remark = f"{bench.threads} thread(s) a device: {bench.note}" if bench.threads else None
+        return Trial(row.bench, job, bench.file_system), remark
     if row.workload in jobs:
         job, method = jobs[row.workload]
         return Trial(row.bench, _endless(job)), f"assumed mix: {method}"
     raise _NoTrialError("the source does not publish the mix, and no method defines it")
 
 
-def _job_of_row(row: PublishedRow, pattern: str, region_pct: float) -> str:
-    """The row's own I/O. Threads and iodepth multiply, whichever of them the source gives."""
+def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
+    """The row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know better."""
     if not (row.threads or row.jobs or row.iodepth):
         raise _NoTrialError("the source does not say how many I/O were outstanding")
     read_pct = row.read_pct or 0.0
@@ -160,8 +163,8 @@ def _job_of_row(row: PublishedRow, pattern: str, region_pct: float) -> str:
         "mix": pure or {"read": read_pct, "write": 100 - read_pct},
         "block": round((row.block_kib or 0) * 1024),
         "pattern": pattern,
-        "region": f"{region_pct:g}%",
-        "load": {"threads": row.threads or row.jobs or 1, "iodepth": row.iodepth or 1},
+        "region": bench.region_bytes or f"{bench.region_pct or 100:g}%",
+        "load": {"threads": bench.threads or row.threads or row.jobs or 1, "iodepth": row.iodepth or 1},
         "until": {"time": "1s"},
     }
     return _endless(_core.parse_job(json.dumps(job), f"{row.workload}.json"))

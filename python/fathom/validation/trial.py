@@ -13,7 +13,7 @@ from threading import Event
 from fathom import _core
 from fathom.analysis.steady import SteadyState, Verdict, Volume
 from fathom.analysis.uncertainty import mean_interval
-from fathom.backend import NS_PER_S, TwinBackend
+from fathom.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.validation.cases import Metric, Trial
 
@@ -93,9 +93,9 @@ def run_trial(
 
 
 def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrupt: Event) -> Measured:
-    backend = TwinBackend(parameters_json, seed)
+    backend = TwinBackend(parameters_json, seed, trial.file_system)
     job = json.loads(trial.job_json)
-    _drain(backend, json.dumps(FILL), seed)
+    _fill(backend, trial, job, seed)
     job["until"]["time_ns"] = round(limits.most_s * NS_PER_S)
     handle = backend.start(json.dumps(job), seed + 1, ROUND_S)
     judged = _Judged(_criterion(job, backend.capacity_bytes), backend.capacity_bytes, limits)
@@ -114,6 +114,21 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
     return judged.measured(recording.limited_by())
+
+
+def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int) -> None:
+    """Brings data everywhere the trial looks. Under a file system that is the region, once.
+
+    What the page cache then still holds goes to the device before a trial that reads; one that writes begins at the
+    rate of the device.
+    """
+    if trial.file_system is None:
+        return _drain(backend, json.dumps(FILL), seed)
+    fill = _core.parse_job(json.dumps(FILL | {"until": {"written": "1x"}}), "fill.json")
+    _drain(backend, json.dumps(json.loads(fill) | {"region": job["region"]}), seed)
+    if all(op["op"] == "read" for op in job["mix"]["ops"]):
+        sync_twins([backend.device])
+    return None
 
 
 def _drain(backend: TwinBackend, job_json: str, seed: int) -> None:

@@ -192,16 +192,6 @@ impl Disk {
         &self.params
     }
 
-    /// The zones of a host-managed disk.
-    pub fn zone_model(&self) -> Option<ZoneModel> {
-        self.zones.as_ref().map(|zones| zones.model)
-    }
-
-    /// Where the next write of a zone must go; `None` on a disk without zones.
-    pub fn write_pointer(&self, zone: u32) -> Option<u64> {
-        self.zones.as_ref().map(|zones| zones.pointer(zone))
-    }
-
     #[inline]
     fn handle(&mut self, payload: u32) -> Option<Completion> {
         let (event, index) = Event::unpack(payload);
@@ -776,6 +766,15 @@ impl Device for Disk {
 
     fn is_busy(&self) -> bool {
         !self.calendar.is_empty()
+    }
+
+    fn zone_model(&self) -> Option<ZoneModel> {
+        self.zones.as_ref().map(|zones| zones.model)
+    }
+
+    fn write_pointer(&self, zone: u32) -> Option<u64> {
+        let zones = self.zones.as_ref()?;
+        (zone < zones.model.zones).then(|| zones.pointer(zone))
     }
 
     fn account(&self, into: &mut Account) {

@@ -147,3 +147,94 @@ fn an_ordinary_disk_has_no_zones_to_append_to_or_reset() {
     }
     assert_eq!(disk.zone_model(), None);
 }
+
+fn zones_job(mix: &str, zones: u32, threads: u32, depth: u32, until: &str) -> Job {
+    let text = format!(
+        r#"{{"mix":{mix},"block":"1MiB","pattern":{{"zones":{zones}}},"region":{{"size":"24GiB"}},"load":{{"threads":{threads},"iodepth":{depth}}},"until":{until}}}"#
+    );
+    Job::from_json(&text, "test").expect("a valid job")
+}
+
+#[test]
+fn a_zones_job_writes_at_the_pointers_and_resets_what_it_writes_again() {
+    for (mix, depth) in [("\"write\"", 2), ("\"append\"", 8)] {
+        let mut disk = Disk::new(&shingled()).expect("valid parameters");
+        let conventional = first(&disk) / ZONE;
+        let usable = (24 << 30) / ZONE - conventional;
+        let volume = format!(r#"{{"bytes":{}}}"#, 2 * usable * ZONE);
+        let recording = measure(&mut disk, &zones_job(mix, 2, 2, depth, &volume));
+        assert_eq!(recording.errno.len(), 0, "{:?}", recording.notes);
+        let note = recording.notes.last().expect("resets are told");
+        assert!(note.contains("zone(s) were reset"), "{note}");
+        for zone in 0..conventional {
+            assert_eq!(disk.write_pointer(zone as u32), Some(zone * ZONE));
+        }
+        let rate = mibps(&recording);
+        assert!(rate > 200.0, "{rate} MiB/s: as good as sequential");
+    }
+}
+
+#[test]
+fn reads_of_a_zones_job_find_what_was_written() {
+    let mut disk = Disk::new(&shingled()).expect("valid parameters");
+    measure(
+        &mut disk,
+        &zones_job("\"write\"", 1, 1, 1, r#"{"count":300}"#),
+    );
+    let recording = measure(
+        &mut disk,
+        &zones_job("\"read\"", 1, 1, 4, r#"{"count":200}"#),
+    );
+    assert_eq!(recording.counters.unmapped_reads, Some(0));
+}
+
+#[test]
+fn writes_out_of_order_are_refused_and_told_with_zone_and_pointer() {
+    let mut disk = Disk::new(&shingled()).expect("valid parameters");
+    let start = first(&disk) + 8 * ZONE + 4096;
+    let region = format!(r#","region":{{"start":{start},"size":"64MiB"}}"#);
+    let job = job(
+        "\"write\"",
+        "4KiB",
+        "sequential",
+        &region,
+        1,
+        r#"{"count":9}"#,
+    );
+    let recording = measure(&mut disk, &job);
+    assert_eq!(recording.errno.get(&EIO), Some(&9));
+    let (number, pointer) = (start / ZONE, start - 4096);
+    assert_eq!(
+        recording.notes[0],
+        format!(
+            "write of 4096 bytes at {start} was refused: zone {number} has its write pointer at {pointer} (out of order)"
+        )
+    );
+    assert_eq!(
+        recording.notes[4],
+        "5 more write(s) were refused by their zones"
+    );
+}
+
+#[test]
+fn jobs_that_a_zoned_disk_cannot_take_are_refused_in_one_line() {
+    let refusal = |params: &DiskParams, job: &Job| {
+        let mut disk = Disk::new(params).expect("valid parameters");
+        let refused = run(job, &mut disk, 1, &Control::default(), |_| {});
+        refused.expect_err("refused").to_string()
+    };
+    let random = |region| job("\"write\"", "4KiB", "uniform", region, 1, r#"{"count":9}"#);
+    let message = refusal(&shingled(), &random(""));
+    assert!(
+        message.contains("write pointers") && message.contains("20132659200"),
+        "{message}"
+    );
+    let mut disk = Disk::new(&shingled()).expect("valid parameters");
+    let inside = measure(&mut disk, &random(r#","region":{"size":"10GB"}"#));
+    assert_eq!(inside.completed(), 9, "conventional zones take any order");
+    let deep = zones_job("\"write\"", 2, 1, 3, r#"{"count":9}"#);
+    assert!(refusal(&shingled(), &deep).contains("one write at a time"));
+    let wide = zones_job("\"append\"", 5, 1, 1, r#"{"count":9}"#);
+    assert!(refusal(&shingled(), &wide).contains("the device allows 4"));
+    assert!(refusal(&small_disk(), &wide).contains("needs a host-managed"));
+}
