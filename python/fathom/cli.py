@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fathom.runs.reader import Run
     from fathom.session import Options
     from fathom.site import Site
+    from fathom.sizing.files import Prices
     from fathom.targets.target import Target
     from fathom.workers import Workers
 
@@ -77,6 +78,9 @@ LocalHosts = Annotated[
     int | None, typer.Option(help="do it on N nodes on this machine, to try a fleet out", metavar="N")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
+PriceList = Annotated[
+    Path | None, typer.Option("--prices", help="a price list (default: a relative one)", metavar="FILE")
+]
 RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]
 
 
@@ -119,6 +123,7 @@ def run(
     baseline: Annotated[
         str | None, typer.Option(help="an earlier run of the drive alone, to report beside", metavar="RUN")
     ] = None,
+    prices: PriceList = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from this machine or from many hosts at once."""
@@ -126,14 +131,15 @@ def run(
     from fathom.file_system import with_file_system
     from fathom.method import load_method
     from fathom.runs.home import find_run
+    from fathom.sizing.files import read_prices
 
-    parsed = load_method(method, quick=quick)
+    parsed, listed = load_method(method, quick=quick), read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with _site(hosts, shell, ray, local_hosts) as site:
         options = _options(seed, destroy, out, site)
         chosen = with_baselines(parsed, with_file_system(parsed, site.resolve(targets, _bytes(size))))
         finished = _measure(parsed, chosen, options)
-    _conclude(finished, as_json, beside)
+    _conclude(finished, as_json, beside, listed)
 
 
 @app.command()
@@ -193,12 +199,14 @@ def verify(
 def report(
     runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
     out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,
+    prices: PriceList = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
     """Write one offline HTML report of runs, from their directories alone."""
     from fathom.report import run_csv, run_json, write_html
     from fathom.runs.home import find_run
+    from fathom.sizing.files import read_prices
 
     _one_form(as_json, as_csv)
     paths = [find_run(name) for name in runs]
@@ -208,7 +216,7 @@ def report(
     elif as_csv:
         print("".join(run_csv(path) for path in paths), end="")
     else:
-        print(write_html(paths, out or paths[0] / "report.html"))
+        print(write_html(paths, out or paths[0] / "report.html", prices=read_prices(prices)))
 
 
 @app.command()
@@ -430,9 +438,7 @@ def choose(
     systems: Annotated[
         list[str], typer.Argument(help="systems of the catalogue's published results", metavar="SYSTEM...")
     ],
-    prices: Annotated[
-        Path | None, typer.Option(help="a price list (default: a relative one)", metavar="FILE")
-    ] = None,
+    prices: PriceList = None,
     run: Annotated[
         list[str],
         typer.Option(
@@ -529,12 +535,14 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _conclude(finished: "Run", as_json: bool, beside: Sequence[Path] = ()) -> None:
+def _conclude(
+    finished: "Run", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
+) -> None:
     """Writes the report beside the run, with other runs next to it, and prints the result."""
     from fathom.report import print_table, run_json, write_html
 
     runs = [finished.path, *beside]
-    path = write_html(runs, finished.path / "report.html")
+    path = write_html(runs, finished.path / "report.html", prices=prices)
     if as_json:
         _print_json(run_json(finished.path))
         return

@@ -54,7 +54,9 @@ class _UntilJson(TypedDict):
     region_multiple: float | None
 
 
-class _JobJson(TypedDict):
+class JobJson(TypedDict):
+    """The part of a job's normal form that Python reads."""
+
     mix: _MixJson
     pattern: _PatternJson
     region: _RegionJson
@@ -80,7 +82,7 @@ class _StepJson(TypedDict):
     steady: _SteadyJson | None
     curve: CurveJson | None
     round: RoundJson | None
-    job: _JobJson
+    job: JobJson
 
 
 class _QuickJson(TypedDict):
@@ -311,7 +313,7 @@ def _step(step: _StepJson) -> Step:
         steady=Steady(steady["round_ns"] / NS_PER_S, steady["window"], steady["range"], steady["slope"])
         if steady
         else None,
-        job=_job(step["job"]),
+        job=parse_job(step["job"]),
         bench=step["bench"],
         precision=step["precision"],
         curve=parse_curve(step["curve"]) if step["curve"] else None,
@@ -319,7 +321,8 @@ def _step(step: _StepJson) -> Step:
     )
 
 
-def _job(job: _JobJson) -> Job:
+def parse_job(job: JobJson) -> Job:
+    """The job of a step in its normal form."""
     until = job["until"]
     return Job(
         json=json.dumps(job),

@@ -18,6 +18,7 @@ from fathom.report.published import Lookup, Metric, Published
 from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, total, total_rates
 from fathom.runs.document import NoteRecord, TargetRecord
+from fathom.sizing.files import Prices, read_prices
 
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
 BANDWIDTH_FROM_BYTES = 64 * 1024
@@ -134,6 +135,7 @@ class Comparison:
     columns: Sequence[Column]
     corners: Sequence[Corner]
     lookup: Lookup
+    prices: Prices
 
     @property
     def twins(self) -> list[Column]:
@@ -189,8 +191,10 @@ def run_letter(index: int) -> str:
     return ascii_uppercase[place] + (str(turn + 1) if turn else "")
 
 
-def compare(runs: Sequence[RunData], lookup: Lookup = published.catalogue) -> Comparison:
-    """Lays runs side by side, in the order given."""
+def compare(
+    runs: Sequence[RunData], lookup: Lookup = published.catalogue, prices: Prices | None = None
+) -> Comparison:
+    """Lays runs side by side, in the order given. Without prices, those shipped are taken, which are relative."""
     columns = _columns(runs)
     cells: dict[str, list[Cell]] = {}
     labels: dict[str, str] = {}
@@ -203,7 +207,7 @@ def compare(runs: Sequence[RunData], lookup: Lookup = published.catalogue) -> Co
             cells.setdefault(key, []).append(_cell(column, halves, whole, lookup))
             labels.setdefault(key, label)
     corners = [Corner(key, labels[key], members[0].metric, members) for key, members in cells.items()]
-    return Comparison(runs, columns, corners, lookup)
+    return Comparison(runs, columns, corners, lookup, prices or read_prices(None))
 
 
 def _columns(runs: Sequence[RunData]) -> list[Column]:

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from fathom.analysis.percentiles import Histogram, histograms
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
+from fathom.method import Job, JobJson, parse_job
 from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
@@ -140,6 +141,15 @@ class RunData:
         }
         return untold | {
             name: _step(entry) for name, entry in self.raw_steps.items() if isinstance(entry, dict)
+        }
+
+    @cached_property
+    def jobs(self) -> dict[str, Job]:
+        """The job of every step by name."""
+        return {
+            name: parse_job(cast(JobJson, entry["job"]))
+            for name, entry in self.raw_steps.items()
+            if isinstance(entry, dict) and "job" in entry
         }
 
     def curve(self, step: str) -> Curve | None:

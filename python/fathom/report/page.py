@@ -16,6 +16,7 @@ from fathom.report.blocks import Figure, Section
 from fathom.report.comparison import Comparison, compare, run_letter
 from fathom.report.data import RunData, load
 from fathom.report.published import Lookup, catalogue
+from fathom.sizing.files import Prices
 
 STATUS = {
     "running": "This run is still going.",
@@ -24,12 +25,14 @@ STATUS = {
 }
 
 
-def write_html(runs: Sequence[Path], out: Path, lookup: Lookup = catalogue) -> Path:
-    """Writes the report of one or more run directories to `out` and returns it.
+def write_html(
+    runs: Sequence[Path], out: Path, lookup: Lookup = catalogue, prices: Prices | None = None
+) -> Path:
+    """Writes the report of one or more run directories to `out` and returns it. `prices`: as `compare` takes them.
 
     Raises FathomError when a run cannot be read.
     """
-    page = render(compare([load(run) for run in runs], lookup))
+    page = render(compare([load(run) for run in runs], lookup, prices))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, encoding="utf-8")
     return out

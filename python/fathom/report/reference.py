@@ -87,3 +87,22 @@ def agreement(pairs: Iterable[Pair]) -> list[str]:
         for role, meaning in (("calibration", "fitted"), ("validation", "predicted"))
         if role in errors
     ]
+
+
+@cache
+def rows_naming(device: str) -> tuple[PublishedRow, ...]:
+    """Rows of servers of disks whose subject names the device's model, such as `HC560`, alone or among others."""
+    from fathom.catalog import CatalogError, entries, load_device, load_published
+
+    try:
+        model = set(load_device(device).identity.model.split())
+    except CatalogError:
+        return ()
+    servers = [load_published(entry.name) for entry in entries("published")]
+    return tuple(
+        row
+        for server in servers
+        if server.identity.kind == "hdd-server"
+        for row in server.rows
+        if model & set(row.subject.split())
+    )

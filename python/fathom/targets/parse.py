@@ -146,11 +146,19 @@ def _no_array_of_real_targets(text: str) -> None:
         )
 
 
+_TWIN = re.compile(
+    r"(?P<name>[a-z0-9][a-z0-9._-]*(?:\?[^*#/]*)?)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?(?:/(?P<file_system>.*))?"
+)
+
+
+def twin_name(text: str) -> str | None:
+    """`NAME` of `twin:NAME*8/btrfs`, with what changes its parameters; None for other targets."""
+    form = _TWIN.match(text.removeprefix("twin:"))
+    return form["name"] if text.startswith("twin:") and form else None
+
+
 def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
-    form = re.fullmatch(
-        r"(?P<name>[a-z0-9][a-z0-9._-]*(?:\?[^*#/]*)?)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?(?:/(?P<file_system>.*))?",
-        rest,
-    )
+    form = _TWIN.fullmatch(rest)
     if form is None:
         raise UsageError(
             f"twin:{rest}: not a name", "write twin:NAME or twin:NAME*8; `fathom catalog` lists names"

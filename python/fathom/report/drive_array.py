@@ -1,0 +1,175 @@
+"""What the sections on `drive-array-filesystem` share: its workloads, and the figures of one drive of each target."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from fathom.analysis.findings import joined
+from fathom.analysis.mechanics import Mechanics, limits_of
+from fathom.analysis.uncertainty import Comparison as Ratio
+from fathom.analysis.uncertainty import compare, compare_intervals
+from fathom.report.comparison import Cell, Column, Comparison
+from fathom.report.data import Point
+from fathom.runs.document import TargetRecord
+from fathom.targets.parse import twin_name
+
+METHOD = "drive-array-filesystem"
+BLOCKS = {
+    "4k": ("4 KiB", 4 << 10),
+    "64k": ("64 KiB", 64 << 10),
+    "1m": ("1 MiB", 1 << 20),
+    "32m": ("32 MiB", 32 << 20),
+}
+KINDS = {
+    "seq-read": "Sequential read",
+    "seq-write": "Sequential write",
+    "rand-read": "Random read",
+    "rand-write": "Random write",
+}
+SCATTERED = "scattered"
+"""Ends the names of sequential reads of the file that random writes have scattered."""
+IN_MEMORY = 1.1
+"""A rate this many times the most that the medium allows is mostly that of the host's memory."""
+
+
+def is_sequential(step: str) -> bool:
+    """Whether a step's headline is a rate in MB/s; else it is IOPS."""
+    return "-seq-" in step
+
+
+def called(step: str) -> str:
+    """A step in words: `64 KiB random read`."""
+    block, _, kind = step.partition("-")
+    scattered = kind.endswith(SCATTERED)
+    name = KINDS.get(kind.removesuffix(f"-{SCATTERED}"), kind).lower()
+    return f"{BLOCKS[block][0]} {name}{' of the scattered file' if scattered else ''}"
+
+
+def called_together(steps: Collection[str]) -> str:
+    """Steps in words, all block sizes of a kind as one: `all sequential writes and 64 KiB random write`."""
+    left, said = list(steps), []
+    for kind, name in KINDS.items():
+        whole = [f"{block}-{kind}" for block in BLOCKS]
+        if set(whole) <= set(left):
+            said.append(f"all {name.lower()}s")
+            left = [step for step in left if step not in whole]
+    return joined([*said, *(called(step) for step in left)])
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A target of the method, seen as one of its equal drives."""
+
+    column: Column
+    name: str
+    """Its label, without the words that all targets of the method have in common."""
+    cells: dict[str, Cell]
+    """By step."""
+
+    @cached_property
+    def parts(self) -> list[TargetRecord]:
+        """The drives of an array; none for a single one."""
+        targets = self.column.run.document.targets
+        return [target for target in targets if target.part_of == self.column.target.name]
+
+    @property
+    def drives(self) -> int:
+        """How many drives work at once."""
+        return max(1, len(self.parts))
+
+    @cached_property
+    def mechanics(self) -> Mechanics | None:
+        """What a drive of it can do at most."""
+        return limits_of(self.column.target)
+
+    @property
+    def catalog(self) -> str | None:
+        """The drive's name in the catalogue, and in price lists."""
+        return twin_name(self.column.target.name)
+
+    @property
+    def tb(self) -> float:
+        """Capacity of one drive, 10^12 bytes."""
+        target = self.column.target
+        whole = target.identity.get("size_bytes") if target.kind != "twin" else None
+        return (whole if isinstance(whole, int) else target.capacity_bytes) / self.drives / 1e12
+
+    def value(self, step: str) -> float | None:
+        """A drive's MB/s where the step is sequential, else its IOPS."""
+        if (cell := self.cells.get(step)) is None:
+            return None
+        figure = cell.point.mbps if is_sequential(step) else cell.point.iops
+        return None if figure is None else figure / self.drives
+
+    def point(self, step: str) -> Point | None:
+        """The step's row of the whole target."""
+        return self.cells[step].point if step in self.cells else None
+
+    def half_width_pct(self, step: str) -> float | None:
+        """Half the 95 % interval of the mean rate, in percent of it."""
+        point = self.point(step)
+        if point is None or point.iops_low is None or point.iops_high is None or not point.iops:
+            return None
+        return 50 * (point.iops_high - point.iops_low) / point.iops
+
+    def times_the_medium(self, step: str) -> float | None:
+        """The step's rate over the most that arm and platters allow; None where that is not known."""
+        point = self.point(step)
+        if self.mechanics is None or point is None or not point.iops or not point.block_bytes:
+            return None
+        iops = point.iops / self.drives
+        if is_sequential(step):
+            outer = self.mechanics.outer_mbps
+            return iops * point.block_bytes / 1e6 / outer if outer else None
+        outstanding = (point.outstanding or (point.threads or 1) * (point.iodepth or 1)) / self.drives
+        return iops / self.mechanics.most_iops(outstanding, point.block_bytes)
+
+    def in_memory(self, step: str) -> bool:
+        """Whether the rate is beyond the drive's mechanics, and so that of a cache."""
+        return (self.times_the_medium(step) or 0) > IN_MEMORY
+
+
+def disks(comparison: Comparison) -> list[Disk]:
+    """The targets that the method ran on."""
+    columns = [column for column in comparison.columns if column.run.document.method.name == METHOD]
+    found = []
+    for column, name in zip(columns, _told_apart([column.short for column in columns]), strict=True):
+        cells = [cell for corner in comparison.corners if (cell := corner.cell(column))]
+        found.append(Disk(column, name, {cell.step.name: cell for cell in cells}))
+    return found
+
+
+def _told_apart(labels: Sequence[str]) -> list[str]:
+    """`WD HC560 (CMR), btrfs` and `WD HC650 (SMR), btrfs` as `HC560 (CMR)` and `HC650 (SMR)`."""
+    words = [label.split(" ") for label in labels]
+    shortest = min(map(len, words), default=0)
+    if len(words) < 2 or shortest < 2:
+        return list(labels)
+    first = next((i for i in range(shortest) if len({w[i] for w in words}) > 1), shortest - 1)
+    last = next(
+        (i for i in range(shortest - first) if len({w[-1 - i] for w in words}) > 1), shortest - first - 1
+    )
+    return [" ".join(word[first : len(word) - last]).rstrip(",") for word in words]
+
+
+def ratio(disk: Disk, reference: Disk, step: str) -> Ratio | None:
+    """A drive's rate over the reference's, with its 95 % interval; None where either is missing or unknown."""
+    own, other = disk.cells.get(step), reference.cells.get(step)
+    if own is None or other is None:
+        return None
+    found = compare(own.rates / disk.drives, other.rates / reference.drives)
+    if found is None and own.interval and other.interval:
+        found = compare_intervals(
+            _per_drive(own.interval, disk.drives), _per_drive(other.interval, reference.drives)
+        )
+    return found
+
+
+def reference_of(found: Sequence[Disk]) -> Disk | None:
+    """The drive that others are held against: the first that takes writes anywhere; None with nothing to compare."""
+    ordinary = [disk for disk in found if not (disk.mechanics and disk.mechanics.host_managed)]
+    return (ordinary or list(found))[0] if len(found) > 1 else None
+
+
+def _per_drive(interval: tuple[float, float], drives: int) -> tuple[float, float]:
+    return interval[0] / drives, interval[1] / drives

@@ -1,0 +1,324 @@
+"""Disks under a file system by block size: order x direction x block for each drive, published beside, and limits."""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from fathom.analysis.findings import joined
+from fathom.catalog.models import PublishedRow
+from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
+from fathom.report.comparison import Comparison
+from fathom.report.drive_array import (
+    BLOCKS,
+    IN_MEMORY,
+    KINDS,
+    SCATTERED,
+    Disk,
+    called,
+    called_together,
+    disks,
+    is_sequential,
+    ratio,
+    reference_of,
+)
+from fathom.report.reference import rows_naming
+from fathom.report.style import bytes_10, grouped, slot
+
+ORDER = 24
+MIB_PER_MB = 2**20 / 1e6
+SHORT_STROKE = 0.1
+"""Share of the surface below which seeks are much shorter than the average over all of it."""
+NONE = Item("–", tone="quiet", title="not measured, or nothing published")
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Nothing for runs of other methods."""
+    found = disks(comparison)
+    if not found:
+        return None
+    blocks: list[Block] = [_table(found)]
+    blocks += _limits(found)
+    if spread := _spread(found):
+        blocks.append(spread)
+    return Section("block-sizes", "By block size, order and direction", blocks, short="Block sizes")
+
+
+def _table(found: Sequence[Disk]) -> Table:
+    sources: list[str] = []
+    groups = [_group(kind, title, found, sources) for kind, title in KINDS.items()]
+    footnotes = [
+        "Of one drive"
+        + (
+            ": a target's total over its drives, all at work at once."
+            if any(disk.parts for disk in found)
+            else "."
+        )
+        + " Sequential in MB/s (10⁶ B/s), random in IOPS; ± is half the 95 % interval of the mean rate. Ratios with "
+        "their 95 % interval; level: it includes 1.",
+        f"memory: more than {IN_MEMORY:g} times what arm and platters allow, so mostly the rate of the page cache.",
+        *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
+    ]
+    return Table("One drive", [Item(label) for label, _ in BLOCKS.values()], groups, footnotes)
+
+
+def _group(kind: str, title: str, found: Sequence[Disk], sources: list[str]) -> Group:
+    steps = [f"{block}-{kind}" for block in BLOCKS]
+    unit = "MB/s" if is_sequential(steps[0]) else "IOPS"
+    rows = [
+        Row(Item(disk.name, slot=slot(disk.column.index)), [_figure(disk, step) for step in steps])
+        for disk in found
+    ]
+    if reference := reference_of(found):
+        rows += [
+            Row(
+                Item("Ratio", f"{disk.name} / {reference.name}"),
+                [_ratio(disk, reference, step) for step in steps],
+            )
+            for disk in found
+            if disk is not reference
+        ]
+    published = tuple(dict.fromkeys(row for disk in found for row in rows_naming(disk.catalog or "")))
+    if published:
+        cells = [_published(published, kind, block, sources) for block in BLOCKS]
+        rows.append(Row(Item("Published"), cells))
+    return Group(f"{title}, {unit}", rows)
+
+
+def _figure(disk: Disk, step: str) -> Item:
+    value = disk.value(step)
+    if value is None:
+        return NONE
+    width = disk.half_width_pct(step)
+    said = [f"± {width:.1f} %"] if width is not None else ["no interval"]
+    if disk.in_memory(step):
+        said.append("memory")
+    return Item(grouped(value), " · ".join(said), tone="strong")
+
+
+def _ratio(disk: Disk, reference: Disk, step: str) -> Item:
+    found = ratio(disk, reference, step)
+    if found is None:
+        return NONE
+    level = " · level" if found.verdict == "level" else ""
+    return Item(f"{found.ratio:.2f}", f"{found.low:.2f} to {found.high:.2f}{level}")
+
+
+def _published(rows: Sequence[PublishedRow], kind: str, block: str, sources: list[str]) -> Item:
+    """What is printed for the block, or for the order and direction without one; a range is two rows."""
+    exact = [row for row in rows if row.workload == f"fio-{block}-{kind}"]
+    stated = exact or [row for row in rows if row.workload == f"fio-{kind}"]
+    relations = [row for row in rows if row.workload == f"fio-{block}-{kind}-relation"]
+    if not stated and not relations:
+        return NONE
+    row = (stated or relations)[0]
+    if row.source not in sources:
+        sources.append(row.source)
+    mark = f"[{sources.index(row.source) + 1}]"
+    if not stated:
+        return Item("no figure", f"{row.subject} {mark}", tone="quiet", title=row.note or "")
+    said = [
+        row.role,
+        *(["block not stated"] if not exact else []),
+        mark,
+    ]
+    return Item(_values(stated, kind, BLOCKS[block][1]), " · ".join(said), title=row.note or "")
+
+
+def _values(rows: Sequence[PublishedRow], kind: str, block_bytes: int) -> str:
+    values = [value for row in rows if (value := _in_unit(row, kind, block_bytes)) is not None]
+    bounds = {row.bound for row in rows}
+    if len(values) > 1 and bounds == {"at-least", "at-most"}:
+        return f"{grouped(min(values))} to {grouped(max(values))}"
+    sign = {"at-least": "≥ ", "at-most": "≤ "}.get(rows[0].bound or "", "")
+    return sign + grouped(values[0]) if values else "–"
+
+
+def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
+    """The row's figure as the table has it: MB/s of what is sequential, else IOPS."""
+    mbps = row.mbps or (row.mibps * MIB_PER_MB if row.mibps else None)
+    if kind.startswith("seq"):
+        return mbps or (row.iops * block_bytes / 1e6 if row.iops else None)
+    return row.iops or (mbps * 1e6 / block_bytes if mbps else None)
+
+
+def _limits(found: Sequence[Disk]) -> list[Block]:
+    """Measured beside what arm and platters allow, and what follows in words."""
+    known = [disk for disk in found if disk.mechanics]
+    if not known:
+        return []
+    rows = [Row(label, [tell(disk) for disk in known]) for label, tell in LIMITS]
+    rows = [row for row in rows if any(cell is not NONE for cell in row.cells)]
+    head = [Item(disk.name, slot=slot(disk.column.index)) for disk in known]
+    bases = dict.fromkeys(disk.mechanics.basis for disk in known if disk.mechanics)
+    table = Table(
+        "Limits of the mechanics", head, [Group("", rows)], [f"Limits: {basis}." for basis in bases]
+    )
+    texts = [text for tell in (_short_strokes, _memory, _caching, _zones) for text in tell(known)]
+    return [table, Points(texts)]
+
+
+def _outer(disk: Disk) -> Item:
+    rate, times = disk.value("1m-seq-read"), disk.times_the_medium("1m-seq-read")
+    if rate is None or times is None or disk.mechanics is None or disk.mechanics.outer_mbps is None:
+        return NONE
+    outer = f"{100 * times:.0f} % of the {disk.mechanics.outer_mbps:.0f} of the outermost tracks"
+    return Item(grouped(rate), f"{rate / MIB_PER_MB:.0f} MiB/s · {outer}")
+
+
+def _inner(disk: Disk) -> Item:
+    if disk.mechanics is None or disk.mechanics.inner_mbps is None:
+        return NONE
+    return Item(grouped(disk.mechanics.inner_mbps), "a limit, not measured: the file lies outside")
+
+
+def _commands(disk: Disk) -> Item:
+    point = disk.point("4k-seq-write")
+    if point is None or not point.iops:
+        return NONE
+    return Item(grouped(point.iops / disk.drives), "memory" if disk.in_memory("4k-seq-write") else "")
+
+
+def _random(disk: Disk) -> Item:
+    point = disk.point("4k-rand-read")
+    if point is None or not point.iops:
+        return NONE
+    depth = (point.outstanding or (point.threads or 1) * (point.iodepth or 1)) / disk.drives
+    return Item(grouped(point.iops / disk.drives), f"{depth:.1f} in flight over {bytes_10(_touched(disk))}")
+
+
+def _alone(disk: Disk) -> Item:
+    limits = disk.mechanics
+    if limits is None:
+        return NONE
+    parts = (
+        f"{limits.seek_us / 1e3:.1f} + {limits.half_turn_us / 1e3:.2f} + {limits.overhead_us / 1e3:.1f} ms"
+    )
+    return Item(grouped(limits.full_stroke_iops), f"1 / ({parts})")
+
+
+def _scattered(disk: Disk) -> Item:
+    told = []
+    for step in disk.cells:
+        before, after = disk.value(step.removesuffix(f"-{SCATTERED}")), disk.value(step)
+        if step.endswith(SCATTERED) and before and after:
+            told.append((BLOCKS[step.partition("-")[0]][0], before, after))
+    if not told:
+        return NONE
+    rest = " · ".join(f"{block}: {before:.0f} before" for block, before, _ in told)
+    return Item(" / ".join(f"{after:.1f}" for _, _, after in told), rest)
+
+
+LIMITS: tuple[tuple[Item, Callable[[Disk], Item]], ...] = (
+    (Item("1 MiB sequential read", "MB/s"), _outer),
+    (Item("Innermost tracks", "MB/s"), _inner),
+    (Item("4 KiB sequential write", "commands/s"), _commands),
+    (Item("4 KiB random read", "IOPS"), _random),
+    (Item("One at a time, whole surface", "IOPS: 1 / (seek + half a turn + overhead)"), _alone),
+    (Item("In order after random writes", "MB/s"), _scattered),
+)
+
+
+def _short_strokes(found: Sequence[Disk]) -> list[str]:
+    times = {
+        disk.name: point.iops / disk.drives / disk.mechanics.full_stroke_iops
+        for disk in found
+        if disk.mechanics and (point := disk.point("4k-rand-read")) and point.iops
+    }
+    if not times:
+        return []
+    share = max(_touched(disk) / (disk.tb * 1e12) for disk in found)
+    said = joined([f"{value:.1f} times ({name})" for name, value in times.items()])
+    small = (
+        f"the file covers {100 * share:.2g} % of the surface, so that seeks are short. Over the full stroke "
+        "the figure is lower"
+        if share < SHORT_STROKE
+        else f"the file covers {100 * share:.0f} % of the surface"
+    )
+    return [
+        f"Random reads of 4 KiB are {said} what an arm manages one at a time over the whole surface: commands are "
+        f"re-ordered, and {small}."
+    ]
+
+
+def _touched(disk: Disk) -> float:
+    """Bytes of a drive that the steps address."""
+    target = disk.column.target
+    each = round(target.capacity_bytes / disk.drives * (target.scale or 1))
+    return max(job.region_size(each) for job in disk.column.run.jobs.values())
+
+
+def _memory(found: Sequence[Disk]) -> list[str]:
+    alike: dict[tuple[str, ...], list[Disk]] = {}
+    for disk in found:
+        if beyond := tuple(step for step in disk.cells if disk.in_memory(step)):
+            alike.setdefault(beyond, []).append(disk)
+    texts = []
+    for beyond, ones in alike.items():
+        times = max(disk.times_the_medium(step) or 0 for disk in ones for step in beyond)
+        texts.append(
+            f"{joined([disk.name for disk in ones])}: {called_together(beyond)} came out faster than arm and platters "
+            f"can be (up to {times:.0f} times), so that is no rate of the disk. The page cache takes writes at the "
+            "speed of memory up to its dirty limit, which a longer window outlasts, and a copy-on-write file system "
+            "lays random writes in order."
+        )
+    return texts
+
+
+def _caching(found: Sequence[Disk]) -> list[str]:
+    faster = {
+        disk.name: [
+            BLOCKS[block][0]
+            for block in BLOCKS
+            if (read := disk.value(f"{block}-seq-read"))
+            and (write := disk.value(f"{block}-seq-write"))
+            and write > 1.005 * read
+        ]
+        for disk in found
+    }
+    said = [f"{name} at {joined(blocks)}" for name, blocks in faster.items() if blocks]
+    if not said:
+        return []
+    return [
+        f"Sequential writes are faster than reads ({'; '.join(said)}): a write has ended when it is in the page cache, "
+        "and what is dirty at the end of the window is written later."
+    ]
+
+
+def _zones(found: Sequence[Disk]) -> list[str]:
+    names = [disk.name for disk in found if disk.mechanics and disk.mechanics.host_managed]
+    if not names:
+        return []
+    return [
+        f"{joined(names)}: outside its conventional zones it takes writes only at the write pointer of a zone. The "
+        "random writes here are those of the file: the file system lays them in order, and the drive sees none."
+    ]
+
+
+def _spread(found: Sequence[Disk]) -> Table | None:
+    """Least, median and greatest drive of each array."""
+    arrays = [disk for disk in found if len(disk.parts) > 1]
+    if not arrays:
+        return None
+    head = [Item(text) for text in ("Least", "Median", "Greatest", "Spread")]
+    groups = [Group(f"{disk.name}: {disk.drives} drives", _spread_rows(disk)) for disk in arrays]
+    notes = ["Spread: (greatest - least) / median. MB/s of sequential workloads, IOPS of random ones."]
+    return Table("Drive by drive", head, groups, notes)
+
+
+def _spread_rows(disk: Disk) -> list[Row]:
+    names = {part.name for part in disk.parts}
+    rows = []
+    for step, cell in disk.cells.items():
+        own = [
+            value
+            for point in disk.column.run.points
+            if point.step == step
+            and point.target in names
+            and point.op == cell.point.op
+            and (value := point.mbps if is_sequential(step) else point.iops) is not None
+        ]
+        if not own or not (middle := median(own)):
+            continue
+        figures = [Item(grouped(value)) for value in (min(own), middle, max(own))]
+        width = Item(f"{100 * (max(own) - min(own)) / middle:.2g} %", tone="strong")
+        rows.append(Row(Item(called(step)), [*figures, width]))
+    return rows

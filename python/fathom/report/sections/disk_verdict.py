@@ -1,0 +1,244 @@
+"""Which disk for which use: what a TB costs, where the other disk is as fast as the first and where not.
+
+Every sentence follows from the run's ratios and the price list; the uses are those that the source of the method names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.analysis.findings import joined
+from fathom.analysis.uncertainty import Comparison as Ratio
+from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
+from fathom.report.comparison import Comparison
+from fathom.report.drive_array import BLOCKS, KINDS, Disk, called, called_together, disks, ratio, reference_of
+from fathom.report.reference import rows_naming, rows_of
+from fathom.report.style import grouped, slot
+from fathom.sizing.files import Item as Price
+from fathom.sizing.files import Prices
+
+ORDER = 25
+AS_FAST = 0.05
+"""A difference below this decides no purchase, however surely it is known."""
+USES = {
+    "Written once, read many times: backup, archive, media": (
+        *("64k-seq-write", "1m-seq-write", "32m-seq-write"),
+        *("64k-seq-read", "1m-seq-read", "32m-seq-read"),
+    ),
+    "Written and read in order in small records: logs": ("4k-seq-write", "4k-seq-read"),
+    "Read at random: objects, content delivery": tuple(f"{block}-rand-read" for block in BLOCKS),
+    "Changed at random: data bases, virtual machines": tuple(f"{block}-rand-write" for block in BLOCKS),
+    "Changed at random, then read in order": ("4k-seq-read-scattered", "1m-seq-read-scattered"),
+}
+AT_LEAST_AS_FAST = ("as fast", "as fast or faster")
+STEPS = [f"{block}-{kind}" for kind in KINDS for block in BLOCKS]
+NONE = Item("–", tone="quiet", title="not known")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A workload on one disk against the reference."""
+
+    step: str
+    ratio: Ratio
+
+    @property
+    def word(self) -> str:
+        """`as fast` includes what cannot be told apart."""
+        if self.ratio.verdict == "level" or abs(self.ratio.ratio - 1) < AS_FAST:
+            return "as fast"
+        return "faster" if self.ratio.ratio > 1 else "slower"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One disk against the reference: what was judged, and what both took in memory."""
+
+    disk: Disk
+    reference: Disk
+    judged: dict[str, Judged]
+    in_memory: Sequence[str]
+
+    def of(self, word: str, steps: Sequence[str]) -> list[Judged]:
+        """Those of the steps with that outcome."""
+        return [one for step in steps if (one := self.judged.get(step)) and one.word == word]
+
+    def answer(self, steps: Sequence[str]) -> str | None:
+        """One word for a use; None where none of its workloads tells disks apart."""
+        words = {one.word for step in steps if (one := self.judged.get(step))}
+        if not words:
+            return None
+        if "slower" not in words:
+            return AT_LEAST_AS_FAST["faster" in words]
+        return "slower" if words <= {"slower", "as fast"} else "faster in part, slower in part"
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Nothing where there are no two targets of the method to compare."""
+    found = disks(comparison)
+    reference = reference_of(found)
+    if reference is None:
+        return None
+    prices = comparison.prices
+    blocks: list[Block] = [_costs(found, prices)]
+    for disk in found:
+        if disk is not reference:
+            judgement = _judge(disk, reference)
+            blocks += [Points(_sentences(judgement, prices)), _uses(judgement)]
+    return Section("verdict", "Which disk for which use", blocks, short="Verdict")
+
+
+def _judge(disk: Disk, reference: Disk) -> Judgement:
+    steps = dict.fromkeys([*STEPS, *(step for steps in USES.values() for step in steps)])
+    judged, in_memory = {}, []
+    for step in steps:
+        if disk.in_memory(step) or reference.in_memory(step):
+            in_memory.append(step)
+        elif found := ratio(disk, reference, step):
+            judged[step] = Judged(step, found)
+    return Judgement(disk, reference, judged, in_memory)
+
+
+def _sentences(judgement: Judgement, prices: Prices) -> list[str]:
+    own, other = judgement.disk.name, judgement.reference.name
+    judged = [one for step in STEPS if (one := judgement.judged.get(step))]
+    said = [f"{own} against {other}, {len(judged)} of {len(STEPS)} workloads can be judged:"]
+    for word, extra in (
+        ("as fast", f" (level, or within {100 * AS_FAST:.0f} %)"),
+        ("faster", ""),
+        ("slower", ""),
+    ):
+        ones = judgement.of(word, STEPS)
+        if ones:
+            names = [
+                called(one.step) + ("" if word == "as fast" else f" {one.ratio.ratio:.2f} times")
+                for one in ones
+            ]
+            said[0] += f" {word} in {len(ones)}{extra}{'' if word == 'as fast' else ': ' + joined(names)};"
+    said[0] = said[0].rstrip(";:") + "."
+    if judgement.in_memory:
+        names = called_together(judgement.in_memory)
+        said.append(f"Not judged, since one or both were mostly taken in memory: {names}.")
+    said += _price_sentences(judgement, prices)
+    return said
+
+
+def _price_sentences(judgement: Judgement, prices: Prices) -> list[str]:
+    own, other = (_per_tb(disk, prices) for disk in (judgement.disk, judgement.reference))
+    if own is None or other is None:
+        missing = [d.name for d in (judgement.disk, judgement.reference) if _per_tb(d, prices) is None]
+        return [f"The price list has no {joined(missing)}: what a TB costs is not known. Give --prices FILE."]
+    fast, slow = _uses_by_answer(judgement)
+    change = 100 * (own / other - 1)
+    less = f"{abs(change):.0f} % {'less' if change < 0 else 'more'}" if round(change) else "as much"
+    name, reference = judgement.disk.name, judgement.reference.name
+    said = [f"A TB of {name} costs {less}{' than one' if round(change) else ' as one'} of {reference}."]
+    if own < other and fast:
+        said.append(f"{name} is the cheaper choice for what is {'; '.join(_lower(use) for use in fast)}.")
+    elif own >= other:
+        said.append(f"At these prices nothing but speed speaks for {name}.")
+    if slow:
+        said.append(
+            f"{reference} is faster, in part or in all, for what is {'; '.join(_lower(use) for use in slow)}."
+        )
+    limits = judgement.disk.mechanics
+    if own < other and limits and limits.host_managed:
+        said.append(_adoption(judgement, other - own, prices))
+    return said
+
+
+def _uses_by_answer(judgement: Judgement) -> tuple[list[str], list[str]]:
+    """Uses for which the disk is at least as fast, all workloads judged, and those for which it is slower in some."""
+    answers = {use: judgement.answer(steps) for use, steps in USES.items()}
+    whole = [use for use, steps in USES.items() if judgement.judged.keys() >= set(steps)]
+    fast = [use for use in whole if answers[use] in AT_LEAST_AS_FAST]
+    return fast, [use for use, answer in answers.items() if answer and answer not in AT_LEAST_AS_FAST]
+
+
+def _lower(use: str) -> str:
+    return use[0].lower() + use[1:]
+
+
+def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
+    """Host-managed disks need software that knows zones; from how many drives that pays is published."""
+    each = saved_per_tb * judgement.disk.tb
+    text = (
+        f"It needs software that writes zones in order, as a file system with zone support does. Each drive saves "
+        f"{each:.3g} ({prices.currency})"
+    )
+    device = judgement.disk.catalog or ""
+    rows = (*rows_naming(device), *rows_of(device))
+    row = next((row for row in rows if row.workload == "adoption-threshold" and row.value), None)
+    if row is None or row.value is None:
+        return f"{text}; the work of adopting it has to cost less than that times the number of drives."
+    return (
+        f"{text}, {each * row.value:,.0f} over the {row.value:,.0f} drives from which the work pays by a published "
+        f"opinion ({row.source})."
+    )
+
+
+def _costs(found: Sequence[Disk], prices: Prices) -> Table:
+    head = [
+        Item("Price", prices.currency),
+        Item("Per TB", prices.currency),
+        Item("Sequential reads", "MB/s per TB"),
+        Item("Random reads", "IOPS per TB, 4 KiB"),
+        Item("Power", "W, 4 KiB random reads"),
+    ]
+    rows = [Row(Item(disk.name, slot=slot(disk.column.index)), _cost_cells(disk, prices)) for disk in found]
+    notes = ["Of one drive.", *([prices.note] if prices.note else [])]
+    notes += dict.fromkeys(
+        f"{disk.name}: {price.source}" for disk in found if (price := _price(disk, prices))
+    )
+    return Table("Cost", head, [Group("", rows)], notes)
+
+
+def _cost_cells(disk: Disk, prices: Prices) -> list[Item]:
+    price, per_tb = _price(disk, prices), _per_tb(disk, prices)
+    point, power = disk.point("4k-rand-read"), None
+    if point and point.joules and point.window_s:
+        power = point.joules / point.window_s / disk.drives
+    figures = [
+        price.price if price else None,
+        per_tb,
+        *(
+            (value / disk.tb if (value := disk.value(step)) else None)
+            for step in ("1m-seq-read", "4k-rand-read")
+        ),
+        power,
+    ]
+    return [NONE if figure is None else Item(_short(figure)) for figure in figures]
+
+
+def _short(value: float) -> str:
+    return grouped(value) if value >= 100 else f"{value:.3g}"
+
+
+def _price(disk: Disk, prices: Prices) -> Price | None:
+    return prices.items.get(disk.catalog or "")
+
+
+def _per_tb(disk: Disk, prices: Prices) -> float | None:
+    price = _price(disk, prices)
+    return price.price / disk.tb if price else None
+
+
+def _uses(judgement: Judgement) -> Table:
+    rows = []
+    for use, steps in USES.items():
+        ratios = [one.ratio for step in steps if (one := judgement.judged.get(step))]
+        if not ratios:
+            rows.append(Row(Item(use), [NONE, NONE, Item("not judged: taken in memory", tone="quiet")]))
+            continue
+        least, most = (pick(ratios, key=lambda one: one.ratio) for pick in (min, max))
+        answer = judgement.answer(steps) or ""
+        tone = "good" if answer in AT_LEAST_AS_FAST else "bad" if answer == "slower" else ""
+        part = "" if len(ratios) == len(steps) else f"{len(ratios)} of {len(steps)} workloads judged"
+        rows.append(Row(Item(use), [_bound(least), _bound(most), Item(answer, part, tone=tone)]))
+    head = [Item("Least ratio"), Item("Greatest ratio"), Item(f"{judgement.disk.name} is")]
+    names = f"{judgement.disk.name} to {judgement.reference.name}"
+    note = f"Ratio of {names} over the workloads of a use, with its 95 % interval."
+    return Table("Use", head, [Group("", rows)], [note])
+
+
+def _bound(found: Ratio) -> Item:
+    return Item(f"{found.ratio:.2f}", f"{found.low:.2f} to {found.high:.2f}")

@@ -1,0 +1,123 @@
+"""Disks under a file system through a whole run: the table by block size, limits, spread and verdict of the report."""
+
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.analysis.mechanics import Mechanics, limits_of
+from fathom.method import load_method
+from fathom.report import write_html
+from fathom.report.blocks import Table
+from fathom.report.comparison import Comparison, compare
+from fathom.report.data import load
+from fathom.report.drive_array import called_together, disks, ratio
+from fathom.report.sections import block_sizes, disk_verdict
+from fathom.runs.document import TargetRecord
+from fathom.runs.reader import Run
+from fathom.sizing.files import read_prices
+
+CMR, SMR = "twin:wd-ultrastar-dc-hc560-20tb", "twin:wd-ultrastar-dc-hc650-20tb"
+KEPT = (
+    *("fill", "64k-seq-read", "1m-seq-read", "1m-seq-write", "4k-rand-read", "64k-rand-read"),
+    *("1m-rand-read", "32m-rand-read", "1m-rand-write", "1m-seq-read-scattered"),
+)
+PRICES = """schema = "fathom-prices/1"
+currency = "EUR"
+[items."wd-ultrastar-dc-hc560-20tb"]
+price = 400
+source = "a quote"
+[items."wd-ultrastar-dc-hc650-20tb"]
+price = 300
+source = "a quote"
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("disks")
+    text = load_method("drive-array-filesystem").text
+    head, *steps = text.replace('"10min"', '"5s"').replace('"up to 50GB"', '"up to 4GiB"').split("[[steps]]")
+    kept = [step for step in steps if any(f'name      = "{name}"' in step for name in KEPT)]
+    short = folder / "short.toml"
+    short.write_text("[[steps]]".join([head, *kept]))
+    return fathom.run(str(short), targets=[f"{CMR}*2", f"{SMR}*2"], out=folder)
+
+
+@pytest.fixture(scope="module")
+def comparison(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    prices = tmp_path_factory.mktemp("prices") / "prices.toml"
+    prices.write_text(PRICES)
+    return compare([load(run.path)], prices=read_prices(prices))
+
+
+def test_figures_are_of_one_drive_and_targets_are_named_by_what_tells_them_apart(
+    comparison: Comparison,
+) -> None:
+    cmr, smr = disks(comparison)
+    assert (cmr.name, smr.name) == ("HC560 (CMR)", "HC650 (host-managed SMR)")
+    assert (cmr.drives, cmr.tb) == (2, pytest.approx(20, rel=0.01))
+    points = [p for p in comparison.runs[0].points if p.step == "4k-rand-read"]
+    [total] = [point.iops for point in points if point.target == cmr.column.target.name]
+    assert cmr.value("4k-rand-read") == pytest.approx((total or 0) / 2)
+    assert cmr.value("1m-seq-read") == pytest.approx(269.5, rel=0.05)
+    found = ratio(smr, cmr, "1m-seq-read")
+    assert found is not None
+    assert found.low <= 1 <= found.high
+
+
+def test_the_table_shows_every_block_size_beside_what_is_published(comparison: Comparison) -> None:
+    section = block_sizes.build(comparison)
+    assert section is not None
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    assert [len(group.rows) for group in table.groups] == [4, 4, 4, 4]
+    assert [item.text for item in table.head] == ["4 KiB", "64 KiB", "1 MiB", "32 MiB"]
+    published = {group.title: [cell.text for cell in group.rows[-1].cells] for group in table.groups}
+    assert published["Sequential write, MB/s"] == ["≥ 268.3", "272.6", "268.4", "268.4"]
+    assert published["Random read, IOPS"] == ["157.0 to 160.0", "157.0 to 160.0", "–", "–"]
+    assert published["Random write, IOPS"][1:3] == ["no figure", "no figure"]
+
+
+def test_what_no_arm_can_do_is_called_memory_and_decides_nothing(comparison: Comparison) -> None:
+    cmr, _ = disks(comparison)
+    assert cmr.in_memory("1m-rand-write")
+    assert not cmr.in_memory("4k-rand-read")
+    text = str(block_sizes.build(comparison))
+    assert "came out faster than arm and platters can be" in text
+    assert "only at the write pointer of a zone" in text
+    assert "Over the full stroke the figure is lower" in text
+    assert "not judged: taken in memory" in str(disk_verdict.build(comparison))
+
+
+def test_the_verdict_follows_prices_and_ratios(comparison: Comparison) -> None:
+    text = str(disk_verdict.build(comparison))
+    assert "A TB of HC650 (host-managed SMR) costs 25 % less than one of HC560 (CMR)." in text
+    assert "Each drive saves 100 (EUR), 100,000 over the 1,000 drives" in text
+    assert "read at random: objects, content delivery" in text
+
+
+def test_the_shipped_prices_are_relative_and_say_so(run: Run, tmp_path: Path) -> None:
+    page = write_html([run.path], tmp_path / "report.html").read_text()
+    assert "relative prices, 1 = one TB" in page
+    assert "Drive by drive" in page
+    assert "cut-region" not in page
+
+
+def test_limits_follow_their_closed_forms() -> None:
+    disk = Mechanics(7200, 7400, 206, 269.5, 134.75, "given")
+    assert disk.full_stroke_iops == pytest.approx(1e6 / (7400 + 4166.7 + 206), rel=1e-4)
+    assert disk.most_iops(1, 4096) == pytest.approx(240, rel=1e-3)
+    assert disk.most_iops(64, 1 << 20) == pytest.approx(269.5e6 / (1 << 20))
+    real = TargetRecord(
+        name="/dev/sdb", kind="device", label="d", capacity_bytes=1, identity={"rotational": True}
+    )
+    limits = limits_of(real)
+    assert limits is not None
+    assert limits.basis.startswith("assumed")
+    assert limits_of(real.model_copy(update={"identity": {"rotational": False}})) is None
+
+
+def test_all_blocks_of_a_kind_are_named_at_once() -> None:
+    steps = ["4k-seq-write", "64k-seq-write", "1m-seq-write", "32m-seq-write", "64k-rand-write"]
+    assert called_together(steps) == "all sequential writes and 64 KiB random write"
