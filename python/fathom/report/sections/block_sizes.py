@@ -23,7 +23,7 @@ from fathom.report.drive_array import (
 from fathom.report.reference import rows_naming
 from fathom.report.style import bytes_10, grouped, slot
 
-ORDER = 24
+ORDER = 21
 MIB_PER_MB = 2**20 / 1e6
 SHORT_STROKE = 0.1
 """Share of the surface below which seeks are much shorter than the average over all of it."""

@@ -16,7 +16,7 @@ from fathom.report.style import grouped, slot
 from fathom.sizing.files import Item as Price
 from fathom.sizing.files import Prices
 
-ORDER = 25
+ORDER = 22
 AS_FAST = 0.05
 """A difference below this decides no purchase, however surely it is known."""
 USES = {
