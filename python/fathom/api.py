@@ -30,7 +30,7 @@ def run(
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
     parsed = load_method(method, quick=quick)
-    resolved = with_file_system(parsed, resolve_targets(texts, size_bytes))
+    resolved = with_file_system(parsed, resolve_targets(texts, size_bytes), size_bytes)
     return start_run(parsed, resolved, Options(seed=seed, destroy=tuple(destroy), out=out))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fathom import _core
 from fathom.errors import FathomError
+from fathom.targets.files import drop_cached
 
 if TYPE_CHECKING:
     from fathom.targets.target import Target
@@ -105,6 +106,7 @@ class EngineBackend:
 
     def __init__(self, targets: Sequence["Target"]) -> None:
         self._targets = [engine_target(target) for target in targets]
+        self._files = [target.path for target in targets if target.kind in ("file", "dir") and target.path]
 
     def start(
         self,
@@ -113,7 +115,13 @@ class EngineBackend:
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> Handle:
-        """Starts the job; holds and precision do not apply to real devices."""
+        """Starts the job; holds and precision do not apply to real devices.
+
+        A job through the page cache begins with none of the file in it, as on a twin.
+        """
+        if not json.loads(job_json)["direct"]:
+            for path in self._files:
+                drop_cached(path)
         try:
             return _core.start_engine(job_json, self._targets, seed)
         except _core.BackendError as error:

@@ -137,7 +137,9 @@ def run(
     beside = [find_run(baseline)] if baseline else []
     with _site(hosts, shell, ray, local_hosts) as site:
         options = _options(seed, destroy, out, site)
-        chosen = with_baselines(parsed, with_file_system(parsed, site.resolve(targets, _bytes(size))))
+        chosen = with_baselines(
+            parsed, with_file_system(parsed, site.resolve(targets, _bytes(size)), _bytes(size))
+        )
         finished = _measure(parsed, chosen, options)
     _conclude(finished, as_json, beside, listed)
 
@@ -151,7 +153,9 @@ def plan(method: MethodName, targets: Targets, quick: Quick = False, size: Size 
     from fathom.resolve import resolve_targets
 
     parsed = load_method(method, quick=quick)
-    print_plan(_stdout(), parsed, with_file_system(parsed, resolve_targets(targets, _bytes(size))))
+    print_plan(
+        _stdout(), parsed, with_file_system(parsed, resolve_targets(targets, _bytes(size)), _bytes(size))
+    )
 
 
 @app.command()

@@ -1,25 +1,37 @@
 """Bare drives in a method that is about a file system: each gets the one that the method names."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fathom.method import Method
 from fathom.resolve import resolve_targets
 from fathom.targets.target import Target
 
 
-def with_file_system(method: Method, targets: Sequence[Target]) -> list[Target]:
-    """The targets, bare virtual drives under the method's file system, where it names one.
+def with_file_system(
+    method: Method, targets: Sequence[Target], size_bytes: int | None = None
+) -> list[Target]:
+    """The targets, bare virtual drives and block devices under the method's file system, where it names one.
 
-    Files and directories lie on one already; a target that names its own keeps it.
+    Files and directories lie on one already; a target that names its own keeps it. The file on a device that gets a
+    file system is as large as asked for, or as the method's regions.
     """
-    if method.file_system is None:
-        return list(targets)
-    named = [f"{target.name}/{method.file_system}" if _is_bare(target) else None for target in targets]
-    return [
-        target if name is None else resolve_targets([name])[0]
-        for target, name in zip(targets, named, strict=True)
-    ]
+    return [_sized(method, _under(method.file_system, target, size_bytes), size_bytes) for target in targets]
 
 
-def _is_bare(target: Target) -> bool:
-    return target.kind == "twin" and target.identity.file_system is None
+def _under(file_system: str | None, target: Target, size_bytes: int | None) -> Target:
+    bare = (target.kind == "twin" and target.identity.file_system is None) or (
+        target.kind == "device" and target.makes is None and target.passthrough is None
+    )
+    if file_system is None or not bare:
+        return target
+    return resolve_targets([f"{target.name}/{file_system}"], size_bytes)[0]
+
+
+def _sized(method: Method, target: Target, size_bytes: int | None) -> Target:
+    regions = [step.job.most_bytes for step in method.steps if step.job.block_sizes]
+    if target.makes is None or size_bytes is not None or not regions or None in regions:
+        return target
+    most = max(region for region in regions if region is not None)
+    block_bytes = target.logical_block_bytes
+    return replace(target, capacity_bytes=min(most, target.capacity_bytes) // block_bytes * block_bytes)

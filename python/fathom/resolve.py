@@ -1,6 +1,7 @@
 """From the texts a user types to targets, with the catalogue behind `twin:`; from a run back to its targets."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from fathom.catalog import load_device
 from fathom.catalog.settings import split
@@ -34,9 +35,9 @@ def targets_of_run(
             continue
         files = record.kind in ("file", "dir")
         [target] = resolve([record.name], record.capacity_bytes if files else None)
-        if record.kind == "device":
+        if record.kind == "device" or target.makes:
             ensure_same(record.name, Identity.from_json(record.identity), target.identity)
-        found.append(target)
+        found.append(replace(target, made=target.makes is not None))
     return found
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from fathom.errors import FathomError, RefusedError
 from fathom.targets.files import check_file, hold_file, prepare_file
+from fathom.targets.made import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
     ExclusiveHold,
     authorise_destroy,
@@ -33,6 +34,9 @@ def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] 
     """
     if target.kind == "device" and target.path is not None:
         refusals = check_device(target.path)
+        if target.makes:
+            check_maker(target)
+            refusals, writes = lifted(target, refusals), True
         refuse(target.name, [refusal for refusal in refusals if writes or refusal.blocks_reads])
         if writes:
             authorise_destroy(target, *destroy_tokens)
@@ -48,10 +52,14 @@ def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] 
 def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
     """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
 
-    A device that is written is held with O_EXCL, a file with flock; twins and `null:` need nothing.
+    A device that is written is held with O_EXCL, one that gets a file system by being mounted, a file with flock; twins
+    and `null:` need nothing.
     """
     checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens)
-    if target.kind == "device" and writes:
+    if target.makes:
+        with made_file_system(checked) as ready:
+            yield ready
+    elif target.kind == "device" and writes:
         with ExclusiveHold(checked):
             yield checked
     elif target.kind in ("file", "dir"):

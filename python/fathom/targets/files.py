@@ -152,6 +152,19 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
         os.close(fd)
 
 
+def drop_cached(path: Path) -> None:
+    """Writes what is dirty and lets the kernel forget the file's pages: what is read next comes from the drive.
+
+    The kernel need not obey; what the device moved says whether it did (validity note `page-cache`).
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
+
+
 def is_own(path: Path) -> bool:
     """Whether Fathom made the file at `path`."""
     try:

@@ -21,7 +21,16 @@ from fathom.text import capacity
 NULL_CAPACITY_BYTES = 1 << 40
 MAX_TWINS = 1024
 FILE_SYSTEMS = ("btrfs", "btrfs-zoned", "xfs", "ext4")
-_KINDS = ("/dev/NAME", "/dev/ngXnY", "file:PATH", "dir:PATH", "null:", "twin:NAME", "twin:NAME*8")
+_KINDS = (
+    "/dev/NAME",
+    "/dev/NAME/btrfs",
+    "/dev/ngXnY",
+    "file:PATH",
+    "dir:PATH",
+    "null:",
+    "twin:NAME",
+    "twin:NAME*8",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +66,16 @@ def parse_targets(
 def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
     """Parses one text. `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`;
     `twin:NAME#3` is one twin, with the seed of the third; `?KEY=VALUE,...` behind the name sets parameters of it;
-    `/btrfs` behind all is a file system on each. See `parse_targets`.
+    `/btrfs` behind all is a file system on each, behind a device one that Fathom makes on it. See `parse_targets`.
     """
     _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
     if re.fullmatch(r"/dev/ng\d+n\d+", text):
         return _generic_target(text)
     if text.startswith("/dev/"):
-        return device_target(Path(text))
+        device, _, last = text.rpartition("/")
+        made = last in FILE_SYSTEMS and not Path(text).exists()
+        return made_target(Path(device), last, size_bytes) if made else device_target(Path(text))
     if kind in ("file", "dir") and colon:
         if not rest:
             raise UsageError(f"{text}: the path is missing", f"write {kind}:PATH")
@@ -92,6 +103,22 @@ def device_target(path: Path) -> Target:
         direct_align_bytes=block_bytes,
         identity=identity,
         label=device_label(device, identity),
+    )
+
+
+def made_target(path: Path, file_system: str, size_bytes: int | None) -> Target:
+    """A device that gets a file system, and on it one file: of that size, or of a third of the device.
+
+    Copy-on-write keeps an extent whole until its last block is replaced, so random writes take twice the file's room.
+    """
+    target = device_target(path)
+    file_bytes = size_bytes or target.capacity_bytes // 3
+    return replace(
+        target,
+        name=f"{target.name}/{file_system}",
+        capacity_bytes=file_bytes // target.logical_block_bytes * target.logical_block_bytes,
+        label=f"{target.label}, {file_system}",
+        makes=file_system,
     )
 
 

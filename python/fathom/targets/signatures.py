@@ -32,6 +32,8 @@ MAGICS: tuple[Magic, ...] = (
     Magic("xfs", 0, b"XFSB"),
     Magic("xfs log", 0, b"\xfe\xed\xba\xbe"),
     Magic("btrfs", 64 * _KIB + 0x40, b"_BHRfS_M"),
+    # In zones the first copy of the superblock is a log from the start of the device on.
+    Magic("btrfs", 0x40, b"_BHRfS_M"),
     Magic("f2fs", 1 * _KIB, b"\x10\x20\xf5\xf2"),
     Magic("f2fs", 5 * _KIB, b"\x10\x20\xf5\xf2"),
     Magic("erofs", 1 * _KIB, b"\xe2\xe1\xf5\xe0"),

@@ -70,7 +70,8 @@ class Target:
     entry. `notes` are things the user must be told about the target before its figures are read. `parts` names the
     drives of an array, each of which gets every job whole; `capacity_bytes` is then of all together. `number` tells
     equal twins apart: it picks the seed. `passthrough` is the NVMe generic device that I/O goes to instead of
-    `path`, which remains what is checked and held.
+    `path`, which remains what is checked and held. `makes` names the file system that a device is to get, with a file
+    of `capacity_bytes` on it; `made` says that an earlier session of the run has made it.
     """
 
     name: str
@@ -86,6 +87,8 @@ class Target:
     parts: tuple[str, ...] = ()
     number: int | None = None
     passthrough: Path | None = None
+    makes: str | None = None
+    made: bool = False
 
     @property
     def unit_capacity_bytes(self) -> int:

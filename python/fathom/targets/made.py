@@ -1,0 +1,150 @@
+"""File systems that Fathom makes: `/dev/NAME/btrfs`, a whole device turned into one file to measure.
+
+Made and mounted for one run, under the device's own safety: nothing happens without its `--destroy` token. At the end
+it is unmounted and its signatures are wiped; after an interrupt or an error it stays, labelled, for `fathom resume`.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.targets.files import dir_target, hold_file, prepare_file
+from fathom.targets.mounts import mount_of
+from fathom.targets.safety import ExclusiveHold, Refusal
+from fathom.targets.target import Target
+
+LABEL = "fathom"
+"""By which a file system that an interrupted run left is known; XFS takes 12 letters at most."""
+PREFIX = "fathom-"
+_ON_ZONES = ("-d", "single", "-m", "single")
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """How a file system is made and what it comes with."""
+
+    program: str
+    package: str
+    options: tuple[str, ...]
+    mounts_as: str
+
+
+MAKERS = {
+    "btrfs": Maker("mkfs.btrfs", "btrfs-progs", ("-q", "-f"), "btrfs"),
+    "btrfs-zoned": Maker("mkfs.btrfs", "btrfs-progs", ("-q", "-f", "-O", "zoned", *_ON_ZONES), "btrfs"),
+    "xfs": Maker("mkfs.xfs", "xfsprogs", ("-q", "-f"), "xfs"),
+    # Tables that ext4 would write in the background of the first hours are written at once.
+    "ext4": Maker(
+        "mkfs.ext4", "e2fsprogs", ("-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"), "ext4"
+    ),
+}
+
+
+def check_maker(target: Target) -> None:
+    """Passes when the file system can be made on the device and mounted here.
+
+    Raises:
+        UsageError: no such program, no root, or a file system that a host-managed device cannot hold.
+    """
+    maker = _maker(target)
+    if shutil.which(maker.program) is None:
+        raise UsageError(
+            f"{target.name}: {maker.program} is not installed",
+            f"install it (Debian: apt install {maker.package})",
+        )
+    if os.geteuid() != 0:
+        raise UsageError(
+            f"{target.name}: making and mounting a file system needs root", "run as root, or use dir:PATH"
+        )
+    if target.identity.zoned == "host-managed" and maker.mounts_as != "btrfs":
+        raise UsageError(
+            f"{target.name}: a host-managed zoned device takes no writes in place, which {maker.mounts_as} needs",
+            f"take {target.path}/btrfs",
+        )
+
+
+def lifted(target: Target, refusals: Sequence[Refusal]) -> list[Refusal]:
+    """The refusals without that of the file system which an interrupted run has left for its `fathom resume`."""
+    if not target.made or _on_device(target) != (_maker(target).mounts_as, LABEL):
+        return list(refusals)
+    return [refusal for refusal in refusals if refusal.rule != "signed"]
+
+
+@contextmanager
+def made_file_system(target: Target) -> Iterator[Target]:
+    """Makes the file system on an authorised device, or takes the one that the run has left; gives its file.
+
+    Raises:
+        FathomError: it cannot be made or mounted, or the one that the run began with is gone.
+    """
+    if target.made:
+        if _on_device(target) != (_maker(target).mounts_as, LABEL):
+            raise FathomError(f"{target.name}: the file system that this run made is gone", "start a new run")
+    else:
+        # What makes and mounts it needs the device for itself, so the claim ends when all is examined.
+        with ExclusiveHold(target):
+            pass
+        _make(target)
+    with _mounted(target) as directory:
+        file = prepare_file(_file_on(target, directory), writes=True)
+        with hold_file(file, writes=True):
+            yield file
+    _run(target, "wipefs", "--quiet", "--all", str(target.path))
+
+
+def _make(target: Target) -> None:
+    maker = _maker(target)
+    zoned = _ON_ZONES if target.identity.zoned == "host-managed" else ()
+    _run(target, maker.program, *maker.options, *zoned, "-L", LABEL, str(target.path))
+
+
+@contextmanager
+def _mounted(target: Target) -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+    try:
+        _run(target, "mount", "-t", _maker(target).mounts_as, str(target.path), str(directory))
+        try:
+            yield directory
+        finally:
+            _run(target, "umount", str(directory))
+    finally:
+        directory.rmdir()
+
+
+def _file_on(target: Target, directory: Path) -> Target:
+    """Fathom's file on what is mounted, under the target's own name. Raises RefusedError for another device."""
+    file = dir_target(directory, target.capacity_bytes)
+    mount = mount_of(directory)
+    if mount is None or file.identity.device != target.identity.device:
+        raise RefusedError(f"{target.name}: another device was mounted in its place", "try again")
+    return replace(file, name=target.name, label=target.label)
+
+
+def _on_device(target: Target) -> tuple[str | None, str | None]:
+    """Type and label of the file system on the device, read from it and from no cache."""
+    found = subprocess.run(
+        ["blkid", "--probe", "--output", "export", str(target.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    values = dict(line.split("=", 1) for line in found.stdout.splitlines() if "=" in line)
+    return values.get("TYPE"), values.get("LABEL")
+
+
+def _maker(target: Target) -> Maker:
+    return MAKERS[target.makes or ""]
+
+
+def _run(target: Target, *command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        reason = said[-1].removeprefix(f"{command[0]}: ") if said else f"ended with {done.returncode}"
+        raise FathomError(f"{target.name}: {command[0]}: {reason}", "look at the kernel log, or use dir:PATH")
