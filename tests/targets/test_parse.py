@@ -112,12 +112,12 @@ def test_a_missing_directory_is_a_usage_error(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("", "/dev/NAME, /dev/ngXnY, file:PATH, dir:PATH, null:, twin:NAME"),
+        ("", "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, null:, twin:NAME"),
         ("x.bin", "write file:x.bin"),
         ("/", "write dir:/"),
         ("flie:x.bin", "did you mean file:x.bin"),
         ("twn:a*8", "did you mean twin:a*8"),
-        ("nonsense", "/dev/NAME, /dev/ngXnY, file:PATH, dir:PATH, null:, twin:NAME"),
+        ("nonsense", "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, null:, twin:NAME"),
         ("file:", "write file:PATH"),
     ],
 )

@@ -214,7 +214,7 @@ def _short(value: float) -> str:
 
 
 def _price(disk: Disk, prices: Prices) -> Price | None:
-    return prices.items.get(disk.catalog or "")
+    return prices.items.get((disk.catalog or "").partition("?")[0])
 
 
 def _per_tb(disk: Disk, prices: Prices) -> float | None:
