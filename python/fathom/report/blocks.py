@@ -15,13 +15,14 @@ assets/report.js."""
 
 @dataclass(frozen=True)
 class Item:
-    """A text with a second, quieter line. `slot`: colour of a target."""
+    """A text with a second, quieter line. `slot`: colour of a target; `heat`: how dark a cell of a map is, 0..1."""
 
     text: str
     sub: str = ""
     tone: Literal["", "strong", "quiet", "good", "bad"] = ""
     slot: int | None = None
     title: str = ""
+    heat: float | None = None
 
 
 @dataclass(frozen=True)

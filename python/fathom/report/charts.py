@@ -8,8 +8,8 @@ from typing import Literal
 from fathom.report.blocks import JsonValue, Option
 from fathom.report.style import DASHES, SYMBOLS
 
-Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail"]
-"""How assets/report.js writes values: `count` 2.1M, `us` 140 us, `tail` 3 -> 99.9 %."""
+Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "depth"]
+"""How assets/report.js writes values: `count` 2.1M, `us` 140 us, `tail` 3 -> 99.9 %, `depth` 5 -> 32."""
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 

@@ -4,7 +4,6 @@ Targets are rows where there are few workloads, so that any number of targets fi
 otherwise.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,14 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom.limits import limit_of
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
 from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
+from fathom.report.rounds import Rounds, axes, rounds_of
 from fathom.report.style import grouped, plain, signed_pct
+from fathom.rounds import UNITS
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
-LIMIT_FIGURES = re.compile(r"\s*(\(\d|\d+ %).*")
-"""Of `controller 100 %, next PCIe link (read) 92 %` a table keeps the name."""
 MOST_WORKLOADS_ACROSS = 5
 FAR_PCT = 10
 """A difference from the published figure beyond this is marked."""
@@ -34,10 +34,14 @@ def print_table(console: Console, runs: Sequence[Path], lookup: Lookup = catalog
     comparison = compare([load(run) for run in runs], lookup)
     for text in comparison.shortenings:
         console.print(Text(f"Shortened run: {text}", style="yellow"))
-    few = len(comparison.corners) <= MOST_WORKLOADS_ACROSS
-    console.print((_targets_down if few else _workloads_down)(comparison))
-    console.print(Text(_legend(comparison), style="dim"))
-    console.print()
+    if comparison.corners:
+        few = len(comparison.corners) <= MOST_WORKLOADS_ACROSS
+        console.print((_targets_down if few else _workloads_down)(comparison))
+        console.print(Text(_legend(comparison), style="dim"))
+        console.print()
+    for members in rounds_of(comparison).values():
+        for rounds in members:
+            _print_rounds(console, rounds)
     _print_notes(console, comparison)
 
 
@@ -48,6 +52,37 @@ def _legend(comparison: Comparison) -> str:
         + ("the published one and the difference, " if published else "")
         + "what limited it."
     )
+
+
+def _print_rounds(console: Console, rounds: Rounds) -> None:
+    """Means over the window of one target's rounds: a matrix where its steps are one, else a row a step."""
+    place = rounds.place
+    means = {series.step: series.mean(place.window) for series in rounds.series}
+    rows, columns = axes(list(means))
+    unit = UNITS[place.metric]
+    table = _table()
+    table.add_column(Text(unit, style="dim not bold"))
+    for column in columns or ["mean"]:
+        table.add_column(Text(plain(column)), justify="right", overflow="fold")
+    for row in rows or means:
+        names = [f"{row}-{column}" for column in columns] or [row]
+        table.add_row(Text(plain(row)), *(_mean(means.get(name)) for name in names))
+    console.print(Text(f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds)}", style="bold"))
+    console.print(table)
+    console.print()
+
+
+def _rounds_text(rounds: Rounds) -> str:
+    """How many rounds there were, what they came to, and over which of them the means are."""
+    place, last = rounds.place, min(rounds.place.window, rounds.count)
+    if not place.judged:
+        return f"means of {rounds.count} rounds"
+    outcome = "the standard's window passes" if rounds.steady else "steady state not reached"
+    return f"{outcome} after {rounds.count} rounds; means of the last {last}"
+
+
+def _mean(value: float | None) -> Text:
+    return Text("–", style="dim") if value is None else Text(grouped(value))
 
 
 def _targets_down(comparison: Comparison) -> Table:
@@ -106,7 +141,7 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
         text.append(f"\n{grouped(cell.published.value)}", style="dim not bold")
         text.append(" " + signed_pct(cell.error_pct).replace(" ", ""), style=f"{far} not bold")
     if cell.point.limited_by:
-        text.append(f"\n{LIMIT_FIGURES.sub('', plain(cell.point.limited_by))}", style="dim not bold")
+        text.append(f"\n{limit_of(plain(cell.point.limited_by)).name}", style="dim not bold")
     return text
 
 

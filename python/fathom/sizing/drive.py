@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.catalog import load_published
+from fathom.catalog import load_device, load_published
 from fathom.catalog.models import SpecRow
 from fathom.catalog.store import entries, nearest
 from fathom.errors import UsageError
@@ -45,8 +45,9 @@ class Drive:
 def rated_drive(name: str) -> Drive:
     """A product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
 
-    Rows that no good source confirms serve only where there is no other, but of endurance the least that any row
-    states is taken: variants of a model differ, and wear must not be understated.
+    Of a device of the catalogue rows of another form factor serve only where there is no other, and so do rows that no
+    good source confirms. Of endurance the least that any row states is taken: variants of a model differ, and wear
+    must not be understated.
 
     Raises:
         UsageError: no such product or capacity.
@@ -64,7 +65,8 @@ def rated_drive(name: str) -> Drive:
         )
     published = load_published(product)
     of_size = _of_size(name, published.ratings, capacity_gb)
-    row = max([one for one in of_size if not one.uncertain] or of_size, key=lambda one: one.capacity_gb or 0)
+    fitting = _of_form(name, of_size)
+    row = max([one for one in fitting if not one.uncertain] or fitting, key=lambda one: one.capacity_gb or 0)
     size = f" {row.capacity_gb / 1000:g} TB" if row.capacity_gb else ""
     label = f"{published.identity.vendor} {published.identity.model}{size}"
     years = published.identity.warranty_years
@@ -85,6 +87,14 @@ def _of_size(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -
             f"there are {', '.join(f'{size / 1000:g} TB' for size in sizes) or 'none'}",
         )
     return of_size
+
+
+def _of_form(name: str, ratings: Sequence[SpecRow]) -> list[SpecRow]:
+    """Those of the device's own form factor, which decides its power and so its speed; all where none is known."""
+    if name not in {entry.name for entry in entries("devices")}:
+        return list(ratings)
+    own = (load_device(name).identity.form_factor or "").partition(" ")[0]
+    return [row for row in ratings if not row.form_factor or own in row.form_factor] or list(ratings)
 
 
 def _figures(row: SpecRow, warranty_years: float | None) -> dict[tuple[Kind, Op | None], Figure]:

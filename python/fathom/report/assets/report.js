@@ -20,6 +20,8 @@
     value >= 7200 ? group(value / 3600, 1) + " h" : value >= 120 ? group(value / 60, 1) + " min" : group(value, 1) + " s";
   const tail = (value) => group(100 * (1 - 10 ** -value), Math.max(0, Math.ceil(value - 2.001))) + " %";
 
+  const depth = (value) => group(2 ** value, 0);
+
   const axisText = {
     count: short,
     us: short,
@@ -28,6 +30,7 @@
     minutes: (v) => group(v / 60, 1) + " min",
     hours: (v) => group(v / 3600, 1) + " h",
     tail,
+    depth,
   };
   const fullText = {
     count: (v) => group(v, v < 100 ? 2 : 0),
@@ -37,6 +40,7 @@
     minutes: time,
     hours: time,
     tail: (v) => "percentile " + tail(v),
+    depth: (v) => depth(v) + " in flight",
   };
 
   function tooltip(x, y) {

@@ -4,61 +4,22 @@ The tables that SNIA SSS PTS 2.0 asks for. What each second was is in the other 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 
 from fathom.analysis.steady import SteadyState, Volume, WindowVerdict
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
-from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Point
+from fathom.report.comparison import Comparison
+from fathom.report.rounds import Rounds, Series, axes, rounds_of
 from fathom.report.style import compact, grouped, plain, seconds, slot
-from fathom.rounds import UNITS, Round, figure
+from fathom.rounds import UNITS, Round
 
 ORDER = 33
 NONE = Item("–", tone="quiet", title="does not apply to this target")
 
 
-@dataclass(frozen=True)
-class Series:
-    """One step of the rounds on one target: its figures by round."""
-
-    step: str
-    points: dict[int, list[Point]]
-    values: list[float]
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """All rounds of one name on one target. `place` is of any of their steps: it has the limits."""
-
-    column: Column
-    place: Round
-    series: Sequence[Series]
-
-    @property
-    def tracked(self) -> list[Series]:
-        """The steps that are judged, without those that the target does not have."""
-        return [one for one in self.series if one.step in self.place.track]
-
-    @property
-    def count(self) -> int:
-        """Rounds that were run."""
-        return max(len(one.values) for one in self.series)
-
-    @property
-    def steady(self) -> bool:
-        """Whether all tracked steps pass at once."""
-        return self.place.steady([one.values for one in self.tracked])
-
-
 def build(comparison: Comparison) -> Section | None:
     """Convergence, windows and means of every rounds, one after the other."""
-    found: dict[str, list[Rounds]] = {}
-    for column in comparison.columns:
-        for one in _rounds(column):
-            found.setdefault(one.place.of, []).append(one)
+    found = rounds_of(comparison)
     if not found:
         return None
     blocks: list[Block] = [Prose(_verdicts(comparison, found))]
@@ -67,29 +28,6 @@ def build(comparison: Comparison) -> Section | None:
             blocks.append(_windows(members))
         blocks += [_convergence(members), _means(members)]
     return Section("rounds", "Rounds and steady state", blocks, short="Rounds")
-
-
-def _rounds(column: Column) -> list[Rounds]:
-    """Points of the column by rounds, step and number."""
-    run = column.run
-    places: dict[str, Round] = {}
-    steps: dict[str, dict[str, dict[int, list[Point]]]] = {}
-    for point in run.points:
-        place = run.round_of(point.step)
-        if place is None or point.target != column.target.name:
-            continue
-        places[place.of] = place
-        of_step = steps.setdefault(place.of, {}).setdefault(place.step, {})
-        of_step.setdefault(place.number, []).append(point)
-    return [
-        Rounds(column, place, [_series(place, step, points) for step, points in steps[of].items()])
-        for of, place in places.items()
-    ]
-
-
-def _series(place: Round, step: str, points: dict[int, list[Point]]) -> Series:
-    found = [figure([vars(point) for point in points[number]], place.metric) for number in sorted(points)]
-    return Series(step, points, [value for value in found if value is not None])
 
 
 def _verdicts(comparison: Comparison, found: dict[str, list[Rounds]]) -> list[str]:
@@ -227,9 +165,9 @@ def _means(members: Sequence[Rounds]) -> Table:
     groups = []
     heads: list[Item] = []
     for one in members:
-        means = {series.step: _mean(series, place.window) for series in one.series}
-        latencies = {series.step: _latency(series, place.window) for series in one.series}
-        rows, columns = _axes(list(means))
+        means = {series.step: series.mean(place.window) for series in one.series}
+        latencies = {series.step: series.latency_us(place.window) for series in one.series}
+        rows, columns = axes(list(means))
         if rows:
             heads = [Item(column, unit) for column in columns]
             groups.append(
@@ -261,25 +199,6 @@ def _cell(means: dict[str, float], latencies: dict[str, float], place: Round, st
         return NONE
     sub = "" if place.metric == "latency" else f"{grouped(latencies[step])} us"
     return Item(grouped(means[step]), sub)
-
-
-def _axes(steps: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names `a-b` of a matrix as rows a and columns b; empty where they are none."""
-    pairs = [step.rpartition("-") for step in steps]
-    rows = list(dict.fromkeys(row for row, _, _ in pairs))
-    columns = list(dict.fromkeys(column for _, _, column in pairs))
-    whole = len(rows) * len(columns) == len(steps) and len(rows) > 1 and len(columns) > 1
-    return (rows, columns) if whole else ([], [])
-
-
-def _mean(series: Series, window: int) -> float:
-    return float(np.mean(series.values[-window:])) if series.values else 0.0
-
-
-def _latency(series: Series, window: int) -> float:
-    """Mean service latency over the rounds of the window, us."""
-    rows = [vars(point) for number in sorted(series.points)[-window:] for point in series.points[number]]
-    return figure(rows, "latency") or 0.0
 
 
 def _short(value: float) -> float:

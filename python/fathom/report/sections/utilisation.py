@@ -5,6 +5,7 @@ A twin knows all its resources; of a real target only those of the load generato
 
 from collections.abc import Sequence
 
+from fathom.limits import limit_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
@@ -31,6 +32,10 @@ def build(comparison: Comparison) -> Section | None:
                 "", [Row(Item(corner.label), [_limit(corner.cell(c)) for c in columns]) for corner in corners]
             )
         ],
+        [
+            "In brackets how busy the busiest of equal servers was over the window, or how many I/Os were in flight "
+            "where the load and no resource was the limit; beneath, the resource that would be next."
+        ],
         numeric=False,
     )
     figure = Figure(
@@ -49,10 +54,8 @@ def _cells(corner: Corner) -> list[Cell]:
 def _limit(cell: Cell | None) -> Item:
     if cell is None or not cell.point.limited_by:
         return Item("–", tone="quiet")
-    busiest = next((busy for busy in cell.busy if busy.resource == cell.point.limited_by), None)
-    return Item(
-        plain(cell.point.limited_by), f"{100 * busiest.mean:.0f} % busy" if busiest else "", tone="strong"
-    )
+    limit = limit_of(plain(cell.point.limited_by))
+    return Item(f"{limit.name} ({limit.share})" if limit.share else limit.name, limit.other, tone="strong")
 
 
 def _resources(cells: Sequence[Cell]) -> list[str]:

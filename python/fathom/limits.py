@@ -1,0 +1,29 @@
+"""What limits a step, taken apart: recordings say it as `flash dies 97 %, next controller 71 %`.
+
+The words are those of the crate `recording`; this only reads them, for tables and sentences that need a part.
+"""
+
+import re
+from dataclasses import dataclass
+
+_FORM = re.compile(
+    r"(?P<name>.+?)(?: \((?P<amount>\d[^)]*)\))?(?: (?P<busy_pct>\d+) %)?(?:, (?P<other>(?:next|busiest) .+))?"
+)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`name` limits; `share` is how busy it is, or how much of it there is; `other` names the next or busiest one."""
+
+    name: str
+    share: str
+    other: str
+
+
+def limit_of(text: str) -> Limit:
+    """The parts of `limited_by`; what has no such form is all name."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return Limit(text, "", "")
+    busy_pct, amount = match["busy_pct"], match["amount"]
+    return Limit(match["name"], f"{busy_pct} %" if busy_pct else amount or "", match["other"] or "")

@@ -1,0 +1,96 @@
+"""Rounds as reports show them: the figures of each step by round, target by target, and their means over the window.
+
+What a round is and when rounds are steady is `fathom.rounds`; nothing is drawn here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Point
+from fathom.rounds import Round, figure
+
+
+@dataclass(frozen=True)
+class Series:
+    """One step of the rounds on one target: its figures by round."""
+
+    step: str
+    points: dict[int, list[Point]]
+    values: list[float]
+
+    def mean(self, window: int) -> float:
+        """Mean of the figure over the last rounds."""
+        return float(np.mean(self.values[-window:])) if self.values else 0.0
+
+    def latency_us(self, window: int) -> float:
+        """Mean service latency over the same rounds."""
+        rows = [vars(point) for number in sorted(self.points)[-window:] for point in self.points[number]]
+        return figure(rows, "latency") or 0.0
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """All rounds of one name on one target. `place` is of any of their steps: it has the limits."""
+
+    column: Column
+    place: Round
+    series: Sequence[Series]
+
+    @property
+    def tracked(self) -> list[Series]:
+        """The steps that are judged, without those that the target does not have."""
+        return [one for one in self.series if one.step in self.place.track]
+
+    @property
+    def count(self) -> int:
+        """Rounds that were run."""
+        return max(len(one.values) for one in self.series)
+
+    @property
+    def steady(self) -> bool:
+        """Whether all tracked steps pass at once."""
+        return self.place.steady([one.values for one in self.tracked])
+
+
+def rounds_of(comparison: Comparison) -> dict[str, list[Rounds]]:
+    """Every rounds by name, on each target that ran them."""
+    found: dict[str, list[Rounds]] = {}
+    for column in comparison.columns:
+        for one in _rounds(column):
+            found.setdefault(one.place.of, []).append(one)
+    return found
+
+
+def _rounds(column: Column) -> list[Rounds]:
+    """Points of the column by rounds, step and number."""
+    run = column.run
+    places: dict[str, Round] = {}
+    steps: dict[str, dict[str, dict[int, list[Point]]]] = {}
+    for point in run.points:
+        place = run.round_of(point.step)
+        if place is None or point.target != column.target.name:
+            continue
+        places[place.of] = place
+        of_step = steps.setdefault(place.of, {}).setdefault(place.step, {})
+        of_step.setdefault(place.number, []).append(point)
+    return [
+        Rounds(column, place, [_series(place, step, points) for step, points in steps[of].items()])
+        for of, place in places.items()
+    ]
+
+
+def _series(place: Round, step: str, points: dict[int, list[Point]]) -> Series:
+    found = [figure([vars(point) for point in points[number]], place.metric) for number in sorted(points)]
+    return Series(step, points, [value for value in found if value is not None])
+
+
+def axes(steps: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names `a-b` of a matrix as rows a and columns b; empty where they are none."""
+    pairs = [step.rpartition("-") for step in steps]
+    rows = list(dict.fromkeys(row for row, _, _ in pairs))
+    columns = list(dict.fromkeys(column for _, _, column in pairs))
+    whole = len(rows) * len(columns) == len(steps) and len(rows) > 1 and len(columns) > 1
+    return (rows, columns) if whole else ([], [])

@@ -1,0 +1,189 @@
+"""Depth scaling: IOPS and latency over the I/Os in flight, where more stop paying, and Little's law as a check."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log2
+
+from fathom.analysis.knee import knee
+from fathom.limits import limit_of
+from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
+from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Point
+from fathom.report.legend import legend_of
+from fathom.report.style import compact, grouped, plain, signed_pct, slot
+from fathom.report.sweeps import Swept, series, swept, window_of
+
+ORDER = 29
+LEAST_DEPTHS = 4
+MAX_WORKLOADS = 8
+FULL = 0.95
+"""Share of the greatest rate from which a depth counts as enough."""
+LITTLE_GAP_PCT = 5.0
+NONE = Item("–", tone="quiet", title="not recorded, or too few I/Os")
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One workload on one target, depths ascending."""
+
+    column: Column
+    steps: Sequence[Swept]
+
+    @property
+    def best(self) -> Swept:
+        """The step of the greatest rate."""
+        return max(self.steps, key=lambda one: one.iops)
+
+    @property
+    def enough(self) -> Swept:
+        """The least depth that gives nearly the greatest rate."""
+        return next(one for one in self.steps if one.iops >= FULL * self.best.iops)
+
+    @property
+    def knee(self) -> Swept | None:
+        """Kneedle's knee of the rate over depth."""
+        place = knee([one.depth for one in self.steps], [one.iops for one in self.steps])
+        return None if place is None else self.steps[place]
+
+    @property
+    def crossing(self) -> float | None:
+        """I/Os in flight at which the asymptotes of a closed loop cross: greatest rate x latency of the least load.
+
+        Lazowska et al., Quantitative System Performance (1984), chapter 5, without think time.
+        """
+        alone = self.steps[0].mean_us
+        return None if alone is None else self.best.iops * alone / 1e6
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Two panels a workload that was measured at four depths or more."""
+    found = series(swept(comparison), _workload, lambda one: one.depth, LEAST_DEPTHS)
+    if not found:
+        return None
+    groups = [[Scaling(steps[0].column, steps) for steps in of] for of in found]
+    labels = [_label(group[0].steps[0]) for group in groups]
+    charts = [
+        chart
+        for number, (label, group) in enumerate(zip(labels, groups, strict=True))
+        if number < MAX_WORKLOADS
+        for chart in _charts(f"depth-{number}", label, group)
+    ]
+    steps = [one for group in groups for scaling in group for one in scaling.steps]
+    more = f" The first {MAX_WORKLOADS} of {len(groups)} are drawn." if len(groups) > MAX_WORKLOADS else ""
+    caption = (
+        "All operations together over threads x iodepth asked for; past the knee a further I/O in flight only waits. "
+        f"Service latency, mean; {window_of(steps)}.{more}"
+    )
+    figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison), group="depth")
+    told = [_sentence(label, one) for label, group in zip(labels, groups, strict=True) for one in group]
+    return Section("depths", "Depth scaling", [Points(told), figure], short="Depths")
+
+
+def _workload(one: Swept) -> tuple[str, float]:
+    return one.shape.key, one.read_pct
+
+
+def _label(one: Swept) -> str:
+    share = {0.0: "write", 100.0: "read"}.get(one.read_pct, f"{one.read_pct:g} % read")
+    return f"{plain(one.shape.label)}{' ' if share in ('read', 'write') else ', '}{share}"
+
+
+def _sentence(label: str, one: Scaling) -> str:
+    """Where the rate saturates, and what the load beyond costs."""
+    enough, last = one.enough, one.steps[-1]
+    text = f"{one.column.label}, {label}: "
+    if enough is last:
+        text += f"still rising at depth {last.depth}, to {compact(last.iops)} IOPS"
+    else:
+        text += (
+            f"{compact(enough.iops)} IOPS at depth {enough.depth} are {FULL:.0%} or more of its greatest rate"
+        )
+        if one.best.limited_by:
+            text += f", limited by {limit_of(plain(one.best.limited_by)).name}"
+    if one.crossing:
+        text += f"; the asymptotes cross at {one.crossing:.3g} in flight"
+    if enough is not last and enough.mean_us and last.mean_us:
+        text += f"; from there to depth {last.depth} latency grows {last.mean_us / enough.mean_us:.1f} times"
+    return text + "."
+
+
+def _charts(key: str, label: str, group: Sequence[Scaling]) -> list[Chart]:
+    depths = sorted({one.depth for scaling in group for one in scaling.steps})
+    across = Axis(
+        "I/Os in flight", "depth", low=log2(depths[0]), high=log2(depths[-1]), ticks=[log2(d) for d in depths]
+    )
+    rates, means = ([_line(one, what) for one in group] for what in ("iops", "mean_us"))
+    values = [y for line in means for _, y in line.points if y]
+    low, high = around_1_2_5(min(values), max(values)) if values else (1.0, 10.0)
+    panels = (
+        ("iops", "IOPS", Axis("", "count", low=0), rates),
+        ("latency", "mean latency, us", Axis("", "us", log=True, low=low, high=high), means),
+    )
+    return [
+        Chart(
+            f"{key}-{what}",
+            label,
+            sub,
+            line_chart(across, axis, lines),
+            f"{sub} of {label} over depth; figures in the table below.",
+            240,
+        )
+        for what, sub, axis, lines in panels
+    ]
+
+
+def _line(one: Scaling, what: str) -> Line:
+    points: list[list[float | None]] = []
+    for step in one.steps:
+        value: float | None = getattr(step, what)
+        points.append([log2(step.depth), None if value is None else float(f"{value:.5g}")])
+    return Line(one.column.short, slot(one.column.index), points, marks=True)
+
+
+def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
+    heads = [
+        Item("Rate", "IOPS"),
+        Item("Share of the greatest", "%"),
+        Item("Mean", "us"),
+        Item("p99", "us"),
+        Item("IOPS x mean", "in flight by Little's law"),
+        Item("Limited by"),
+    ]
+    rows = [
+        Group(f"{label}: {one.column.label}", [_row(one, step) for step in one.steps])
+        for label, group in zip(labels, groups, strict=True)
+        for one in group
+    ]
+    notes = [
+        "p99 is that of the slower operation of a mix. IOPS x mean latency is how many I/Os were in flight if both "
+        f"figures describe the same I/O; from {LITTLE_GAP_PCT:.0f} % on a difference from what was kept is marked.",
+        "Knee: Kneedle (2011) over depth, as a description.",
+    ]
+    return Table("Depth", heads, rows, notes)
+
+
+def _row(one: Scaling, step: Swept) -> Row:
+    threads, iodepth = step.load
+    cells = [
+        Item(grouped(step.iops), tone="strong"),
+        Item(f"{100 * step.iops / one.best.iops:.0f}", "knee" if step is one.knee else ""),
+        NONE if step.mean_us is None else Item(grouped(step.mean_us)),
+        _p99(step.halves),
+        _little(step),
+        Item(plain(step.limited_by or "–"), tone="" if step.limited_by else "quiet"),
+    ]
+    return Row(Item(str(step.depth), f"{threads}T x {iodepth}Q"), cells)
+
+
+def _p99(halves: Sequence[Point]) -> Item:
+    known = [half.p99_us for half in halves if half.p99_us is not None]
+    return Item(grouped(max(known))) if len(known) == len(halves) else NONE
+
+
+def _little(step: Swept) -> Item:
+    if step.implied is None:
+        return NONE
+    gap_pct = 100 * (step.implied / step.outstanding - 1)
+    far = abs(gap_pct) > LITTLE_GAP_PCT
+    return Item(f"{step.implied:.4g}", signed_pct(gap_pct) if far else "", tone="bad" if far else "")

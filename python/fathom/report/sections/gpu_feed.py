@@ -1,0 +1,170 @@
+"""GPU feed: what large reads sustain, against the link of one GPU, and how many drives fill it.
+
+The reads end in host memory; the way from there over the GPU's own link is counted by its rate, not measured.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from fathom.report.blocks import Chart, Figure, Group, Item, Prose, Row, Section, Table
+from fathom.report.charts import Axis, Limit, Line, scatter_chart
+from fathom.report.comparison import Cell, Column, Comparison
+from fathom.report.legend import legend_of, window_of
+from fathom.report.style import grouped, signed_pct, slot
+from fathom.sizing.drive import Drive
+from fathom.sizing.drive import Figure as Rated
+from fathom.sizing.needs import parse_need
+from fathom.sizing.size import link_of, size
+
+ORDER = 27
+METHOD = "gpu-feed"
+WORKLOADS = {"1m-seq-read": "1 MiB sequential", "1m-brick-read": "1 MiB bricks in any order"}
+FEEDS = (("One H100 at its link's rate", 64.0), ("One H100 training U-Net3D", 3.18))
+"""GB/s: the SN861 review's figure for one H100; MLPerf Storage, per H100."""
+DERATES = (1.0, 0.9)
+GPU_LINK = "5x16"
+LARGE_LEVEL = 0.02
+NONE = Item("–", tone="quiet", title="not measured")
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What one target sustains, by workload."""
+
+    column: Column
+    cells: dict[str, Cell]
+
+    @property
+    def least_gbps(self) -> float:
+        """GB/s of the slower workload: what may be counted on."""
+        return min(cell.point.mbps or 0.0 for cell in self.cells.values()) / 1e3
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Nothing for runs of other methods."""
+    feeds = [feed for column in comparison.columns if (feed := _feed(comparison, column))]
+    if not feeds:
+        return None
+    blocks = [
+        Prose([*(_sentence(feed) for feed in feeds), _bricks(feeds)]),
+        _table(feeds),
+        _figure(comparison, feeds),
+    ]
+    return Section("gpu-feed", "Feeding a GPU", blocks, short="GPU feed")
+
+
+def _feed(comparison: Comparison, column: Column) -> Feed | None:
+    if column.run.document.method.name != METHOD:
+        return None
+    found = {
+        cell.point.workload: cell
+        for corner in comparison.corners
+        if (cell := corner.cell(column)) and cell.point.workload in WORKLOADS and cell.point.mbps
+    }
+    return Feed(column, found) if found else None
+
+
+def _drives(feed: Feed, gbps: float, derate: float) -> int:
+    """Drives for a rate, by the same rule as `fathom size`."""
+    figure = Rated(feed.least_gbps * 1e9, "measured", feed.column.run.document.id)
+    drive = Drive(feed.column.short, feed.column.label, {("bandwidth", "read"): figure})
+    return size(drive, [parse_need(f"{gbps:g} GB/s read")], derate, GPU_LINK).drives or 0
+
+
+def _sentence(feed: Feed) -> str:
+    _, gbps = FEEDS[0]
+    label, raw = link_of(GPU_LINK)
+    exact, derated = (_drives(feed, gbps, derate) for derate in DERATES)
+    counts = f"{exact} drives" + (f", {derated} at {DERATES[1]:g} of it," if derated != exact else "")
+    return (
+        f"{feed.column.label} sustains {feed.least_gbps:.2f} GB/s: {counts} reach the {gbps:g} GB/s said of one H100; "
+        f"its {label} carries {raw / 1e9:.1f} GB/s raw."
+    )
+
+
+def _bricks(feeds: Sequence[Feed]) -> str:
+    """Whether reading bricks in any order costs anything."""
+    parts = []
+    for feed in feeds:
+        rates = [feed.cells[name].point.mbps or 0.0 for name in WORKLOADS if name in feed.cells]
+        if len(rates) == len(WORKLOADS) and abs(rates[1] / rates[0] - 1) > LARGE_LEVEL:
+            parts.append(
+                f"{feed.column.label} reads bricks in any order {signed_pct(100 * (rates[1] / rates[0] - 1))}"
+            )
+    if parts:
+        return f"Against reading in sequence: {', '.join(parts)}."
+    return f"Bricks read in any order come within {LARGE_LEVEL:.0%} of reading in sequence: at 1 MiB order is free."
+
+
+def _table(feeds: Sequence[Feed]) -> Table:
+    sustained = [
+        Row(Item(label, "GB/s"), [_rate(feed.cells.get(name)) for feed in feeds])
+        for name, label in WORKLOADS.items()
+    ]
+    counts = [
+        Row(
+            Item(name, f"{gbps:g} GB/s" + (f", derate {derate:g}" if derate < 1 else "")),
+            [_count(feed, gbps, derate) for feed in feeds],
+        )
+        for name, gbps in FEEDS
+        for derate in DERATES
+    ]
+    notes = [
+        "Drives = ceiling of the rate over what one sustains in the slower of the two, times the derate. Where one "
+        "drive feeds several, how many GPUs are given beneath.",
+        "64 GB/s per H100, ten drives of 6.8 GB/s or five of 13.7: the SN861 review. 3.18 GB/s: MLPerf Storage.",
+        "`fathom size` answers other needs from the same run.",
+    ]
+    heads = [Item(feed.column.label, slot=slot(feed.column.index)) for feed in feeds]
+    return Table("", heads, [Group("Sustained", sustained), Group("Drives needed", counts)], notes)
+
+
+def _rate(cell: Cell | None) -> Item:
+    if cell is None or cell.point.mbps is None:
+        return NONE
+    bounds = cell.interval
+    sub = f"{bounds[0] / 1e3:.2f} to {bounds[1] / 1e3:.2f}" if bounds else "no interval"
+    return Item(f"{cell.point.mbps / 1e3:.2f}", sub, tone="strong")
+
+
+def _count(feed: Feed, gbps: float, derate: float) -> Item:
+    fed = int(feed.least_gbps * derate / gbps)
+    return Item(
+        grouped(_drives(feed, gbps, derate)).removesuffix(".00"), f"one feeds {fed}" if fed > 1 else ""
+    )
+
+
+def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
+    """What so many drives give together, against the GPU's link."""
+    label, raw = link_of(GPU_LINK)
+    most = max(ceil(1.2 * raw / 1e9 / feed.least_gbps) for feed in feeds)
+    lines = [
+        Line(
+            feed.column.short,
+            slot(feed.column.index),
+            [
+                [float(count), round(count * feed.least_gbps, 2)]
+                for count in range(1, most + 1)
+                if (count - 1) * feed.least_gbps <= raw / 1e9
+            ],
+            marks=True,
+        )
+        for feed in feeds
+    ]
+    axis = Axis("drives", "count", low=0, step=max(1, most // 10))
+    option = scatter_chart(axis, Axis("", "count", low=0), lines, (), Limit(raw / 1e9, f"{label}, raw"))
+    chart = Chart(
+        "gpu-feed", "Drives together", "GB/s", option, "GB/s over drives; figures in the table below.", 260
+    )
+    rows = [
+        Row(Item(str(count)), [Item(f"{count * feed.least_gbps:.1f}") for feed in feeds])
+        for count in range(1, most + 1)
+    ]
+    data = Table("Drives", [Item(feed.column.label, "GB/s") for feed in feeds], [Group("", rows)])
+    cells = [cell for feed in feeds for cell in feed.cells.values()]
+    caption = (
+        "What so many drives sustain if nothing between them and the GPU is slower: one drive's slower workload times "
+        f"their number; {window_of(cells)}."
+    )
+    return Figure([chart], caption, data, legend_of(comparison), columns=1)

@@ -1,0 +1,155 @@
+"""Mixed reads and writes: IOPS and latency over the share of reads, and a map where blocks or depths vary as well."""
+
+from collections.abc import Callable, Sequence
+from math import log
+
+from fathom.report.blocks import Block, Chart, Figure, Group, Item, Points, Row, Section, Table
+from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
+from fathom.report.comparison import Column, Comparison
+from fathom.report.legend import legend_of
+from fathom.report.style import compact, grouped, plain, slot
+from fathom.report.sweeps import Swept, series, swept, window_of
+
+ORDER = 30
+LEAST_SHARES = 4
+MAX_LOADS = 4
+NONE = Item("–", tone="quiet", title="no such I/O, or too few of them")
+Load = Sequence[Sequence[Swept]]
+"""One kind on each target, shares of reads ascending."""
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Four panels a load that was measured at four shares of reads or more; maps where there are several loads."""
+    loads = series(
+        swept(comparison), lambda one: (one.shape.key, one.load), lambda one: one.read_pct, LEAST_SHARES
+    )
+    if not loads:
+        return None
+    labels = [_label(load[0][0]) for load in loads]
+    drawn = list(zip(labels, loads, strict=True))[:MAX_LOADS]
+    charts = [chart for number, (label, load) in enumerate(drawn) for chart in _charts(number, label, load)]
+    steps = [one for load in loads for members in load for one in members]
+    more = f" The first {MAX_LOADS} of {len(loads)} loads are drawn." if len(loads) > MAX_LOADS else ""
+    caption = (
+        f"IOPS of reads and writes together, and the service latency of either, over the share of reads; "
+        f"{window_of(steps)}.{more}"
+    )
+    figure = Figure(charts, caption, _table(labels, loads), legend_of(comparison), group="mixes")
+    told = [_sentence(label, steps) for label, load in drawn for steps in load]
+    blocks: list[Block] = [Points(told), figure]
+    if len(loads) > 1:
+        blocks += [_map(column, labels, loads) for column in comparison.columns]
+    return Section("mixes", "Mixed reads and writes", blocks, short="Mixes")
+
+
+def _label(one: Swept) -> str:
+    threads, iodepth = one.load
+    return f"{plain(one.shape.label)}, {threads}T/{iodepth}Q"
+
+
+def _sentence(label: str, steps: Sequence[Swept]) -> str:
+    """The two ends, the least rate between them, and what reads wait for beside writes."""
+    first, last = steps[0], steps[-1]
+    low = min(steps, key=lambda one: one.iops)
+    text = (
+        f"{first.column.label}, {label}: {compact(first.iops)} IOPS at {first.read_pct:g} % reads, "
+        f"{compact(last.iops)} at {last.read_pct:g} %"
+    )
+    if low not in (first, last):
+        text += f", and the least, {compact(low.iops)}, at {low.read_pct:g} %"
+    alone = last.half("read")
+    mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
+    beside = mixed.half("read") if mixed else None
+    if alone and beside and mixed and alone.mean_us and beside.mean_us and last.half("write") is None:
+        text += (
+            f"; {100 - mixed.read_pct:g} % of writes make the mean read "
+            f"{beside.mean_us / alone.mean_us:.1f} times as long ({compact(beside.mean_us)} us)"
+        )
+    return text + "."
+
+
+def _charts(number: int, label: str, load: Load) -> list[Chart]:
+    across = Axis("reads, %", "pct", low=0, high=100, step=20)
+    panels: tuple[tuple[str, str, Callable[[Swept], float | None]], ...] = (
+        ("iops", "IOPS, reads and writes", lambda one: one.iops),
+        ("read", "mean read latency, us", lambda one: _figure(one, "read", "mean_us")),
+        ("write", "mean write latency, us", lambda one: _figure(one, "write", "mean_us")),
+        ("p99", "p99 read latency, us", lambda one: _figure(one, "read", "p99_us")),
+    )
+    charts = []
+    for what, sub, value in panels:
+        lines = [
+            Line(
+                steps[0].column.short,
+                slot(steps[0].column.index),
+                [[one.read_pct, float(f"{y:.5g}")] for one in steps if (y := value(one)) is not None],
+                marks=True,
+            )
+            for steps in load
+        ]
+        values = [y for line in lines for _, y in line.points if y]
+        if not values:
+            continue
+        low, high = around_1_2_5(min(values), max(values))
+        axis = Axis("", "count", low=0) if what == "iops" else Axis("", "us", log=True, low=low, high=high)
+        option = line_chart(across, axis, lines)
+        summary = f"{sub} of {label} over the share of reads; figures in the table below."
+        charts.append(Chart(f"mix-{number}-{what}", label, sub, option, summary, 230))
+    return charts
+
+
+def _figure(one: Swept, op: str, name: str) -> float | None:
+    half = one.half(op)
+    return getattr(half, name) if half else None
+
+
+def _table(labels: Sequence[str], loads: Sequence[Load]) -> Table:
+    heads = [
+        Item("Together", "IOPS"),
+        Item("Reads", "IOPS"),
+        Item("Writes", "IOPS"),
+        *(Item(f"{op.capitalize()} {what}", "us") for op in ("read", "write") for what in ("mean", "p99")),
+        Item("WAF"),
+        Item("Limited by"),
+    ]
+    groups = [
+        Group(f"{label}: {steps[0].column.label}", [_row(one) for one in steps])
+        for label, load in zip(labels, loads, strict=True)
+        for steps in load
+    ]
+    return Table("Reads", heads, groups)
+
+
+def _row(one: Swept) -> Row:
+    figures = [_figure(one, op, "iops") for op in ("read", "write")]
+    figures += [_figure(one, op, name) for op in ("read", "write") for name in ("mean_us", "p99_us")]
+    figures.append(_figure(one, "write", "waf"))
+    cells = [NONE if value is None else Item(grouped(value)) for value in figures]
+    limit = Item(plain(one.limited_by)) if one.limited_by else NONE
+    return Row(Item(f"{one.read_pct:g} %"), [Item(grouped(one.iops), tone="strong"), *cells, limit])
+
+
+def _map(column: Column, labels: Sequence[str], loads: Sequence[Load]) -> Table:
+    """Shaded by IOPS on a log scale from the least to the greatest of the target."""
+    rows = [
+        (label, {one.read_pct: one for one in steps})
+        for label, load in zip(labels, loads, strict=True)
+        for steps in load
+        if steps[0].column is column
+    ]
+    shares = sorted({share for _, by_share in rows for share in by_share})
+    rates = [one.iops for _, by_share in rows for one in by_share.values()]
+    body = [
+        Row(Item(label), [_place(by_share.get(share), rates) for share in shares]) for label, by_share in rows
+    ]
+    note = "IOPS; beneath, mean latency of all operations. The darker, the more IOPS, on a logarithmic scale."
+    return Table(column.label, [Item(f"{share:g} %", "reads") for share in shares], [Group("", body)], [note])
+
+
+def _place(one: Swept | None, rates: Sequence[float]) -> Item:
+    if one is None:
+        return NONE
+    spread = log(max(rates) / min(rates))
+    heat = log(one.iops / min(rates)) / spread if spread > 0 else 0.0
+    sub = "" if one.mean_us is None else f"{compact(one.mean_us)} us"
+    return Item(compact(one.iops), sub, heat=round(heat, 3))
