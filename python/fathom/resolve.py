@@ -10,7 +10,7 @@ from fathom.targets.parse import TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import Identity, Target
 
-#: Twins take I/O in units of their mapping.
+#: Blocks of twins whose parameters state none: the unit of their mapping.
 TWIN_BLOCK_BYTES = 4096
 
 
@@ -44,8 +44,9 @@ def targets_of_run(
 def _twin_facts(name: str) -> TwinFacts:
     device = load_device(name)
     settings = split(name)[1].replace(",", ", ").replace("=", " ")
+    stated = device.twin.parameters.get("block_bytes") if device.twin else None
     return TwinFacts(
         label=f"{device.identity.label}, {settings}" if settings else device.identity.label,
         capacity_bytes=device.capacity_bytes,
-        logical_block_bytes=TWIN_BLOCK_BYTES,
+        logical_block_bytes=int(stated.value) if stated else TWIN_BLOCK_BYTES,
     )

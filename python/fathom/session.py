@@ -257,7 +257,7 @@ class _Session:
             for target in self.targets
             for text in target.notes
         ]
-        view = RunView.of(Run(self.store.path, compacted=True), self.remarks)
+        view = RunView.of(Run(self.store.path, compacted=True), self.remarks, self._verdicts())
         about_site = self.options.site.notes()
         return [*about_targets, *about_site, *(note.record() for note in validity.notes(view))]
 
@@ -392,6 +392,17 @@ class _Session:
         """The rows of `points` of a finished step, without those of parts."""
         name = self.targets[key.target].name
         return [row for row in self.store.points(key) if row["target"] == name]
+
+    def _verdicts(self) -> dict[tuple[str, str], str]:
+        """What the preconditions came to, by target and workload."""
+        steps = self.method.steps
+        ended = [
+            (self.targets[key.target].name, steps[key.number - 1].workload, self.store.outcome(key))
+            for number in range(len(self.targets))
+            for key in self._keys(number)
+            if steps[key.number - 1].kind == "precondition"
+        ]
+        return {(target, workload): outcome.reason for target, workload, outcome in ended if outcome}
 
     def _rounds_ended(self, key: StepKey, place: Round, ended: dict[str, int]) -> bool:
         """Whether an earlier round was the last. `ended` keeps after which round each of the rounds was judged."""

@@ -1,20 +1,21 @@
 """Findings: what the figures of a run say, in plain words, each with the figures and the interval it rests on.
 
 Who leads which workload and by how much, what is level, what limits it, how steady it ran, and where it differs from
-what was published. Nothing is said that the data do not show; what is doubtful is said by `validity`.
+what was published; `surprises` adds where it differs from physics and from the data sheet. Nothing is said that the
+data do not show; what is doubtful is said by `validity`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import isfinite
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from fathom.analysis.finding import Finding, joined, number, rate_text
+from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, compare_intervals, mean_interval
 from fathom.analysis.view import RunView, StepFigures
-
-Kind = Literal["overall", "leader", "level", "single", "limit", "consistency", "surprise", "agreement"]
+from fathom.limits import limit_of
 
 SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
@@ -39,20 +40,13 @@ PublishedLookup = Callable[[str, str], Sequence[PublishedRow]]
 """(catalogue device, published workload) -> its rows, best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One sentence or two; `figures` and `interval` (of the ratio or of the rate) are what it rests on."""
-
-    kind: Kind
-    text: str
-    targets: tuple[str, ...]
-    step: str | None = None
-    figures: Mapping[str, float] = field(default_factory=dict)
-    interval: tuple[float, float] | None = None
-
-
-def findings(view: RunView, published_lookup: PublishedLookup | None = None) -> list[Finding]:
-    """Findings on one run, the most telling first."""
+def findings(
+    view: RunView,
+    published_lookup: PublishedLookup | None = None,
+    physics: PhysicsOf | None = None,
+    rated: RatedOf | None = None,
+) -> list[Finding]:
+    """Findings on one run, the most telling first. Without a lookup nothing is said of what it would know."""
     steps: dict[str, list[StepFigures]] = {}
     for figures in view.steps.values():
         if figures.headline > 0:
@@ -63,6 +57,7 @@ def findings(view: RunView, published_lookup: PublishedLookup | None = None) -> 
         *_overall(view, outcomes),
         *outcomes,
         *(_published(view, ranked, published_lookup) if published_lookup else ()),
+        *surprises(view, physics, rated),
         *_limits(view, ranked),
         *_consistency(view, ranked),
     ]
@@ -72,7 +67,7 @@ def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
     best = ranked[0]
     if len(ranked) == 1:
         bounds = _interval(view, best)
-        text = f"{view.label(best.target)} reaches {_rate(best)} in {best.label}{_sure(bounds, best)}."
+        text = f"{view.label(best.target)} reaches {rate_text(best)} in {best.label}{_sure(bounds, best)}{_by(best)}."
         return Finding("single", text, (best.target,), best.step, {best.unit: best.headline}, bounds)
     contest = [(other, _compare(view, best, other)) for other in ranked[1:]]
     level = [other for other, verdict in contest if verdict is None or verdict.verdict != "a"]
@@ -81,8 +76,8 @@ def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
     bounds = (ratio.low, ratio.high) if ratio else None
     if not level and ratio:
         text = (
-            f"{view.label(best.target)} leads {best.label}: {_rate(best)}, {ratio.ratio:.2f} times "
-            f"{view.label(second.target)} ({_bounds(ratio)})."
+            f"{view.label(best.target)} leads {best.label}: {rate_text(best)}, {ratio.ratio:.2f} times "
+            f"{view.label(second.target)} ({_bounds(ratio)}){_by(best)}."
         )
         return Finding("leader", text, (best.target,), best.step, figures, bounds)
     return _level(view, ranked, level, contest, figures, bounds)
@@ -99,7 +94,7 @@ def _level(
     best = ranked[0]
     together = [best, *level]
     names = joined([view.label(one.target) for one in together])
-    rates = joined([f"{_number(one.headline)}" for one in together])
+    rates = joined([f"{number(one.headline)}" for one in together])
     text = f"{names} are level in {best.label}: {rates} {best.unit}"
     if any(verdict is None for _, verdict in contest):
         text += "; too few seconds to tell them apart."
@@ -108,7 +103,7 @@ def _level(
         text += f"; the 95 % interval of the ratio includes 1 ({_bounds(max(ratios, key=lambda one: one.ratio))})."
     behind = next((other for other in ranked if other not in together), None)
     if behind:
-        text += f" {view.label(behind.target)} follows with {_number(behind.headline)}."
+        text += f" {view.label(behind.target)} follows with {number(behind.headline)}."
     return Finding("level", text, tuple(one.target for one in together), best.step, figures, bounds)
 
 
@@ -159,8 +154,8 @@ def _published(
             else ""
         )
         text = (
-            f"{view.label(figures.target)} in {figures.label}: {_rate(figures)} is {abs(off_pct):.0f} % "
-            f"{'above' if off_pct > 0 else 'below'} the published {_number(value)}{fitted} ({source})."
+            f"{view.label(figures.target)} in {figures.label}: {rate_text(figures)} is {abs(off_pct):.0f} % "
+            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{fitted} ({source})."
         )
         bounds = _interval(view, figures)
         measured = {"measured": figures.headline, "published": value}
@@ -202,7 +197,7 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
     for figures in (one for members in ranked for one in members):
         limit = figures.rows[0]["limited_by"]
         if limit:
-            found.setdefault(figures.target, {}).setdefault(limit, []).append(figures)
+            found.setdefault(figures.target, {}).setdefault(limit_of(limit).name, []).append(figures)
     for target, limits in found.items():
         parts = [
             f"by {limit} in {joined([one.label for one in members])}" for limit, members in limits.items()
@@ -226,25 +221,13 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
             yield Finding("consistency", text, (figures.target,), figures.step, measured)
 
 
-def joined(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+def _by(figures: StepFigures) -> str:
+    limit = figures.rows[0]["limited_by"]
+    return f", limited by {limit_of(limit).name}" if limit else ""
 
 
 def _is_twin(view: RunView, figures: StepFigures) -> bool:
     return any(target.name == figures.target and target.kind == "twin" for target in view.document.targets)
-
-
-def _rate(figures: StepFigures) -> str:
-    return f"{_number(figures.headline)} {figures.unit}"
-
-
-def _number(value: float) -> str:
-    """Four significant digits, grouped: finer than any of these figures is known."""
-    if value >= 1000:
-        digits = len(str(int(value))) - 4
-        return f"{round(value, -digits):,.0f}"
-    return f"{value:.4g}"
 
 
 def _interval(view: RunView, figures: StepFigures) -> tuple[float, float] | None:
@@ -264,7 +247,7 @@ def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
     if interval is None:
         return " (too few seconds for an interval)"
     low, high = interval
-    return f" (95 % interval {_number(low)} to {_number(high)} {figures.unit})"
+    return f" (95 % interval {number(low)} to {number(high)} {figures.unit})"
 
 
 def _bounds(ratio: Comparison) -> str:

@@ -151,13 +151,15 @@ def _cached(view: RunView) -> Iterable[Note]:
 def _not_steady(view: RunView) -> Iterable[Note]:
     for (target, step), figures in view.steps.items():
         if any(row["steady"] is False for row in figures.rows):
+            verdict = view.verdicts.get((target, figures.rows[0]["workload"]))
             yield Note(
                 "not-steady",
                 "warning",
                 target,
                 step,
-                "steady state was not reached before this was measured: longer, it may come out lower",
-                "give the precondition more time; the run's journal says what was missing",
+                (verdict or "steady state was not reached before this was measured")
+                + ": measured longer, it may come out lower",
+                "give the precondition more time",
             )
 
 

@@ -4,7 +4,7 @@ It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. Colu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypedDict, cast
 
@@ -61,6 +61,7 @@ class PointRow(TypedDict):
     backlog: int | None
     limited_by: str | None
     steady: bool | None
+    waf: float | None
     n: int
 
 
@@ -68,6 +69,7 @@ class JobJson(TypedDict):
     """The part of a job's normal form that is judged."""
 
     mix: Mapping[str, Sequence[Mapping[str, object]]]
+    pattern: Mapping[str, object]
     region: Mapping[str, Mapping[str, float]]
     content: Mapping[str, float]
 
@@ -157,11 +159,16 @@ class RunView:
     latency: pa.Table
     telemetry: pa.Table
     remarks: Sequence[Remark] = ()
+    verdicts: Mapping[Key, str] = field(default_factory=dict)
+    """Per (target, workload) what the judge of its precondition said last, in words."""
 
     @classmethod
-    def of(cls, run: HasTables, remarks: Sequence[Remark] = ()) -> "RunView":
-        """The view of a run, with what its backends remarked."""
-        return cls(run.document, run.points, run.intervals, run.latency, run.telemetry, remarks)
+    def of(
+        cls, run: HasTables, remarks: Sequence[Remark] = (), verdicts: Mapping[Key, str] | None = None
+    ) -> "RunView":
+        """The view of a run, with what its backends remarked and its preconditions came to."""
+        tables = (run.points, run.intervals, run.latency, run.telemetry)
+        return cls(run.document, *tables, remarks, verdicts or {})
 
     @property
     def real_targets(self) -> list[TargetRecord]:

@@ -4,7 +4,7 @@ All runs are shown to the analysis as one, each target under its label, so that 
 as those of one run are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,10 +12,14 @@ import pyarrow.compute as pc
 from pydantic import JsonValue
 
 from fathom.analysis.findings import findings
+from fathom.analysis.surprises import Rated
 from fathom.analysis.view import RunView
+from fathom.errors import FathomError
+from fathom.physics import physics_of
 from fathom.report.comparison import Column, Comparison
 from fathom.report.published import counted
 from fathom.runs.schema import TABLES
+from fathom.sizing.drive import rated_drive
 
 
 @dataclass(frozen=True)
@@ -32,19 +36,28 @@ class Told:
 
 def tell(comparison: Comparison) -> Told:
     """The findings on all columns."""
-    found = findings(one_view(comparison), counted(comparison.lookup))
+    found = findings(one_view(comparison), counted(comparison.lookup), physics_of, _rated)
 
     def texts(*kinds: str) -> list[str]:
         return [finding.text for finding in found if finding.kind in kinds]
 
     remarks = [
         " ".join([*texts("agreement"), *texts("surprise")]),
+        " ".join(texts("bound")),
         " ".join(texts("consistency")),
         _caveats(comparison),
     ]
     return Told(
         " ".join(texts("overall")), texts("leader", "level", "single"), [text for text in remarks if text]
     )
+
+
+def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
+    """What the catalogue's data sheet of a device states; nothing where it has none of that size."""
+    try:
+        return {(kind, op): figure for (kind, op), figure in rated_drive(device).figures.items()}
+    except FathomError:
+        return {}
 
 
 def one_view(comparison: Comparison) -> RunView:

@@ -332,3 +332,25 @@ fn a_fill_maps_every_page() {
     );
     assert_eq!(u64::from(ssd.mapped_pages()) * 4096, ssd.capacity_bytes());
 }
+
+#[test]
+fn an_idle_step_takes_its_own_time_and_leaves_clocks_that_what_follows_can_be_measured_by() {
+    let mut ssd = filled(&small_drive());
+    let text = r#"{"mix":"read","block":"4KiB","pattern":"sequential","load":{"rate":"0.000000001/s","arrival":"uniform","iodepth":1},"until":{"time":"5s"}}"#;
+    let start_ns = ssd.now_ns();
+    let idle = measure(
+        &mut ssd,
+        &workload::Job::from_json(text, "idle").expect("a valid job"),
+    );
+    assert_eq!(idle.completed(), 0);
+    assert_eq!(ssd.now_ns() - start_ns, 5_000_000_000);
+    let writes = closed("\"write\"", "4KiB", "uniform", 1, 32, r#"{"time":"200ms"}"#);
+    for resource in measure(&mut ssd, &writes).utilisation {
+        assert!(
+            resource.max <= 1.0 + 1e-9,
+            "{} {}",
+            resource.resource,
+            resource.max
+        );
+    }
+}

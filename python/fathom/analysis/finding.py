@@ -1,0 +1,41 @@
+"""One finding, and how the figures in its sentence are written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fathom.analysis.view import StepFigures
+
+Kind = Literal[
+    "overall", "leader", "level", "single", "limit", "bound", "consistency", "surprise", "agreement"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence or two; `figures` and `interval` (of the ratio or of the rate) are what it rests on."""
+
+    kind: Kind
+    text: str
+    targets: tuple[str, ...]
+    step: str | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    interval: tuple[float, float] | None = None
+
+
+def joined(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def rate_text(figures: StepFigures) -> str:
+    """A step's headline with its unit."""
+    return f"{number(figures.headline)} {figures.unit}"
+
+
+def number(value: float) -> str:
+    """Four significant digits, grouped: finer than any of these figures is known."""
+    if value >= 1000:
+        digits = len(str(int(value))) - 4
+        return f"{round(value, -digits):,.0f}"
+    return f"{value:.4g}"

@@ -1,0 +1,196 @@
+"""Where a run differs from what must hold: Little's law, what its hardware can do at most, and its data sheet.
+
+What must hold comes in through lookups; a target that they do not know is not judged.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from fathom.analysis.finding import Finding, number, rate_text
+from fathom.analysis.view import RunView, StepFigures
+from fathom.limits import limit_of
+from fathom.runs.document import TargetRecord
+
+LITTLE_GAP = 0.05
+BEYOND = 1.02
+"""A rate from this fraction of a ceiling on contradicts it; below, it is rounding and the ends of windows."""
+NEAR = 0.75
+"""From this fraction of a ceiling on it is worth a sentence how near it is."""
+RATED_PCT = 10.0
+SMALL_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Physics:
+    """Ceilings of one target, None where not known: of its link and its dies together, MB/s of 10^6 B and senses/s."""
+
+    link_mbps: float | None = None
+    link: str = "its link"
+    program_mbps: float | None = None
+    senses_per_s: float | None = None
+
+
+class Rated(Protocol):
+    """A figure of a data sheet: B/s or IOPS. `fathom.sizing.drive` has them."""
+
+    @property
+    def value(self) -> float: ...  # noqa: D102
+    @property
+    def source(self) -> str: ...  # noqa: D102
+
+
+PhysicsOf = Callable[[TargetRecord], Physics]
+RatedOf = Callable[[str], Mapping[tuple[str, str | None], Rated]]
+"""Catalogue device -> its data sheet's figures by what they answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Against:
+    """A measured figure against a ceiling, in the same unit."""
+
+    figures: StepFigures
+    measured: float
+    ceiling: float
+    unit: str
+    what: str
+
+    @property
+    def ratio(self) -> float:
+        return self.measured / self.ceiling
+
+
+def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -> Iterator[Finding]:
+    """Contradictions first, then how near to its ceilings each target came, then the data sheet."""
+    yield from _little(view)
+    if physics:
+        yield from _ceilings(view, physics)
+    if rated:
+        yield from _data_sheet(view, rated)
+
+
+def _little(view: RunView) -> Iterator[Finding]:
+    """IOPS x mean latency must be what was in flight (Little, 1961)."""
+    for figures in view.steps.values():
+        kept = figures.outstanding or figures.asked_depth
+        if not kept or figures.mean_us is None or figures.iops <= 0:
+            continue
+        implied = figures.iops * figures.mean_us / 1e6
+        if abs(implied / kept - 1) > LITTLE_GAP:
+            text = (
+                f"Little's law does not hold for {view.label(figures.target)} in {figures.label}: IOPS x mean latency "
+                f"gives {number(implied)} I/Os in flight, {number(kept)} were: rate and latency are not of one I/O."
+            )
+            measured = {"implied": implied, "in_flight": float(kept)}
+            yield Finding("surprise", text, (figures.target,), figures.step, measured)
+
+
+def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
+    for target in view.document.targets:
+        known = physics(target)
+        nearest: dict[str, _Against] = {}
+        for figures in view.steps.values():
+            if figures.target != target.name:
+                continue
+            for against in _against(view, figures, known):
+                if against.ratio > BEYOND:
+                    yield _impossible(view, against)
+                elif against.ratio > nearest.get(against.what, against).ratio or against.what not in nearest:
+                    nearest[against.what] = against
+        best = max(nearest.values(), key=lambda one: one.ratio, default=None)
+        if best and best.ratio >= NEAR:
+            yield _near(view, best)
+
+
+def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_Against]:
+    """Data over the link each way; bytes that the media took; senses of random reads no larger than a page's unit."""
+    for row in figures.rows:
+        if known.link_mbps:
+            yield _Against(figures, row["mbps"], known.link_mbps, "MB/s", f"what {known.link} carries raw")
+        waf = row["waf"]
+        if known.program_mbps and row["op"] == "write" and waf and waf == waf:
+            media_mbps = row["mbps"] * waf
+            yield _Against(figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program")
+        pattern = view.jobs[figures.step].get("pattern", {}) if figures.step in view.jobs else {}
+        small = row["block_bytes"] == SMALL_BYTES and pattern.get("kind") == "uniform"
+        if known.senses_per_s and row["op"] == "read" and small:
+            yield _Against(figures, row["iops"], known.senses_per_s, "IOPS", "what its dies can sense")
+
+
+def _impossible(view: RunView, one: _Against) -> Finding:
+    text = (
+        f"{view.label(one.figures.target)} in {one.figures.label}: {number(one.measured)} {one.unit} are "
+        f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be: "
+        "part of it came from a cache, or a parameter is wrong."
+    )
+    return Finding("surprise", text, (one.figures.target,), one.figures.step, _figures(one))
+
+
+def _near(view: RunView, one: _Against) -> Finding:
+    text = (
+        f"{view.label(one.figures.target)} comes nearest to a physical limit in {one.figures.label}: "
+        f"{number(one.measured)} {one.unit}{_media(one)} are {100 * one.ratio:.0f} % of {one.what} "
+        f"({number(one.ceiling)} {one.unit})."
+    )
+    return Finding("bound", text, (one.figures.target,), one.figures.step, _figures(one))
+
+
+def _media(one: _Against) -> str:
+    return " to the media, cleaning included," if one.what.endswith("program") else ""
+
+
+def _figures(one: _Against) -> dict[str, float]:
+    return {"measured": one.measured, "ceiling": one.ceiling}
+
+
+def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
+    """The best figure of each kind that a data sheet states; what is near it is counted."""
+    near: list[float] = []
+    far: list[tuple[float, Finding]] = []
+    for target in view.document.targets:
+        sheet = rated(target.catalog) if target.catalog else {}
+        best: dict[tuple[str, str], StepFigures] = {}
+        for figures in view.steps.values():
+            kind = _kind(view, figures) if figures.target == target.name else None
+            if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):
+                best[kind] = figures
+        for kind, figures in best.items():
+            stated = sheet[kind].value / (1e6 if kind[0] == "bandwidth" else 1.0)
+            off_pct = 100 * (figures.headline / stated - 1)
+            if abs(off_pct) < RATED_PCT:
+                near.append(off_pct)
+            else:
+                far.append((abs(off_pct), _off(view, figures, stated, sheet[kind].source, off_pct)))
+    yield from (finding for _, finding in sorted(far, key=lambda pair: -pair[0]))
+    if near:
+        worst = max(near, key=abs)
+        text = (
+            f"{len(near)} of {len(near) + len(far)} best figures come within {RATED_PCT:.0f} % of the data sheet, "
+            f"the farthest {worst:+.1f} %."
+        )
+        yield Finding("agreement", text, (), None, {"worst_pct": worst})
+
+
+def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
+    """What a data sheet calls it: large and sequential, or 4 KiB random over the whole drive; None for all else."""
+    ops = {row["op"] for row in figures.rows}
+    job = view.jobs.get(figures.step)
+    if job is None or len(ops) != 1 or figures.rows[0]["offered_iops"] is not None:
+        return None
+    pattern, whole = job.get("pattern", {}).get("kind"), job["region"]["size"].get("fraction") == 1.0
+    op = ops.pop()
+    if figures.in_bandwidth:
+        return ("bandwidth", op) if pattern == "sequential" else None
+    small = figures.rows[0]["block_bytes"] == SMALL_BYTES and pattern == "uniform" and whole
+    return ("iops", op) if small else None
+
+
+def _off(view: RunView, figures: StepFigures, stated: float, source: str, off_pct: float) -> Finding:
+    limit = figures.rows[0]["limited_by"]
+    why = f"; here {limit_of(limit).name} limits it" if limit else ""
+    text = (
+        f"{view.label(figures.target)}, at its best in {figures.label}: {rate_text(figures)} is {abs(off_pct):.0f} % "
+        f"{'above' if off_pct > 0 else 'below'} its data sheet's {number(stated)}{why} ({source})."
+    )
+    measured = {"measured": figures.headline, "rated": stated}
+    return Finding("surprise", text, (figures.target,), figures.step, measured, figures.interval)
