@@ -1,14 +1,21 @@
 """Rounds, sweeps, purge and idle: what they become, when rounds end, what is left out, and resuming among them."""
 
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import fathom
 from fathom.analysis.steady import snia_window
 from fathom.errors import UsageError
 from fathom.method import parse_method
+from fathom.report.blocks import Prose
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import rounds
+from fathom.report.terminal import print_table
 from fathom.rounds import figure, parse_round
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
@@ -25,12 +32,12 @@ kind = "purge"
 [[steps]]
 name = "iops"
 kind = "rounds"
-rounds = { most = 8, window = 3, track = ["rnd-4kib-r100"] }
+rounds = { most = 8, window = 3, track = ["rnd-4kib-r0"] }
 
 [[steps.steps]]
 name = "rnd"
 sweep = [
-  { key = "block", values = ["4KiB", "512"], names = ["4kib", "512b"] },
+  { key = "block", values = ["4KiB", "256"], names = ["4kib", "256b"] },
   { key = "mix", values = ["read", "write"], names = ["r100", "r0"] },
 ]
 job = { pattern = "uniform", load = { iodepth = 4 }, until = { time = "1s" } }
@@ -62,8 +69,8 @@ def test_a_sweep_becomes_a_step_per_combination_in_every_round() -> None:
         "purge",
         "iops.01.rnd-4kib-r100",
         "iops.01.rnd-4kib-r0",
-        "iops.01.rnd-512b-r100",
-        "iops.01.rnd-512b-r0",
+        "iops.01.rnd-256b-r100",
+        "iops.01.rnd-256b-r0",
         "iops.01.rest",
     ]
     place = method.steps[-1].round
@@ -73,8 +80,8 @@ def test_a_sweep_becomes_a_step_per_combination_in_every_round() -> None:
 
 
 def test_rounds_end_when_the_tracked_steps_are_steady(run: Run) -> None:
-    reads = [row for row in run.points.to_pylist() if row["step"].endswith("4kib-r100")]
-    rates = [row["iops"] for row in reads]
+    writes = [row for row in run.points.to_pylist() if row["step"].endswith("4kib-r0")]
+    rates = [row["iops"] for row in writes]
     assert 3 <= len(rates) < 8
     assert snia_window(rates, 3).passed
     assert not any(snia_window(rates[:earlier], 3).passed for earlier in range(3, len(rates)))
@@ -90,8 +97,40 @@ def test_an_idle_step_issues_nothing_for_its_time(run: Run) -> None:
     ) == pytest.approx(2.0)
 
 
+def test_a_pause_leaves_what_follows_as_fast_as_before(run: Run) -> None:
+    rates = [row["iops"] for row in run.points.to_pylist() if row["step"].endswith("rnd-4kib-r0")]
+    assert len(rates) > 1
+    assert max(rates) < 1.05 * rates[0]
+
+
+def test_the_terminal_shows_the_means_of_the_rounds(run: Run) -> None:
+    console = Console(file=StringIO(), width=100)
+    print_table(console, [run.path])
+    assert isinstance(console.file, StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines[0].startswith(
+        "Samsung PM9A3, iops: the standard's window passes after 3 rounds; means of the last 3"
+    )
+    assert lines[1].split() == ["IOPS", "mean"]
+    means = [row["iops"] for row in run.points.to_pylist() if row["step"].endswith("rnd-4kib-r0")]
+    shown = next(line.split() for line in lines if line.startswith("rnd-4kib-r0"))
+    assert float(shown[1].replace(",", "")) == pytest.approx(sum(means) / len(means), rel=1e-3)
+
+
+def test_the_report_says_by_how_much_rounds_still_vary_and_move(run: Run) -> None:
+    section = rounds.build(compare([load(run.path)]))
+    assert section is not None
+    assert isinstance(section.blocks[0], Prose)
+    [said] = section.blocks[0].paragraphs
+    assert (
+        "the standard's window passes after 3 rounds of at most 8. Of the tracked steps rnd-4kib-r0" in said
+    )
+    assert "% of their mean (20 % allowed)" in said
+    assert "The stricter combined criterion" in said
+
+
 def test_blocks_that_a_target_does_not_have_are_left_out_and_said(run: Run) -> None:
-    assert not [row for row in run.points.to_pylist() if "512b" in row["step"]]
+    assert not [row for row in run.points.to_pylist() if "256b" in row["step"]]
     said = [note.text for note in run.document.notes if "no multiple" in note.text]
     assert len(said) == 2, "once for each step of the round, not in every round"
 
@@ -116,7 +155,7 @@ def test_resuming_within_rounds_ends_them_after_the_same_one(run: Run, tmp_path:
 
 def test_what_is_tracked_must_be_a_step_of_the_round() -> None:
     with pytest.raises(UsageError, match=r"rounds.toml:12: track names \"other\""):
-        parse_method(METHOD.replace('["rnd-4kib-r100"]', '["other"]'), "rounds.toml")
+        parse_method(METHOD.replace('["rnd-4kib-r0"]', '["other"]'), "rounds.toml")
 
 
 def test_an_idle_step_without_a_time_is_refused() -> None:

@@ -175,3 +175,9 @@ def test_json_has_the_count_what_binds_and_the_sources() -> None:
     assert (document["schema"], document["drives"], document["binds"]) == ("fathom-size/1", 5, "64 GB/s read")
     assert document["needs"][0]["source"]
     assert document["links"][0]["carries"] is False
+
+
+def test_a_device_of_the_catalogue_is_rated_by_its_own_form_factor() -> None:
+    figures = rated_drive("samsung-pm9a3-7.68tb").figures
+    assert figures["bandwidth", "write"].value == 4000e6, "not the 3200 MB/s of the E1.S variant"
+    assert figures["iops", "write"].value == 200_000, "not its 150,000"

@@ -8,10 +8,21 @@ import numpy as np
 from fathom.analysis.consistency import TAIL_S, TAIL_SHARE, Consistency, consistency, tail_s
 from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, Histogram
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Dots, Span, Switch, bar_chart, dots_chart, time_axis
+from fathom.report.charts import (
+    Axis,
+    Dots,
+    Line,
+    Span,
+    Switch,
+    around_1_2_5,
+    bar_chart,
+    dots_chart,
+    line_chart,
+    time_axis,
+)
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Second
-from fathom.report.style import compact, grouped, plain, seconds, slot
+from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 
 ORDER = 35
 LEAST_S = 100.0
@@ -19,6 +30,7 @@ MOST_STEPS = 2
 MAX_DOTS = 3600
 STRETCH_DOTS = 10
 """Of this many dots' worth of seconds the least and the greatest are drawn too, so that no dip is lost."""
+POINTS_PER_DECADE = 40
 NONE = Item("–", tone="quiet", title="not recorded, or too few seconds")
 
 
@@ -263,6 +275,30 @@ def _ranges(longs: Sequence[Long]) -> Figure:
         Row(Item(name), [Item(f"{row[place]:.3f} %") for row in shares]) for place, name in enumerate(names)
     ]
     head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long, _ in known]
-    caption = f"Share of I/Os by service latency over the same window, n = {n} I/Os."
+    caption = (
+        f"Share of I/Os by service latency over the same window, n = {n} I/Os; right, the share that took so long "
+        f"or longer, down to where fewer than {MIN_TAIL} I/Os did."
+    )
     legend = [Item(long.column.short, slot=slot(long.column.index)) for long, _ in known]
-    return Figure([chart], caption, Table("Latency", head, [Group("", rows)]), legend, columns=1)
+    return Figure([chart, _beyond(known)], caption, Table("Latency", head, [Group("", rows)]), legend)
+
+
+def _beyond(known: Sequence[tuple[Long, Histogram]]) -> Chart:
+    """The complementary distribution on two logarithmic axes, a point for each bin that an eye can tell apart."""
+    lines, ends_us = [], []
+    for long, latency in known:
+        edges_us, beyond = latency.ccdf()
+        kept = beyond * latency.n >= MIN_TAIL
+        place = np.unique((np.log10(edges_us[kept]) * POINTS_PER_DECADE).astype(int), return_index=True)[1]
+        points = [(float(f"{edges_us[at]:.4g}"), float(f"{100 * beyond[at]:.4g}")) for at in place]
+        lines.append(Line(long.column.short, slot(long.column.index), points))
+        ends_us += [x for x, _ in points]
+    low_us, high_us = around_1_2_5(min(ends_us), max(ends_us)) if ends_us else (1.0, 10.0)
+    least = min((y for line in lines for _, y in line.points if y), default=1.0)
+    option = line_chart(
+        Axis("us", "us", log=True, low=low_us, high=high_us),
+        Axis("", "pct", log=True, low=around_1_2_5(least, 100)[0], high=100),
+        lines,
+    )
+    summary = "Share of I/Os that took longer, over latency; shares per range in the table below."
+    return Chart("beyond", "That long or longer", "% of I/Os", option, summary, 300)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fathom.analysis.percentiles import OVERFLOW_NS, Histogram
+from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, Histogram
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Switch, around_1_2_5, line_chart
 from fathom.report.comparison import Cell, Comparison, Corner
@@ -46,7 +46,7 @@ def build(comparison: Comparison) -> Section | None:
         legend,
         scale="value",
     )
-    return Section("latency", "Latency", [curves, bars])
+    return Section("latency", "Latency", [curves, bars, _ranges(shown, window)])
 
 
 def _cells(corner: Corner) -> list[tuple[Cell, Histogram]]:
@@ -121,6 +121,20 @@ def rebinned(histogram: Histogram) -> tuple[Floats, Floats]:
     first = int(place.min())
     share = np.bincount(place - first, weights=histogram.count) / histogram.n * 100
     return 10 ** ((first + np.arange(len(share))) / BINS_PER_DECADE), share
+
+
+def _ranges(corners: Sequence[Corner], window: str) -> Table:
+    """Shares in the ranges of milliseconds that reviews print."""
+    groups = []
+    for corner in corners:
+        found = [(cell, 100 * histogram.bucket_shares(BUCKET_EDGES_MS)) for cell, histogram in _cells(corner)]
+        rows = [
+            Row(Item(cell.column.label), [_share(float(share) or None) for share in shares])
+            for cell, shares in found
+        ]
+        groups.append(Group(corner.label, rows))
+    heads = [Item(f"{label} ms", "% of I/Os") for label in BUCKET_LABELS]
+    return Table("Service latency", heads, groups, [f"Shares of I/Os by range; {window}. A dash: none."])
 
 
 def _histogram_table(corners: Sequence[Corner]) -> Table:

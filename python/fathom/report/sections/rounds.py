@@ -22,7 +22,7 @@ def build(comparison: Comparison) -> Section | None:
     found = rounds_of(comparison)
     if not found:
         return None
-    blocks: list[Block] = [Prose(_verdicts(comparison, found))]
+    blocks: list[Block] = [Prose(_verdicts(found))]
     for members in found.values():
         if members[0].place.judged:
             blocks.append(_windows(members))
@@ -30,36 +30,50 @@ def build(comparison: Comparison) -> Section | None:
     return Section("rounds", "Rounds and steady state", blocks, short="Rounds")
 
 
-def _verdicts(comparison: Comparison, found: dict[str, list[Rounds]]) -> list[str]:
-    """What became of the rounds, in words, and what the window is worth."""
+def _verdicts(found: dict[str, list[Rounds]]) -> list[str]:
+    """What became of the rounds, and by how much they still moved and strayed."""
     texts = []
     for name, members in found.items():
         for one in members:
-            label = one.column.label
+            label = f"{one.column.label}, {name}"
             if not one.place.judged:
-                texts.append(f"{label}, {name}: {one.count} rounds, counted and not judged.")
+                texts.append(f"{label}: {one.count} rounds, counted and not judged.")
             elif one.steady:
                 texts.append(
-                    f"{label}, {name}: the standard's window passes after {one.count} rounds of at most "
-                    f"{one.place.most}; {_combined(one)}"
+                    f"{label}: the standard's window passes after {one.count} rounds of at most {one.place.most}. "
+                    f"{_found(one)} {_combined(one)}"
                 )
             else:
                 texts.append(
-                    f"{label}, {name}: steady state not reached in {one.count} rounds. The figures below are of the "
-                    f"last {one.place.window} and not those of a settled drive."
+                    f"{label}: steady state not reached in {one.count} rounds. {_found(one)} The figures below are of "
+                    f"the last {one.place.window} and not those of a settled drive."
                 )
-    if any(one.place.judged for members in found.values() for one in members):
-        texts.append(
-            "The window alone is a weak test: it passes 29 % of windows of pure noise of 10 % and may pass early on a "
-            "slow decay. Fathom's combined criterion passes less than 5 % of the same noise."
-        )
     return texts
 
 
+def _found(one: Rounds) -> str:
+    """The tracked step that is nearest to a limit of the window, with its figures."""
+    judged = [(series, one.place.judge(series.values)) for series in one.tracked if series.values]
+    if not judged:
+        return "No tracked step applies to this target."
+    series, window = max(
+        judged,
+        key=lambda pair: max(
+            pair[1].range / pair[1].range_allowed, pair[1].slope_excursion / pair[1].slope_excursion_allowed
+        ),
+    )
+    spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
+    return (
+        f"Of the tracked steps {plain(series.step)} varies most: the last {len(series.values[-one.place.window :])} "
+        f"rounds spread over {spread_pct:.2g} % of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
+        f"their best fit moves by {moved_pct:.2g} % ({100 * one.place.slope_fraction:.0f} % allowed)."
+    )
+
+
 def _combined(one: Rounds) -> str:
-    """What the combined criterion says of the slope of the same rounds; volumes are the preconditioning's matter."""
+    """What the combined criterion says of the same rounds; volumes are the preconditioning's matter."""
     if one.column.run.document.quick:
-        return "a quick run claims no more than that."
+        return "A quick run claims no more than that."
     reasons = []
     for series in one.tracked:
         state = SteadyState(
@@ -69,13 +83,11 @@ def _combined(one: Rounds) -> str:
             slope_fraction=one.place.slope_fraction,
         )
         verdicts = [state.add_round(value) for value in series.values]
-        if not verdicts[-1].steady:
-            reasons.append(f"{series.step}: {verdicts[-1].reason}")
-    return (
-        f"the combined criterion does not hold ({'; '.join(reasons)})."
-        if reasons
-        else ("the combined criterion holds for every tracked step too.")
-    )
+        reasons.append((verdicts[-1].steady, f"{plain(series.step)}: {verdicts[-1].reason}"))
+    against = [text for steady, text in reasons if not steady]
+    if against:
+        return f"The stricter combined criterion does not hold: {'; '.join(against)}."
+    return f"The stricter combined criterion holds too: {'; '.join(text for _, text in reasons)}."
 
 
 def _windows(members: Sequence[Rounds]) -> Table:

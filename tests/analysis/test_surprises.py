@@ -1,0 +1,130 @@
+"""Surprises: Little's law, physical limits and the data sheet, each only where the figures contradict or come near."""
+
+from dataclasses import dataclass
+
+import pytest
+from judged_runs import Measured, Row, run_view, twin
+
+from fathom.analysis.finding import Finding
+from fathom.analysis.surprises import Physics, Rated, surprises
+from fathom.limits import limit_of
+from fathom.physics import physics_of
+
+A, B = twin("a", "Drive A"), twin("b", "Drive B")
+JOB: Row = {
+    "mix": {"ops": [{"op": "read"}]},
+    "pattern": {"kind": "uniform"},
+    "region": {"size": {"fraction": 1.0}},
+    "content": {"compressible": 0.0},
+}
+
+
+NONE_KNOWN = Physics()
+
+
+@dataclass(frozen=True)
+class Sheet:
+    value: float
+    source: str = "data sheet"
+
+
+def found(
+    measured: list[Measured], physics: Physics = NONE_KNOWN, rated: float | None = None, job: Row = JOB
+) -> list[Finding]:
+    kind = "bandwidth" if measured[0].block_bytes > 4096 else "iops"
+    sheet: dict[tuple[str, str | None], Rated] = {(kind, measured[0].op): Sheet(rated)} if rated else {}
+    return list(surprises(run_view(measured, [A, B], job=job), lambda _: physics, lambda _: sheet))
+
+
+@pytest.mark.parametrize(
+    ("mean_us", "said"), [(2560.0, False), (2650.0, False), (2800.0, True), (1300.0, True)]
+)
+def test_little_s_law_is_said_to_fail_from_five_percent_on(mean_us: float, said: bool):
+    texts = [one.text for one in found([Measured("twin:a", [100_000.0] * 9, point={"mean_us": mean_us})])]
+    assert [text.startswith("Little's law does not hold for Drive A in 4k rand read") for text in texts] == [
+        True
+    ] * said
+
+
+def test_more_than_the_link_carries_cannot_be_and_nearly_as_much_is_said():
+    link = Physics(link_mbps=1000.0, link="its PCIe 3.0 x1")
+    over, near, far = (
+        found([Measured("twin:a", [mbps * 1e6 / 262_144] * 9, block_bytes=262_144)], link)
+        for mbps in (1100, 880, 500)
+    )
+    assert [one.kind for one in over] == ["surprise"]
+    assert (
+        "1,100 MB/s are 10 % above what its PCIe 3.0 x1 carries raw (1,000 MB/s), which cannot be"
+        in over[0].text
+    )
+    assert [one.kind for one in near] == ["bound"]
+    assert "880 MB/s are 88 % of what its PCIe 3.0 x1 carries raw" in near[0].text
+    assert far == []
+
+
+def test_writes_are_held_against_the_dies_with_what_cleaning_adds():
+    dies = Physics(program_mbps=4000.0)
+    writes = Measured("twin:a", [240_000.0] * 9, op="write", point={"waf": 4.0})
+    [near] = found([writes], dies)
+    assert "3,932 MB/s to the media, cleaning included, are 98 % of what its dies can program" in near.text
+    writes.point["waf"] = 5.0
+    assert "which cannot be" in found([writes], dies)[0].text
+
+
+def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
+    measured = [
+        Measured("twin:a", [50_000.0] * 9, step="q1", iodepth=1, threads=1),
+        Measured(
+            "twin:a",
+            [600_000.0] * 9,
+            step="q64",
+            point={"limited_by": "host CPU 100 %, next controller 61 %"},
+        ),
+    ]
+    [off] = found(measured, rated=1e6)
+    assert off.text == (
+        "Drive A, at its best in q64: 600,000 IOPS is 40 % below its data sheet's 1,000,000; here host CPU limits it "
+        "(data sheet)."
+    )
+    [agreement] = found(measured, rated=620_000.0)
+    assert agreement.text == "1 of 1 best figures come within 10 % of the data sheet, the farthest -3.2 %."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pattern": {"kind": "zipf"}},
+        {"region": {"size": {"fraction": 0.25}}},
+        {"pattern": {"kind": "sequential"}},
+    ],
+)
+def test_what_a_data_sheet_does_not_mean_is_not_held_against_it(change: Row):
+    assert found([Measured("twin:a", [50_000.0] * 9)], rated=1e6, job=JOB | change) == []
+
+
+def test_a_twin_s_ceilings_are_those_of_its_parameters():
+    ceilings = physics_of(twin("samsung-pm9a3-7.68tb", "PM9A3"))
+    assert ceilings.link_mbps == pytest.approx(7877, abs=1)
+    assert ceilings.link == "its PCIe 4.0 x4"
+    assert ceilings.program_mbps == pytest.approx(125 * 2 * 16384 * 3 / 3000)
+    assert ceilings.senses_per_s == pytest.approx(128 / 45e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "flash dies 100 %, next program power budget 98 %",
+            ("flash dies", "100 %", "next program power budget 98 %"),
+        ),
+        (
+            "outstanding I/O (256), busiest flash dies 87 %",
+            ("outstanding I/O", "256", "busiest flash dies 87 %"),
+        ),
+        ("PCIe link (read) 99 %", ("PCIe link (read)", "99 %", "")),
+        ("controller", ("controller", "", "")),
+    ],
+)
+def test_a_limit_is_taken_apart(text: str, parts: tuple[str, str, str]):
+    limit = limit_of(text)
+    assert (limit.name, limit.share, limit.other) == parts

@@ -1,0 +1,135 @@
+"""Sections over what a method sweeps: mixes, depths, and what a GPU would be fed; on runs of small methods."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+import fathom
+from fathom.report.blocks import Figure, Item, Points, Prose, Section, Table
+from fathom.report.comparison import Comparison, compare
+from fathom.report.data import load
+from fathom.report.sections import depths, gpu_feed, mixes
+
+T = TypeVar("T")
+PM9A3 = "twin:samsung-pm9a3-7.68tb"
+HEAD = """
+schema = "fathom-method/1"
+name = "{name}"
+[[steps]]
+name = "fill"
+kind = "fill"
+job = {{ mix = "write", block = "128KiB", pattern = "sequential", load.iodepth = 32, until.written = "1x" }}
+"""
+SWEEP = """
+[[steps]]
+name = "rnd"
+sweep = [
+  { key = "load.iodepth", values = [1, 4, 16, 64] },
+  { key = "mix", names = ["r100", "r70", "r30", "r0"], values = [
+    "read", { read = 70, write = 30 }, { read = 30, write = 70 }, "write",
+  ] },
+]
+job = { block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { time = "200ms" } }
+"""
+READS = """
+[[steps]]
+name = "{name}"
+workload = "{name}"
+job = {{ mix = "read", block = "1MiB", pattern = "{pattern}", load = {{ iodepth = 16 }}, until = {{ time = "1s" }} }}
+"""
+
+
+def run_of(text: str, folder: Path) -> Comparison:
+    method = folder / "method.toml"
+    method.write_text(text)
+    return compare([load(fathom.run(str(method), PM9A3, out=folder).path)], lambda *_: ())
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return run_of(HEAD.format(name="swept") + SWEEP, tmp_path_factory.mktemp("swept"))
+
+
+def block(section: Section | None, kind: type[T]) -> T:
+    assert section is not None
+    return next(one for one in section.blocks if isinstance(one, kind))
+
+
+def number(item: Item) -> float:
+    return float(item.text.replace(",", ""))
+
+
+def test_depths_are_drawn_for_each_mix_and_held_against_little_s_law(swept: Comparison) -> None:
+    figure = block(depths.build(swept), Figure)
+    assert [chart.title for chart in figure.charts[::2]] == [
+        "4 KiB random read",
+        "4 KiB random, 70 % read",
+        "4 KiB random, 30 % read",
+        "4 KiB random write",
+    ]
+    for group in figure.data.groups:
+        assert [row.label.text for row in group.rows] == ["1", "4", "16", "64"]
+        for row in group.rows:
+            rate, _, mean_us, _, in_flight, _ = row.cells
+            gap = number(rate) * number(mean_us) / 1e6 / float(row.label.text) - 1
+            assert (in_flight.tone == "bad") == (abs(gap) > 0.05)
+    assert not any(row.cells[4].tone for row in figure.data.groups[0].rows), "reads at an even rate obey it"
+
+
+def test_a_rate_that_does_not_fit_its_latency_is_marked(swept: Comparison) -> None:
+    run = swept.columns[0].run
+    wrong = replace(run, points=[replace(point, mean_us=1.3 * (point.mean_us or 0)) for point in run.points])
+    figure = block(depths.build(compare([wrong], lambda *_: ())), Figure)
+    assert all(row.cells[4].tone == "bad" for group in figure.data.groups for row in group.rows)
+
+
+def test_the_sentence_names_the_depth_that_is_enough(swept: Comparison) -> None:
+    told = block(depths.build(swept), Points).texts
+    assert "4 KiB random read: still rising at depth 64" in told[0]
+    assert "4 KiB random write: " in told[3]
+    assert "asymptotes cross at" in told[3]
+
+
+def test_mixes_are_drawn_for_each_depth_with_a_map_over_both(swept: Comparison) -> None:
+    section = mixes.build(swept)
+    figure, chart_map = block(section, Figure), block(section, Table)
+    assert {chart.sub for chart in figure.charts} == {
+        "IOPS, reads and writes",
+        "mean read latency, us",
+        "mean write latency, us",
+        "p99 read latency, us",
+    }
+    assert [item.text for item in chart_map.head] == ["0 %", "30 %", "70 %", "100 %"]
+    rows = chart_map.groups[0].rows
+    assert [row.label.text for row in rows] == [f"4 KiB random, 1T/{depth}Q" for depth in (1, 4, 16, 64)]
+    heats = [cell.heat for row in rows for cell in row.cells]
+    assert min(heat for heat in heats if heat is not None) == 0
+    assert max(heat for heat in heats if heat is not None) == 1
+
+
+def test_halves_of_a_mix_add_to_what_is_given_together(swept: Comparison) -> None:
+    for group in block(mixes.build(swept), Figure).data.groups:
+        for row in group.rows:
+            halves = [number(cell) for cell in row.cells[1:3] if cell.text != "–"]
+            assert sum(halves) == pytest.approx(number(row.cells[0]), abs=2)
+
+
+def test_a_gpu_takes_as_many_drives_as_its_link_over_what_one_sustains(tmp_path: Path) -> None:
+    reads = "".join(
+        READS.format(name=name, pattern=pattern)
+        for name, pattern in (("1m-seq-read", "sequential"), ("1m-brick-read", "uniform"))
+    )
+    section = gpu_feed.build(run_of(HEAD.format(name="gpu-feed") + reads, tmp_path))
+    sustained, needed = block(section, Table).groups
+    gbps = min(float(row.cells[0].text) for row in sustained.rows)
+    assert [row.cells[0].text for row in needed.rows] == [
+        f"{-(-rate // (derate * gbps)):.0f}" for rate in (64, 3.18) for derate in (1.0, 0.9)
+    ]
+    assert f"sustains {gbps:.2f} GB/s: 10 drives" in block(section, Prose).paragraphs[0]
+
+
+def test_runs_of_other_methods_and_of_few_steps_have_no_such_section(tmp_path: Path) -> None:
+    comparison = run_of(HEAD.format(name="few") + READS.format(name="read", pattern="uniform"), tmp_path)
+    assert [section.build(comparison) for section in (depths, mixes, gpu_feed)] == [None, None, None]
