@@ -11,10 +11,10 @@ import fathom
 from fathom.analysis.steady import snia_window
 from fathom.errors import UsageError
 from fathom.method import parse_method
-from fathom.report.blocks import Prose
+from fathom.report.blocks import Prose, Section
 from fathom.report.comparison import compare
 from fathom.report.data import load
-from fathom.report.sections import rounds
+from fathom.report.sections import rounds, summary
 from fathom.report.terminal import print_table
 from fathom.rounds import figure, parse_round
 from fathom.runs.reader import Run
@@ -127,6 +127,7 @@ def test_the_report_says_by_how_much_rounds_still_vary_and_move(run: Run) -> Non
     )
     assert "% of their mean (20 % allowed)" in said
     assert "The stricter combined criterion" in said
+    assert summary.build(compare([load(run.path)])) == Section("summary", "Summary", [section.blocks[0]])
 
 
 def test_blocks_that_a_target_does_not_have_are_left_out_and_said(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Rounds as reports show them: the figures of each step by round, target by target, and their means over the window.
+"""Rounds as reports show them: each step's figures by round, their means over the window, and what became of them.
 
 What a round is and when rounds are steady is `fathom.rounds`; nothing is drawn here.
 """
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.analysis.steady import SteadyState, Volume
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Point
+from fathom.report.style import plain
 from fathom.rounds import Round, figure
 
 
@@ -94,3 +96,63 @@ def axes(steps: Sequence[str]) -> tuple[list[str], list[str]]:
     columns = list(dict.fromkeys(column for _, _, column in pairs))
     whole = len(rows) * len(columns) == len(steps) and len(rows) > 1 and len(columns) > 1
     return (rows, columns) if whole else ([], [])
+
+
+def verdicts(found: dict[str, list[Rounds]]) -> list[str]:
+    """What became of the rounds, and by how much they still moved and strayed."""
+    texts = []
+    for name, members in found.items():
+        for one in members:
+            label = f"{one.column.label}, {name}"
+            if not one.place.judged:
+                texts.append(f"{label}: {one.count} rounds, counted and not judged.")
+            elif one.steady:
+                texts.append(
+                    f"{label}: the standard's window passes after {one.count} rounds of at most {one.place.most}. "
+                    f"{_found(one)} {_combined(one)}"
+                )
+            else:
+                texts.append(
+                    f"{label}: steady state not reached in {one.count} rounds. {_found(one)} The figures below are of "
+                    f"the last {one.place.window} and not those of a settled drive."
+                )
+    return texts
+
+
+def _found(one: Rounds) -> str:
+    """The tracked step that is nearest to a limit of the window, with its figures."""
+    judged = [(series, one.place.judge(series.values)) for series in one.tracked if series.values]
+    if not judged:
+        return "No tracked step applies to this target."
+    series, window = max(
+        judged,
+        key=lambda pair: max(
+            pair[1].range / pair[1].range_allowed, pair[1].slope_excursion / pair[1].slope_excursion_allowed
+        ),
+    )
+    spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
+    return (
+        f"Of the tracked steps {plain(series.step)} varies most: the last {len(series.values[-one.place.window :])} "
+        f"rounds spread over {spread_pct:.2g} % of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
+        f"their best fit moves by {moved_pct:.2g} % ({100 * one.place.slope_fraction:.0f} % allowed)."
+    )
+
+
+def _combined(one: Rounds) -> str:
+    """What the combined criterion says of the same rounds; volumes are the preconditioning's matter."""
+    if one.column.run.document.quick:
+        return "A quick run claims no more than that."
+    reasons = []
+    for series in one.tracked:
+        state = SteadyState(
+            required=Volume(),
+            window=one.place.window,
+            range_fraction=one.place.range_fraction,
+            slope_fraction=one.place.slope_fraction,
+        )
+        verdicts = [state.add_round(value) for value in series.values]
+        reasons.append((verdicts[-1].steady, f"{plain(series.step)}: {verdicts[-1].reason}"))
+    against = [text for steady, text in reasons if not steady]
+    if against:
+        return f"The stricter combined criterion does not hold: {'; '.join(against)}."
+    return f"The stricter combined criterion holds too: {'; '.join(text for _, text in reasons)}."

@@ -36,10 +36,10 @@ def build(comparison: Comparison) -> Section | None:
     )
     figure = Figure(charts, caption, _table(labels, loads), legend_of(comparison), group="mixes")
     told = [_sentence(label, steps) for label, load in drawn for steps in load]
-    blocks: list[Block] = [Points(told), figure]
-    if len(loads) > 1:
-        blocks += [_map(column, labels, loads) for column in comparison.columns]
-    return Section("mixes", "Mixed reads and writes", blocks, short="Mixes")
+    maps: list[Block] = (
+        [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
+    )
+    return Section("mixes", "Mixed reads and writes", [Points(told), *maps, figure], short="Mixes")
 
 
 def _label(one: Swept) -> str:

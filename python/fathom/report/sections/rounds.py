@@ -5,11 +5,11 @@ The tables that SNIA SSS PTS 2.0 asks for. What each second was is in the other 
 
 from collections.abc import Sequence
 
-from fathom.analysis.steady import SteadyState, Volume, WindowVerdict
+from fathom.analysis.steady import WindowVerdict
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
 from fathom.report.comparison import Comparison
-from fathom.report.rounds import Rounds, Series, axes, rounds_of
+from fathom.report.rounds import Rounds, Series, axes, rounds_of, verdicts
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.rounds import UNITS, Round
 
@@ -22,72 +22,12 @@ def build(comparison: Comparison) -> Section | None:
     found = rounds_of(comparison)
     if not found:
         return None
-    blocks: list[Block] = [Prose(_verdicts(found))]
+    blocks: list[Block] = [Prose(verdicts(found))]
     for members in found.values():
         if members[0].place.judged:
             blocks.append(_windows(members))
         blocks += [_convergence(members), _means(members)]
     return Section("rounds", "Rounds and steady state", blocks, short="Rounds")
-
-
-def _verdicts(found: dict[str, list[Rounds]]) -> list[str]:
-    """What became of the rounds, and by how much they still moved and strayed."""
-    texts = []
-    for name, members in found.items():
-        for one in members:
-            label = f"{one.column.label}, {name}"
-            if not one.place.judged:
-                texts.append(f"{label}: {one.count} rounds, counted and not judged.")
-            elif one.steady:
-                texts.append(
-                    f"{label}: the standard's window passes after {one.count} rounds of at most {one.place.most}. "
-                    f"{_found(one)} {_combined(one)}"
-                )
-            else:
-                texts.append(
-                    f"{label}: steady state not reached in {one.count} rounds. {_found(one)} The figures below are of "
-                    f"the last {one.place.window} and not those of a settled drive."
-                )
-    return texts
-
-
-def _found(one: Rounds) -> str:
-    """The tracked step that is nearest to a limit of the window, with its figures."""
-    judged = [(series, one.place.judge(series.values)) for series in one.tracked if series.values]
-    if not judged:
-        return "No tracked step applies to this target."
-    series, window = max(
-        judged,
-        key=lambda pair: max(
-            pair[1].range / pair[1].range_allowed, pair[1].slope_excursion / pair[1].slope_excursion_allowed
-        ),
-    )
-    spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
-    return (
-        f"Of the tracked steps {plain(series.step)} varies most: the last {len(series.values[-one.place.window :])} "
-        f"rounds spread over {spread_pct:.2g} % of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
-        f"their best fit moves by {moved_pct:.2g} % ({100 * one.place.slope_fraction:.0f} % allowed)."
-    )
-
-
-def _combined(one: Rounds) -> str:
-    """What the combined criterion says of the same rounds; volumes are the preconditioning's matter."""
-    if one.column.run.document.quick:
-        return "A quick run claims no more than that."
-    reasons = []
-    for series in one.tracked:
-        state = SteadyState(
-            required=Volume(),
-            window=one.place.window,
-            range_fraction=one.place.range_fraction,
-            slope_fraction=one.place.slope_fraction,
-        )
-        verdicts = [state.add_round(value) for value in series.values]
-        reasons.append((verdicts[-1].steady, f"{plain(series.step)}: {verdicts[-1].reason}"))
-    against = [text for steady, text in reasons if not steady]
-    if against:
-        return f"The stricter combined criterion does not hold: {'; '.join(against)}."
-    return f"The stricter combined criterion holds too: {'; '.join(text for _, text in reasons)}."
 
 
 def _windows(members: Sequence[Rounds]) -> Table:

@@ -4,6 +4,7 @@ from fathom.analysis.findings import joined
 from fathom.report.blocks import Bar, Block, Card, Cards, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.findings import Told, tell
+from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import grouped
 
 ORDER = 10
@@ -13,9 +14,10 @@ def build(comparison: Comparison) -> Section | None:
     """Findings and cards."""
     ranked = [corner for corner in comparison.corners if corner.ranking]
     if not ranked:
-        return Section(
-            "summary", "Summary", [Prose(["No measured step has finished, so there is no result to show."])]
-        )
+        said = verdicts(rounds_of(comparison)) or [
+            "No measured step has finished, so there is no result to show."
+        ]
+        return Section("summary", "Summary", [Prose(said)])
     return Section(
         "summary", "Summary", [*_prose(tell(comparison)), Cards([_card(corner) for corner in ranked])]
     )
