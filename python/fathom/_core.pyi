@@ -104,7 +104,6 @@ def start_engine(
     backend: Literal["auto", "io_uring", "threads"] = "auto",
     start_at_unix_ns: int | None = None,
 ) -> Handle: ...
-
 def verify_journal(directory: str, target: str | None = None) -> str: ...
 
 @final
