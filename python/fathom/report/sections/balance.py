@@ -9,7 +9,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Share
 from fathom.report.style import grouped, plain
 
-ORDER = 29
+ORDER = 26
 SLOW = 1.25
 """A member whose mean latency is beyond so many times the median of its kind is named."""
 MOST_NAMED = 4
