@@ -462,7 +462,7 @@ class _Session:
         if step.job.destructive:
             self.options.site.recheck(target, writes=True)
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
-        rows = _rows(target, step, backend)
+        rows = _rows(target, step, backend, store.path / "steps")
         live = store.live_path(key)
         if sampler is not None:
             sampler.step(step.name)
@@ -506,7 +506,7 @@ class _Session:
             backend,
             step,
             step_seed(self.options.seed, key.number),
-            _rows(self.targets[key.target], step, backend),
+            _rows(self.targets[key.target], step, backend, self.store.path / "steps"),
             self._judge(step, backend, self.targets[key.target], written),
             self.options.interrupt,
             _keep_in_memory,
@@ -539,8 +539,9 @@ def _inapplicable(step: Step, target: Target) -> str | None:
     return None
 
 
-def _rows(target: Target, step: Step, backend: Backend) -> StepRows:
-    return StepRows(target.name, step, [StepRows(part, step, each_second=False) for part in backend.parts])
+def _rows(target: Target, step: Step, backend: Backend, scratch: Path) -> StepRows:
+    parts = [StepRows(part, step, each_second=False, scratch=scratch) for part in backend.parts]
+    return StepRows(target.name, step, parts, scratch=scratch)
 
 
 def _on_this_machine(step: Step, backend: Backend) -> Step:

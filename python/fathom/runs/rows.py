@@ -1,11 +1,15 @@
 """From what a backend returns to rows of the run's tables. Column meanings are those of `fathom.runs.schema`."""
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fathom._core import Interval, OpResult, Recording
 from fathom.analysis.uncertainty import mean_interval
 from fathom.method import Step
+from fathom.runs.schema import TABLES
+from fathom.runs.spool import Spool
 
 Row = dict[str, object]
 
@@ -22,7 +26,7 @@ COUNTER_UNITS = {
 
 @dataclass
 class StepRows:
-    """The rows of one step on one target, growing interval by interval.
+    """The rows of one step on one target, growing interval by interval, kept in `scratch`.
 
     Where the backend has parts (hosts, drives), `parts` are theirs in its order: an interval of target 0 is of the
     whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second. Every
@@ -33,19 +37,27 @@ class StepRows:
     step: Step
     parts: Sequence["StepRows"] = ()
     each_second: bool = True
-    intervals: list[Row] = field(default_factory=list)
-    latency: list[Row] = field(default_factory=list)
-    telemetry: list[Row] = field(default_factory=list)
+    scratch: Path | None = None
     points: list[Row] = field(default_factory=list)
 
-    def tables(self) -> dict[str, Sequence[Row]]:
-        """Rows by table name, those of the parts behind the target's own."""
-        members = (self, *self.parts)
+    def __post_init__(self) -> None:
+        """Starts with no rows."""
+        self.intervals = Spool(TABLES["intervals"], self.scratch)
+        self.latency = Spool(TABLES["latency"], self.scratch)
+        self.telemetry = Spool(TABLES["telemetry"], self.scratch)
+        self._rates: dict[str, array[float]] = {}
+
+    def tables(self) -> Mapping[str, Sequence[Row] | Spool]:
+        """Rows by table name, those of the parts behind the target's own. Nothing can be added afterwards."""
+        for part in self.parts:
+            self.intervals.pour(part.intervals)
+            self.latency.pour(part.latency)
+            self.telemetry.pour(part.telemetry)
         return {
-            "points": [row for rows in members for row in rows.points],
-            "intervals": [row for rows in members for row in rows.intervals],
-            "latency": [row for rows in members for row in rows.latency],
-            "telemetry": [row for rows in members for row in rows.telemetry],
+            "points": [row for rows in (self, *self.parts) for row in rows.points],
+            "intervals": self.intervals,
+            "latency": self.latency,
+            "telemetry": self.telemetry,
         }
 
     def add(self, interval: Interval) -> dict[str, list[Row]]:
@@ -64,6 +76,9 @@ class StepRows:
             else [],
             "telemetry": list(self._telemetry(interval)),
         }
+        for op in ops:
+            if interval.length_s == 1.0:
+                self._rates.setdefault(op.op, array("d")).append(op.n / interval.length_s)
         self.intervals += new["intervals"]
         self.latency += new["latency"]
         self.telemetry += new["telemetry"]
@@ -174,8 +189,7 @@ class StepRows:
             iops, (widths, _) = op.n / recording.window_s, recording.half_widths
             width = iops * widths.get(op.op, 0.0)
             return iops - width, iops + width
-        rates = [row["iops"] for row in self.intervals if row["op"] == op.op and row["length_s"] == 1.0]
-        interval = mean_interval([rate for rate in rates if isinstance(rate, float)])
+        interval = mean_interval(self._rates.get(op.op, array("d")))
         return (None, None) if interval is None else (interval.low, interval.high)
 
 

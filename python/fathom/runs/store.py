@@ -21,6 +21,7 @@ from fathom.errors import FathomError
 from fathom.runs.document import RunDocument
 from fathom.runs.files import append_line, drop_cut_line, sync_directory, write_json
 from fathom.runs.schema import TABLES
+from fathom.runs.spool import Spool
 
 Row = Mapping[str, object]
 ROW_GROUP_ROWS = 1 << 18
@@ -115,15 +116,16 @@ class RunStore:
         with _writing(self.path):
             append_line(path, rows)
 
-    def finish_step(self, key: StepKey, rows: Mapping[str, Sequence[Row]], outcome: StepOutcome) -> None:
+    def finish_step(
+        self, key: StepKey, rows: Mapping[str, Sequence[Row] | Spool], outcome: StepOutcome
+    ) -> None:
         """Writes a step's tables, all or nothing, then drops its live log."""
         final = self.path / "steps" / key.folder
         building = final.with_name(f".{key.folder}.new")
         with _writing(self.path):
             building.mkdir()
             for name, schema in TABLES.items():
-                table = pa.Table.from_pylist([dict(row) for row in rows.get(name, ())], schema=schema)
-                pq.write_table(table, building / f"{name}.parquet", compression="zstd")
+                _write_rows(building / f"{name}.parquet", rows.get(name, ()), schema)
             write_json(building / "step.json", asdict(outcome))
             if final.exists():
                 shutil.rmtree(final)
@@ -155,6 +157,15 @@ class RunStore:
                         writer.write_table(pa.concat_tables(batch))
                 temporary.replace(self.path / f"{name}.parquet")
             sync_directory(self.path)
+
+
+def _write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> None:
+    """A step's table, a row group at a time."""
+    listed = isinstance(rows, Sequence)
+    tables = [pa.Table.from_pylist([dict(row) for row in rows], schema=schema)] if listed else rows.tables()
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in _batches(tables):
+            writer.write_table(pa.concat_tables(batch))
 
 
 @contextmanager
@@ -198,20 +209,28 @@ def _batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
 
 
 def _step_tables(run: Path, name: str) -> Iterator[pa.Table]:
-    """One step after the other, so that a long run is never in memory whole."""
+    """One step after the other, a long one in parts, so that a long run is never in memory whole."""
     for folder in sorted(path.parent for path in (run / "steps").glob("*/step.json")):
-        yield read_table(folder / f"{name}.parquet", _measure_again(folder))
+        yield from _parts(folder / f"{name}.parquet", _measure_again(folder))
 
 
 def read_table(path: Path, hint: str) -> pa.Table:
     """A table of a run or a step. Raises FathomError with the hint when it is damaged."""
+    return pa.concat_tables(_parts(path, hint))
+
+
+def _parts(path: Path, hint: str) -> Iterator[pa.Table]:
     schema = TABLES[path.stem]
     try:
-        # Half the time of `read_table` on a small file, and a run of a thousand steps has six thousand of them.
+        # Half the time of `pq.read_table` on a small file, and a run of a thousand steps has six thousand of them.
         with pq.ParquetFile(path) as file:
-            if file.schema_arrow.equals(schema):
-                return file.read()
-        return pq.read_table(path, schema=schema)
+            if not file.schema_arrow.equals(schema):
+                yield pq.read_table(path, schema=schema)
+            elif file.num_row_groups <= 1:
+                yield file.read()
+            else:
+                for group in range(file.num_row_groups):
+                    yield file.read_row_group(group)
     except (OSError, pa.ArrowInvalid) as error:
         raise FathomError(f"{path}: damaged: {str(error).splitlines()[0]}", hint) from error
 

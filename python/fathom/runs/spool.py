@@ -1,0 +1,60 @@
+"""Rows of a table that wait for the end of their step: few in memory, as columns, the others on disk.
+
+Six hours of seconds with a full histogram each are millions of rows; as Python objects they would be gigabytes. The
+disk file has no name, so nothing is left of it whatever happens; what must survive a crash is in the live log.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROWS_IN_MEMORY = 1 << 14
+"""About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
+
+
+class Spool:
+    """Rows of one table in the order they came. `directory` is where the disk file is made."""
+
+    def __init__(self, schema: pa.Schema, directory: Path | None = None) -> None:
+        self.schema = schema
+        self._directory = directory
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = 0
+        self._file: IO[bytes] | None = None
+        self._writer: pq.ParquetWriter | None = None
+
+    def __iadd__(self, rows: Iterable[dict[str, object]]) -> Self:
+        """Adds rows behind the others."""
+        listed = list(rows)
+        if listed:
+            self._add(pa.Table.from_pylist(listed, schema=self.schema))
+        return self
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Everything, a part at a time; nothing can be added afterwards."""
+        if self._writer is not None and self._file is not None:
+            self._writer.close()
+            with pq.ParquetFile(self._file) as file:
+                for group in range(file.num_row_groups):
+                    yield file.read_row_group(group)
+        yield from self._waiting
+
+    def pour(self, other: "Spool") -> None:
+        """Adds the rows of another spool behind its own."""
+        for table in other.tables():
+            self._add(table)
+
+    def _add(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._waiting_rows += table.num_rows
+        if self._waiting_rows < ROWS_IN_MEMORY:
+            return
+        if self._writer is None:
+            self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 (lives as long as the step)
+            self._writer = pq.ParquetWriter(self._file, self.schema, compression="zstd")
+        self._writer.write_table(pa.concat_tables(self._waiting))
+        self._waiting, self._waiting_rows = [], 0
