@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.knee import knee
 from fathom.analysis.percentiles import Histogram
 from fathom.curve import Curve, Figures, Latency, capacity, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
@@ -44,6 +45,18 @@ class Drawn:
         """The point of the highest rate that meets the objective."""
         slo = self.curve.slo
         return capacity([dot.figures for dot in self.dots], slo.p99_us, self.curve.latency) if slo else None
+
+    @property
+    def knee(self) -> Dot | None:
+        """Kneedle's knee of service latency over the rate, among sustained points."""
+        sustained = [dot for dot in self.dots if dot.figures.sustained and dot.figures.mean("service")]
+        known = sorted(sustained, key=lambda dot: dot.figures.iops)
+        rates, means = (
+            [dot.figures.iops for dot in known],
+            [dot.figures.mean("service") or 0.0 for dot in known],
+        )
+        place = knee(rates, means, "exploding")
+        return None if place is None else known[place]
 
 
 @dataclass(frozen=True)
@@ -184,12 +197,15 @@ def _table(workloads: Sequence[Workload]) -> Table:
     groups = [
         Group(
             f"{workload.label}: {one.column.label}",
-            [_maximum_row(one), *(_row(dot) for dot in one.dots)],
+            [_maximum_row(one), *(_row(dot, one.knee) for dot in one.dots)],
         )
         for workload in workloads
         for one in workload.drawn
     ]
-    return Table("Point", heads, groups)
+    notes = [
+        "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it."
+    ]
+    return Table("Point", heads, groups, notes)
 
 
 def _maximum_row(one: Drawn) -> Row:
@@ -201,7 +217,7 @@ def _maximum_row(one: Drawn) -> Row:
     return Row(Item("maximum"), [*cells, _number(best.mean_us), NONE, NONE, NONE, NONE])
 
 
-def _row(dot: Dot) -> Row:
+def _row(dot: Dot, bend: Dot | None) -> Row:
     one = dot.figures
     latencies = [
         item for kind in LATENCIES for item in (_number(one.mean(kind)), _percentile(dot.p99_us[kind]))
@@ -211,7 +227,7 @@ def _row(dot: Dot) -> Row:
     rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops))]
     growth = Item(grouped(one.backlog_growth_iops)) if one.backlog_growth_iops else Item("0")
     return Row(
-        Item(plain(place) if place.startswith("slo") else f"{plain(place)} %"),
+        Item(plain(place) if place.startswith("slo") else f"{plain(place)} %", "knee" if dot is bend else ""),
         [*rates, growth, *latencies, sustained],
     )
 

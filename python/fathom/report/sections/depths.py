@@ -14,7 +14,7 @@ from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, signed_pct, slot
 from fathom.report.sweeps import Swept, series, swept, window_of
 
-ORDER = 29
+ORDER = 31
 LEAST_DEPTHS = 4
 MAX_WORKLOADS = 8
 FULL = 0.95

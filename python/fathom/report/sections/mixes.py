@@ -10,7 +10,7 @@ from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, series, swept, window_of
 
-ORDER = 30
+ORDER = 32
 LEAST_SHARES = 4
 MAX_LOADS = 4
 NONE = Item("–", tone="quiet", title="no such I/O, or too few of them")
