@@ -17,7 +17,7 @@ from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.needs import parse_need
 from fathom.sizing.size import link_of, size
 
-ORDER = 26
+ORDER = 24
 METHOD = "gpu-feed"
 WORKLOADS = {"1m-seq-read": "1 MiB sequential", "1m-brick-read": "1 MiB bricks in any order"}
 FEEDS = (("One H100 at its link's rate", 64.0), ("One H100 training U-Net3D", 3.18))
