@@ -6,6 +6,7 @@ import pytest
 
 import fathom
 from fathom.analysis.mechanics import Mechanics, limits_of
+from fathom.analysis.uncertainty import Comparison as Ratio
 from fathom.method import load_method
 from fathom.report import write_html
 from fathom.report.blocks import Table
@@ -13,6 +14,7 @@ from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.drive_array import called_together, disks, ratio
 from fathom.report.sections import block_sizes, disk_verdict
+from fathom.report.sections.disk_verdict import Judged, Judgement
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.files import read_prices
@@ -94,7 +96,23 @@ def test_the_verdict_follows_prices_and_ratios(comparison: Comparison) -> None:
     text = str(disk_verdict.build(comparison))
     assert "A TB of HC650 (host-managed SMR) costs 25 % less than one of HC560 (CMR)." in text
     assert "Each drive saves 100 (EUR), 100,000 over the 1,000 drives" in text
-    assert "read at random: objects, content delivery" in text
+
+
+def test_a_use_is_answered_by_its_slowest_workload_and_five_percent_decide_nothing(
+    comparison: Comparison,
+) -> None:
+    cmr, smr = disks(comparison)
+    ratios = [
+        *(Ratio(1.5, 1.4, 1.6, "a"), Ratio(0.97, 0.96, 0.98, "b")),
+        *(Ratio(0.8, 0.6, 1.1, "level"), Ratio(0.7, 0.6, 0.8, "b")),
+    ]
+    judged = {step: Judged(step, found) for step, found in zip("abcd", ratios, strict=True)}
+    judgement = Judgement(smr, cmr, judged, [])
+    assert judgement.answer(["b", "c"]) == "as fast"
+    assert judgement.answer(["a", "b"]) == "as fast or faster"
+    assert judgement.answer(["b", "d"]) == "slower"
+    assert judgement.answer(["a", "d"]) == "faster in part, slower in part"
+    assert judgement.answer(["never measured"]) is None
 
 
 def test_the_shipped_prices_are_relative_and_say_so(run: Run, tmp_path: Path) -> None:

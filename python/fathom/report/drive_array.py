@@ -6,10 +6,11 @@ from functools import cached_property
 
 from fathom.analysis.findings import joined
 from fathom.analysis.mechanics import Mechanics, limits_of
+from fathom.analysis.steady import mser5
 from fathom.analysis.uncertainty import Comparison as Ratio
-from fathom.analysis.uncertainty import compare, compare_intervals
+from fathom.analysis.uncertainty import compare, mean_interval
 from fathom.report.comparison import Cell, Column, Comparison
-from fathom.report.data import Point
+from fathom.report.data import Floats, Point
 from fathom.runs.document import TargetRecord
 from fathom.targets.parse import twin_name
 
@@ -94,34 +95,67 @@ class Disk:
         whole = target.identity.get("size_bytes") if target.kind != "twin" else None
         return (whole if isinstance(whole, int) else target.capacity_bytes) / self.drives / 1e12
 
-    def value(self, step: str) -> float | None:
-        """A drive's MB/s where the step is sequential, else its IOPS."""
-        if (cell := self.cells.get(step)) is None:
+    def transient_s(self, step: str) -> int:
+        """Whole seconds at the start of a step in which caches took what the disk could not: MSER-5, else 0."""
+        return mser5(self.cells[step].rates) if step in self.cells else 0
+
+    def rates(self, step: str) -> Floats:
+        """A drive's IOPS in every whole second behind the transient."""
+        return self.cells[step].rates[self.transient_s(step) :] / self.drives
+
+    def iops(self, step: str) -> float | None:
+        """A drive's IOPS behind the transient; over the whole window where that has no whole seconds."""
+        if (cell := self.cells.get(step)) is None or not cell.point.iops:
             return None
-        figure = cell.point.mbps if is_sequential(step) else cell.point.iops
-        return None if figure is None else figure / self.drives
+        rates = self.rates(step)
+        return float(rates.mean()) if len(rates) else cell.point.iops / self.drives
+
+    def value(self, step: str) -> float | None:
+        """A drive's MB/s where the step is sequential, else its IOPS; behind the transient."""
+        iops, point = self.iops(step), self.point(step)
+        if iops is None or point is None or not is_sequential(step):
+            return iops
+        return iops * point.block_bytes / 1e6 if point.block_bytes else None
 
     def point(self, step: str) -> Point | None:
-        """The step's row of the whole target."""
+        """The step's row of the whole target over its whole window."""
         return self.cells[step].point if step in self.cells else None
 
     def half_width_pct(self, step: str) -> float | None:
-        """Half the 95 % interval of the mean rate, in percent of it."""
-        point = self.point(step)
-        if point is None or point.iops_low is None or point.iops_high is None or not point.iops:
+        """Half the 95 % interval of the mean rate, in percent of it; None with fewer than five seconds."""
+        found = mean_interval(self.rates(step)) if step in self.cells else None
+        return 50 * (found.high - found.low) / found.mean if found and found.mean else None
+
+    def outstanding(self, step: str) -> float | None:
+        """I/O in flight at one drive."""
+        if (point := self.point(step)) is None:
             return None
-        return 50 * (point.iops_high - point.iops_low) / point.iops
+        return (point.outstanding or (point.threads or 1) * (point.iodepth or 1)) / self.drives
 
     def times_the_medium(self, step: str) -> float | None:
-        """The step's rate over the most that arm and platters allow; None where that is not known."""
-        point = self.point(step)
-        if self.mechanics is None or point is None or not point.iops or not point.block_bytes:
+        """The step's rate over the most that arm and platters allow; None where that is not known.
+
+        Of writes the most is the rate of the outermost tracks: a cache or a file system may have put them in order.
+        """
+        iops, point = self.iops(step), self.point(step)
+        if self.mechanics is None or iops is None or point is None or not point.block_bytes:
             return None
-        iops = point.iops / self.drives
-        if is_sequential(step):
-            outer = self.mechanics.outer_mbps
-            return iops * point.block_bytes / 1e6 / outer if outer else None
-        outstanding = (point.outstanding or (point.threads or 1) * (point.iodepth or 1)) / self.drives
+        if step.endswith("rand-read"):
+            return self.times_the_arm(step)
+        outer = self.mechanics.outer_mbps
+        return iops * point.block_bytes / 1e6 / outer if outer else None
+
+    def times_the_arm(self, step: str) -> float | None:
+        """A random step's rate over the most that the arm manages for each of them apart."""
+        iops, point, outstanding = self.iops(step), self.point(step), self.outstanding(step)
+        if (
+            self.mechanics is None
+            or iops is None
+            or not outstanding
+            or point is None
+            or not point.block_bytes
+        ):
+            return None
         return iops / self.mechanics.most_iops(outstanding, point.block_bytes)
 
     def in_memory(self, step: str) -> bool:
@@ -153,23 +187,13 @@ def _told_apart(labels: Sequence[str]) -> list[str]:
 
 
 def ratio(disk: Disk, reference: Disk, step: str) -> Ratio | None:
-    """A drive's rate over the reference's, with its 95 % interval; None where either is missing or unknown."""
-    own, other = disk.cells.get(step), reference.cells.get(step)
-    if own is None or other is None:
+    """A drive's rate over the reference's behind the transients, with its 95 % interval; None where it is not known."""
+    if step not in disk.cells or step not in reference.cells:
         return None
-    found = compare(own.rates / disk.drives, other.rates / reference.drives)
-    if found is None and own.interval and other.interval:
-        found = compare_intervals(
-            _per_drive(own.interval, disk.drives), _per_drive(other.interval, reference.drives)
-        )
-    return found
+    return compare(disk.rates(step), reference.rates(step))
 
 
 def reference_of(found: Sequence[Disk]) -> Disk | None:
     """The drive that others are held against: the first that takes writes anywhere; None with nothing to compare."""
     ordinary = [disk for disk in found if not (disk.mechanics and disk.mechanics.host_managed)]
     return (ordinary or list(found))[0] if len(found) > 1 else None
-
-
-def _per_drive(interval: tuple[float, float], drives: int) -> tuple[float, float]:
-    return interval[0] / drives, interval[1] / drives

@@ -1,6 +1,6 @@
 """Disks under a file system by block size: order x direction x block for each drive, published beside, and limits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from fathom.analysis.findings import joined
@@ -45,16 +45,14 @@ def build(comparison: Comparison) -> Section | None:
 def _table(found: Sequence[Disk]) -> Table:
     sources: list[str] = []
     groups = [_group(kind, title, found, sources) for kind, title in KINDS.items()]
+    several = any(disk.parts for disk in found)
     footnotes = [
-        "Of one drive"
-        + (
-            ": a target's total over its drives, all at work at once."
-            if any(disk.parts for disk in found)
-            else "."
-        )
-        + " Sequential in MB/s (10⁶ B/s), random in IOPS; ± is half the 95 % interval of the mean rate. Ratios with "
-        "their 95 % interval; level: it includes 1.",
-        f"memory: more than {IN_MEMORY:g} times what arm and platters allow, so mostly the rate of the page cache.",
+        f"Of one drive{': a total over its drives, all at work at once' if several else ''}. Sequential in MB/s "
+        "(10⁶ B/s), random in IOPS; ± is half the 95 % interval of the mean rate. Ratios with their 95 % interval; "
+        "level: it includes 1.",
+        "Rates are those behind the transient at the start of a step (MSER-5), in which caches fill; rates of whole "
+        "windows are among the results above.",
+        f"memory: even then more than {IN_MEMORY:g} times what arm and platters allow, so mostly of the page cache.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
     ]
     return Table("One drive", [Item(label) for label, _ in BLOCKS.values()], groups, footnotes)
@@ -88,7 +86,9 @@ def _figure(disk: Disk, step: str) -> Item:
     if value is None:
         return NONE
     width = disk.half_width_pct(step)
-    said = [f"± {width:.1f} %"] if width is not None else ["no interval"]
+    said = [f"± {width:.1f} %" if width is not None else "no interval"]
+    if start_s := disk.transient_s(step):
+        said.append(f"after {start_s} s")
     if disk.in_memory(step):
         said.append("memory")
     return Item(grouped(value), " · ".join(said), tone="strong")
@@ -152,7 +152,7 @@ def _limits(found: Sequence[Disk]) -> list[Block]:
     table = Table(
         "Limits of the mechanics", head, [Group("", rows)], [f"Limits: {basis}." for basis in bases]
     )
-    texts = [text for tell in (_short_strokes, _memory, _caching, _zones) for text in tell(known)]
+    texts = [text for tell in (_short_strokes, _memory, _reordered, _caching, _zones) for text in tell(known)]
     return [table, Points(texts)]
 
 
@@ -171,18 +171,15 @@ def _inner(disk: Disk) -> Item:
 
 
 def _commands(disk: Disk) -> Item:
-    point = disk.point("4k-seq-write")
-    if point is None or not point.iops:
-        return NONE
-    return Item(grouped(point.iops / disk.drives), "memory" if disk.in_memory("4k-seq-write") else "")
+    iops = disk.iops("4k-seq-write")
+    return NONE if iops is None else Item(grouped(iops), "memory" if disk.in_memory("4k-seq-write") else "")
 
 
 def _random(disk: Disk) -> Item:
-    point = disk.point("4k-rand-read")
-    if point is None or not point.iops:
+    iops, depth = disk.iops("4k-rand-read"), disk.outstanding("4k-rand-read")
+    if iops is None or depth is None:
         return NONE
-    depth = (point.outstanding or (point.threads or 1) * (point.iodepth or 1)) / disk.drives
-    return Item(grouped(point.iops / disk.drives), f"{depth:.1f} in flight over {bytes_10(_touched(disk))}")
+    return Item(grouped(iops), f"{depth:.1f} in flight over {bytes_10(_touched(disk))}")
 
 
 def _alone(disk: Disk) -> Item:
@@ -219,9 +216,9 @@ LIMITS: tuple[tuple[Item, Callable[[Disk], Item]], ...] = (
 
 def _short_strokes(found: Sequence[Disk]) -> list[str]:
     times = {
-        disk.name: point.iops / disk.drives / disk.mechanics.full_stroke_iops
+        disk.name: iops / disk.mechanics.full_stroke_iops
         for disk in found
-        if disk.mechanics and (point := disk.point("4k-rand-read")) and point.iops
+        if disk.mechanics and (iops := disk.iops("4k-rand-read"))
     }
     if not times:
         return []
@@ -247,20 +244,35 @@ def _touched(disk: Disk) -> float:
 
 
 def _memory(found: Sequence[Disk]) -> list[str]:
+    return [
+        f"{names}: {steps} came out faster than arm and platters can be (up to {times:.1f} times), so that is no rate "
+        "of the disk but of the page cache, which a longer window outlasts."
+        for names, steps, times in _beyond(found, Disk.times_the_medium)
+    ]
+
+
+def _reordered(found: Sequence[Disk]) -> list[str]:
+    writes = [f"{block}-rand-write" for block in BLOCKS]
+    return [
+        f"{names}: {steps} are up to {times:.1f} times what an arm can do for each of them apart. The page cache puts "
+        "them in order, and copy-on-write lays them side by side; reading the file in order pays for it afterwards."
+        for names, steps, times in _beyond(
+            found, lambda disk, step: disk.times_the_arm(step) if step in writes else None
+        )
+    ]
+
+
+def _beyond(
+    found: Sequence[Disk], times: Callable[[Disk, str], float | None]
+) -> Iterator[tuple[str, str, float]]:
+    """Disks with the same steps beyond a limit: their names, the steps, and by how many times at most."""
     alike: dict[tuple[str, ...], list[Disk]] = {}
     for disk in found:
-        if beyond := tuple(step for step in disk.cells if disk.in_memory(step)):
-            alike.setdefault(beyond, []).append(disk)
-    texts = []
-    for beyond, ones in alike.items():
-        times = max(disk.times_the_medium(step) or 0 for disk in ones for step in beyond)
-        texts.append(
-            f"{joined([disk.name for disk in ones])}: {called_together(beyond)} came out faster than arm and platters "
-            f"can be (up to {times:.0f} times), so that is no rate of the disk. The page cache takes writes at the "
-            "speed of memory up to its dirty limit, which a longer window outlasts, and a copy-on-write file system "
-            "lays random writes in order."
-        )
-    return texts
+        if steps := tuple(step for step in disk.cells if (times(disk, step) or 0) > IN_MEMORY):
+            alike.setdefault(steps, []).append(disk)
+    for steps, ones in alike.items():
+        most = max(times(disk, step) or 0 for disk in ones for step in steps)
+        yield joined([disk.name for disk in ones]), called_together(steps), most
 
 
 def _caching(found: Sequence[Disk]) -> list[str]:

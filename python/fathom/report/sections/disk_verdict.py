@@ -227,7 +227,12 @@ def _uses(judgement: Judgement) -> Table:
     for use, steps in USES.items():
         ratios = [one.ratio for step in steps if (one := judgement.judged.get(step))]
         if not ratios:
-            rows.append(Row(Item(use), [NONE, NONE, Item("not judged: taken in memory", tone="quiet")]))
+            why = (
+                "taken in memory"
+                if set(steps) & set(judgement.in_memory)
+                else "too few seconds, or not measured"
+            )
+            rows.append(Row(Item(use), [NONE, NONE, Item(f"not judged: {why}", tone="quiet")]))
             continue
         least, most = (pick(ratios, key=lambda one: one.ratio) for pick in (min, max))
         answer = judgement.answer(steps) or ""
