@@ -145,6 +145,17 @@ def test_compressible_writes_are_noted_and_reads_are_not():
     assert notes(sound(job=job | {"mix": {"ops": [{"op": "read"}]}})) == []
 
 
+def test_duplicates_among_the_writes_are_noted():
+    job = {
+        "mix": {"ops": [{"op": "write"}]},
+        "region": {"size": {"fraction": 1.0}},
+        "content": {"compressible": 0.0, "dedup": 0.25},
+    }
+    note = only(sound(job=job))
+    assert (note.rule, note.level) == ("duplicate-data", "info")
+    assert note.text.startswith("25% of the written data are copies")
+
+
 def test_failed_io_comes_first_as_an_error():
     found = notes(sound(errors=3, quick=True))
     assert [note.rule for note in found] == ["errors", "quick-run"]

@@ -404,14 +404,17 @@ def _unmapped(view: RunView) -> Iterable[Note]:
 
 
 def _compressible(view: RunView) -> Iterable[Note]:
+    kinds = {
+        "compressible": ("compressible-data", "compresses away: what compresses on its way writes less"),
+        "dedup": ("duplicate-data", "are copies: what removes duplicates on its way writes less"),
+    }
     for name, job in view.jobs.items():
-        share = job.get("content", {}).get("compressible", 0.0)
         writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
-        if share and writes:
-            text = f"{share:.0%} of the written data compresses away: what compresses on its way writes less"
-            yield Note(
-                "compressible-data", "info", None, name, text, "compare only with runs of the same share"
-            )
+        for key, (rule, effect) in kinds.items():
+            share = job.get("content", {}).get(key, 0.0)
+            if share and writes:
+                text = f"{share:.0%} of the written data {effect}"
+                yield Note(rule, "info", None, name, text, "compare only with runs of the same share")
 
 
 def _small_region(view: RunView) -> Iterable[Note]:
