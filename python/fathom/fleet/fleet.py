@@ -83,6 +83,12 @@ class Fleet:
         """The target as each host sees it, by host."""
         return self._targets[target.name]
 
+    def step_ended(self, skew_ns: int | None) -> None:
+        """Keeps how far apart the hosts began, where two are known, and compares the clocks after the step too."""
+        if skew_ns is not None:
+            self.skews_ns.append(skew_ns)
+        self.compare_clocks()
+
     def compare_clocks(self) -> None:
         """Measures every host's clock again; a host that does not answer is lost."""
         for host in self._left():
@@ -228,7 +234,7 @@ class FleetBackend:
         if not hosts:
             raise FathomError("every host is lost", "see the notes of the run, then start it again")
         at_ns = time.time_ns() + HEAD_START_NS
-        self._load = FleetLoad(fleet.hosts, fleet.skews_ns.append)
+        self._load = FleetLoad(fleet.hosts, fleet.step_ended)
         own = fleet.targets_of(self._target)
         started = [
             (

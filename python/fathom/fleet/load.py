@@ -67,10 +67,10 @@ class _Member:
 class FleetLoad:
     """A running step. Intervals of target 0 are the total's, those of target k the k-th host's."""
 
-    def __init__(self, hosts: Sequence[Host], on_skew: Callable[[int], None]) -> None:
+    def __init__(self, hosts: Sequence[Host], on_end: Callable[[int | None], None]) -> None:
         self.members = [_Member(host) for host in hosts]
         self.telemetry: list[tuple[Host, TelemetryRow]] = []
-        self._on_skew = on_skew
+        self._on_end = on_end
         self._totals = Totals(len(self.members))
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
@@ -113,8 +113,6 @@ class FleetLoad:
 
         Raises BackendError when all are lost.
         """
-        if (skew_ns := self.skew_ns()) is not None:
-            self._on_skew(skew_ns)
         asked = [
             (member, member.host.remote.submit(HostAgent.result))
             for member in self.members
@@ -122,6 +120,7 @@ class FleetLoad:
         ]
         for member, future in asked:
             self._take_result(member, future)
+        self._on_end(self.skew_ns())
         parts = [
             member.recording or _core.Recording.of_intervals(own, [])
             for member, own in zip(self.members, self._totals.intervals, strict=True)
