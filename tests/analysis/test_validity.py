@@ -257,10 +257,21 @@ def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:
     assert "host h3 had its processors 97 % busy" in found["h3:dir:/s"].text
 
 
-@pytest.mark.parametrize(("file_system", "noted"), [("nfs4", True), ("wekafs", True), ("ext4", False)])
-def test_a_full_network_interface_limits_what_goes_over_the_network(file_system: str, noted: bool) -> None:
+@pytest.mark.parametrize(
+    ("identity", "noted"),
+    [
+        ({"file_system": "nfs4"}, True),
+        ({"file_system": "wekafs"}, True),
+        ({"transport": "nvme-tcp"}, True),
+        ({"device": "/dev/nbd0"}, True),
+        ({"file_system": "ext4", "transport": "pcie"}, False),
+    ],
+)
+def test_a_full_network_interface_limits_what_goes_over_the_network(
+    identity: dict[str, str], noted: bool
+) -> None:
     full = sample("nic_busy: eth0", 93.0, "h1:dir:/s", unit="%")
-    found = notes(fleet(dict.fromkeys(HOSTS, 9e3), [full], file_system=file_system))
+    found = notes(fleet(dict.fromkeys(HOSTS, 9e3), [full], **identity))
     assert [note.rule for note in found] == (["client-limits"] if noted else [])
     assert all("host h1 had its network interface eth0 at 93 % of its speed" in note.text for note in found)
 

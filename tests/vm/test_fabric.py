@@ -48,4 +48,4 @@ def test_hosts_load_a_drive_over_nvme_tcp_together(tmp_path: Path) -> None:
     assert set(points) == {device, f"h1:{device}", f"h2:{device}"}
     assert points[device]["n"] == points[f"h1:{device}"]["n"] + points[f"h2:{device}"]["n"] > 0
     assert points[device]["errors"] == 0
-    assert run.targets[0].identity["transport"] == "tcp"
+    assert run.targets[0].identity["transport"] == "nvme-tcp"

@@ -46,7 +46,7 @@ NETWORK_FILE_SYSTEMS = (
     "9p",
     "fuse",
 )
-NETWORK_TRANSPORTS = ("tcp", "rdma", "fc")
+NETWORK_TRANSPORTS = ("nvme-tcp", "nvme-rdma", "nvme-fc")
 NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 STEAL_MOST_PCT = 1.0
 

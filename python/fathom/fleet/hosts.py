@@ -17,7 +17,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,7 +29,9 @@ from fathom.fleet.fleet import Fleet
 if TYPE_CHECKING:
     from ray.actor import ActorProxy
 
-START_S = 180.0
+START_S = 60.0
+ATTEMPTS = 3
+"""Ray gives a node's helpers 15 s to come up; on a busy machine a node may have to be started again."""
 END_S = 15.0
 LOCAL_HEAD = "127.0.0.2"
 MOST_LOCAL_HOSTS = 64
@@ -135,9 +138,24 @@ def _cluster(head: str, nodes: Mapping[str, tuple[Sequence[str], str | None]]) -
         found = []
         for name, (shell, own) in nodes.items():
             # One after another: nodes that start together on one machine trip over each other's session files.
-            node = stack.enter_context(_node(name, shell, settings, _node_options(address, name, own), ends))
-            found.append((name, _node_id(name, node)))
+            options = _node_options(address, name, own)
+            start = partial(_node, name, shell, settings, options, ends)
+            found.append((name, _join(stack, start, name)))
         yield found
+
+
+def _join(stack: ExitStack, start: "Callable[[], AbstractContextManager[_Shell]]", name: str) -> str:
+    """Ray's id of a node that was started and has joined; it goes down with the stack."""
+    for _ in range(ATTEMPTS):
+        with ExitStack() as own:
+            node_id = _node_id(name, own.enter_context(start()))
+            if node_id is not None:
+                stack.push(own.pop_all())
+                return node_id
+    waited_s = ATTEMPTS * START_S
+    raise FathomError(
+        f"host {name}: did not join within {waited_s:.0f} s", "see that it reaches this machine"
+    )
 
 
 def _node_options(address: str, name: str, own_address: str | None) -> list[str]:
@@ -254,7 +272,8 @@ def _agent(name: str, node_id: str) -> tuple[str, _RayRemote]:
     return name, _RayRemote(ray.remote(HostAgent).options(**options).remote(name))
 
 
-def _node_id(name: str, shell: _Shell) -> str:
+def _node_id(name: str, shell: _Shell) -> str | None:
+    """Ray's id of the node once it has joined; None when it has not in time."""
     import ray
 
     deadline = time.monotonic() + START_S
@@ -264,7 +283,7 @@ def _node_id(name: str, shell: _Shell) -> str:
                 return str(node["NodeID"])
         shell.require_alive()
         time.sleep(0.2)
-    raise FathomError(f"host {name}: did not join within {START_S:.0f} s", "see that it reaches this machine")
+    return None
 
 
 def _mark(name: str) -> str:
