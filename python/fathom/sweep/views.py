@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom.limits import limit_of
 from fathom.report.style import grouped, plain
-from fathom.report.terminal import LIMIT_FIGURES
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
 
@@ -37,7 +37,7 @@ def shown(name: str, value: object) -> str:
     if value is None:
         return "–"
     if name == "limited_by":
-        return LIMIT_FIGURES.sub("", plain(str(value)))
+        return limit_of(plain(str(value))).name
     if isinstance(value, float):
         return grouped(value) if name in FIGURES else f"{value:.10g}"
     return plain(str(value))
