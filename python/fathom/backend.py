@@ -119,7 +119,7 @@ class EngineBackend:
 
         A job through the page cache begins with none of the file in it, as on a twin.
         """
-        if not json.loads(job_json)["direct"]:
+        if not json.loads(job_json).get("direct", True):
             for path in self._files:
                 drop_cached(path)
         try:
