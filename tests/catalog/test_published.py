@@ -169,6 +169,8 @@ def test_a_calibrated_parameter_names_the_rows_it_was_fitted_to_and_they_are_cal
     }
     for key, parameter in device.twin.parameters.items():
         if parameter.basis == "calibrated":
-            fitted_to = set(re.findall(r"\b(?:fio|vdbench|vdi)-[a-z0-9-]*[a-z0-9]", parameter.source))
+            fitted_to = set(
+                re.findall(r"\b(?:fio|vdbench|vdi|rand-write)-[a-z0-9-]*[a-z0-9]", parameter.source)
+            )
             assert fitted_to, f"{key} does not say what it was fitted to"
             assert fitted_to <= allowed, f"{key} is fitted to {fitted_to - allowed}, which must be predicted"

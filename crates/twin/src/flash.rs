@@ -192,8 +192,12 @@ impl Flash {
         };
         let dies = geometry.dies;
         Self {
+            // Erases are spread over time: no two dies have programmed the same share of a unit.
             dies: (0..dies)
-                .map(|die| Die::new(die % params.channels))
+                .map(|die| {
+                    let programmed = params.erase_unit_bytes * u64::from(die) / u64::from(dies);
+                    Die::new(die % params.channels, programmed)
+                })
                 .collect(),
             servers: vec![
                 ReadServer {
@@ -731,7 +735,7 @@ impl Flash {
 }
 
 impl Die {
-    fn new(channel: u32) -> Self {
+    fn new(channel: u32, programmed_bytes: u64) -> Self {
         Self {
             channel,
             background: Background::Idle,
@@ -747,7 +751,7 @@ impl Die {
             awaits_budget: false,
             programs: VecDeque::new(),
             cleaning: VecDeque::new(),
-            programmed_bytes: 0,
+            programmed_bytes,
             busy_server_ns: 0,
             busy_changed_ns: 0,
         }

@@ -6,6 +6,7 @@
 //! 9 bytes per mapped page at 15 % over-provisioning.
 
 use crate::geometry::Geometry;
+use crate::page_numbers::PageNumbers;
 use crate::victim::{Phase, Superblock, Victims};
 
 /// No page.
@@ -26,8 +27,8 @@ struct Frontier {
 /// The translation layer.
 pub struct Ftl {
     geometry: Geometry,
-    map: Box<[u32]>,
-    reverse: Box<[u32]>,
+    map: PageNumbers,
+    reverse: PageNumbers,
     superblocks: Box<[Superblock]>,
     victims: Victims,
     /// Free superblocks, oldest first, which levels wear.
@@ -40,8 +41,8 @@ impl Ftl {
     /// An empty drive with `streams` streams.
     pub fn new(geometry: &Geometry, victims: Victims, streams: u32) -> Self {
         Self {
-            map: vec![NONE; geometry.logical_pages as usize].into_boxed_slice(),
-            reverse: vec![NONE; geometry.physical_pages() as usize].into_boxed_slice(),
+            map: PageNumbers::new(geometry.logical_pages + geometry.map_pages, NONE),
+            reverse: PageNumbers::new(geometry.physical_pages(), NONE),
             superblocks: vec![Superblock::FREE; geometry.superblocks as usize].into_boxed_slice(),
             victims,
             free: (0..geometry.superblocks).collect(),
@@ -64,7 +65,7 @@ impl Ftl {
         std::hint::black_box(self.map[logical as usize]);
     }
 
-    /// Logical pages that hold data.
+    /// Logical pages that hold data, those of the map itself included.
     pub fn mapped_pages(&self) -> u32 {
         self.mapped
     }
@@ -102,9 +103,12 @@ impl Ftl {
         let first = frontier.page;
         frontier.page += count;
         debug_assert!(frontier.page <= frontier.end);
+        let places = first as usize..(first + count) as usize;
+        for (reverse, logical) in self.reverse[places].iter_mut().zip(logical..) {
+            *reverse = logical;
+        }
         for i in 0..count {
             let old = std::mem::replace(&mut self.map[(logical + i) as usize], first + i);
-            self.reverse[(first + i) as usize] = logical + i;
             if old == NONE {
                 self.mapped += 1;
             } else {
@@ -129,7 +133,7 @@ impl Ftl {
         let superblock = &mut self.superblocks[index as usize];
         superblock.valid -= 1;
         if superblock.phase == Phase::Closed {
-            self.victims.invalidated(&mut self.superblocks, index);
+            self.victims.invalidated(index);
         }
     }
 
@@ -137,13 +141,13 @@ impl Ftl {
     pub fn close(&mut self, superblock: u32) {
         debug_assert_eq!(self.superblocks[superblock as usize].phase, Phase::Open);
         self.superblocks[superblock as usize].phase = Phase::Closed;
-        self.victims.add(&mut self.superblocks, superblock);
+        self.victims.add(&self.superblocks, superblock);
     }
 
     /// Takes the closed superblock that the policy chooses out for cleaning, with its valid pages.
     /// `None` when there is none that the policy would clean.
     pub fn take_victim(&mut self) -> Option<(u32, u32)> {
-        let index = self.victims.take(&mut self.superblocks)?;
+        let index = self.victims.take(&self.superblocks)?;
         let superblock = &mut self.superblocks[index as usize];
         superblock.phase = Phase::Draining;
         Some((index, superblock.valid))
@@ -155,11 +159,12 @@ impl Ftl {
     pub fn relocate(&mut self, stream: Stream, victim: u32, from: u32, to: u32) -> (u32, u32) {
         let Frontier { page: first, end } = self.frontiers[usize::from(stream.0)];
         let (mut next, mut page) = (first, from);
+        let (map, reverse) = (&mut *self.map, &mut *self.reverse);
         while page < to && next < end {
-            let logical = self.reverse[page as usize];
-            if logical != NONE && self.map[logical as usize] == page {
-                self.map[logical as usize] = next;
-                self.reverse[next as usize] = logical;
+            let logical = reverse[page as usize];
+            if logical != NONE && map[logical as usize] == page {
+                map[logical as usize] = next;
+                reverse[next as usize] = logical;
                 next += 1;
             }
             page += 1;
@@ -176,10 +181,10 @@ impl Ftl {
     /// Fetches the map entries that relocating these pages will touch.
     #[inline]
     pub fn prefetch_reverse(&self, from: u32, to: u32) {
-        let mut touched = 0;
+        let (map, mut touched) = (&*self.map, 0);
         for &logical in &self.reverse[from as usize..to as usize] {
             if logical != NONE {
-                touched ^= self.map[logical as usize];
+                touched ^= map[logical as usize];
             }
         }
         std::hint::black_box(touched);

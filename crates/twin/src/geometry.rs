@@ -7,6 +7,7 @@
 //! reads parallel. Physical page numbers count 4 KiB pages in that filling order.
 
 use crate::SsdParams;
+use crate::map_flush::MapFlush;
 use crate::params::UNIT_BYTES;
 
 /// Exact division of `u32` by a constant by one multiplication (Granlund & Montgomery 1994).
@@ -46,6 +47,8 @@ impl Divisor {
 pub struct Geometry {
     /// Logical 4 KiB pages.
     pub logical_pages: u32,
+    /// Pages of the page map itself, where it is written to flash; they follow the logical ones.
+    pub map_pages: u32,
     /// Superblocks.
     pub superblocks: u32,
     /// Pages of a superblock.
@@ -96,15 +99,19 @@ impl Geometry {
         let physical_bytes = logical_bytes as f64 * (1.0 + params.over_provisioning);
         let unit = u64::from(UNIT_BYTES);
         let logical_pages = logical_bytes / unit;
+        let map_pages = match params.map_flush_bytes {
+            0 => 0,
+            _ => logical_pages.div_ceil(u64::from(MapFlush::ENTRIES)),
+        };
         // Free superblocks hold no data, so they come on top of the space that does: else a slice
         // with few, large superblocks would have less room for cleaning than the whole drive.
         let holding = (physical_bytes / superblock_bytes as f64).round() as u64;
         let superblocks = holding + u64::from(params.gc_free_superblocks);
         let physical_pages = superblocks * superblock_bytes / unit;
         // Beyond the data: a superblock being filled by every stream, and one to gain.
-        let open = u64::from(params.placement_handles + params.cleaning_streams());
+        let open = u64::from(params.streams());
         if physical_pages >= u64::from(u32::MAX)
-            || holding < (logical_pages * unit).div_ceil(superblock_bytes) + open + 1
+            || holding < ((logical_pages + map_pages) * unit).div_ceil(superblock_bytes) + open + 1
         {
             return None;
         }
@@ -113,6 +120,7 @@ impl Geometry {
         let stripe_pages = nand_pages * params.planes_per_die;
         Some(Self {
             logical_pages: logical_pages as u32,
+            map_pages: map_pages as u32,
             superblocks: superblocks as u32,
             superblock_pages,
             superblock_units: rows as u32 * dies,

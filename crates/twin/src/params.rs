@@ -29,11 +29,18 @@ pub struct HostParams {
     /// (interrupt, wake-up).
     pub wake_us: f64,
     /// Most data bytes in one PCIe packet on this host (the smaller of the slot's and drive's).
+    #[serde(default = "default_payload")]
     pub tlp_payload_bytes: u32,
     /// Packet bytes that are not data: framing, sequence, header, CRC.
+    #[serde(default = "default_overhead")]
     pub tlp_overhead_bytes: u32,
     /// Share of the link's symbols spent on flow control, acknowledgements and skip sets, 0..1.
+    #[serde(default)]
     pub link_protocol_share: f64,
+    /// Time that a SATA port and the drive take to agree on a frame: both ask, grant and
+    /// acknowledge before the next one may go.
+    #[serde(default)]
+    pub sata_frame_ns: f64,
     /// Rate at which data crosses the host's bus adapter, each way, MB/s: of an array's drive its
     /// share. 0: it has none, or none that could be the limit.
     #[serde(default)]
@@ -91,10 +98,18 @@ pub struct SsdParams {
     /// Logical block.
     pub block_bytes: u32,
 
-    /// PCIe generation, 3..=6.
+    /// PCIe generation, 3..=6; 0: no PCIe drive.
+    #[serde(default)]
     pub pcie_generation: u32,
-    /// PCIe lanes.
+    /// PCIe lanes; 0: no PCIe drive.
+    #[serde(default)]
     pub pcie_lanes: u32,
+    /// Line rate of the SATA link, Gb/s; 0: no SATA drive.
+    #[serde(default)]
+    pub sata_gbps: f64,
+    /// Commands that the drive takes at a time (32 with NCQ); the host keeps further ones.
+    #[serde(default = "default_slots")]
+    pub command_slots: u32,
 
     /// Command pipelines of the controller.
     pub command_pipelines: u32,
@@ -162,6 +177,10 @@ pub struct SsdParams {
     pub over_provisioning: f64,
     /// Cleaning runs while fewer superblocks than this are free.
     pub gc_free_superblocks: u32,
+    /// The host may write so much ahead of the cleaning that its writes call for; then it waits until
+    /// cleaning has caught up. 0: it waits only when no free superblock is left.
+    #[serde(default)]
+    pub gc_ahead_bytes: u64,
     /// Choice of the superblock to clean.
     #[serde(default)]
     pub gc_policy: VictimPolicy,
@@ -176,6 +195,14 @@ pub struct SsdParams {
     /// Isolation of the handles.
     #[serde(default)]
     pub placement_isolation: Isolation,
+
+    /// The page map is written to flash after each such number of bytes of host writes (of the whole
+    /// drive), as far as they have changed it. 0: never.
+    #[serde(default)]
+    pub map_flush_bytes: u64,
+    /// Map pages written for each page of host data while that lasts.
+    #[serde(default = "default_flush_share")]
+    pub map_flush_share: f64,
 
     /// Power with no I/O.
     pub idle_w: f64,
@@ -204,6 +231,23 @@ const fn one() -> u32 {
     1
 }
 
+/// Entries of an NVMe queue, more than any load here has in flight.
+const fn default_slots() -> u32 {
+    65_535
+}
+
+const fn default_flush_share() -> f64 {
+    1.0
+}
+
+const fn default_payload() -> u32 {
+    512
+}
+
+const fn default_overhead() -> u32 {
+    24
+}
+
 /// Bytes of a mapped unit.
 pub const UNIT_BYTES: u32 = 4096;
 
@@ -229,6 +273,16 @@ impl SsdParams {
         self.nand_page_bytes as u64 * self.planes_per_die as u64 * self.pages_per_program as u64
     }
 
+    /// Streams that fill superblocks for the host: the handles', and that of the page map.
+    pub const fn host_streams(&self) -> u32 {
+        self.placement_handles + (self.map_flush_bytes > 0) as u32
+    }
+
+    /// All streams.
+    pub const fn streams(&self) -> u32 {
+        self.host_streams() + self.cleaning_streams()
+    }
+
     /// Streams that cleaning writes.
     pub const fn cleaning_streams(&self) -> u32 {
         match self.placement_isolation {
@@ -252,6 +306,7 @@ impl SsdParams {
                 return fail(name, format!("{value} is not in 0..={high}"));
             }
         }
+        self.check_link()?;
         if !self.nand_page_bytes.is_multiple_of(UNIT_BYTES) {
             return fail(
                 "nand_page_bytes",
@@ -275,12 +330,12 @@ impl SsdParams {
         }
         let row = self.program_bytes() * u64::from(self.dies());
         // Every handle may hold a row that waits for its last pages.
-        let needed = (u64::from(self.placement_handles) + 1) * row;
+        let needed = (u64::from(self.host_streams()) + 1) * row;
         if self.write_buffer_bytes < needed {
             return fail(
                 "write_buffer_bytes",
                 format!(
-                    "{} holds less than a programming unit of every die for each placement handle and one more, {needed}",
+                    "{} holds less than a programming unit of every die for each placement handle, the page map where it is written, and one more, {needed}",
                     self.write_buffer_bytes,
                 ),
             );
@@ -288,13 +343,25 @@ impl SsdParams {
         Ok(())
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 16] {
+    fn check_link(&self) -> Result<(), ParamError> {
+        match (self.pcie_generation, self.pcie_lanes, self.sata_gbps > 0.0) {
+            (3..=6, 1..=16, false) | (0, 0, true) => Ok(()),
+            (_, _, true) => fail("sata_gbps", "a drive has PCIe or SATA, not both".into()),
+            (3..=6, lanes, false) => fail("pcie_lanes", format!("{lanes} is not in 1..=16")),
+            (generation, _, false) => {
+                fail("pcie_generation", format!("{generation} is not in 3..=6"))
+            }
+        }
+    }
+
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 17] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
             ("slice_denominator", n(self.slice_denominator), 1, 65_536),
-            ("pcie_generation", n(self.pcie_generation), 3, 6),
-            ("pcie_lanes", n(self.pcie_lanes), 1, 16),
+            ("command_slots", n(self.command_slots), 1, 65_535),
+            ("gc_ahead_bytes", self.gc_ahead_bytes, 0, 1 << 40),
+            ("map_flush_bytes", self.map_flush_bytes, 0, 1 << 50),
             ("command_pipelines", n(self.command_pipelines), 1, 64),
             ("channels", n(self.channels), 1, 64),
             ("dies_per_channel", n(self.dies_per_channel), 1, 64),
@@ -320,7 +387,7 @@ impl SsdParams {
         ]
     }
 
-    fn quantities(&self) -> [(&'static str, f64, f64); 31] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 34] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -341,6 +408,8 @@ impl SsdParams {
             ("program_min_run_us", self.program_min_run_us, 1e6),
             ("program_max_wait_us", self.program_max_wait_us, 1e6),
             ("over_provisioning", self.over_provisioning, 4.0),
+            ("sata_gbps", self.sata_gbps, 100.0),
+            ("map_flush_share", self.map_flush_share, 64.0),
             ("idle_w", self.idle_w, 1e3),
             ("command_uj", self.command_uj, 1e3),
             ("link_nj_per_byte", self.link_nj_per_byte, 1e3),
@@ -357,6 +426,7 @@ impl SsdParams {
                 256.0,
             ),
             ("link_protocol_share", host.link_protocol_share, 0.5),
+            ("sata_frame_ns", host.sata_frame_ns, 1e6),
             ("adapter_mbps", host.adapter_mbps, 1e7),
         ]
     }

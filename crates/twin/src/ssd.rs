@@ -22,6 +22,7 @@ use crate::flash::{Finished, Flash};
 use crate::ftl::{Ftl, NONE, Stream};
 use crate::geometry::{Divisor, Geometry, Place};
 use crate::link::Link;
+use crate::map_flush::MapFlush;
 use crate::params::{HostParams, Isolation, ParamError, SsdParams, UNIT_BYTES};
 use crate::server::Fifo;
 use crate::victim::Victims;
@@ -66,24 +67,34 @@ struct SuperblockState {
     issued: bool,
 }
 
-/// Numbers the translation layer's streams: the handles' first, then cleaning's.
+/// Numbers the translation layer's streams: the handles' first, then that of the page map where it
+/// is written, then cleaning's.
 #[derive(Clone, Copy)]
 struct Streams {
     handles: u8,
+    hosts: u8,
     isolation: Isolation,
 }
 
 impl Streams {
     #[inline]
     const fn is_host(self, stream: Stream) -> bool {
-        stream.0 < self.handles
+        stream.0 < self.hosts
+    }
+
+    /// The page map's, where it is written.
+    const fn map(self) -> Stream {
+        Stream(self.handles)
     }
 
     /// Where pages go that are moved out of a superblock of `stream`.
     const fn cleaning(self, stream: Stream) -> Stream {
         match self.isolation {
-            Isolation::Initially => Stream(self.handles),
-            Isolation::Persistently => Stream(self.handles + stream.0 % self.handles),
+            Isolation::Initially => Stream(self.hosts),
+            Isolation::Persistently if self.is_host(stream) => {
+                Stream(self.hosts + stream.0 % self.handles)
+            }
+            Isolation::Persistently => stream,
         }
     }
 }
@@ -135,6 +146,9 @@ pub struct Ssd {
     pipelines: Fifo,
     requests: Vec<InFlight>,
     free_requests: Vec<u32>,
+    /// Commands in the drive, and those the host keeps until there is a slot.
+    commands_taken: u32,
+    kept_by_host: VecDeque<u32>,
     /// Writes waiting for buffer space, in order.
     waiting: VecDeque<u32>,
     buffer_pages: u32,
@@ -151,6 +165,11 @@ pub struct Ssd {
     /// Superblocks whose reads are out: nearly free.
     draining: u32,
     credit: i64,
+    /// Pages that the host may write ahead of cleaning (0: any number), and whether it waits for
+    /// cleaning to catch up.
+    ahead_pages: i64,
+    host_waits: bool,
+    map_flush: Option<MapFlush>,
     cleaning_reads: Vec<CleaningRead>,
     free_cleaning_read: u32,
     command_ps: u64,
@@ -200,7 +219,7 @@ impl Ssd {
             ftl: Ftl::new(
                 &geometry,
                 Victims::new(params.gc_policy, params.gc_choices, &geometry, seed),
-                params.placement_handles + params.cleaning_streams(),
+                params.streams(),
             ),
             link: Link::new(params),
             pipelines: Fifo::new(params.command_pipelines),
@@ -208,6 +227,8 @@ impl Ssd {
             now_ns: 0,
             requests: Vec::new(),
             free_requests: Vec::new(),
+            commands_taken: 0,
+            kept_by_host: VecDeque::new(),
             waiting: VecDeque::new(),
             buffer_pages: (params.write_buffer_bytes / u64::from(UNIT_BYTES)) as u32,
             buffered: 0,
@@ -220,11 +241,15 @@ impl Ssd {
             superblocks: vec![idle; geometry.superblocks as usize].into_boxed_slice(),
             streams: Streams {
                 handles: params.placement_handles as u8,
+                hosts: params.host_streams() as u8,
                 isolation: params.placement_isolation,
             },
             victim: None,
             draining: 0,
             credit: 0,
+            ahead_pages: params.gc_ahead_bytes.div_ceil(u64::from(UNIT_BYTES)) as i64,
+            host_waits: false,
+            map_flush: MapFlush::new(params, &geometry),
             cleaning_reads: Vec::new(),
             free_cleaning_read: NONE,
             command_ps: ps(params.command_ns),
@@ -255,7 +280,10 @@ impl Ssd {
 
     /// Logical 4 KiB pages that hold data.
     pub fn mapped_pages(&self) -> u32 {
-        self.ftl.mapped_pages()
+        let map =
+            self.geometry.logical_pages..self.geometry.logical_pages + self.geometry.map_pages;
+        let stored = map.filter(|&page| self.ftl.lookup(page) != NONE).count() as u32;
+        self.ftl.mapped_pages() - stored
     }
 
     /// Bytes of host memory that the translation state takes per logical page of the slice.
@@ -278,7 +306,7 @@ impl Ssd {
     fn handle(&mut self, payload: u32) -> Option<Completion> {
         let (event, index) = Event::unpack(payload);
         match event {
-            Event::Submit => self.enter_pipeline(index),
+            Event::Submit => self.take_command(index),
             Event::Dispatch => self.dispatch(index),
             Event::Acknowledge => {
                 let at_ns = self.link.complete(self.now_ns);
@@ -309,6 +337,16 @@ impl Ssd {
             }
         }
         None
+    }
+
+    #[inline]
+    fn take_command(&mut self, slot: u32) {
+        if self.commands_taken == self.params.command_slots {
+            self.kept_by_host.push_back(slot);
+        } else {
+            self.commands_taken += 1;
+            self.enter_pipeline(slot);
+        }
     }
 
     #[inline]
@@ -348,6 +386,9 @@ impl Ssd {
                 let from = request.offset_bytes.div_ceil(unit) as u32;
                 let to = ((request.offset_bytes + u64::from(request.size_bytes)) / unit) as u32;
                 (from..to).for_each(|page| self.ftl.trim(page));
+                if let Some(flush) = &mut self.map_flush {
+                    (from..to).for_each(|page| flush.change(page, 1));
+                }
                 self.calendar
                     .push(self.now_ns, Event::Acknowledge.with(slot));
             }
@@ -368,6 +409,10 @@ impl Ssd {
     fn complete(&mut self, slot: u32) -> Completion {
         let InFlight { tag, errno, .. } = self.requests[slot as usize];
         self.free_requests.push(slot);
+        match self.kept_by_host.pop_front() {
+            Some(next) => self.enter_pipeline(next),
+            None => self.commands_taken -= 1,
+        }
         Completion {
             at_ns: self.now_ns,
             tag,
@@ -494,7 +539,7 @@ impl Ssd {
         let stream = Stream(request.placement as u8);
         while placed < count {
             let room = self.buffer_pages - self.buffered;
-            if room == 0 {
+            if room == 0 || self.host_waits || self.map_in_arrears() {
                 break;
             }
             let Some(page) = self.host_frontier(stream) else {
@@ -510,6 +555,11 @@ impl Ssd {
                 self.stripe_filled(page);
             }
             self.pace(run);
+            if let Some(flush) = &mut self.map_flush {
+                flush.change(first + placed - run, run);
+                flush.host_wrote(run);
+                self.write_map();
+            }
         }
         self.requests[slot as usize].placed = placed;
         if placed < count {
@@ -521,8 +571,35 @@ impl Ssd {
         true
     }
 
+    /// Whether so much of the map is overdue that host writes have to wait for it.
+    #[inline]
+    fn map_in_arrears(&self) -> bool {
+        let flush = self.map_flush.as_ref();
+        flush.is_some_and(|flush| flush.owes(self.geometry.stripe_pages))
+    }
+
+    /// Writes what is due of the page map, as far as there is room.
+    fn write_map(&mut self) {
+        while self.map_flush.as_ref().is_some_and(|flush| flush.owes(1))
+            && self.buffered < self.buffer_pages
+            && !self.host_waits
+            && let Some(page) = self.host_frontier(self.streams.map())
+        {
+            let Some(logical) = self.map_flush.as_mut().and_then(MapFlush::next) else {
+                return;
+            };
+            self.ftl.place(self.streams.map(), logical, 1);
+            self.buffered += 1;
+            if self.geometry.left_in_stripe(page) == 1 {
+                self.stripe_filled(page);
+            }
+            self.pace(1);
+        }
+    }
+
     /// Admits waiting writes after space was gained.
     fn admit_waiting(&mut self) {
+        self.write_map();
         while let Some(&slot) = self.waiting.front() {
             if !self.admit(slot) {
                 return;
@@ -618,36 +695,51 @@ impl Ssd {
         } else {
             self.clean();
         }
+        if self.ahead_pages > 0
+            && let Some(victim) = self.victim
+        {
+            self.host_waits |= self.credit > self.ahead_pages * i64::from(victim.valid);
+        }
     }
 
-    /// Moves units of the victim while there is credit, or need.
+    /// Moves units of the victim while there is credit, or need. When there is neither, cleaning has
+    /// caught up with the host.
     fn clean(&mut self) {
-        loop {
-            let free = self.ftl.free_superblocks();
-            let victim = match self.victim {
-                Some(victim) => victim,
-                None if free + self.draining >= self.params.gc_free_superblocks => return,
-                None => {
-                    let Some((superblock, valid)) = self.ftl.take_victim() else {
-                        return;
-                    };
-                    self.credit = self.credit.min(0);
-                    let written_by = self.superblocks[superblock as usize].stream;
-                    Victim {
-                        superblock,
-                        stream: self.streams.cleaning(written_by),
-                        valid,
-                        next_unit: 0,
-                    }
-                }
-            };
-            self.victim = Some(victim);
-            let urgent = free <= RESERVED_SUPERBLOCKS;
-            let room = self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages;
-            if (self.credit < 0 && !urgent) || !room || !self.clean_unit(victim) {
-                return;
-            }
+        while self.clean_next() {}
+    }
+
+    fn clean_next(&mut self) -> bool {
+        let free = self.ftl.free_superblocks();
+        let Some(victim) = self.victim.or_else(|| self.choose_victim(free)) else {
+            self.host_waits = false;
+            return false;
+        };
+        self.victim = Some(victim);
+        let urgent = free <= RESERVED_SUPERBLOCKS;
+        if self.credit < 0 && !urgent {
+            self.host_waits = false;
+            return false;
         }
+        let room = self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages;
+        room && self.clean_unit(victim)
+    }
+
+    /// The next superblock to clean, while too few are free.
+    fn choose_victim(&mut self, free: u32) -> Option<Victim> {
+        if free + self.draining >= self.params.gc_free_superblocks {
+            return None;
+        }
+        let (superblock, valid) = self.ftl.take_victim()?;
+        if self.ahead_pages == 0 {
+            self.credit = self.credit.min(0);
+        }
+        let written_by = self.superblocks[superblock as usize].stream;
+        Some(Victim {
+            superblock,
+            stream: self.streams.cleaning(written_by),
+            valid,
+            next_unit: 0,
+        })
     }
 
     /// Moves one unit of the victim; false when there is no space to move it to.
@@ -873,11 +965,9 @@ impl Device for Ssd {
                 busy_ns: busy.collect(),
             });
         };
-        add("PCIe link (read)", &mut self.link.to_host.busy_ns(now_ns));
-        add(
-            "PCIe link (write)",
-            &mut self.link.to_device.busy_ns(now_ns),
-        );
+        for (way, busy_ns) in self.link.busy_ns(now_ns) {
+            add(way, &mut std::iter::once(busy_ns));
+        }
         add("controller", &mut self.pipelines.busy_ns(now_ns));
         add("flash channels", &mut self.flash.channels_busy_ns(now_ns));
         add("flash dies", &mut self.flash.dies_busy_ns(now_ns));

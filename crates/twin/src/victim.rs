@@ -1,9 +1,9 @@
 //! Which superblock cleaning takes next. Closed superblocks are kept in whatever order the policy
 //! asks for; nothing here moves pages or knows streams.
 //!
-//! Greedy keeps lists by number of valid pages, FIFO a queue: both choose in O(1). d-choices looks at
-//! d superblocks drawn at random. Cost-benefit looks at all of them once per victim, which is less
-//! work than the superblock's worth of writes between two victims.
+//! FIFO keeps a queue, d-choices looks at d superblocks drawn at random. Greedy and cost-benefit look at
+//! all of them once per victim, which is less work than the superblock's worth of writes between two
+//! victims; lists by number of valid pages would have to be kept in order for every overwrite.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use crate::geometry::Geometry;
 use crate::params::VictimPolicy;
 
-const NONE: u32 = u32::MAX;
+const NOT_CLOSED: u32 = u32::MAX;
 
 /// What a superblock is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,6 @@ pub enum Phase {
 pub struct Superblock {
     /// Valid pages.
     pub valid: u32,
-    previous: u32,
-    next: u32,
     /// What it is doing.
     pub phase: Phase,
 }
@@ -42,8 +40,6 @@ impl Superblock {
     /// Erased.
     pub const FREE: Superblock = Superblock {
         valid: 0,
-        previous: NONE,
-        next: NONE,
         phase: Phase::Free,
     };
 }
@@ -51,7 +47,7 @@ impl Superblock {
 /// The closed superblocks, as the policy needs them.
 pub enum Victims {
     /// Fewest valid pages first.
-    Greedy(Buckets),
+    Greedy(Greedy),
     /// Closed first, cleaned first.
     Fifo(VecDeque<u32>),
     /// The one with the fewest valid pages among some drawn at random.
@@ -64,7 +60,10 @@ impl Victims {
     /// No superblock is closed yet. `choices` and `seed` matter to d-choices only.
     pub fn new(policy: VictimPolicy, choices: u32, geometry: &Geometry, seed: u64) -> Self {
         match policy {
-            VictimPolicy::Greedy => Victims::Greedy(Buckets::new(geometry.superblock_pages)),
+            VictimPolicy::Greedy => Victims::Greedy(Greedy {
+                valid: vec![NOT_CLOSED; geometry.superblocks as usize].into_boxed_slice(),
+                superblock_pages: geometry.superblock_pages,
+            }),
             VictimPolicy::Fifo => Victims::Fifo(VecDeque::new()),
             VictimPolicy::DChoices => Victims::DChoices(DChoices {
                 closed: Vec::new(),
@@ -81,9 +80,11 @@ impl Victims {
     }
 
     /// A superblock may be cleaned from now on.
-    pub fn add(&mut self, superblocks: &mut [Superblock], index: u32) {
+    pub fn add(&mut self, superblocks: &[Superblock], index: u32) {
         match self {
-            Victims::Greedy(buckets) => buckets.link(superblocks, index),
+            Victims::Greedy(state) => {
+                state.valid[index as usize] = superblocks[index as usize].valid;
+            }
             Victims::Fifo(closed) => closed.push_back(index),
             Victims::DChoices(state) => state.closed.push(index),
             Victims::CostBenefit(state) => {
@@ -95,13 +96,9 @@ impl Victims {
 
     /// A closed superblock has one valid page less.
     #[inline]
-    pub fn invalidated(&mut self, superblocks: &mut [Superblock], index: u32) {
+    pub fn invalidated(&mut self, index: u32) {
         match self {
-            Victims::Greedy(buckets) => {
-                let valid = superblocks[index as usize].valid;
-                buckets.unlink(superblocks, index, valid + 1);
-                buckets.link(superblocks, index);
-            }
+            Victims::Greedy(state) => state.valid[index as usize] -= 1,
             Victims::Fifo(_) | Victims::DChoices(_) => {}
             Victims::CostBenefit(state) => {
                 state.overwrites += 1;
@@ -112,9 +109,9 @@ impl Victims {
 
     /// Takes out the superblock to clean. Greedy and cost-benefit give `None` when cleaning would
     /// gain nothing; the others clean full superblocks too, as their closed forms have it.
-    pub fn take(&mut self, superblocks: &mut [Superblock]) -> Option<u32> {
+    pub fn take(&mut self, superblocks: &[Superblock]) -> Option<u32> {
         match self {
-            Victims::Greedy(buckets) => buckets.take(superblocks),
+            Victims::Greedy(state) => state.take(),
             Victims::Fifo(closed) => closed.pop_front(),
             Victims::DChoices(state) => state.take(superblocks),
             Victims::CostBenefit(state) => state.take(superblocks),
@@ -122,58 +119,21 @@ impl Victims {
     }
 }
 
-/// Superblocks in lists by their number of valid pages.
-pub struct Buckets {
-    heads: Box<[u32]>,
-    /// No closed superblock has fewer valid pages.
-    fewest: u32,
+/// Valid pages of every closed superblock, side by side; [`NOT_CLOSED`] of the others.
+pub struct Greedy {
+    valid: Box<[u32]>,
+    superblock_pages: u32,
 }
 
-impl Buckets {
-    fn new(superblock_pages: u32) -> Self {
-        Self {
-            heads: vec![NONE; superblock_pages as usize + 1].into_boxed_slice(),
-            fewest: superblock_pages,
+impl Greedy {
+    fn take(&mut self) -> Option<u32> {
+        let fewest = self.valid.iter().copied().min()?;
+        if fewest >= self.superblock_pages {
+            return None;
         }
-    }
-
-    #[inline]
-    fn link(&mut self, superblocks: &mut [Superblock], index: u32) {
-        let valid = superblocks[index as usize].valid;
-        let head = std::mem::replace(&mut self.heads[valid as usize], index);
-        if head != NONE {
-            superblocks[head as usize].previous = index;
-        }
-        let superblock = &mut superblocks[index as usize];
-        superblock.previous = NONE;
-        superblock.next = head;
-        self.fewest = self.fewest.min(valid);
-    }
-
-    #[inline]
-    fn unlink(&mut self, superblocks: &mut [Superblock], index: u32, valid: u32) {
-        let Superblock { previous, next, .. } = superblocks[index as usize];
-        if previous == NONE {
-            self.heads[valid as usize] = next;
-        } else {
-            superblocks[previous as usize].next = next;
-        }
-        if next != NONE {
-            superblocks[next as usize].previous = previous;
-        }
-    }
-
-    fn take(&mut self, superblocks: &mut [Superblock]) -> Option<u32> {
-        let full = self.heads.len() as u32 - 1;
-        while self.fewest < full {
-            let index = self.heads[self.fewest as usize];
-            if index != NONE {
-                self.unlink(superblocks, index, self.fewest);
-                return Some(index);
-            }
-            self.fewest += 1;
-        }
-        None
+        let index = self.valid.iter().position(|&valid| valid == fewest)?;
+        self.valid[index] = NOT_CLOSED;
+        Some(index as u32)
     }
 }
 

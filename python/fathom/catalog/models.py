@@ -10,7 +10,7 @@ import json
 from itertools import chain
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$")]
@@ -152,6 +152,14 @@ class Device(_Strict):
         }
 
 
+class Prior(_Strict):
+    """`[[prior]]`: work that a device has done on a bench when a test of its begins, in the bench's order."""
+
+    job: dict[str, JsonValue]
+    """As in a method's step; times are those of a whole drive, a slice takes its share of them."""
+    source: Text
+
+
 class System(_Strict):
     """`systems/NAME.toml`: what devices are measured in."""
 
@@ -169,7 +177,17 @@ class System(_Strict):
     """Between the tests and each device; absent: devices are raw."""
     threads: Count | None = None
     """Threads that load one device, where the results show another number than their source names: see `note`."""
+    prior: Many[Prior] = ()
+    """What went before every test; absent: the device was filled twice, and each test runs until it is steady."""
+    window_s: Positive | None = None
+    """How long a test takes after `prior`, of a whole drive; required with it."""
     parameters: dict[Key, Parameter]
+
+    @model_validator(mode="after")
+    def _window_follows_prior(self) -> Self:
+        if bool(self.prior) != (self.window_s is not None):
+            raise ValueError("prior and window_s go together")
+        return self
 
     def share(self, devices: int) -> dict[str, bool | int | float | str]:
         """The parameters of what one of so many equally loaded devices gets of the bench.
@@ -315,6 +333,8 @@ class PublishedRow(Conditions):
     """Mean over the row's operation; added by a controller to its drives; or a limit the note explains."""
     value: Positive | None = None
     """Any other metric, in `unit`."""
+    statistic: Literal["floor"] | None = None
+    """What of the one-second rates `iops` is: the `floor` that they leave upwards; absent: their mean."""
     unit: Text | None = None
     bound: Literal["at-least", "at-most"] | None = None
     """The figure is a limit of the true one; a range is two rows."""

@@ -19,6 +19,8 @@ class PublishedRow(findings.PublishedRow, Protocol):
     def page(self) -> str | None: ...  # noqa: D102
     @property
     def uncertain(self) -> bool: ...  # noqa: D102
+    @property
+    def statistic(self) -> str | None: ...  # noqa: D102
 
 
 Lookup = Callable[[str, str], Sequence[PublishedRow]]
@@ -56,7 +58,8 @@ def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metri
     for row in lookup(device, workload):
         value = row.mbps if metric == "mbps" else row.iops
         if value is not None and math.isfinite(value) and value > 0:
-            role = ", ".join(part for part in (row.role, "uncertain" if row.uncertain else "") if part)
+            parts = (row.role, row.statistic, "uncertain" if row.uncertain else "")
+            role = ", ".join(part for part in parts if part)
             return Published(value, role, ", ".join(part for part in (row.source, row.page) if part))
     return None
 

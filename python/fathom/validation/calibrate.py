@@ -199,7 +199,7 @@ def refuse_others(cases: Sequence[Case]) -> None:
 
 def _residual(case: Case, measured: Measured) -> float:
     metric, published = next(iter(case.figures.items()))
-    simulated = measured.ops[case.row.op].value(metric)
+    simulated = measured.value(case.row, metric)
     if error_of(case.row, published, simulated) is None:
         return 0.0
     return float(np.log(max(simulated, 1e-9) / published))

@@ -16,17 +16,25 @@ from fathom.catalog.load import is_about
 from fathom.catalog.models import Device, PublishedRow, System
 from fathom.method import parse_method
 
-Metric = Literal["iops", "mbps", "mibps", "latency_us"]
+Metric = Literal["iops", "mbps", "mibps", "latency_us", "floor_iops", "max_us", "above_pct"]
 PATTERNS = {"seq": "sequential", "rand": "uniform"}
+LIMIT = ("threshold", "at-most")
+"""Kind and bound of a latency that no I/O exceeds."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a fresh, filled twin does: a job (normal form, its end open), from a bench, through its file system."""
+    """What a twin does: a job (normal form, its end open), driven from a bench, through the bench's file system.
+
+    After `prior`, the bench's own order of work, it is measured for `window_s` of the whole drive's time. Without, it
+    is filled, and measured until it is steady.
+    """
 
     bench: str
     job_json: str
     file_system: str | None = None
+    prior: tuple[str, ...] = ()
+    window_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,10 @@ class Case:
         IOPS (Little), so counting it too would count one error twice.
         """
         row = self.row
+        if row.latency_kind == "threshold" and row.latency_us is not None:
+            return {"max_us": row.latency_us} if row.value is None else {"above_pct": row.value}
+        if row.statistic == "floor" and row.iops is not None:
+            return {"floor_iops": row.iops}
         latency_us = row.latency_us if row.latency_kind == "mean" else None
         every: dict[Metric, float | None] = {
             "iops": row.iops,
@@ -133,9 +145,10 @@ def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[str, str]]
 def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Trial, str | None]:
     if row.hosts not in (None, 1):
         raise _NoTrialError(f"measured from {row.hosts} hosts")
-    if not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None:
+    shares = row.value is not None and row.latency_kind == "threshold" and "I/O above" in (row.unit or "")
+    if not shares and (not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None):
         raise _NoTrialError(f"no rule yet for {row.unit or 'a row without a figure'}")
-    if row.latency_kind not in (None, "mean"):
+    if row.latency_kind not in (None, "mean") and not (shares or (row.latency_kind, row.bound) == LIMIT):
         raise _NoTrialError(f"no rule yet for a latency of kind {row.latency_kind}")
     if row.bench is None:
         raise _NoTrialError("the source names no bench")
@@ -144,13 +157,15 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
     except CatalogError as error:
         raise _NoTrialError(f"the bench {row.bench} is not in the catalogue") from error
     if row.block_kib and row.read_pct is not None and row.pattern in PATTERNS:
-        job = _job_of_row(row, PATTERNS[row.pattern], bench)
+        job_json = _job_of_row(row, PATTERNS[row.pattern], bench)
         remark = f"{bench.threads} thread(s) a device: {bench.note}" if bench.threads else None
-        return Trial(row.bench, job, bench.file_system), remark
-    if row.workload in jobs:
+    elif row.workload in jobs:
         job, method = jobs[row.workload]
-        return Trial(row.bench, _endless(job)), f"assumed mix: {method}"
-    raise _NoTrialError("the source does not publish the mix, and no method defines it")
+        job_json, remark = _endless(job), f"assumed mix: {method}"
+    else:
+        raise _NoTrialError("the source does not publish the mix, and no method defines it")
+    prior = tuple(_core.parse_job(json.dumps(part.job), f"{bench.name}.json") for part in bench.prior)
+    return Trial(row.bench, job_json, bench.file_system, prior, bench.window_s), remark
 
 
 def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:

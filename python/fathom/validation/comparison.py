@@ -58,7 +58,7 @@ def compare_case(case: Case, measured: Measured | None) -> list[Compared]:
 
 
 def _compare(case: Case, metric: Metric, published: float, measured: Measured, *, first: bool) -> Compared:
-    simulated = measured.ops[case.row.op].value(metric)
+    simulated = measured.value(case.row, metric)
     error_pct = error_of(case.row, published, simulated)
     counted = first and error_pct is not None and case.excluded is None
     far = error_pct is not None and abs(error_pct) > UNEXPLAINED_PCT

@@ -1,8 +1,9 @@
-"""One trial in virtual time: fill the twin, run the workload until it is steady and known well enough.
+"""One trial in virtual time: bring the twin into its state, run the workload, measure it.
 
-The measuring window is the steady window itself, as SNIA PTS has it: the rounds by which the combined criterion calls
-the workload steady, extended until the 95 % interval of their mean is narrow. A trial that does not get there in time
-reports its last rounds and says so. Compares nothing.
+On a bench that states what went before a test, the twin does that, and the window is as long as the bench's. On others
+it is filled, and the measuring window is the steady window itself, as SNIA PTS has it: the rounds by which the combined
+criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that does not get
+there in time reports its last rounds and says so. Compares nothing.
 """
 
 import json
@@ -10,10 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
 
+import numpy as np
+
 from fathom import _core
 from fathom.analysis.steady import SteadyState, Verdict, Volume
 from fathom.analysis.uncertainty import mean_interval
 from fathom.backend import NS_PER_S, TwinBackend, sync_twins
+from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.validation.cases import Metric, Trial
 
@@ -26,6 +30,8 @@ FILL = {
 }
 """As the built-in methods fill: every block holds data, and the spare area has turned over."""
 ROUND_S = 1.0
+FLOOR_SHARE = 0.25
+"""Where the floor of one-second rates lies among them: what is left below are its own fluctuations."""
 POLL_S = 0.25
 
 
@@ -47,11 +53,25 @@ class OpFigures:
     iops: float
     mbps: float
     mean_us: float
+    max_us: float = 0.0
+    bins: tuple[tuple[int, int, int], ...] = ()
+    """Service latencies: from and to in ns, and how many."""
+
+    def above_pct(self, threshold_us: float) -> float:
+        """Share of I/O that took longer, in percent."""
+        n = sum(count for _, _, count in self.bins)
+        return 100 * sum(count for low, _, count in self.bins if low >= 1000 * threshold_us) / n if n else 0.0
 
     def value(self, metric: Metric) -> float:
         """The figure in a published row's unit."""
         mibps = self.mbps * 1e6 / 2**20
-        return {"iops": self.iops, "mbps": self.mbps, "mibps": mibps, "latency_us": self.mean_us}[metric]
+        return {
+            "iops": self.iops,
+            "mbps": self.mbps,
+            "mibps": mibps,
+            "latency_us": self.mean_us,
+            "max_us": self.max_us,
+        }[metric]
 
 
 @dataclass(frozen=True)
@@ -65,6 +85,16 @@ class Measured:
     steady: bool
     grounds: str
     limited_by: str | None
+    rates: tuple[float, ...] = ()
+    """IOPS of the single rounds."""
+
+    def value(self, row: PublishedRow, metric: Metric) -> float:
+        """The figure that a row publishes."""
+        if metric == "floor_iops":
+            return float(np.quantile(self.rates, FLOOR_SHARE)) if self.rates else 0.0
+        if metric == "above_pct":
+            return self.ops[row.op].above_pct(row.latency_us or 0.0)
+        return self.ops[row.op].value(metric)
 
 
 def run_trial(
@@ -94,8 +124,10 @@ def run_trial(
 
 def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrupt: Event) -> Measured:
     backend = TwinBackend(parameters_json, seed, trial.file_system)
+    if trial.window_s is not None:
+        return _after_prior(backend, trial, trial.window_s, seed, interrupt)
     job = json.loads(trial.job_json)
-    _fill(backend, trial, job, seed)
+    _fill(backend, trial, job, seed, interrupt)
     job["until"]["time_ns"] = round(limits.most_s * NS_PER_S)
     handle = backend.start(json.dumps(job), seed + 1, ROUND_S)
     judged = _Judged(_criterion(job, backend.capacity_bytes), backend.capacity_bytes, limits)
@@ -116,26 +148,63 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     return judged.measured(recording.limited_by())
 
 
-def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int) -> None:
+def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
     """Brings data everywhere the trial looks. Under a file system that is the region, once.
 
     What the page cache then still holds goes to the device before a trial that reads; one that writes begins at the
     rate of the device.
     """
     if trial.file_system is None:
-        return _drain(backend, json.dumps(FILL), seed)
+        _drain(backend, json.dumps(FILL), seed, interrupt)
+        return
     fill = _core.parse_job(json.dumps(FILL | {"until": {"written": "1x"}}), "fill.json")
-    _drain(backend, json.dumps(json.loads(fill) | {"region": job["region"]}), seed)
+    _drain(backend, json.dumps(json.loads(fill) | {"region": job["region"]}), seed, interrupt)
     if all(op["op"] == "read" for op in job["mix"]["ops"]):
         sync_twins([backend.device])
-    return None
 
 
-def _drain(backend: TwinBackend, job_json: str, seed: int) -> None:
+def _after_prior(
+    backend: TwinBackend, trial: Trial, window_s: float, seed: int, interrupt: Event
+) -> Measured:
+    """The bench's own order: its prior work, then the workload for the bench's time."""
+    for number, job_json in enumerate(trial.prior, 1):
+        _drain(backend, _lasting(job_json, None, backend.scale), seed + number, interrupt)
+    job_json = _lasting(trial.job_json, window_s, backend.scale)
+    intervals, recording = _drain(backend, job_json, seed, interrupt)
+    names = sorted({op.op for interval in intervals for op in interval.ops})
+    return Measured(
+        ops={name: _figures(intervals, name) for name in (None, *names)},
+        rates=tuple(_rate(interval) for interval in intervals),
+        window_s=recording.window_s,
+        interval_pct=None,
+        steady=True,
+        grounds="as on the bench",
+        limited_by=recording.limited_by(),
+    )
+
+
+def _lasting(job_json: str, time_s: float | None, scale: float) -> str:
+    """The job with its time, or that given, in the slice's share."""
+    job = json.loads(job_json)
+    time_ns = job["until"]["time_ns"] if time_s is None else time_s * NS_PER_S
+    if time_ns is not None:
+        job["until"]["time_ns"] = max(1, round(time_ns * scale))
+    return json.dumps(job)
+
+
+def _drain(
+    backend: TwinBackend, job_json: str, seed: int, interrupt: Event
+) -> tuple[list[_core.Interval], _core.Recording]:
     handle = backend.start(job_json, seed)
+    intervals = []
     while not handle.done():
-        handle.poll(POLL_S)
-    handle.result()
+        if interrupt.is_set():
+            handle.stop()
+        intervals += handle.poll(POLL_S)
+    recording = handle.result()[0]
+    if interrupt.is_set():
+        raise InterruptedRunError("interrupted")
+    return intervals, recording
 
 
 def _criterion(job: dict, capacity_bytes: int) -> SteadyState:
@@ -191,6 +260,7 @@ class _Judged:
         names = sorted({op.op for interval in window for op in interval.ops})
         return Measured(
             ops={name: _figures(window, name) for name in (None, *names)},
+            rates=tuple(_rate(interval) for interval in window),
             window_s=sum(interval.length_s for interval in window),
             interval_pct=self._interval_pct if steady else None,
             steady=steady,
@@ -211,4 +281,6 @@ def _figures(window: Sequence[_core.Interval], name: str | None) -> OpFigures:
         iops=n / seconds if seconds else 0.0,
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds if seconds else 0.0,
         mean_us=sum((op.mean_us or 0.0) * op.n for op in ops) / n if n else 0.0,
+        bins=tuple(part for op in ops for part in op.service_bins),
+        max_us=max((op.max_us or 0.0 for op in ops), default=0.0),
     )

@@ -20,7 +20,15 @@ from fathom.validation.calibrate import Calibration, toml_values
 from fathom.validation.comparison import GATE_PCT, UNEXPLAINED_PCT, Compared, Median, medians
 
 DOCUMENT_SCHEMA = "fathom-validate/1"
-UNITS = {"iops": "IOPS", "mbps": "MB/s", "mibps": "MiB/s", "latency_us": "us"}
+UNITS = {
+    "iops": "IOPS",
+    "mbps": "MB/s",
+    "mibps": "MiB/s",
+    "latency_us": "us",
+    "floor_iops": "IOPS (floor)",
+    "max_us": "us (longest)",
+    "above_pct": "% of I/O",
+}
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 
 

@@ -6,6 +6,7 @@ mod drives;
 mod file_system;
 mod placement;
 mod queues;
+mod sata;
 mod translation;
 
 pub use drives::small_drive;

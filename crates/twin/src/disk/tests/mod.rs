@@ -58,6 +58,7 @@ pub fn small_disk() -> DiskParams {
             tlp_payload_bytes: 256,
             tlp_overhead_bytes: 24,
             link_protocol_share: 0.0,
+            sata_frame_ns: 0.0,
             adapter_mbps: 0.0,
         },
     }
