@@ -95,6 +95,7 @@ class EngineTarget:
 class TwinDevice:
     capacity_bytes: int
     scale: float
+    dirty_limit_bytes: int
     def __new__(cls, parameters_json: str, seed: int, file_system: str | None = None) -> TwinDevice: ...
 
 def start_engine(

@@ -7,7 +7,7 @@ adapter, is dealt out evenly beforehand (`fathom.catalog.models.System.share`): 
 from collections.abc import Sequence
 
 from fathom import _core
-from fathom.backend import make_twin, start_twins, sync_twins
+from fathom.backend import make_twin, ready_twins, start_twins
 from fathom.parts import Totals, part_seed
 
 
@@ -35,7 +35,7 @@ class ArrayBackend:
     ) -> "ArrayLoad":
         """Starts the job on every drive at once. With a precision all end their windows together: it is the total's."""
         if self._layered:
-            sync_twins(self.devices)
+            ready_twins(job_json, self.devices)
         seeds = self._seeds(seed)
         return ArrayLoad(start_twins(job_json, self.devices, seeds, hold_every_s, precision), len(self.parts))
 

@@ -7,7 +7,7 @@ window, or a round, as soon as its figures are known that well; a real device ta
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from fathom import _core
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NS_PER_S = 1_000_000_000
 FLUSH = '{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 1}}'
 """An fsync of the file, or a flush of the drive."""
+RAMP_BLOCK_BYTES = 1 << 20
+RAMP_OVERWRITES = 1.3
+"""What fills a page cache in order fast; and how much more is written at random, for what hits the same pages."""
 
 
 class Handle(Protocol):
@@ -164,7 +167,7 @@ class TwinBackend:
         if self._hosts > 1:
             job_json = on_hosts(job_json, self._hosts)
         if self._layered:
-            sync_twins([self.device])
+            ready_twins(job_json, [self.device])
         return start_twins(job_json, [self.device], [seed], hold_every_s, precision)
 
 
@@ -192,6 +195,37 @@ def sync_twins(devices: Sequence[_core.TwinDevice]) -> None:
     while not handle.done():
         handle.poll()
     handle.result()
+
+
+def ready_twins(job_json: str, devices: Sequence[_core.TwinDevice]) -> None:
+    """Empties the page caches before a job; fills them again, to where writers wait, before one that only writes.
+
+    What memory takes in the first seconds is not the drive's rate, and its share depends on the window's length.
+    The job itself runs until the drive sets the pace, with other requests; in order, at the end of its region.
+    """
+    sync_twins(devices)
+    job = json.loads(job_json)
+    if {op["op"] for op in job["mix"]["ops"]} != {"write"} or job["until"].get("time_ns") is None:
+        return
+    start, size = (_extent_bytes(job["region"][key], devices[0].capacity_bytes) for key in ("start", "size"))
+    ramp = min(devices[0].dirty_limit_bytes, size)
+    job["until"] = dict.fromkeys(job["until"]) | {"bytes": round(RAMP_OVERWRITES * ramp)}
+    if job["pattern"]["kind"] == "sequential":
+        job["region"] = {"start": {"bytes": start + size - ramp}, "size": {"bytes": ramp}}
+        job["until"]["bytes"] = ramp
+        job["mix"]["ops"][0]["sizes"] = [{"size_bytes": min(RAMP_BLOCK_BYTES, ramp), "weight": 1.0}]
+    handle = start_twins(
+        json.dumps(job), devices, [number << 32 for number, _ in enumerate(devices, 1)], None
+    )
+    while not handle.done():
+        handle.poll()
+    handle.result()
+
+
+def _extent_bytes(extent: Mapping[str, float], capacity_bytes: int) -> int:
+    if "fraction" in extent:
+        return int(extent["fraction"] * capacity_bytes)
+    return int(extent.get("bytes", min(extent.get("up-to", 0), capacity_bytes)))
 
 
 def start_twins(

@@ -129,6 +129,11 @@ class Job:
         return any(op not in ("read", "flush") for op in self.weights)
 
     @property
+    def direct(self) -> bool:
+        """Whether it passes by the page cache."""
+        return bool(json.loads(self.json)["direct"])
+
+    @property
     def most_bytes(self) -> int | None:
         """Bytes of a region that smaller targets cut; None for any other."""
         return int(self._region["up-to"]) if "up-to" in self._region else None

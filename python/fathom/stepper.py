@@ -134,6 +134,8 @@ def _precision(step: Step, backend: Backend) -> _core.Precision | None:
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:
         return _core.Precision(step.precision, POINT_COUNT, 0, most_bytes)
+    if not step.job.direct:
+        return _core.Precision(step.precision, POINT_COUNT, least_bytes, least_bytes or WITHOUT_LIMIT)
     largest = max(max(sizes, default=0) for sizes in step.job.block_sizes.values())
     if step.curve or largest >= LARGE_BLOCK_BYTES:
         return _core.Precision(step.precision, POINT_COUNT, least_bytes, most_bytes)

@@ -133,6 +133,7 @@ pub struct TwinDevice {
     device: Arc<Mutex<dyn Runs>>,
     capacity_bytes: u64,
     scale: f64,
+    dirty_limit_bytes: u64,
 }
 
 #[pymethods]
@@ -161,6 +162,12 @@ impl TwinDevice {
     #[getter]
     fn scale(&self) -> f64 {
         self.scale
+    }
+
+    /// Bytes that the page cache takes before writers wait for the drive; 0 without a file system.
+    #[getter]
+    fn dirty_limit_bytes(&self) -> u64 {
+        self.dirty_limit_bytes
     }
 }
 
@@ -213,13 +220,19 @@ impl TwinDevice {
             return Ok(Self::of(drive));
         };
         let layered = twin::FileSystem::new(drive, &params);
-        layered.map(Self::of).map_err(|error| error.to_string())
+        let layered = layered.map_err(|error| error.to_string())?;
+        let dirty_limit_bytes = layered.dirty_limit_bytes();
+        Ok(Self {
+            dirty_limit_bytes,
+            ..Self::of(layered)
+        })
     }
 
     fn of<D: Device + Send + 'static>(device: D) -> Self {
         Self {
             capacity_bytes: device.capacity_bytes(),
             scale: device.scale(),
+            dirty_limit_bytes: 0,
             device: Arc::new(Mutex::new(device)),
         }
     }

@@ -123,12 +123,15 @@ def cases_of(device: Device) -> list[Case]:
 def published_jobs() -> dict[str, tuple[str, str]]:
     """Published workload to the job that a method gives it, and the method's name. Of a curve: the job of its maximum.
 
+    Methods through a file system are left out: their rows are of another path.
+
     Raises:
         UsageError: a method file is wrong.
     """
     found: dict[str, tuple[str, str]] = {}
     for entry in entries("methods"):
-        for step in parse_method(entry.text(), str(entry.file)).steps:
+        method = parse_method(entry.text(), str(entry.file))
+        for step in method.steps if method.file_system is None else ():
             if step.published:
                 found.setdefault(step.published, (step.job.json, entry.name))
     return found

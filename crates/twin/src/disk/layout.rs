@@ -62,8 +62,7 @@ impl Layout {
             })
             .collect();
         let cylinder_bytes = track_bytes.iter().sum::<u64>() * heads;
-        let zone_cylinders = params
-            .capacity_bytes
+        let zone_cylinders = (params.capacity_bytes + params.media_cache_bytes)
             .div_ceil(cylinder_bytes)
             .next_multiple_of(run);
         let tracks = zone_cylinders * heads;

@@ -8,6 +8,7 @@
 
 mod cache;
 mod layout;
+mod media_cache;
 mod params;
 mod queue;
 mod seek;
@@ -21,6 +22,7 @@ use workload::{Op, Request};
 
 use self::cache::{Segment, Segments, WriteCache};
 use self::layout::{Layout, Place};
+use self::media_cache::MediaCache;
 pub use self::params::{DiskParams, Scheduling, Tracks};
 use self::queue::{Arm, Queue, Waiting};
 use self::seek::Seek;
@@ -43,6 +45,9 @@ const TAIL_BYTES: u64 = 64 << 10;
 const PATIENCE_TURNS: u64 = 2;
 /// How far a stream's progress is reckoned with one rate.
 const REBASE_BYTES: u64 = 16 << 20;
+/// `Event::Die` of the arm's work, and of the time without commands.
+const WORK: u32 = 0;
+const QUIET: u32 = 1;
 /// Turns to rewrite a track whose neighbours were written too often: read it, write it.
 const REFRESH_TURNS: u64 = 2;
 
@@ -71,6 +76,8 @@ enum Work {
     Destage { start: u64, end: u64 },
     /// Reads ahead up to the point that was promised.
     Ahead,
+    /// Writes a band of shingled tracks anew.
+    Clean,
 }
 
 /// Reading ahead: since `from_ns` the head passes over what follows `from`.
@@ -118,6 +125,11 @@ pub struct Disk {
     segments: Segments,
     stream: Option<Stream>,
     zones: Option<Zones>,
+    media_cache: Option<MediaCache>,
+    /// Time of the last command; no command has come for a while; that will be looked at.
+    last_command_ns: u64,
+    quiet: bool,
+    watching: bool,
     /// Where the arm is: behind the last byte it passed.
     at: Place,
     at_byte: u64,
@@ -167,6 +179,10 @@ impl Disk {
             segments: Segments::new(params),
             stream: None,
             zones: (params.tracks == Tracks::HostManaged).then(|| Zones::new(params)),
+            media_cache: (params.tracks == Tracks::DriveManaged).then(|| MediaCache::new(params)),
+            last_command_ns: 0,
+            quiet: false,
+            watching: false,
             at_byte: 0,
             at_stream_ns: 0,
             work: Work::Idle,
@@ -201,6 +217,7 @@ impl Disk {
             Event::Sensed => self.send(index, TAIL_BYTES),
             Event::Channel => self.arrived(index),
             Event::Acknowledge | Event::Complete => return Some(self.complete(index)),
+            Event::Die if index == QUIET => self.look_for_quiet(),
             Event::Die => self.work_done(),
             Event::Wake => {
                 return Some(Completion {
@@ -221,6 +238,8 @@ impl Disk {
             return;
         }
         self.inside += 1;
+        self.last_command_ns = self.now_ns;
+        self.quiet = false;
         let at_ns = self.controller.finish_ns(self.now_ns, self.command_ps);
         self.calendar.push(at_ns, Event::Dispatch.with(slot));
     }
@@ -327,6 +346,9 @@ impl Disk {
         if self.cache.holds(start, end) || self.segments.hit(start, end) {
             return self.send(slot, u64::MAX);
         }
+        if self.logged(start).is_some() {
+            return self.queue_up(slot, start, false);
+        }
         if let Some(at_ns) = self.promise(start, end) {
             return match at_ns <= self.now_ns {
                 true => self.send(slot, u64::MAX),
@@ -336,11 +358,17 @@ impl Disk {
         self.queue_up(slot, start, false);
     }
 
+    /// Where the media cache has a byte, if it does.
+    #[inline]
+    fn logged(&self, at: u64) -> Option<u64> {
+        self.media_cache.as_ref()?.find(at)
+    }
+
     #[inline]
     fn queue_up(&mut self, slot: u32, start: u64, write: bool) {
         self.queue.push(Waiting {
             slot,
-            place: self.layout.place(start),
+            place: self.layout.place(self.logged(start).unwrap_or(start)),
             since_ns: self.now_ns,
             write,
         });
@@ -422,7 +450,7 @@ impl Disk {
         queue.retain(|waiting| {
             let inflight = self.requests[waiting.slot as usize];
             let start = inflight.request.offset_bytes;
-            let passes_ns = match waiting.write {
+            let passes_ns = match waiting.write || self.logged(start).is_some() {
                 true => None,
                 false => self.promise(start, inflight.end()),
             };
@@ -512,9 +540,13 @@ impl Disk {
     /// The arm is over what follows the last byte that it passed.
     #[inline]
     fn rest_at(&mut self, byte: u64) {
-        self.at = self.layout.place(byte.min(self.params.capacity_bytes - 1));
+        self.at = self.layout.place(byte.min(self.last_byte()));
         self.at_byte = byte;
         self.at_stream_ns = self.at.stream_ns;
+    }
+
+    fn last_byte(&self) -> u64 {
+        self.params.capacity_bytes + self.params.media_cache_bytes - 1
     }
 
     /// Gives the arm its next work, if it has none.
@@ -525,7 +557,7 @@ impl Disk {
         }
         let dirty = self.cache.is_dirty();
         if self.queue.is_empty() && !dirty {
-            return;
+            return self.rest();
         }
         if let Some(stream) = self.stream {
             let least = match self.sequential {
@@ -546,7 +578,10 @@ impl Disk {
         let pressed = !self.shut_out.is_empty() || !self.flushes.is_empty();
         if dirty && (self.queue.is_empty() || pressed && self.destage_next) {
             self.destage_next = false;
-            self.destage();
+            match self.media_cache.is_some() {
+                true => self.destage_shingled(pressed),
+                false => self.destage(),
+            }
         } else {
             self.destage_next = true;
             self.command();
@@ -556,7 +591,7 @@ impl Disk {
     fn begin(&mut self, work: Work, end_ns: u64) {
         self.work = work;
         self.work_end_ns = end_ns;
-        self.calendar.push(end_ns, Event::Die.with(0));
+        self.calendar.push(end_ns, Event::Die.with(WORK));
     }
 
     fn arm(&self) -> Arm<'_> {
@@ -577,8 +612,14 @@ impl Disk {
         self.queue = queue;
         let Some(waiting) = next else { return };
         let inflight = self.requests[waiting.slot as usize];
-        let (start, end) = (inflight.request.offset_bytes, inflight.end());
-        let end_ns = self.visit(start, end, &waiting.place, waiting.write);
+        let start = inflight.request.offset_bytes;
+        let start = match waiting.write {
+            true => start,
+            false => self.logged(start).unwrap_or(start),
+        };
+        let end = (start + u64::from(inflight.request.size_bytes)).min(self.last_byte() + 1);
+        let place = self.layout.place(start);
+        let end_ns = self.visit(self.now_ns, start, end, &place, waiting.write);
         self.begin(Work::Command { slot: waiting.slot }, end_ns);
     }
 
@@ -599,7 +640,7 @@ impl Disk {
         };
         let follows = start == self.at_byte;
         let end = self.cache.take(start, DESTAGE_BYTES);
-        let mut end_ns = self.visit(start, end, &place, true);
+        let mut end_ns = self.visit(self.now_ns, start, end, &place, true);
         if !follows && self.params.refresh_after_writes > 0 {
             self.random_writes += 1;
             if self.random_writes == self.params.refresh_after_writes {
@@ -613,9 +654,123 @@ impl Disk {
         self.begin(Work::Destage { start, end }, end_ns);
     }
 
-    /// Moves the arm to a range and over it; gives the end.
-    fn visit(&mut self, start: u64, end: u64, place: &Place, write: bool) -> u64 {
-        let positioning = self.arm().position(place, write);
+    /// Shingled tracks: writes what can be written where it belongs, and logs the rest. What may become a
+    /// whole band stays in memory while there is room and no quiet.
+    fn destage_shingled(&mut self, pressed: bool) {
+        let Some(media) = &mut self.media_cache else {
+            return;
+        };
+        let near = || {
+            self.cache
+                .from(self.at_byte)
+                .take(self.params.destage_window as usize)
+        };
+        let direct = near().find_map(|(start, end)| Some((start, media.in_place(start, end)?)));
+        if let Some((start, stop)) = direct {
+            let end = self.cache.take(start, stop - start);
+            media.wrote(start, end);
+            let place = self.layout.place(start);
+            let end_ns = self.visit(self.now_ns, start, end, &place, true);
+            return self.begin(Work::Destage { start, end }, end_ns);
+        }
+        let waits = !pressed && !self.quiet;
+        let mut pieces = Vec::new();
+        let mut bytes = 0;
+        for (start, end) in self.cache.from(self.at_byte) {
+            let end = end.min(media.band_end(start));
+            if bytes + (end - start) > DESTAGE_BYTES.max(end - start) {
+                break;
+            }
+            if !(waits && media.may_grow(start)) {
+                pieces.push((start, end));
+                bytes += end - start;
+            }
+        }
+        if pieces.is_empty() {
+            return self.watch();
+        }
+        if !media.has_room(bytes) {
+            return self.clean();
+        }
+        let mut first = None;
+        for (start, end) in pieces {
+            self.cache.take(start, end - start);
+            let place = media.log(start, end);
+            first.get_or_insert(place);
+        }
+        let start = first.unwrap_or(self.at_byte);
+        // Where the log begins anew within a batch, the few pieces behind are taken to follow too.
+        let end = (start + bytes).min(self.last_byte() + 1);
+        let place = self.layout.place(start);
+        let end_ns = self.visit(self.now_ns, start, end, &place, true);
+        self.begin(
+            Work::Destage {
+                start: 0,
+                end: bytes,
+            },
+            end_ns,
+        );
+    }
+
+    /// Nothing to do: bands of shingled tracks are cleaned once it has been quiet for a while.
+    fn rest(&mut self) {
+        if self.quiet {
+            self.clean();
+        } else if self
+            .media_cache
+            .as_ref()
+            .is_some_and(|media| !media.is_empty())
+        {
+            self.watch();
+        }
+    }
+
+    fn watch(&mut self) {
+        if !self.watching {
+            self.watching = true;
+            let idle_ns = us_to_ns(self.params.media_cache_idle_ms * 1e3);
+            let at_ns = (self.last_command_ns + idle_ns).max(self.now_ns + 1);
+            self.calendar.push(at_ns, Event::Die.with(QUIET));
+        }
+    }
+
+    fn look_for_quiet(&mut self) {
+        self.watching = false;
+        let idle_ns = us_to_ns(self.params.media_cache_idle_ms * 1e3);
+        if self.now_ns >= self.last_command_ns + idle_ns && self.inside == 0 {
+            self.quiet = true;
+        }
+        self.start_work();
+    }
+
+    /// Reads the next band and what the log has of it, and writes it anew.
+    fn clean(&mut self) {
+        let found = self.media_cache.as_mut().and_then(|media| {
+            let (band, place, bytes) = media.clean()?;
+            let (start, end) = media.bounds(band);
+            Some((start, end, place, bytes))
+        });
+        let Some((start, end, log, bytes)) = found else {
+            return;
+        };
+        if self.stream.is_some() {
+            self.close_stream();
+        }
+        let (band, piece) = (self.layout.place(start), self.layout.place(log));
+        let log_end = (log + bytes).min(self.last_byte() + 1);
+        let mut at_ns = self.visit(self.now_ns, log, log_end, &piece, false);
+        at_ns = self.visit(at_ns, start, end, &band, false);
+        at_ns = self.visit(at_ns, start, end, &band, true);
+        self.begin(Work::Clean, at_ns);
+    }
+
+    /// Moves the arm, free at `at_ns`, to a range and over it; gives the end.
+    fn visit(&mut self, at_ns: u64, start: u64, end: u64, place: &Place, write: bool) -> u64 {
+        let arm = Arm {
+            now_ns: at_ns,
+            ..self.arm()
+        };
+        let positioning = arm.position(place, write);
         self.rest_at(end);
         let transfer_ns = self.layout.stream_ns(end) - place.stream_ns;
         let busy_ns = positioning.total_ns() + transfer_ns;
@@ -629,13 +784,13 @@ impl Disk {
         } else {
             self.media_read_bytes += bytes;
         }
-        self.now_ns + busy_ns
+        at_ns + busy_ns
     }
 
     /// The arm has done what it was sent for.
     fn work_done(&mut self) {
         match std::mem::replace(&mut self.work, Work::Idle) {
-            Work::Idle => {}
+            Work::Idle | Work::Clean => {}
             Work::Ahead => {
                 self.sequential = false;
                 self.close_stream();
@@ -644,8 +799,10 @@ impl Disk {
                 let inflight = self.requests[slot as usize];
                 if inflight.request.op == Op::Read {
                     self.send(slot, TAIL_BYTES);
-                    self.read_on(inflight.request.offset_bytes, inflight.end());
-                    self.share_stream();
+                    if self.at_byte == inflight.end() {
+                        self.read_on(inflight.request.offset_bytes, inflight.end());
+                        self.share_stream();
+                    }
                 } else {
                     self.calendar.push(self.now_ns, Event::Complete.with(slot));
                 }
@@ -784,7 +941,9 @@ impl Device for Disk {
             (reached - stream.from, useful_ns)
         });
         let left_ns = match self.work {
-            Work::Command { .. } | Work::Destage { .. } => self.work_end_ns.saturating_sub(now_ns),
+            Work::Command { .. } | Work::Destage { .. } | Work::Clean => {
+                self.work_end_ns.saturating_sub(now_ns)
+            }
             Work::Idle | Work::Ahead => 0,
         };
         into.media_read_bytes = self.media_read_bytes + ahead_bytes;

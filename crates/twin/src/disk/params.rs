@@ -14,6 +14,8 @@ pub enum Tracks {
     Conventional,
     /// Shingled; the host writes each zone in order and is refused otherwise.
     HostManaged,
+    /// Shingled; the drive takes any write and puts it in order by itself, by way of a media cache.
+    DriveManaged,
 }
 
 /// Which queued command is next.
@@ -94,9 +96,15 @@ pub struct DiskParams {
     /// How tracks lie to each other.
     #[serde(default)]
     pub tracks: Tracks,
-    /// Host-managed: bytes of a zone.
+    /// Host-managed: bytes of a zone. Drive-managed: bytes of a band, at most half the write cache.
     #[serde(default)]
     pub zone_bytes: u64,
+    /// Drive-managed: log for writes out of order, in the innermost tracks, besides the capacity.
+    #[serde(default)]
+    pub media_cache_bytes: u64,
+    /// Drive-managed: time without a command after which bands are cleaned.
+    #[serde(default)]
+    pub media_cache_idle_ms: f64,
     /// Host-managed: share of the capacity, from its start, in conventional zones.
     #[serde(default)]
     pub conventional_share: f64,
@@ -186,10 +194,24 @@ impl DiskParams {
                 ),
             );
         }
+        let most_bytes = self.write_cache_bytes / 2;
+        if self.tracks == Tracks::DriveManaged {
+            if self.zone_bytes > most_bytes {
+                let message = format!(
+                    "a band of {} is above half the write cache",
+                    self.zone_bytes
+                );
+                return fail("zone_bytes", message);
+            }
+            if self.media_cache_bytes < self.write_cache_bytes {
+                let message = format!("{} is below the write cache", self.media_cache_bytes);
+                return fail("media_cache_bytes", message);
+            }
+        }
         Ok(())
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 13] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 14] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 30, 1 << 47),
@@ -208,6 +230,7 @@ impl DiskParams {
             ("read_segments", n(self.read_segments), 1, 1024),
             ("write_cache_bytes", self.write_cache_bytes, 0, 1 << 40),
             ("read_ahead_bytes", self.read_ahead_bytes, 0, 1 << 40),
+            ("media_cache_bytes", self.media_cache_bytes, 0, 1 << 44),
             (
                 "read_ahead_least_bytes",
                 self.read_ahead_least_bytes,
@@ -218,7 +241,7 @@ impl DiskParams {
         ]
     }
 
-    fn quantities(&self) -> [(&'static str, f64, f64, f64); 20] {
+    fn quantities(&self) -> [(&'static str, f64, f64, f64); 21] {
         let host = &self.host;
         [
             ("outer_mbps", self.outer_mbps, 1.0, 2000.0),
@@ -240,6 +263,7 @@ impl DiskParams {
             ("command_us", self.command_us, 0.0, 1e5),
             ("ageing", self.ageing, 0.0, 10.0),
             ("conventional_share", self.conventional_share, 0.0, 1.0),
+            ("media_cache_idle_ms", self.media_cache_idle_ms, 0.0, 1e7),
             ("idle_w", self.idle_w, 0.0, 100.0),
             ("seek_w", self.seek_w, 0.0, 100.0),
             ("transfer_w", self.transfer_w, 0.0, 100.0),

@@ -209,6 +209,11 @@ impl<D: Device> FileSystem<D> {
         (self.dirty.blocks() + self.writing.blocks()) * BLOCK_BYTES
     }
 
+    /// Dirty bytes above which writers wait for the device.
+    pub fn dirty_limit_bytes(&self) -> u64 {
+        self.write_back.limit_blocks() * BLOCK_BYTES
+    }
+
     fn blocks_of(request: &Request) -> (u64, u64) {
         let end = request.offset_bytes + u64::from(request.size_bytes);
         (

@@ -1,6 +1,7 @@
 //! Tests by behaviour: the mechanics against closed forms, the queue against theory, the cache and the
 //! zones against what a real drive does.
 
+mod drive_managed;
 mod mechanics;
 mod zones;
 
@@ -42,6 +43,8 @@ pub fn small_disk() -> DiskParams {
         read_ahead_least_bytes: 2 << 20,
         tracks: Tracks::Conventional,
         zone_bytes: 0,
+        media_cache_bytes: 0,
+        media_cache_idle_ms: 0.0,
         conventional_share: 0.0,
         max_open_zones: 0,
         max_active_zones: 0,
