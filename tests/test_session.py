@@ -83,8 +83,8 @@ def test_a_target_that_fails_most_of_its_io_ends_the_run_as_failed(tmp_path: Pat
     method.write_text(
         """
 schema = "fathom-method/1"
-name = "placed"
-title = "Writes with a handle that the drive does not have"
+name = "appended"
+title = "Zone appends to a drive without zones"
 summary = "Does it say so?"
 source = "this test"
 [[steps]]
@@ -93,15 +93,16 @@ kind = "measure"
 workload = "4k-rand-write"
 label = "4 KiB random write"
 [steps.job]
-mix = "write"
+mix = "append"
 block = "4KiB"
 pattern = "uniform"
-placement = [200]
 load = { threads = 1, iodepth = 4 }
 until = { time = "1s" }
 """
     )
-    with pytest.raises(FathomError, match=r"step write: [\d,]+ of [\d,]+ I/O failed \(Invalid argument"):
+    with pytest.raises(
+        FathomError, match=r"step write: [\d,]+ of [\d,]+ I/O failed \(Operation not supported"
+    ):
         fathom.run(str(method), targets=[PM9A3], out=tmp_path / "runs")
     [path] = (tmp_path / "runs").iterdir()
     run = Run(path)
@@ -109,6 +110,46 @@ until = { time = "1s" }
     assert run.points.to_pylist()[0]["errors"] > 0
     with pytest.raises(FathomError, match="I/O failed"):
         resume_run(path, Options())
+
+
+def test_streams_are_told_apart_and_steps_with_handles_that_a_target_lacks_are_left_out(
+    tmp_path: Path,
+) -> None:
+    method = tmp_path / "placed.toml"
+    method.write_text(
+        """
+schema = "fathom-method/1"
+name = "placed"
+[[steps]]
+name = "shared"
+[steps.job]
+until = { time = "20ms" }
+streams = [
+  { name = "log", mix = "write", block = "128KiB", pattern = "sequential", region = "50%", load = { iodepth = 2 } },
+  { name = "reads", mix = "read", block = "4KiB", pattern = "uniform", load = { threads = 2, iodepth = 4 } },
+]
+[[steps]]
+name = "placed"
+[steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+placement = 1
+load = { iodepth = 4 }
+until = { time = "20ms" }
+"""
+    )
+    run = fathom.run(str(method), targets=[PM9A3, "twin:wd-ultrastar-dc-sn861-7.68tb"], out=tmp_path / "runs")
+    streams = {(row["target"], row["stream"]): row for row in run.table("streams").to_pylist()}
+    points = {(row["target"], row["step"], row["op"]): row for row in run.points.to_pylist()}
+    assert len(streams) == 4
+    assert streams[PM9A3, "log"]["iops"] == points[PM9A3, "shared", "write"]["iops"]
+    assert streams[PM9A3, "reads"]["threads"] == 2
+    assert points[PM9A3, "shared", "read"]["threads"] == 3
+    assert points[PM9A3, "shared", "read"]["read_pct"] is None
+    assert (PM9A3, "placed", "write") not in points
+    assert ("twin:wd-ultrastar-dc-sn861-7.68tb", "placed", "write") in points
+    assert any("no placement handles" in note.text for note in run.notes)
 
 
 PRECISE = """

@@ -64,6 +64,7 @@ class Recording:
     backlog: int | None
     outstanding: float | None
     ops: list[OpResult]
+    streams: dict[str, list[OpResult]]
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]

@@ -174,7 +174,8 @@ class TwinBackend:
 def on_hosts(job_json: str, hosts: int) -> str:
     """The job with its threads on every one of so many hosts."""
     job = json.loads(job_json)
-    job["load"]["threads"] *= hosts
+    for one in (job, *(stream["job"] for stream in job.get("streams", ()))):
+        one["load"]["threads"] *= hosts
     return json.dumps(job)
 
 

@@ -5,9 +5,9 @@ The parser is the only judge of what is valid; nothing is checked twice here.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from fathom import _core
 from fathom.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
@@ -60,8 +60,15 @@ class JobJson(TypedDict):
     mix: _MixJson
     pattern: _PatternJson
     region: _RegionJson
+    placement: list[int]
     load: _LoadJson
     until: _UntilJson
+    streams: "NotRequired[list[_StreamJson]]"
+
+
+class _StreamJson(TypedDict):
+    name: str
+    job: _JobJson
 
 
 class _SteadyJson(TypedDict):
@@ -117,10 +124,15 @@ class Job:
     bytes: int | None
     region_multiple: float | None
     _region: Mapping[str, float]
+    placement: tuple[int, ...] = ()
+    streams: "Mapping[str, Job]" = field(default_factory=dict)
+    """Several workloads at once by name; the other fields then say what they come to together."""
 
     @property
-    def read_pct(self) -> float:
-        """Share of reads among all operations, in percent."""
+    def read_pct(self) -> float | None:
+        """Share of reads among all operations, in percent; of streams it is what the run shall tell."""
+        if self.streams:
+            return None
         return 100 * self.weights.get("read", 0.0) / sum(self.weights.values())
 
     @property
@@ -340,4 +352,6 @@ def parse_job(job: JobJson) -> Job:
         bytes=until["bytes"],
         region_multiple=until["region_multiple"],
         _region=job["region"]["size"],
+        placement=tuple(job["placement"]),
+        streams={stream["name"]: _job(stream["job"]) for stream in job.get("streams", ())},
     )

@@ -49,4 +49,5 @@ def _twin_facts(name: str) -> TwinFacts:
         label=f"{device.identity.label}, {settings}" if settings else device.identity.label,
         capacity_bytes=device.capacity_bytes,
         logical_block_bytes=int(stated.value) if stated else TWIN_BLOCK_BYTES,
+        placement_handles=device.placement_handles,
     )

@@ -530,6 +530,10 @@ def _inapplicable(step: Step, target: Target) -> str | None:
     if step.kind == "purge" and target.kind not in ("device", "twin"):
         why = f"a {target.kind} cannot be purged, so the state of what lies beneath is unknown"
         return f"step {step.name} left out: {why}"
+    handles, named = target.placement_handles, max(step.job.placement, default=0)
+    if handles is not None and named >= handles:
+        has = f"{handles} placement handles" if handles > 1 else "no placement handles (FDP) to choose from"
+        return f"step {step.name} left out: it writes with handle {named}, and the target has {has}"
     sizes = {one for sizes in step.job.block_sizes.values() for one in sizes}
     odd = sorted(one for one in sizes if one % target.logical_block_bytes)
     if odd:

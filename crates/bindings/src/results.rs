@@ -138,6 +138,7 @@ fn counter_map(counters: &Counters) -> BTreeMap<&'static str, f64> {
     [
         ("media_read_bytes", whole(counters.media_read_bytes)),
         ("media_write_bytes", whole(counters.media_write_bytes)),
+        ("media_erase_bytes", whole(counters.media_erase_bytes)),
         ("joules", counters.joules),
         ("unmapped_reads", whole(counters.unmapped_reads)),
         ("cpu_user_ns", whole(counters.cpu_user_ns)),
@@ -304,6 +305,14 @@ impl Recording {
     #[getter]
     fn ops(&self) -> Vec<OpResult> {
         op_results(&self.inner.ops)
+    }
+    /// By name the streams of the job; empty for a job of one workload.
+    #[getter]
+    fn streams(&self) -> BTreeMap<String, Vec<OpResult>> {
+        let streams = self.inner.streams.iter();
+        streams
+            .map(|(name, ops)| (name.clone(), op_results(ops)))
+            .collect()
     }
     #[getter]
     fn counters(&self) -> BTreeMap<&'static str, f64> {

@@ -131,6 +131,8 @@ pub(crate) struct Summary {
 pub(crate) struct Post {
     pub(crate) target: usize,
     pub(crate) member: usize,
+    /// The stream of the job that it belongs to.
+    pub(crate) stream: Option<Arc<str>>,
     pub(crate) sender: Sender<Message>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) errors: Errors,
@@ -332,6 +334,9 @@ impl Meter {
         if let Some((arrived, backlog)) = offered(at_ns) {
             interval.offered = Some(arrived);
             interval.backlog = Some(backlog);
+        }
+        if let Some(name) = &self.post.stream {
+            interval = interval.of_stream(name);
         }
         self.account_cpu(&mut interval);
         self.post.send(Message::Interval {

@@ -85,6 +85,15 @@ fn open_targets(job: &Job, targets: &[TargetSpec]) -> Result<Vec<Arc<Target>>, E
         .collect()
 }
 
+/// What one load thread does.
+struct ThreadPart {
+    /// The job, or its stream's.
+    job: Arc<Job>,
+    stream: Option<Arc<str>>,
+    requests: RequestStream,
+    limits: Limits,
+}
+
 /// Threads being set up.
 struct Starter<'o> {
     job: Arc<Job>,
@@ -136,8 +145,8 @@ impl<'o> Starter<'o> {
         }
     }
 
-    /// The part of each thread: its requests and its limits.
-    fn parts(&mut self, target: &Target) -> Result<Vec<(RequestStream, Limits)>, EngineError> {
+    /// What each thread does: its I/O, its requests and its limits.
+    fn parts(&mut self, target: &Target) -> Result<Vec<ThreadPart>, EngineError> {
         let stream_error = |source| EngineError::Stream {
             path: target.spec.path.clone(),
             source,
@@ -150,26 +159,34 @@ impl<'o> Starter<'o> {
         let limits = self.job.until.resolve(region.size_bytes);
         self.end_ns = self.end_ns.min(limits.time_ns);
         let threads = self.job.load.threads();
+        let streams = self.job.streams.iter();
+        let streams: Vec<(Arc<str>, Arc<Job>)> = streams
+            .map(|stream| (stream.name.as_str().into(), Arc::new(stream.job.clone())))
+            .collect();
         (0..threads)
-            .map(|thread| {
-                let stream =
+            .zip(self.job.parts())
+            .map(|(thread, part)| {
+                let requests =
                     RequestStream::new(&self.job, target.geometry, self.options.seed, thread);
-                Ok((
-                    stream.map_err(stream_error)?,
-                    limits.of_thread(thread, threads),
-                ))
+                let stream = part.stream.map(|index| &streams[index]);
+                Ok(ThreadPart {
+                    job: Arc::clone(stream.map_or(&self.job, |(_, job)| job)),
+                    stream: stream.map(|(name, _)| Arc::clone(name)),
+                    requests: requests.map_err(stream_error)?,
+                    limits: limits.of_thread(thread, threads),
+                })
             })
             .collect()
     }
 
     fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
-        for (thread, (stream, limits)) in self.parts(target)?.into_iter().enumerate() {
+        for (thread, part) in self.parts(target)?.into_iter().enumerate() {
             let cpu = self.next_cpu(index);
             let lane = Lane {
-                job: Arc::clone(&self.job),
+                job: part.job,
                 target: Arc::clone(target),
-                stream,
-                limits,
+                stream: part.requests,
+                limits: part.limits,
                 clock: self.clock,
                 cpu,
                 poll: self.options.poll,
@@ -177,7 +194,7 @@ impl<'o> Starter<'o> {
                 huge_pages: self.options.huge_pages,
                 drain_timeout: self.options.drain_timeout,
                 seed: self.member_seed(index, thread),
-                post: self.post(index, thread),
+                post: self.post(index, thread, part.stream),
             };
             self.spawn(index, target, thread, move || uring::run(lane))?;
         }
@@ -190,14 +207,14 @@ impl<'o> Starter<'o> {
         target: &Arc<Target>,
         reason: &str,
     ) -> Result<(), EngineError> {
-        let iodepth = self.job.load.iodepth() as usize;
-        for (thread, (stream, limits)) in self.parts(target)?.into_iter().enumerate() {
+        let mut members = 0..;
+        for part in self.parts(target)? {
             let cpu = self.next_cpu(index);
-            let source = Arc::new(Source::new(stream, limits));
-            for slot in 0..iodepth {
-                let member = thread * iodepth + slot;
+            let limits = part.limits;
+            let source = Arc::new(Source::new(part.requests, limits));
+            for (slot, member) in (0..part.job.load.iodepth()).zip(members.by_ref()) {
                 let worker = Worker {
-                    job: Arc::clone(&self.job),
+                    job: Arc::clone(&part.job),
                     target: Arc::clone(target),
                     source: Arc::clone(&source),
                     reports_offered: slot == 0,
@@ -206,7 +223,7 @@ impl<'o> Starter<'o> {
                     cpu,
                     seed: self.member_seed(index, member),
                     fallback: Some(reason.to_owned()),
-                    post: self.post(index, member),
+                    post: self.post(index, member, part.stream.clone()),
                 };
                 self.spawn(index, target, member, move || threads::run(worker))?;
             }
@@ -227,11 +244,12 @@ impl<'o> Starter<'o> {
         self.options.seed ^ (((target as u64) << 12 | member as u64) + 1)
     }
 
-    fn post(&self, target: usize, member: usize) -> Post {
+    fn post(&self, target: usize, member: usize, stream: Option<Arc<str>>) -> Post {
         let (capacity_bytes, failed) = self.failures[target].clone();
         Post {
             target,
             member,
+            stream,
             sender: self.sender.clone(),
             shared: Arc::clone(&self.shared),
             errors: self.job.errors,

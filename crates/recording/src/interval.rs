@@ -32,6 +32,20 @@ impl OpStats {
     }
 }
 
+/// What each stream of a job did, by its name and operation.
+pub type Streams = BTreeMap<String, BTreeMap<Op, OpStats>>;
+
+pub(crate) fn merge_streams(into: &mut Streams, from: &Streams) {
+    for (name, ops) in from {
+        match into.get_mut(name) {
+            Some(ours) => merge_ops(ours, ops),
+            None => {
+                into.insert(name.clone(), ops.clone());
+            }
+        }
+    }
+}
+
 pub(crate) fn merge_ops(into: &mut BTreeMap<Op, OpStats>, from: &BTreeMap<Op, OpStats>) {
     for (&op, stats) in from {
         into.entry(op).or_default().merge(stats);
@@ -45,6 +59,9 @@ pub struct Counters {
     pub media_read_bytes: Option<u64>,
     /// Bytes written to the medium, cleaning included.
     pub media_write_bytes: Option<u64>,
+    /// Bytes of the medium that were erased.
+    #[serde(default)]
+    pub media_erase_bytes: Option<u64>,
     /// Energy of the device, J.
     pub joules: Option<f64>,
     /// Reads of blocks that were never written.
@@ -61,6 +78,7 @@ impl Counters {
     pub fn merge(&mut self, other: &Self) {
         self.media_read_bytes = sum(self.media_read_bytes, other.media_read_bytes);
         self.media_write_bytes = sum(self.media_write_bytes, other.media_write_bytes);
+        self.media_erase_bytes = sum(self.media_erase_bytes, other.media_erase_bytes);
         self.joules = sum(self.joules, other.joules);
         self.unmapped_reads = sum(self.unmapped_reads, other.unmapped_reads);
         self.cpu_user_ns = sum(self.cpu_user_ns, other.cpu_user_ns);
@@ -213,6 +231,9 @@ pub struct Interval {
     pub length_ns: u64,
     /// Per operation; only those that occurred.
     pub ops: BTreeMap<Op, OpStats>,
+    /// The same of each stream of the job; empty for a job of one workload.
+    #[serde(default, skip_serializing_if = "Streams::is_empty")]
+    pub streams: Streams,
     /// Open load: requests that arrived in the interval.
     pub offered: Option<u64>,
     /// Open load: requests arrived but not issued, at the end of the interval.
@@ -232,6 +253,13 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The interval as one of the stream of that name.
+    #[must_use]
+    pub fn of_stream(mut self, name: &str) -> Self {
+        self.streams = Streams::from([(name.to_owned(), self.ops.clone())]);
+        self
+    }
+
     /// Adds the same second of another thread (or target): counts, counters and outstanding I/O
     /// add; servers of equal name become one group. The longer of the two lengths stands.
     pub fn merge(&mut self, other: &Self) {
@@ -244,6 +272,7 @@ impl Interval {
         self.start_ns = self.start_ns.min(other.start_ns);
         self.length_ns = length_ns;
         merge_ops(&mut self.ops, &other.ops);
+        merge_streams(&mut self.streams, &other.streams);
         self.offered = sum(self.offered, other.offered);
         self.backlog = sum(self.backlog, other.backlog);
         self.counters.merge(&other.counters);

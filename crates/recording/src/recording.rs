@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use workload::Op;
 
 use crate::fault::{Fault, merge_faults};
-use crate::interval::{merge_ops, merge_residence, merge_servers, merge_times, sum};
-use crate::{Counters, Interval, OpStats, Residence, Utilisation};
+use crate::interval::{merge_ops, merge_residence, merge_servers, merge_streams, merge_times, sum};
+use crate::{Counters, Interval, OpStats, Residence, Streams, Utilisation};
 
 /// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
 /// latency, and little throughput is left to gain.
@@ -66,6 +66,9 @@ pub struct Recording {
     pub window_ns: u64,
     /// Per operation over the window.
     pub ops: BTreeMap<Op, OpStats>,
+    /// The same of each stream of the job; empty for a job of one workload.
+    #[serde(default, skip_serializing_if = "Streams::is_empty")]
+    pub streams: Streams,
     /// Open load: requests that arrived in the window.
     pub offered: Option<u64>,
     /// Open load: requests not issued at the end.
@@ -103,6 +106,7 @@ impl Recording {
     /// are weighted by time.
     pub fn add(&mut self, interval: &Interval) {
         merge_ops(&mut self.ops, &interval.ops);
+        merge_streams(&mut self.streams, &interval.streams);
         self.backlog = interval.backlog;
         merge_residence(&mut self.residence, &interval.residence);
         if self.window_ns == 0 {
@@ -149,6 +153,7 @@ impl Recording {
         .map(|area| area / window_ns as f64);
         self.window_ns = window_ns;
         merge_ops(&mut self.ops, &other.ops);
+        merge_streams(&mut self.streams, &other.streams);
         self.offered = sum(self.offered, other.offered);
         self.backlog = sum(self.backlog, other.backlog);
         self.counters.merge(&other.counters);

@@ -35,6 +35,8 @@ pub struct Account {
     pub media_read_bytes: u64,
     /// Bytes programmed, cleaning included.
     pub media_write_bytes: u64,
+    /// Bytes erased; 0 for a medium that is written over.
+    pub media_erase_bytes: u64,
     /// Reads of blocks that were never written, answered without touching the medium.
     pub unmapped_reads: u64,
     /// Energy, J.

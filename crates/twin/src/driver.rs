@@ -123,6 +123,12 @@ struct Thread {
     stream: RequestStream,
     ahead: Vec<Request>,
     core: u32,
+    /// Which recorder counts its I/O: its stream's.
+    recorder: u32,
+    iodepth: u32,
+    open: bool,
+    /// Closed load: pause of a slot between its requests.
+    think_ns: u64,
     in_flight: u32,
     /// Open load: a second copy of the stream replays the arrival times as requests are issued, so
     /// a backlog of any length takes no memory.
@@ -154,9 +160,8 @@ struct Driver<'a, D> {
     complete_ns: u64,
     wake_ns: u64,
     start_ns: u64,
-    iodepth: u32,
+    /// Whether all threads are under open load: only then are arrivals those of the whole job.
     open: bool,
-    think_ns: u64,
     /// Closed load: requests that pause before the next one of their slot.
     thinking: usize,
     errors_most: Option<u64>,
@@ -168,7 +173,9 @@ struct Driver<'a, D> {
     completed: u64,
     completed_bytes: u64,
     offered: u64,
-    recorder: Recorder,
+    /// One for each stream of the job, in order; one for a job of one workload.
+    recorders: Vec<Recorder>,
+    stream_names: Vec<String>,
     batches: Option<Batches<'a>>,
     meter: Meter,
     adapter: Option<Adapter>,
@@ -242,13 +249,18 @@ impl<'a, D: Device> Driver<'a, D> {
         let zoning = Zoning::new(job, device, region)?.map(Box::new);
         let host = device.host().clone();
         let streams = (0..threads)
-            .map(|thread| {
+            .zip(job.parts())
+            .map(|(thread, part)| {
                 let stream = RequestStream::new(job, geometry, seed, thread)?;
                 Ok(Thread {
                     arrivals: stream.clone(),
                     stream,
                     ahead: Vec::with_capacity(LOOK_AHEAD),
                     core: thread % host.cores,
+                    recorder: part.stream.unwrap_or(0) as u32,
+                    iodepth: part.job.load.iodepth(),
+                    open: matches!(part.job.load, Load::Open { .. }),
+                    think_ns: part.job.pace.think_ns,
                     in_flight: 0,
                     backlog: 0,
                     awaits: false,
@@ -258,7 +270,14 @@ impl<'a, D: Device> Driver<'a, D> {
         let start_ns = device.now_ns();
         let open = matches!(job.load, Load::Open { .. });
         Ok(Self {
-            recorder: Recorder::new(0),
+            recorders: (0..job.streams.len().max(1))
+                .map(|_| Recorder::new(0))
+                .collect(),
+            stream_names: job
+                .streams
+                .iter()
+                .map(|stream| stream.name.clone())
+                .collect(),
             batches: None,
             meter: Meter::new(device, host.cores.min(threads)),
             adapter: Adapter::new(&host, start_ns),
@@ -272,9 +291,7 @@ impl<'a, D: Device> Driver<'a, D> {
             complete_ns: us_to_ns(host.complete_us),
             wake_ns: us_to_ns(host.wake_us),
             start_ns,
-            iodepth,
             open,
-            think_ns: job.pace.think_ns,
             thinking: 0,
             errors_most: job.errors.most,
             faults: FaultCounter::new(device.capacity_bytes()),
@@ -292,10 +309,11 @@ impl<'a, D: Device> Driver<'a, D> {
     /// Fills the queues (closed load) or waits for the first arrivals (open load).
     fn begin(&mut self) {
         for thread in 0..self.threads.len() as u32 {
-            if self.open {
+            let Thread { open, iodepth, .. } = self.threads[thread as usize];
+            if open {
                 self.next_arrival(thread);
             } else {
-                for _ in 0..self.iodepth {
+                for _ in 0..iodepth {
                     self.issue(thread, self.start_ns, self.start_ns);
                 }
             }
@@ -376,7 +394,15 @@ impl<'a, D: Device> Driver<'a, D> {
         let Some(batches) = &mut self.batches else {
             return false;
         };
-        batches.see(&self.recorder.tallies());
+        let mut counted = self.recorders[0].tallies();
+        for recorder in &self.recorders[1..] {
+            let of_stream = recorder.tallies();
+            counted
+                .iter_mut()
+                .zip(&of_stream)
+                .for_each(|(sum, own)| sum.add(own));
+        }
+        batches.see(&counted);
         batches.close(now_ns)
     }
 
@@ -427,13 +453,23 @@ impl<'a, D: Device> Driver<'a, D> {
     /// Ends the interval at the present.
     fn cut(&mut self) -> Interval {
         let now_ns = self.device.now_ns();
-        let age_ns = self
-            .slots
-            .iter()
-            .filter(|slot| slot.in_flight)
-            .map(|slot| now_ns.saturating_sub(slot.issued_ns))
-            .sum();
-        let mut interval = self.recorder.cut(now_ns - self.start_ns, age_ns);
+        let mut ages_ns = vec![0; self.recorders.len()];
+        for slot in self.slots.iter().filter(|slot| slot.in_flight) {
+            let recorder = self.threads[slot.thread as usize].recorder as usize;
+            ages_ns[recorder] += now_ns.saturating_sub(slot.issued_ns);
+        }
+        let elapsed_ns = now_ns - self.start_ns;
+        let recorders = self.recorders.iter_mut().zip(ages_ns);
+        let mut cuts = recorders.map(|(recorder, age_ns)| recorder.cut(elapsed_ns, age_ns));
+        let mut interval = match self.stream_names.as_slice() {
+            [] => cuts.next().unwrap_or_default(),
+            names => {
+                let mut named = cuts.zip(names).map(|(cut, name)| cut.of_stream(name));
+                let mut whole = named.next().unwrap_or_default();
+                named.for_each(|stream| whole.merge(&stream));
+                whole
+            }
+        };
         if self.open {
             interval.offered = Some(std::mem::take(&mut self.offered));
             interval.backlog = Some(self.threads.iter().map(|thread| thread.backlog).sum());
@@ -449,11 +485,8 @@ impl<'a, D: Device> Driver<'a, D> {
     /// Lets the requests in flight end, uncounted.
     fn drain(&mut self) -> Result<(), TwinError> {
         let mut left: u32 = self.threads.iter().map(|thread| thread.in_flight).sum();
-        let mut wakes = if self.open {
-            self.threads.iter().filter(|thread| thread.awaits).count()
-        } else {
-            self.thinking
-        };
+        let awaiting = self.threads.iter().filter(|thread| thread.awaits).count();
+        let mut wakes = awaiting + self.thinking;
         while left > 0 || wakes > 0 {
             if !self.device.is_busy() {
                 let now_ns = self.device.now_ns();
@@ -561,22 +594,28 @@ impl<'a, D: Device> Driver<'a, D> {
         self.threads[slot.thread as usize].in_flight -= 1;
         self.completed += 1;
         let (service_ns, bytes) = (reaped_ns - slot.issued_ns, u64::from(slot.size_bytes));
+        let Thread {
+            recorder,
+            open,
+            think_ns,
+            ..
+        } = self.threads[slot.thread as usize];
+        let recorder = &mut self.recorders[recorder as usize];
         if errno != 0 {
             self.fail(slot, errno, service_ns);
-        } else if self.open {
+        } else if open {
             let response_ns = reaped_ns - slot.arrived_ns;
-            self.recorder
-                .record_open(slot.op, service_ns, response_ns, bytes);
+            recorder.record_open(slot.op, service_ns, response_ns, bytes);
             self.completed_bytes += bytes;
         } else {
-            self.recorder.record(slot.op, service_ns, bytes);
+            recorder.record(slot.op, service_ns, bytes);
             self.completed_bytes += bytes;
         }
-        if !self.open && self.think_ns > 0 {
+        if !open && think_ns > 0 {
             self.thinking += 1;
             self.device
-                .wake(reaped_ns + self.think_ns, ARRIVAL | slot.thread);
-        } else if !self.open {
+                .wake(reaped_ns + think_ns, ARRIVAL | slot.thread);
+        } else if !open {
             self.issue(slot.thread, reaped_ns, reaped_ns);
         } else if self.threads[slot.thread as usize].backlog > 0 {
             self.issue_arrived(slot.thread, reaped_ns);
@@ -592,7 +631,8 @@ impl<'a, D: Device> Driver<'a, D> {
             size_bytes,
             ..
         } = slot;
-        self.recorder.fail(op, service_ns);
+        let recorder = self.threads[slot.thread as usize].recorder;
+        self.recorders[recorder as usize].fail(op, service_ns);
         self.faults.count(op, errno, offset_bytes, size_bytes);
         *self.recording.errno.entry(errno).or_default() += 1;
         let failed = self.recording.errno.values().sum();
@@ -609,13 +649,14 @@ impl<'a, D: Device> Driver<'a, D> {
 
     /// An arrival of an open load, or the end of a pause in a closed one.
     fn arrival(&mut self, thread: u32, now_ns: u64) {
-        if !self.open {
+        if !self.threads[thread as usize].open {
             self.thinking -= 1;
             return self.issue(thread, now_ns, now_ns);
         }
         self.offered += 1;
-        self.threads[thread as usize].backlog += 1;
-        if self.threads[thread as usize].in_flight < self.iodepth {
+        let state = &mut self.threads[thread as usize];
+        state.backlog += 1;
+        if state.in_flight < state.iodepth {
             self.issue_arrived(thread, now_ns);
         }
         self.next_arrival(thread);

@@ -48,6 +48,7 @@ impl Meter {
         interval.counters = Counters {
             media_read_bytes: known.then(|| now.media_read_bytes - before.media_read_bytes),
             media_write_bytes: known.then(|| now.media_write_bytes - before.media_write_bytes),
+            media_erase_bytes: known.then(|| now.media_erase_bytes - before.media_erase_bytes),
             joules: known.then_some(now.joules - before.joules),
             unmapped_reads: known.then(|| now.unmapped_reads - before.unmapped_reads),
             cpu_user_ns: Some(cpu_ns),

@@ -956,6 +956,7 @@ impl Device for Ssd {
         let counts = &self.flash.counts;
         into.media_read_bytes = counts.units_out * u64::from(UNIT_BYTES);
         into.media_write_bytes = counts.programs * self.params.program_bytes();
+        into.media_erase_bytes = counts.erases * self.params.erase_unit_bytes;
         into.unmapped_reads = self.unmapped_reads;
         into.joules = self.joules();
         into.resources.clear();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Op;
+use crate::{Op, Stream};
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,10 @@ pub struct Job {
     pub journal: Option<String>,
     /// When to stop; the first condition met ends the step.
     pub until: Until,
+    /// Several workloads at once, each with threads of its own; the other fields say what they come to together.
+    /// Empty: the job is one workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<Stream>,
 }
 
 /// Operation mix: for each operation a relative weight and its block sizes.

@@ -12,6 +12,7 @@ mod parse;
 mod region;
 mod request;
 mod stream;
+mod streams;
 mod units;
 
 pub use error::ParseError;
@@ -25,6 +26,7 @@ pub use method::{
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use stream::{Geometry, RequestStream, StreamError};
+pub use streams::{Part, Stream};
 pub use units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,
 };

@@ -116,12 +116,14 @@ impl RequestStream {
     /// # Errors
     /// The job does not fit the target.
     pub fn new(job: &Job, geometry: Geometry, seed: u64, thread: u32) -> Result<Self, StreamError> {
-        let addresses = Addresses::new(job, geometry, seed, thread)?;
+        // Threads of a stream divide its region by their number in it; they draw by their number in the job.
+        let own = job.part(thread);
+        let addresses = Addresses::new(own.job, geometry, seed, own.thread)?;
         Ok(Self {
             random: Random::new(seed, thread, Purpose::Requests),
-            choices: choices(job, &addresses, thread)?,
+            choices: choices(own.job, &addresses, own.thread)?,
             addresses,
-            arrivals: Arrivals::new(&job.load, &job.pace.rates, seed, thread),
+            arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread),
         })
     }
 

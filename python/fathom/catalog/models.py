@@ -107,6 +107,12 @@ class Device(_Strict):
         values = _values(self.twin.parameters)
         return int(values.get("hosts", values.get("clients", 1)))
 
+    @property
+    def placement_handles(self) -> int:
+        """How many placement handles its twin has; 1 is none to choose from."""
+        stated = self.twin.parameters.get("placement_handles") if self.twin else None
+        return 1 if stated is None else int(_values({"placement_handles": stated})["placement_handles"])
+
     def twin_params_json(self, bench: str | None = None, sharing: int = 1) -> str:
         """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fathom._core import Interval, OpResult, Recording
 from fathom.analysis.uncertainty import mean_interval
-from fathom.method import Step
+from fathom.method import Job, Step
 from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
 
@@ -17,6 +17,7 @@ Row = dict[str, object]
 COUNTER_UNITS = {
     "media_read_bytes": "B",
     "media_write_bytes": "B",
+    "media_erase_bytes": "B",
     "joules": "J",
     "unmapped_reads": "I/O",
     "cpu_user_ns": "ns",
@@ -39,6 +40,7 @@ class StepRows:
     each_second: bool = True
     scratch: Path | None = None
     points: list[Row] = field(default_factory=list)
+    streams: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Starts with no rows."""
@@ -55,6 +57,7 @@ class StepRows:
             self.telemetry.pour(part.telemetry)
         return {
             "points": [row for rows in (self, *self.parts) for row in rows.points],
+            "streams": [row for rows in (self, *self.parts) for row in rows.streams],
             "intervals": self.intervals,
             "latency": self.latency,
             "telemetry": self.telemetry,
@@ -97,6 +100,9 @@ class StepRows:
             return
         for op in recording.ops:
             self.points.append(self._point(recording, op, method, steady))
+        for name, job in self.step.job.streams.items():
+            for op in recording.streams.get(name, ()):
+                self.streams.append(self._stream(recording, name, job, op))
 
     def _interval_row(self, common: Row, interval: Interval, op: OpResult) -> Row:
         seconds = interval.length_s
@@ -155,7 +161,7 @@ class StepRows:
             "block_bytes": job.block_bytes(op.op),
             "read_pct": job.read_pct,
             "threads": job.threads * max(1, len(self.parts)),
-            "iodepth": job.iodepth,
+            "iodepth": None if job.streams else job.iodepth,
             "offered_iops": None if recording.offered is None else recording.offered / window_s,
             "iops": op.n / window_s,
             "iops_low": low,
@@ -176,6 +182,31 @@ class StepRows:
             "backlog": recording.backlog,
             "limited_by": None if op.errors > op.n else recording.limited_by(),
             "steady": steady,
+            "window_s": window_s,
+            "n": op.n,
+        }
+
+    def _stream(self, recording: Recording, name: str, job: Job, op: OpResult) -> Row:
+        window_s = recording.window_s
+        return {
+            "target": self.target,
+            "step": self.step.name,
+            "workload": self.step.workload,
+            "stream": name,
+            "op": op.op,
+            "placement": ",".join(map(str, job.placement)) or None,
+            "block_bytes": job.block_bytes(op.op),
+            "threads": job.threads * max(1, len(self.parts)),
+            "iodepth": job.iodepth,
+            "iops": op.n / window_s,
+            "mbps": op.bytes / 1e6 / window_s,
+            "mean_us": op.mean_us,
+            "p50_us": op.p50_us,
+            "p99_us": op.p99_us,
+            "p999_us": op.p999_us,
+            "p9999_us": op.p9999_us,
+            "max_us": op.max_us,
+            "errors": op.errors,
             "window_s": window_s,
             "n": op.n,
         }

@@ -1,7 +1,8 @@
 """The columns of a run's Parquet tables: the single definition, documented in docs/reference/run-directory.md.
 
-One row of *points* is one (target, step, workload, operation); of *intervals* the same per second; of *latency*
-one occupied histogram bin of one second; of *telemetry* one named value of one target at one time.
+One row of *points* is one (target, step, workload, operation); of *streams* the same of each of several workloads at
+once; of *intervals* the same as of *points* per second; of *latency* one occupied histogram bin of one second; of
+*telemetry* one named value of one target at one time.
 """
 
 import pyarrow as pa
@@ -39,6 +40,31 @@ POINTS = pa.schema(
         ("backlog", pa.int64()),
         ("limited_by", pa.string()),
         ("steady", pa.bool_()),
+        ("window_s", pa.float64()),
+        ("n", pa.int64()),
+    ]
+)
+
+STREAMS = pa.schema(
+    [
+        ("target", pa.string()),
+        ("step", pa.string()),
+        ("workload", pa.string()),
+        ("stream", pa.string()),
+        ("op", pa.string()),
+        ("placement", pa.string()),
+        ("block_bytes", pa.int64()),
+        ("threads", pa.int32()),
+        ("iodepth", pa.int32()),
+        ("iops", pa.float64()),
+        ("mbps", pa.float64()),
+        ("mean_us", pa.float64()),
+        ("p50_us", pa.float64()),
+        ("p99_us", pa.float64()),
+        ("p999_us", pa.float64()),
+        ("p9999_us", pa.float64()),
+        ("max_us", pa.float64()),
+        ("errors", pa.int64()),
         ("window_s", pa.float64()),
         ("n", pa.int64()),
     ]
@@ -96,7 +122,11 @@ TELEMETRY = pa.schema(
 
 TABLES: dict[str, pa.Schema] = {
     "points": POINTS,
+    "streams": STREAMS,
     "intervals": INTERVALS,
     "latency": LATENCY,
     "telemetry": TELEMETRY,
 }
+
+SPARSE = frozenset({"streams"})
+"""Tables that a step has only where there are rows."""

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from fathom.errors import FathomError
 from fathom.runs.document import RunDocument
 from fathom.runs.files import append_line, drop_cut_line, sync_directory, write_json
-from fathom.runs.schema import TABLES
+from fathom.runs.schema import SPARSE, TABLES
 from fathom.runs.spool import Spool
 
 Row = Mapping[str, object]
@@ -125,6 +125,8 @@ class RunStore:
         with _writing(self.path):
             building.mkdir()
             for name, schema in TABLES.items():
+                if name in SPARSE and not rows.get(name):
+                    continue
                 _write_rows(building / f"{name}.parquet", rows.get(name, ()), schema)
             write_json(building / "step.json", asdict(outcome))
             if final.exists():
@@ -211,7 +213,9 @@ def _batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
 def _step_tables(run: Path, name: str) -> Iterator[pa.Table]:
     """One step after the other, a long one in parts, so that a long run is never in memory whole."""
     for folder in sorted(path.parent for path in (run / "steps").glob("*/step.json")):
-        yield from _parts(folder / f"{name}.parquet", _measure_again(folder))
+        path = folder / f"{name}.parquet"
+        if name not in SPARSE or path.exists():
+            yield from _parts(path, _measure_again(folder))
 
 
 def read_table(path: Path, hint: str) -> pa.Table:

@@ -40,6 +40,7 @@ class TwinFacts:
     label: str
     capacity_bytes: int
     logical_block_bytes: int
+    placement_handles: int = 1
 
 
 TwinLookup = Callable[[str], TwinFacts]
@@ -103,6 +104,7 @@ def device_target(path: Path) -> Target:
         direct_align_bytes=block_bytes,
         identity=identity,
         label=device_label(device, identity),
+        placement_handles=device.write_streams or 1,
     )
 
 
@@ -129,7 +131,8 @@ def _generic_target(text: str) -> Target:
         raise UsageError(f"{text} is not an NVMe generic device", "`fathom devices` lists what is attached")
     block = path.with_name(path.name.replace("ng", "nvme", 1))
     target = device_target(block)
-    return replace(target, name=text, passthrough=path, label=f"{target.label}, passthrough")
+    label = f"{target.label}, passthrough"
+    return replace(target, name=text, passthrough=path, placement_handles=None, label=label)
 
 
 def device_label(device: BlockDevice, identity: Identity) -> str:
@@ -215,6 +218,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
         catalog=form["name"],
         parts=tuple(f"{name}#{k}" for k in range(1, many + 1)) if form["mark"] == "*" else (),
         number=number if form["mark"] == "#" else None,
+        placement_handles=1 if file_system else facts.placement_handles,
     )
 
 

@@ -59,6 +59,11 @@ class BlockDevice:
         return (number(self.directory / "size") or 0) * SECTOR_BYTES
 
     @property
+    def write_streams(self) -> int:
+        """Placement handles that writes can name by the block layer (Linux 6.16 and FDP); 0 without."""
+        return number(self.disk.directory / "queue/max_write_streams") or 0
+
+    @property
     def read_only(self) -> bool:
         """Whether the kernel refuses writes to it."""
         return number(self.directory / "ro") == 1

@@ -69,9 +69,10 @@ class Target:
     needs of offset and length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue
     entry. `notes` are things the user must be told about the target before its figures are read. `parts` names the
     drives of an array, each of which gets every job whole; `capacity_bytes` is then of all together. `number` tells
-    equal twins apart: it picks the seed. `passthrough` is the NVMe generic device that I/O goes to instead of
-    `path`, which remains what is checked and held. `makes` names the file system that a device is to get, with a file
-    of `capacity_bytes` on it; `made` says that an earlier session of the run has made it.
+    equal twins apart: it picks the seed. `placement_handles` is how many writes can choose from, 1 without placement,
+    None where only the drive knows. `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which
+    remains what is checked and held. `makes` names the file system that a device is to get, with a file of
+    `capacity_bytes` on it; `made` says that an earlier session of the run has made it.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Target:
     notes: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     number: int | None = None
+    placement_handles: int | None = 1
     passthrough: Path | None = None
     makes: str | None = None
     made: bool = False

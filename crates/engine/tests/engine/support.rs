@@ -108,6 +108,7 @@ pub fn job(op: Op) -> Job {
         content: Content::default(),
         placement: Vec::new(),
         direct: false,
+        streams: Vec::new(),
         load: Load::Closed {
             threads: 1,
             iodepth: 8,

@@ -167,3 +167,37 @@ fn a_log_with_a_handle_of_its_own_leaves_the_spare_space_to_the_rest() {
     let mixed = log_and_small_region(0.04, 0, VictimPolicy::Greedy);
     assert!(mixed > 5.0, "without a handle of its own {mixed}");
 }
+
+#[test]
+fn streams_of_a_job_run_at_once_and_are_counted_apart() {
+    let text = r#"{"until":{"time":"20ms"},"streams":[
+        {"name":"log","mix":"write","block":"64KiB","pattern":"sequential","region":"50%","placement":1,"load":{"iodepth":2}},
+        {"name":"small","mix":{"read":50,"write":50},"block":"4KiB","pattern":"uniform","region":{"start":"50%"},"load":{"threads":2,"iodepth":4}},
+        {"name":"paced","mix":"read","block":"4KiB","pattern":"uniform","load":{"rate":"10k/s","arrival":"deterministic","iodepth":8}}]}"#;
+    let job = workload::Job::from_json(text, "test").expect("a valid job");
+    let mut ssd = Ssd::new(&drive_with(2, Isolation::Initially), 1).expect("valid");
+    let (cuts, recording) = intervals(&mut ssd, &job);
+    let count = |name: &str, op: Op| recording.streams[name][&op].service.count();
+    assert_eq!(
+        count("log", Op::Write) + count("small", Op::Write),
+        recording.ops[&Op::Write].service.count()
+    );
+    assert!(count("log", Op::Write) > 0 && count("small", Op::Read) > 0);
+    assert_eq!(
+        recording.streams["log"][&Op::Write].bytes,
+        count("log", Op::Write) << 16
+    );
+    assert!((190..=200).contains(&count("paced", Op::Read)));
+    assert!(recording.streams["paced"][&Op::Read].response.is_some());
+    assert!(recording.streams["small"][&Op::Read].response.is_none());
+    assert_eq!(recording.offered, None, "not all streams have a rate");
+    // Little's law over all streams together: 2 + 8 always in flight, and what the paced one has.
+    let in_flight = cuts[0].mean_outstanding.expect("known");
+    assert!((10.0..18.0).contains(&in_flight), "{in_flight}");
+    assert_eq!(ssd.written_by(0), Stream(1));
+    let again = intervals(
+        &mut Ssd::new(&drive_with(2, Isolation::Initially), 1).expect("valid"),
+        &job,
+    );
+    assert_eq!(again.1, recording);
+}

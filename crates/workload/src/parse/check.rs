@@ -3,7 +3,7 @@
 
 use super::Refusal;
 use super::tree::Node;
-use crate::{Block, Curve, Extent, Job, Load, Method, Op, Pattern, Step, StepKind, Verify};
+use crate::{Block, Curve, Extent, Job, Load, Method, Op, Pattern, Step, StepKind, Until, Verify};
 
 const SCHEMA: &str = "fathom-method/1";
 const THREADS_MAX: u32 = 1024;
@@ -12,6 +12,7 @@ const BLOCK_BYTES_MAX: u32 = 1 << 30;
 const ALIGN_BYTES_MAX: u64 = 1 << 40;
 const SIZES_MAX: usize = 64;
 const BANDS_MAX: usize = 64;
+const WORKLOADS_MAX: usize = 64;
 const ZONES_MAX: u32 = 65_536;
 const VERIFY_UNIT_BYTES: u32 = 512;
 const THETA_MAX: f64 = 10.0;
@@ -184,6 +185,9 @@ fn check_step(step: &Step) -> Checked {
             ensure(step.job.pace.think_ns == 0, "job.load.think", || {
                 "a curve measures at rates, without pauses: leave out think".to_owned()
             })?;
+            ensure(step.job.streams.is_empty(), "job.streams", || {
+                "a curve varies the rate of one workload: give it a job without streams".to_owned()
+            })?;
             let Some(curve) = &step.curve else {
                 let message =
                     || "a curve step needs `curve`, such as curve = { time = \"30s\" }".to_owned();
@@ -249,6 +253,9 @@ fn percent(fraction: f64) -> f64 {
 }
 
 pub(super) fn job(job: &Job) -> Checked {
+    if !job.streams.is_empty() {
+        return streams(job);
+    }
     ensure(!job.mix.ops.is_empty(), "mix", || {
         "the mix has no operation".to_owned()
     })?;
@@ -361,6 +368,61 @@ fn pace(job: &Job) -> Checked {
         })?;
     }
     Ok(())
+}
+
+/// Streams end together, so only by time: how fast each moves its bytes is what the run shall tell.
+fn streams(whole: &Job) -> Checked {
+    let count = whole.streams.len();
+    ensure(count <= WORKLOADS_MAX, "streams", || {
+        format!("streams has {count} entries, expected 1 to {WORKLOADS_MAX}")
+    })?;
+    for (index, stream) in whole.streams.iter().enumerate() {
+        let at = format!("streams.{index}");
+        name(&stream.name, "name").map_err(|fault| fault.below(&at))?;
+        let earlier = whole.streams[..index].iter();
+        let twice = earlier.clone().any(|other| other.name == stream.name);
+        ensure(!twice, &format!("{at}.name"), || {
+            format!(
+                "stream name {:?} is used twice: names must be unique",
+                stream.name
+            )
+        })?;
+        ensure(stream.job.streams.is_empty(), &at, || {
+            "a stream is one workload and has no streams of its own".to_owned()
+        })?;
+        let zoned = matches!(stream.job.pattern, Pattern::Zones { .. });
+        ensure(!zoned, &format!("{at}.pattern"), || {
+            "streams cannot share zones: use pattern zones in a job of its own".to_owned()
+        })?;
+        job(&stream.job).map_err(|fault| fault.below(&at))?;
+    }
+    load(&whole.load)?;
+    let threads: u64 = whole
+        .streams
+        .iter()
+        .map(|stream| u64::from(stream.job.load.threads()))
+        .sum();
+    ensure(
+        threads == u64::from(whole.load.threads()),
+        "load.threads",
+        || {
+            format!(
+                "threads is {}, but the streams have {threads}",
+                whole.load.threads()
+            )
+        },
+    )?;
+    let Until {
+        time_ns,
+        bytes,
+        region_multiple,
+        count,
+    } = whole.until;
+    let only_time =
+        time_ns.is_some() && bytes.is_none() && region_multiple.is_none() && count.is_none();
+    ensure(only_time, "until", || {
+        "streams run side by side until a time: set until = { time = \"60s\" }".to_owned()
+    })
 }
 
 /// What describes itself sector by sector is whole sectors, and knows its place before it is written.

@@ -12,7 +12,7 @@ use crate::units::{
 use crate::{
     Arrival, Block, BlockShare, Content, Curve, Errors, Extent, FileSystem, HotBand, Job, Latency,
     Load, Method, Metric, Mix, Op, Pace, Pattern, Quick, RatePhase, Region, Round, Slo, Steady,
-    Step, StepKind, Until, Verify,
+    Step, StepKind, Stream, Until, Verify,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -42,7 +42,7 @@ const STEP_KEYS: [&str; 11] = [
     "round",
     "job",
 ];
-const JOB_KEYS: [&str; 12] = [
+const JOB_KEYS: [&str; 13] = [
     "mix",
     "block",
     "pattern",
@@ -55,6 +55,19 @@ const JOB_KEYS: [&str; 12] = [
     "errors",
     "journal",
     "until",
+    "streams",
+];
+/// Of one of several workloads; the job says when all end.
+const STREAM_KEYS: [&str; 9] = [
+    "name",
+    "mix",
+    "block",
+    "pattern",
+    "region",
+    "align",
+    "content",
+    "placement",
+    "load",
 ];
 const FILE_SYSTEMS: [(&str, FileSystem); 3] = [
     ("btrfs", FileSystem::Btrfs),
@@ -285,9 +298,56 @@ fn slo(node: &Node) -> Result<Slo> {
 }
 
 pub(super) fn job(node: &Node) -> Result<Job> {
+    if let Some(streams) = node.get("streams") {
+        return job_of_streams(node, streams);
+    }
     let fields = Fields::new(node, "the job", &JOB_KEYS)?;
+    workload(&fields, &Shared::of(&fields)?)
+}
+
+fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
+    let keys = ["streams", "direct", "errors", "until"];
+    let fields = Fields::new(node, "a job of streams", &keys)?;
+    let shared = Shared::of(&fields)?;
+    let stream = |node: &Node| {
+        let fields = Fields::new(node, "the stream", &STREAM_KEYS)?;
+        Ok(Stream {
+            name: fields.text("name")?,
+            job: workload(&fields, &shared)?,
+        })
+    };
+    let streams = streams.list("streams")?.iter().map(stream);
+    let streams = streams.collect::<Result<_>>()?;
+    Ok(Job::of_streams(
+        streams,
+        shared.direct,
+        shared.errors,
+        shared.until,
+    ))
+}
+
+/// What the streams of a job have in common.
+struct Shared {
+    direct: bool,
+    errors: Errors,
+    until: Until,
+}
+
+impl Shared {
+    fn of(fields: &Fields<'_>) -> Result<Self> {
+        Ok(Self {
+            direct: fields
+                .get("direct")
+                .map_or(Ok(true), |node| node.flag("direct"))?,
+            errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
+            until: until(fields.need("until")?)?,
+        })
+    }
+}
+
+fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
     Ok(Job {
-        mix: mix(&fields)?,
+        mix: mix(fields)?,
         pattern: pattern(fields.need("pattern")?)?,
         region: fields.get("region").map_or(
             Ok(Region {
@@ -301,17 +361,16 @@ pub(super) fn job(node: &Node) -> Result<Job> {
             .get("content")
             .map_or(Ok(Content::default()), content)?,
         placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
-        direct: fields
-            .get("direct")
-            .map_or(Ok(true), |node| node.flag("direct"))?,
+        direct: shared.direct,
         load: load(fields.need("load")?)?,
         pace: pace(fields.need("load")?)?,
-        errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
+        errors: shared.errors,
         journal: fields
             .get("journal")
             .map(|node| node.text("journal").map(str::to_owned))
             .transpose()?,
-        until: until(fields.need("until")?)?,
+        until: shared.until,
+        streams: Vec::new(),
     })
 }
 

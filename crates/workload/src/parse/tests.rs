@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Arrival, Block, BlockShare, Content, Curve, Errors, Extent, FileSystem, Geometry, HotBand,
-    Latency, Load, Mix, Op, Pace, Pattern, RatePhase, Region, RequestStream, Slo, StepKind, Until,
-    Verify,
+    Latency, Load, Mix, Op, Pace, Pattern, RatePhase, Region, RequestStream, Slo, StepKind, Stream,
+    Until, Verify,
 };
 
 const JOB: &str = r#"mix = "read"
@@ -48,6 +48,7 @@ fn a_short_job_gets_the_documented_defaults() {
         content: Content::default(),
         placement: vec![],
         direct: true,
+        streams: Vec::new(),
         load: Load::Closed {
             threads: 8,
             iodepth: 32,
@@ -874,6 +875,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             },
             placement: vec![3],
             direct: true,
+            streams: Vec::new(),
             load,
             pace: Pace {
                 think_ns: 0,
@@ -1052,5 +1054,115 @@ fn the_reference_states_how_long_each_built_in_method_takes() {
             "{}: {cells}",
             method.name
         );
+    }
+}
+
+const STREAMS: &str = r#"
+until = { time = "10s" }
+[[streams]]
+name      = "log"
+mix       = "write"
+block     = "128KiB"
+pattern   = "sequential"
+region    = { start = "25%" }
+placement = 1
+load      = { iodepth = 4 }
+[[streams]]
+name    = "small"
+mix     = { read = 50, write = 50 }
+block   = "4KiB"
+pattern = "uniform"
+region  = { start = "5%", size = "10%" }
+load    = { threads = 3, iodepth = 8 }
+"#;
+
+#[test]
+fn a_job_of_streams_says_what_they_come_to_together() {
+    let whole = job(STREAMS);
+    let bytes: Vec<Vec<u32>> = whole
+        .mix
+        .ops
+        .iter()
+        .map(|block| block.sizes.iter().map(|size| size.size_bytes).collect())
+        .collect();
+    assert_eq!(bytes, [vec![4096], vec![131_072, 4096]]);
+    assert_eq!(
+        whole.load,
+        Load::Closed {
+            threads: 4,
+            iodepth: 8
+        }
+    );
+    assert_eq!(whole.placement, [1]);
+    let Extent::Fraction(start) = whole.region.start else {
+        panic!("{:?}", whole.region)
+    };
+    assert!((start - 0.05).abs() < 1e-12);
+    let names: Vec<_> = whole
+        .parts()
+        .map(|part| (part.stream, part.thread))
+        .collect();
+    assert_eq!(
+        names,
+        [(Some(0), 0), (Some(1), 0), (Some(1), 1), (Some(1), 2)]
+    );
+    let json = serde_json::to_string(&whole).expect("serialises");
+    assert_eq!(Job::from_json(&json, "normal.json"), Ok(whole));
+}
+
+#[test]
+fn what_streams_cannot_be_is_refused_with_its_line() {
+    let refused = |text: &str| {
+        Job::from_toml(text, "job.toml")
+            .expect_err("refused")
+            .to_string()
+    };
+    for (from, to, expected) in [
+        (
+            "time = \"10s\"",
+            "count = 5",
+            "job.toml:2: streams run side by side until a time",
+        ),
+        (
+            "\"small\"",
+            "\"log\"",
+            "job.toml:12: stream name \"log\" is used twice",
+        ),
+        (
+            "\"uniform\"",
+            "{ zones = 2 }",
+            "job.toml:15: streams cannot share zones",
+        ),
+        ("iodepth = 4 ", "iodepth = 0 ", "job.toml:10: iodepth is 0"),
+        (
+            "block   = \"4KiB\"",
+            "block   = \"4KiB\"\nuntil = { time = \"5s\" }",
+            "unknown key `until` in the stream",
+        ),
+        (
+            "until =",
+            "mix = \"read\"\nuntil =",
+            "unknown key `mix` in a job of streams",
+        ),
+    ] {
+        let message = refused(&STREAMS.replacen(from, to, 1));
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_normal_form_of_any_streams_reads_back(mut jobs in proptest::collection::vec(any_job(), 1..4)) {
+        let (errors, until) = (jobs[0].errors, jobs[0].until);
+        jobs.retain(|job| !matches!(job.pattern, Pattern::Zones { .. }) && job.load.threads() <= 256);
+        prop_assume!(!jobs.is_empty());
+        let named = jobs.into_iter().enumerate().map(|(index, job)| Stream {
+            name: format!("s{index}"),
+            job: Job { until, ..job },
+        });
+        let whole = Job::of_streams(named.collect(), true, errors, until);
+        prop_assert_eq!(whole.parts().count(), whole.load.threads() as usize);
+        let json = serde_json::to_string(&whole).expect("serialises");
+        prop_assert_eq!(Job::from_json(&json, "n.json"), Ok(whole));
     }
 }

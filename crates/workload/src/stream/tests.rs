@@ -35,6 +35,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         content: Content::default(),
         placement: Vec::new(),
         direct: true,
+        streams: Vec::new(),
         load: Load::Closed {
             threads,
             iodepth: 1,
@@ -771,4 +772,39 @@ fn a_job_that_does_not_fit_says_why() {
         refuse(&job(Pattern::Uniform, vec![], 1), GEOMETRY),
         Some(StreamError::EmptyMix)
     );
+}
+
+#[test]
+fn the_threads_of_a_stream_issue_its_requests_and_no_others() {
+    let mut log = job(
+        Pattern::Sequential,
+        vec![block(Op::Write, 1.0, &[(65536, 1.0)])],
+        2,
+    );
+    log.region.size = Extent::Bytes(64 * 65536);
+    log.placement = vec![3];
+    let mut small = read_4k(Pattern::Uniform);
+    small.region.start = Extent::Bytes(GIB);
+    small.region.size = Extent::Bytes(GIB);
+    let stream = |name: &str, job| crate::Stream {
+        name: name.into(),
+        job,
+    };
+    let streams = vec![stream("log", log), stream("small", small)];
+    let both = Job::of_streams(
+        streams,
+        true,
+        Errors::default(),
+        read_4k(Pattern::Uniform).until,
+    );
+    for (thread, start) in [(0, 0), (1, 32)] {
+        for (index, request) in draw(&both, GEOMETRY, 1, thread, 32).iter().enumerate() {
+            assert_eq!(request.offset_bytes, (start + index as u64) * 65536);
+            assert_eq!((request.op, request.placement), (Op::Write, 3));
+        }
+    }
+    for request in draw(&both, GEOMETRY, 1, 2, 1000) {
+        assert!((GIB..2 * GIB).contains(&request.offset_bytes));
+        assert_eq!((request.op, request.placement), (Op::Read, 0));
+    }
 }

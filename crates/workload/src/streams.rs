@@ -1,0 +1,187 @@
+//! Several workloads at once on one target: streams, each with I/O and load of its own. A job of streams is their
+//! sum: its own fields say what they come to together, so that whoever asks a job what it writes, where, and with
+//! how many threads need not know of streams. Requests come from the streams' own jobs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region, Until,
+};
+
+/// One of the workloads that a job issues at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// By which its results are told apart; unique within the job.
+    pub name: String,
+    /// Its I/O, with threads of its own. Ends with the job.
+    pub job: Job,
+}
+
+/// What one thread of a job does.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The thread's I/O: the job itself, or that of its stream.
+    pub job: &'a Job,
+    /// Which stream it belongs to.
+    pub stream: Option<usize>,
+    /// Its number among the threads of `job`, from 0.
+    pub thread: u32,
+}
+
+impl Job {
+    /// The job that issues `streams` at once.
+    #[must_use]
+    pub fn of_streams(streams: Vec<Stream>, direct: bool, errors: Errors, until: Until) -> Self {
+        let jobs = || streams.iter().map(|stream| &stream.job);
+        Self {
+            mix: mix_of(&streams),
+            pattern: match jobs().all(|job| job.pattern == Pattern::Sequential) {
+                true => Pattern::Sequential,
+                false => Pattern::Uniform,
+            },
+            region: hull(jobs().map(|job| job.region)),
+            align_bytes: None,
+            content: Content::default(),
+            placement: jobs()
+                .flat_map(|job| job.placement.iter().copied())
+                .collect(),
+            direct,
+            load: load_of(&streams),
+            pace: Pace::default(),
+            errors,
+            journal: None,
+            until,
+            streams,
+        }
+    }
+
+    /// Every thread of the job in order: those of the first stream, then those of the next.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let whole = self.streams.is_empty().then_some((None, self));
+        let streams = self.streams.iter().enumerate();
+        whole
+            .into_iter()
+            .chain(streams.map(|(index, stream)| (Some(index), &stream.job)))
+            .flat_map(|(stream, job)| {
+                (0..job.load.threads()).map(move |thread| Part {
+                    job,
+                    stream,
+                    thread,
+                })
+            })
+    }
+
+    /// What thread `thread` does; the job's own threads only.
+    pub fn part(&self, thread: u32) -> Part<'_> {
+        self.parts().nth(thread as usize).unwrap_or(Part {
+            job: self,
+            stream: None,
+            thread,
+        })
+    }
+}
+
+/// Every operation and block size of the streams, weighted by the I/O that they keep in flight: what share each has
+/// of the I/O that are done, only a run can tell.
+fn mix_of(streams: &[Stream]) -> Mix {
+    let of_op = |op: Op| {
+        let mut whole = Block {
+            op,
+            weight: 0.0,
+            sizes: Vec::new(),
+        };
+        for Stream { job, .. } in streams {
+            let in_flight = f64::from(job.load.threads()) * f64::from(job.load.iodepth());
+            let all: f64 = job.mix.ops.iter().map(|block| block.weight).sum();
+            for block in job.mix.ops.iter().filter(|block| block.op == op) {
+                let weight = in_flight * block.weight / all;
+                whole.weight += weight;
+                add_sizes(&mut whole.sizes, &block.sizes, weight);
+            }
+        }
+        (whole.weight > 0.0).then_some(whole)
+    };
+    Mix {
+        ops: Op::ALL.into_iter().filter_map(of_op).collect(),
+    }
+}
+
+fn add_sizes(into: &mut Vec<BlockShare>, sizes: &[BlockShare], weight: f64) {
+    let all: f64 = sizes.iter().map(|size| size.weight).sum();
+    for size in sizes {
+        let share = weight * size.weight / all;
+        match into
+            .iter_mut()
+            .find(|own| own.size_bytes == size.size_bytes)
+        {
+            Some(own) => own.weight += share,
+            None => into.push(BlockShare {
+                weight: share,
+                ..*size
+            }),
+        }
+    }
+}
+
+/// The smallest region that holds all; the whole target where fractions and bytes cannot be compared.
+fn hull(regions: impl Iterator<Item = Region> + Clone) -> Region {
+    let whole = Region {
+        start: Extent::Bytes(0),
+        size: Extent::Fraction(1.0),
+    };
+    let fractions = regions.clone().map(|region| {
+        let start = match region.start {
+            Extent::Fraction(start) => start,
+            Extent::Bytes(0) => 0.0,
+            Extent::Bytes(_) | Extent::UpTo(_) => return None,
+        };
+        match region.size {
+            Extent::Fraction(size) => Some((start, start + size)),
+            Extent::Bytes(_) | Extent::UpTo(_) => None,
+        }
+    });
+    if let Some(spans) = fractions.collect::<Option<Vec<_>>>() {
+        let start = spans.iter().fold(1.0_f64, |least, span| least.min(span.0));
+        let end = spans.iter().fold(0.0_f64, |most, span| most.max(span.1));
+        return Region {
+            start: Extent::Fraction(start),
+            size: Extent::Fraction(end - start),
+        };
+    }
+    let bytes = regions.map(|region| match (region.start, region.size) {
+        (Extent::Bytes(start), Extent::Bytes(size)) => Some((start, start.saturating_add(size))),
+        _ => None,
+    });
+    let Some(spans) = bytes.collect::<Option<Vec<_>>>() else {
+        return whole;
+    };
+    let start = spans.iter().map(|span| span.0).min().unwrap_or(0);
+    let end = spans.iter().map(|span| span.1).max().unwrap_or(0);
+    Region {
+        start: Extent::Bytes(start),
+        size: Extent::Bytes(end - start),
+    }
+}
+
+/// All threads together, at the deepest iodepth of any; open only where every stream is.
+fn load_of(streams: &[Stream]) -> Load {
+    let loads = || streams.iter().map(|stream| stream.job.load);
+    let threads = loads().fold(0, |sum: u32, load| sum.saturating_add(load.threads()));
+    let iodepth = loads().map(|load| load.iodepth()).max().unwrap_or(1);
+    let rates = loads().map(|load| match load {
+        Load::Open {
+            rate_iops, arrival, ..
+        } => Some((rate_iops, arrival)),
+        Load::Closed { .. } => None,
+    });
+    match rates.collect::<Option<Vec<_>>>().as_deref() {
+        Some(open @ [(_, arrival), ..]) => Load::Open {
+            rate_iops: open.iter().map(|(rate_iops, _)| rate_iops).sum(),
+            arrival: *arrival,
+            threads,
+            iodepth,
+        },
+        _ => Load::Closed { threads, iodepth },
+    }
+}
