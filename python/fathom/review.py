@@ -19,7 +19,7 @@ DEFAULT_TWINS = (
 SCRATCH_BYTES = 4 << 30
 
 
-FULL = ("four-corners", "rate-curves", "application-mixes")
+FULL = ("four-corners", "rate-curves", "application-mixes", "data-placement")
 """What a full review runs."""
 
 
@@ -29,9 +29,9 @@ def review_method(*, full: bool) -> Method:
         return load_method("four-corners", quick=True)
     return compose(
         "review",
-        "Review: four corners, rate curves, application mixes",
-        "How fast is one drive at its peaks, what does latency cost as load rises, and how does it serve data bases "
-        "and virtual desktops?",
+        "Review: four corners, rate curves, application mixes, data placement",
+        "How fast is one drive at its peaks, what does latency cost as load rises, how does it serve data bases and "
+        "virtual desktops, and what does it write when workloads share it?",
         [load_method(name) for name in FULL],
     )
 

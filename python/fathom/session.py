@@ -482,7 +482,7 @@ class _Session:
             raise
         rows.finish(recordings, self.method.name, steady)
         if sampler is not None:
-            rows.telemetry += [dict(row) for row in sampler.drain()]
+            rows.take_telemetry([dict(row) for row in sampler.drain()])
         for text in recordings[0].notes:
             self.remarks.append(Remark(target.name, step.name, text))
             store.journal("remark", key, text=text)

@@ -83,6 +83,23 @@ class Point:
 
 
 @dataclass(frozen=True)
+class StreamPoint:
+    """A row of streams.parquet: one of several workloads at once."""
+
+    target: str
+    step: str
+    stream: str
+    op: str
+    placement: str | None
+    iops: float
+    mbps: float
+    mean_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    n: int
+
+
+@dataclass(frozen=True)
 class Step:
     """A step of the method: `kind` is fill, precondition, measure or point; `published` names its published workload.
 
@@ -168,8 +185,16 @@ class RunData:
         """Intervals of every step of a target, steps in order of execution."""
         return self._seconds.get(target, {})
 
-    def written(self, target: str) -> dict[str, list[tuple[float, float, float]]]:
-        """Per measured step in order: (start in s, bytes the host wrote, bytes the media took) of each interval.
+    @cached_property
+    def streams(self) -> list[StreamPoint]:
+        """Rows of the streams of measured steps; empty for jobs of one workload."""
+        names = [field.name for field in fields(StreamPoint)]
+        return [StreamPoint(**row) for row in self.run.table("streams").select(names).to_pylist()]
+
+    def written(
+        self, target: str, kinds: Sequence[str] = ("measure",)
+    ) -> dict[str, list[tuple[float, float, float]]]:
+        """Per step of those kinds in order: (start in s, bytes the host wrote, bytes the media took) of each interval.
 
         Only of steps whose target counts its media writes.
         """
@@ -182,10 +207,17 @@ class RunData:
         host = self._query(
             "intervals",
             "select step, start_s, sum(bytes)::double as host from rows where op in ('write', 'append') and "
-            "target = $target[1] and kind = 'measure' group by all",
-            {"target": [target]},
+            "target = $target[1] and list_contains($kinds, kind) group by all",
+            {"target": [target], "kinds": list(kinds)},
         )
-        columns = host.to_pydict()
+        # A real drive's logs count both, in seconds of their own.
+        counted = self._query(
+            "telemetry",
+            "select step, start_s, sum(value) as host from rows where name = 'host_write_bytes' "
+            "and target = $target[1] and list_contains($steps, step) group by all",
+            {"target": [target], "steps": sorted(set(host["step"].to_pylist()))},
+        )
+        columns = pa.concat_tables([host, counted]).to_pydict()
         by_second = dict(
             zip(zip(columns["step"], columns["start_s"], strict=True), columns["host"], strict=True)
         )

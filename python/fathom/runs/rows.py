@@ -104,6 +104,23 @@ class StepRows:
             for op in recording.streams.get(name, ()):
                 self.streams.append(self._stream(recording, name, job, op))
 
+    def take_telemetry(self, rows: Sequence[Row]) -> None:
+        """Takes what was sampled beside the backend; where a drive counts its media writes, points get their WAF."""
+        self.telemetry += rows
+        host, media = (
+            sum(
+                value
+                for row in rows
+                if row["target"] == self.target
+                and row["name"] == name
+                and isinstance(value := row["value"], float)
+            )
+            for name in ("host_write_bytes", "media_write_bytes")
+        )
+        if host:
+            for point in self.points:
+                point["waf"] = media / host if point["waf"] is None else point["waf"]
+
     def _interval_row(self, common: Row, interval: Interval, op: OpResult) -> Row:
         seconds = interval.length_s
         return common | {

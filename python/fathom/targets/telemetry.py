@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypedDict
 
-from fathom.targets import sysfs
+from fathom.targets import media_logs, sysfs
 from fathom.targets.mounts import PROC, SYS
-from fathom.targets.sysfs import number, text
+from fathom.targets.sysfs import BlockDevice, number, text
 from fathom.targets.target import Target
 
 CPU_QUOTA = "cpu_quota_used_up"
@@ -151,6 +151,7 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
                 found += [
                     _Disk(target.name, device.disk.directory),
                     _temperature(target.name, device.controller),
+                    _media(target.name, device.disk),
                 ]
     return found
 
@@ -177,6 +178,45 @@ class _Disk:
             Value("device_written", float(written * sysfs.SECTOR_BYTES), "B"),
             Value("device_busy", min(100.0, busy_ms / (length_s * 10)), "%"),
         ]
+
+
+class MediaWrites:
+    """What the drive's own logs count of its writes; nothing where they fall behind or change."""
+
+    def __init__(self, target: str, reader: media_logs.MediaReader, first: media_logs.MediaCounts) -> None:
+        self.target: str | None = target
+        self._reader = reader
+        self._last: media_logs.MediaCounts | None = first
+
+    def sample(self, length_s: float) -> list[Value]:
+        """Bytes counted since the last call; none where the log is gone, has gone back or is another."""
+        before, self._last = self._last, self._reader.read()
+        now = self._last
+        if before is None or now is None or before.source != now.source:
+            return []
+        grown = {
+            "host_write_bytes": now.host_write_bytes - before.host_write_bytes,
+            "media_write_bytes": now.media_write_bytes - before.media_write_bytes,
+        }
+        if now.media_erase_bytes is not None and before.media_erase_bytes is not None:
+            grown["media_erase_bytes"] = now.media_erase_bytes - before.media_erase_bytes
+        if min(grown.values()) < 0:
+            return []
+        return [Value(name, float(value), "B") for name, value in grown.items()]
+
+
+def _media(target: str, disk: BlockDevice) -> Source | str:
+    namespace = disk.identity().namespace
+    if namespace is None:
+        return f"media writes of {target}: not an NVMe drive"
+    try:
+        reader = media_logs.open_reader(disk.node, namespace)
+        first = reader.read()
+    except OSError as error:
+        return f"media writes of {target}: its logs cannot be read ({error.strerror or error})"
+    if first is None:
+        return f"media writes of {target}: it has neither FDP statistics nor the OCP log"
+    return MediaWrites(target, reader, first)
 
 
 class _Cpu:

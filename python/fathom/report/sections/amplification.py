@@ -93,7 +93,7 @@ def _table(found: Sequence[Amplified]) -> Table:
         Item("n"),
     ]
     groups = [
-        Group(one.column.label, [_row(one, point, _endurance(one.column)) for point in one.points])
+        Group(one.column.label, [_row(one, point, endurance(one.column)) for point in one.points])
         for one in found
     ]
     notes = [
@@ -117,7 +117,7 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
     return Row(Item(plain(one.column.run.steps[point.step].label)), cells)
 
 
-def _endurance(column: Column) -> float | None:
+def endurance(column: Column) -> float | None:
     """Rated host writes in bytes; None where no data sheet is known."""
     if column.target.catalog is None:
         return None

@@ -1,0 +1,225 @@
+"""Data placement: the same streams with one placement handle and with a handle per stream, WAF over time and by stream.
+
+Shown where measured steps issue several streams at once. Steps whose jobs differ in nothing but placement handles are
+one load; a target without handles has its first half alone.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue
+
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.charts import Axis, Line, line_chart, time_axis
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import Point, StreamPoint
+from fathom.report.sections.amplification import DAY_S, endurance
+from fathom.report.style import compact, grouped, plain, seconds, slot
+
+ORDER = 36
+NONE = Item("–", tone="quiet")
+PUBLISHED = (
+    "Published for such loads: a flash cache on a 1.88 TB FDP drive, small objects in 4 % of it, 3.22 with one handle "
+    "and 1.03 with separate ones when all of it is used, 1.22 and 1.03 at half (CacheLib's key-value traces, EuroSys "
+    "2025); four sequential namespaces about 1.6 mixed and 1.02 apart (Micron). Other drives, other mixes: orders of "
+    "magnitude, not targets."
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A measured step of streams: its rows, and WAF over its time, the settling before it included."""
+
+    step: str
+    label: str
+    placed: bool
+    points: Sequence[Point]
+    streams: Sequence[StreamPoint]
+    line: Sequence[tuple[float, float]]
+
+    @property
+    def waf(self) -> float | None:
+        """Media bytes / host bytes over the measured window."""
+        return next((point.waf for point in self.points if point.waf is not None), None)
+
+    @property
+    def written_bps(self) -> float:
+        """Bytes that the host wrote per second."""
+        return sum((point.mbps or 0.0) * 1e6 for point in self.points if point.op in ("write", "append"))
+
+
+def build(comparison: Comparison) -> Section | None:
+    """WAF over time of each load, with its table, and the table of the streams."""
+    found = [(column, load) for column in comparison.columns if column.run.streams for load in _loads(column)]
+    if not found:
+        return None
+    charts = [chart for column, load in found if (chart := _chart(column, load))]
+    caption = (
+        "Bytes written to the media per byte written by the host, from the first second of settling into the load to "
+        "the end of the measured window; the tables are of that window alone."
+    )
+    totals = _totals(found)
+    blocks = [Figure(charts, caption, totals, columns=2) if charts else totals, _by_stream(found)]
+    return Section("placement", "Data placement", blocks, short="Placement")
+
+
+def _loads(column: Column) -> Iterator[list[Variant]]:
+    """The column's variants by what they issue, those with one handle first."""
+    run, target = column.run, column.target.name
+    loads: dict[str, list[Variant]] = {}
+    for name, step in run.steps.items():
+        streams = [row for row in run.streams if row.target == target and row.step == name]
+        if not streams:
+            continue
+        handles = {row.placement for row in streams if row.op in ("write", "append")}
+        variant = Variant(
+            name,
+            plain(step.label),
+            len(handles) > 1,
+            [point for point in run.points if point.target == target and point.step == name],
+            streams,
+            _waf_over_time(column, name),
+        )
+        loads.setdefault(_without_placement(run.raw_steps.get(name)), []).append(variant)
+    for load in loads.values():
+        yield sorted(load, key=lambda variant: variant.placed)
+
+
+def _without_placement(step: JsonValue) -> str:
+    """The streams of a step but for their handles, as text."""
+    entry = cast("Mapping[str, Mapping[str, Sequence[Mapping[str, Mapping[str, JsonValue]]]]]", step)
+    streams = entry["job"]["streams"] if entry else ()
+    return json.dumps([{**stream, "job": {**stream["job"], "placement": []}} for stream in streams])
+
+
+def _waf_over_time(column: Column, step: str) -> list[tuple[float, float]]:
+    """(seconds from the start of settling, WAF) of every interval of the load, settling first."""
+    run = column.run
+    workload = run.steps[step].workload
+    written = run.written(column.target.name, ("precondition", "measure"))
+    out: list[tuple[float, float]] = []
+    begin_s = 0.0
+    for name, samples in written.items():
+        if name not in run.steps or run.steps[name].workload != workload:
+            continue
+        out += [(begin_s + start_s, float(f"{media / host:.4g}")) for start_s, host, media in samples]
+        begin_s = out[-1][0] if out else 0.0
+    return out
+
+
+def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
+    lines = [
+        Line(
+            "a handle per stream" if variant.placed else "one handle",
+            variant.placed + 0,
+            variant.line,
+            marks=len(variant.line) < 30,
+        )
+        for variant in load
+        if len(variant.line) > 1
+    ]
+    if not lines:
+        return None
+    end_s = max(variant.line[-1][0] for variant in load if variant.line)
+    title = f"{column.label}: {load[0].label.partition(',')[0]}"
+    summary = (
+        f"WAF over time of {title}: {', '.join(line.name for line in lines)}; figures in the table below."
+    )
+    option = line_chart(time_axis(end_s), Axis("", "count", low=0), lines)
+    key = f"placement-{column.index}-{load[0].step}"
+    return Chart(
+        key, title, " · ".join(line.name for line in lines), option, summary, 180, slot(column.index)
+    )
+
+
+def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
+    heads = [
+        Item("WAF"),
+        Item("Saved", "WAF with one handle / per stream"),
+        Item("Host writes", "MB/s"),
+        Item("Write", "IOPS"),
+        Item("Write p99", "us"),
+        Item("Read", "IOPS"),
+        Item("Read p99", "us"),
+        Item("Rated life", "years at that rate"),
+        Item("Window"),
+    ]
+    groups: dict[str, list[Row]] = {}
+    for column, load in found:
+        rows = groups.setdefault(column.label, [])
+        shared = next((variant.waf for variant in load if not variant.placed), None)
+        rows += [_total(variant, shared, endurance(column)) for variant in load]
+    notes = [
+        "WAF: ratio of two counts over the whole window, so without an interval of its own; settling ends when it "
+        "drifts by less than 5 %.",
+        "Rated life: the rated bytes written / the rate measured, whatever the WAF: a rating holds for its own "
+        "workload. At equal host writes the media last longer by what is saved.",
+        PUBLISHED,
+    ]
+    return Table("Load", heads, [Group(label, rows) for label, rows in groups.items()], notes)
+
+
+def _total(variant: Variant, shared: float | None, rated_bytes: float | None) -> Row:
+    waf, bps = variant.waf, variant.written_bps
+    by_op = {point.op: point for point in variant.points}
+    saved = shared / waf if variant.placed and shared and waf else None
+    window_s = next((point.window_s for point in variant.points), None)
+    cells = [
+        Item(grouped(waf), tone="strong")
+        if waf
+        else Item("–", tone="quiet", title="media writes are not counted"),
+        Item(f"{saved:.2f}x", tone="good" if saved > 1.02 else "") if saved else NONE,
+        Item(grouped(bps / 1e6)),
+        *_rate_and_tail(by_op.get("write")),
+        *_rate_and_tail(by_op.get("read")),
+        Item(grouped(rated_bytes / bps / DAY_S / 365)) if rated_bytes and bps else NONE,
+        Item(seconds(window_s or 0.0)),
+    ]
+    return Row(Item(variant.label), cells)
+
+
+def _rate_and_tail(point: Point | StreamPoint | None) -> list[Item]:
+    if point is None:
+        return [NONE, NONE]
+    tail = (
+        Item(grouped(point.p99_us))
+        if point.p99_us is not None
+        else Item("–", tone="quiet", title="n too small")
+    )
+    return [Item(grouped(point.iops or 0.0)), tail]
+
+
+def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
+    heads = [
+        Item("Handle"),
+        Item("IOPS"),
+        Item("MB/s"),
+        Item("Mean", "us"),
+        Item("p99", "us"),
+        Item("p99.9", "us"),
+        Item("n"),
+    ]
+    groups = []
+    for column, load in found:
+        for variant in load:
+            rows = [_stream(row) for row in variant.streams]
+            groups.append(Group(f"{column.label}: {variant.label}", rows))
+    return Table("Stream", heads, groups, ["Service latency. A dash: too few I/Os for that percentile."])
+
+
+def _stream(row: StreamPoint) -> Row:
+    def latency(value_us: float | None) -> Item:
+        return NONE if value_us is None else Item(grouped(value_us))
+
+    cells = [
+        Item(row.placement or "default"),
+        Item(grouped(row.iops)),
+        Item(grouped(row.mbps)),
+        latency(row.mean_us),
+        latency(row.p99_us),
+        latency(row.p999_us),
+        Item(compact(row.n)),
+    ]
+    return Row(Item(plain(row.stream), row.op), cells)
