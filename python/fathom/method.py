@@ -68,7 +68,7 @@ class JobJson(TypedDict):
 
 class _StreamJson(TypedDict):
     name: str
-    job: _JobJson
+    job: JobJson
 
 
 class _SteadyJson(TypedDict):
@@ -353,5 +353,5 @@ def parse_job(job: JobJson) -> Job:
         region_multiple=until["region_multiple"],
         _region=job["region"]["size"],
         placement=tuple(job["placement"]),
-        streams={stream["name"]: _job(stream["job"]) for stream in job.get("streams", ())},
+        streams={stream["name"]: parse_job(stream["job"]) for stream in job.get("streams", ())},
     )

@@ -1,6 +1,7 @@
 """Write amplification: what the media took for each byte of the host, over time and per step, and the rated life.
 
-Shown where two or more measured steps that write have a WAF; a step of a curve or of rounds is not among them.
+Shown where two or more measured steps that write have a WAF; a step of a curve, of rounds or of streams is not among
+them.
 """
 
 from collections.abc import Sequence
@@ -47,6 +48,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def _amplified(column: Column) -> Amplified | None:
     run = column.run
+    placed = {row.step for row in run.streams}
     points = [
         point
         for point in run.points
@@ -56,6 +58,7 @@ def _amplified(column: Column) -> Amplified | None:
         and point.step in run.steps
         and run.steps[point.step].kind == "measure"
         and run.round_of(point.step) is None
+        and point.step not in placed
     ]
     if len(points) < 2:
         return None
