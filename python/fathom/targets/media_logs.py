@@ -34,11 +34,11 @@ class MediaCounts:
 
 
 def parse_fdp_statistics(log: bytes) -> MediaCounts | None:
-    """HBMW, MBMW and MBE of log 22h; None for one that is too short, or of a drive that counts no host bytes."""
+    """HBMW, MBMW and MBE of log 22h; None for one that is too short."""
     if len(log) < 48:
         return None
     host, media, erased = (_number(log, at) for at in (0, 16, 32))
-    return MediaCounts(host, media, erased, "FDP statistics log (22h)") if host else None
+    return MediaCounts(host, media, erased, "FDP statistics log (22h)")
 
 
 def parse_ocp(log: bytes, smart: bytes) -> MediaCounts | None:
