@@ -172,6 +172,7 @@ class FakeRow:
     page: str = "peak table"
     uncertain: bool = False
     latency_us: float | None = None
+    statistic: str | None = None
 
 
 def lookup(device: str, workload: str) -> list[FakeRow]:
