@@ -242,7 +242,11 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     job = parse_method(METHOD.replace('"3s"', '"60s"'), "shared.toml").steps[1].job
     begun = time.monotonic()
     agent.start("null:", job.json, 1, "read", time.time_ns())
+    agent.poll(0)
     time.sleep(1.5)
+    with pytest.raises(FathomError, match="had not been asked for news"):
+        while not agent.poll(1).done:
+            pass
     ended = agent.result()
     assert time.monotonic() - begun < 10
     assert ended.recording

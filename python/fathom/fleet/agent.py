@@ -23,6 +23,8 @@ from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry, TelemetryRow
 
 LEASE_S = 5.0
+FIRST_POLL_S = 60.0
+"""The lease before the first poll of a step: the coordinator waits until every host has begun, however slow one is."""
 FOLDER = "fathom-{host}"
 
 
@@ -69,7 +71,8 @@ class HostAgent:
         self.name = name
         self._lease_s = lease_s
         self._handle: _core.Handle | None = None
-        self._polled_s = time.monotonic()
+        self._leased_until_s = 0.0
+        self._expired = False
         self._held: dict[str, _Held] = {}
         self._running: _Held | None = None
         threading.Thread(target=self._watch_lease, daemon=True, name="lease").start()
@@ -121,7 +124,8 @@ class HostAgent:
         held = self._running = self._held_one(name)
         target = held.target
         held.telemetry.step(step)
-        self._polled_s = time.monotonic()
+        self._expired = False
+        self._leased_until_s = time.monotonic() + FIRST_POLL_S
         try:
             self._handle = _core.start_engine(
                 job_json, [engine_target(target)], seed, start_at_unix_ns=start_at_unix_ns
@@ -130,15 +134,20 @@ class HostAgent:
             raise FathomError(str(error)) from error
 
     def poll(self, timeout_s: float) -> News:
-        """What is new; waits up to `timeout_s` for it. Renews the lease."""
-        self._polled_s = time.monotonic()
+        """What is new; waits up to `timeout_s` for it. Renews the lease.
+
+        Raises FathomError behind the last news of a load that the lease has ended.
+        """
+        self._leased_until_s = time.monotonic() + self._lease_s
         handle = self._handle
         if handle is None:
             return News(done=True)
         started = handle.started_unix_ns
         intervals = [interval.to_bytes() for interval in handle.poll(timeout_s)]
-        self._polled_s = time.monotonic()
-        return News(intervals, started, handle.done())
+        self._leased_until_s = time.monotonic() + self._lease_s
+        if self._expired and handle.done() and not intervals:
+            raise FathomError(f"its load was stopped: it had not been asked for news for {self._lease_s:.0f} s")
+        return News(intervals, started, handle.done() and not self._expired)
 
     def stop(self) -> None:
         """Ends the load; what is in flight completes."""
@@ -166,5 +175,6 @@ class HostAgent:
         while True:
             time.sleep(self._lease_s / 5)
             handle = self._handle
-            if handle is not None and time.monotonic() - self._polled_s > self._lease_s:
+            if handle is not None and time.monotonic() > self._leased_until_s and not handle.done():
+                self._expired = True
                 handle.stop()
