@@ -235,6 +235,11 @@ def test_a_silent_host_is_given_up(
     assert total.window_s == pytest.approx(1, abs=0.1)
 
 
+def drain(agent: HostAgent) -> None:
+    while not agent.poll(1).done:
+        pass
+
+
 def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent = HostAgent("alone", lease_s=0.5)
     target = agent.resolve("null:", None)
@@ -245,8 +250,7 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.poll(0)
     time.sleep(1.5)
     with pytest.raises(FathomError, match="had not been asked for news"):
-        while not agent.poll(1).done:
-            pass
+        drain(agent)
     ended = agent.result()
     assert time.monotonic() - begun < 10
     assert ended.recording

@@ -146,7 +146,9 @@ class HostAgent:
         intervals = [interval.to_bytes() for interval in handle.poll(timeout_s)]
         self._leased_until_s = time.monotonic() + self._lease_s
         if self._expired and handle.done() and not intervals:
-            raise FathomError(f"its load was stopped: it had not been asked for news for {self._lease_s:.0f} s")
+            raise FathomError(
+                f"its load was stopped: it had not been asked for news for {self._lease_s:.0f} s"
+            )
         return News(intervals, started, handle.done() and not self._expired)
 
     def stop(self) -> None:
