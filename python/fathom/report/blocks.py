@@ -93,10 +93,11 @@ class Prose:
 
 @dataclass(frozen=True)
 class Points:
-    """Sentences as a list."""
+    """Sentences as a list; those behind the first `shown` are folded away."""
 
     template: ClassVar[str] = "points"
     texts: Sequence[str]
+    shown: int = 12
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,15 @@ from fathom.sizing.drive import rated_drive
 
 @dataclass(frozen=True)
 class Told:
-    """Findings in words: the outcome in a sentence, workload by workload, then how it compares and what to mind.
+    """Findings in words: the outcome in a sentence, workload by workload, how it compares, surprises, what to mind.
 
     What limits each target is told by its own section.
     """
 
     overall: str
     outcomes: Sequence[str]
+    agreement: str
+    surprises: Sequence[str]
     remarks: Sequence[str]
 
 
@@ -42,13 +44,16 @@ def tell(comparison: Comparison) -> Told:
         return [finding.text for finding in found if finding.kind in kinds]
 
     remarks = [
-        " ".join([*texts("agreement"), *texts("surprise")]),
         " ".join(texts("bound")),
         " ".join(texts("consistency")),
         _caveats(comparison),
     ]
     return Told(
-        " ".join(texts("overall")), texts("leader", "level", "single"), [text for text in remarks if text]
+        " ".join(texts("overall")),
+        texts("leader", "level", "single"),
+        " ".join(texts("agreement")),
+        texts("surprise"),
+        [text for text in remarks if text],
     )
 
 

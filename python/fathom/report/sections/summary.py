@@ -25,9 +25,15 @@ def build(comparison: Comparison) -> Section | None:
 
 def _prose(told: Told) -> list[Block]:
     """A single workload or target needs no list."""
-    if not told.overall:
-        return [Prose([" ".join(told.outcomes), *told.remarks])]
-    return [Prose([told.overall]), Points(told.outcomes), Prose(told.remarks)]
+    outcomes = " ".join(told.outcomes)
+    blocks: list[Block] = (
+        [Prose([told.overall]), Points(told.outcomes)] if told.overall else [Prose([outcomes])]
+    )
+    if told.agreement:
+        blocks.append(Prose([told.agreement]))
+    if told.surprises:
+        blocks.append(Points(told.surprises, shown=6))
+    return [*blocks, Prose(told.remarks)] if told.remarks else blocks
 
 
 def _card(corner: Corner) -> Card:
