@@ -127,9 +127,23 @@ impl Calendar {
         }
     }
 
+    /// Takes the earliest event due at or before `limit_ns` and moves `now_ns` to it; to the limit, where there is one,
+    /// when nothing is due.
+    #[inline]
+    pub fn advance(&mut self, now_ns: &mut u64, limit_ns: u64) -> Option<u32> {
+        if let Some((at_ns, payload)) = self.pop(limit_ns) {
+            *now_ns = at_ns;
+            return Some(payload);
+        }
+        if limit_ns != u64::MAX {
+            *now_ns = (*now_ns).max(limit_ns);
+        }
+        None
+    }
+
     /// Takes the earliest event if it is due at or before `limit_ns`.
     #[inline]
-    pub fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {
+    fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {
         let slot = self.seek();
         if !self.far.is_empty()
             && let Some(event) = self.pop_far(slot, limit_ns)

@@ -21,6 +21,7 @@ use crate::device::{Completion, CompletionKind, Device};
 use crate::event::us_to_ns;
 use crate::meter::Meter;
 use crate::precision::{Batches, Judge, Seat};
+use crate::slab::Slab;
 use crate::zones::Zoning;
 
 /// Virtual length of an interval.
@@ -153,8 +154,7 @@ struct Slot {
 struct Driver<'a, D> {
     device: &'a mut D,
     threads: Vec<Thread>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Slab<Slot>,
     core_free_ns: Vec<u64>,
     submit_ns: u64,
     complete_ns: u64,
@@ -284,8 +284,7 @@ impl<'a, D: Device> Driver<'a, D> {
             zoning,
             recording: Recording::default(),
             threads: streams,
-            slots: Vec::with_capacity((threads * iodepth) as usize),
-            free: Vec::new(),
+            slots: Slab::default(),
             core_free_ns: vec![start_ns; host.cores.min(threads) as usize],
             submit_ns: us_to_ns(host.submit_us),
             complete_ns: us_to_ns(host.complete_us),
@@ -428,7 +427,7 @@ impl<'a, D: Device> Driver<'a, D> {
             CompletionKind::Wake if tag & ARRIVAL != 0 => self.arrival(tag & !ARRIVAL, at_ns),
             CompletionKind::Wake => self.reap(tag & !CROSSED, at_ns, 0),
             CompletionKind::Done => {
-                let Slot { op, size_bytes, .. } = self.slots[tag as usize];
+                let Slot { op, size_bytes, .. } = self.slots[tag];
                 match self.cross(at_ns, Way::ToHost, op, size_bytes) {
                     Some(crossed_ns) => self.device.wake(crossed_ns, CROSSED | tag),
                     None => self.reap(tag, at_ns, 0),
@@ -535,13 +534,7 @@ impl<'a, D: Device> Driver<'a, D> {
             op: request.op,
             in_flight: true,
         };
-        let tag = if let Some(tag) = self.free.pop() {
-            self.slots[tag as usize] = slot;
-            tag
-        } else {
-            self.slots.push(slot);
-            self.slots.len() as u32 - 1
-        };
+        let tag = self.slots.add(slot);
         self.threads[thread as usize].in_flight += 1;
         let ready_ns = self.work(thread, free_ns, self.submit_ns);
         let at_ns = self
@@ -551,7 +544,7 @@ impl<'a, D: Device> Driver<'a, D> {
             return self.device.submit(at_ns, tag, request);
         };
         let (request, reset) = zoning.place(thread, tag, request);
-        self.slots[tag as usize].offset_bytes = request.offset_bytes;
+        self.slots[tag].offset_bytes = request.offset_bytes;
         match reset {
             Some(reset) => self.device.submit(at_ns, RESET | tag, reset),
             None => self.device.submit(at_ns, tag, request),
@@ -584,13 +577,13 @@ impl<'a, D: Device> Driver<'a, D> {
     /// A completion reaches its thread, which reaps it and issues the next request.
     #[inline]
     fn reap(&mut self, tag: u32, at_ns: u64, errno: i32) {
-        let slot = self.slots[tag as usize];
+        let slot = self.slots[tag];
         if let Some(zoning) = &mut self.zoning {
             zoning.settle(slot.thread, tag, errno, self.device);
         }
         let reaped_ns = self.work(slot.thread, at_ns + self.wake_ns, self.complete_ns);
-        self.free.push(tag);
-        self.slots[tag as usize].in_flight = false;
+        self.slots.release(tag);
+        self.slots[tag].in_flight = false;
         self.threads[slot.thread as usize].in_flight -= 1;
         self.completed += 1;
         let (service_ns, bytes) = (reaped_ns - slot.issued_ns, u64::from(slot.size_bytes));

@@ -26,6 +26,7 @@ mod page_numbers;
 mod params;
 mod precision;
 mod server;
+mod slab;
 mod ssd;
 mod system;
 #[cfg(test)]

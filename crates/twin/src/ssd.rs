@@ -25,6 +25,7 @@ use crate::link::Link;
 use crate::map_flush::MapFlush;
 use crate::params::{HostParams, Isolation, ParamError, SsdParams, UNIT_BYTES};
 use crate::server::Fifo;
+use crate::slab::Slab;
 use crate::victim::Victims;
 
 /// Free superblocks that only cleaning may use.
@@ -144,8 +145,7 @@ pub struct Ssd {
     ftl: Ftl,
     link: Link,
     pipelines: Fifo,
-    requests: Vec<InFlight>,
-    free_requests: Vec<u32>,
+    requests: Slab<InFlight>,
     /// Commands in the drive, and those the host keeps until there is a slot.
     commands_taken: u32,
     kept_by_host: VecDeque<u32>,
@@ -225,8 +225,7 @@ impl Ssd {
             pipelines: Fifo::new(params.command_pipelines),
             calendar: Calendar::default(),
             now_ns: 0,
-            requests: Vec::new(),
-            free_requests: Vec::new(),
+            requests: Slab::default(),
             commands_taken: 0,
             kept_by_host: VecDeque::new(),
             waiting: VecDeque::new(),
@@ -351,7 +350,7 @@ impl Ssd {
 
     #[inline]
     fn enter_pipeline(&mut self, slot: u32) {
-        let request = &self.requests[slot as usize].request;
+        let request = &self.requests[slot].request;
         let unit_ps = match request.op {
             Op::Read => self.read_unit_ps,
             Op::Write => self.write_unit_ps,
@@ -368,7 +367,7 @@ impl Ssd {
 
     #[inline]
     fn dispatch(&mut self, slot: u32) {
-        let request = self.requests[slot as usize].request;
+        let request = self.requests[slot].request;
         let (first, count) = Self::pages(&request);
         if u64::from(first) + u64::from(count) > u64::from(self.geometry.logical_pages) {
             return self.refuse(slot, EINVAL);
@@ -401,14 +400,14 @@ impl Ssd {
     }
 
     fn refuse(&mut self, slot: u32, errno: i32) {
-        self.requests[slot as usize].errno = errno;
+        self.requests[slot].errno = errno;
         self.calendar
             .push(self.now_ns, Event::Acknowledge.with(slot));
     }
 
     fn complete(&mut self, slot: u32) -> Completion {
-        let InFlight { tag, errno, .. } = self.requests[slot as usize];
-        self.free_requests.push(slot);
+        let InFlight { tag, errno, .. } = self.requests[slot];
+        self.requests.release(slot);
         match self.kept_by_host.pop_front() {
             Some(next) => self.enter_pipeline(next),
             None => self.commands_taken -= 1,
@@ -450,14 +449,14 @@ impl Ssd {
             while run < room && self.ftl.lookup(logical + run) == page + run {
                 run += 1;
             }
-            self.requests[slot as usize].parts += 1;
+            self.requests[slot].parts += 1;
             self.flash
                 .read(self.now_ns, &mut self.calendar, slot, place, run);
             logical += run;
         }
         self.unmapped_reads += u64::from(unmapped);
         if dram_pages > 0 {
-            self.requests[slot as usize].parts += 1;
+            self.requests[slot].parts += 1;
             self.arrived(slot, dram_pages, self.dram_ns);
         }
     }
@@ -465,7 +464,7 @@ impl Ssd {
     /// A part of a read is in the controller: it goes to the host, or lets a partial write go on.
     #[inline]
     fn arrived(&mut self, slot: u32, units: u32, delay_ns: u64) {
-        let inflight = &mut self.requests[slot as usize];
+        let inflight = &mut self.requests[slot];
         inflight.parts -= 1;
         let last = inflight.parts == 0;
         if inflight.request.op == Op::Write {
@@ -489,12 +488,12 @@ impl Ssd {
             offset_bytes,
             size_bytes,
             ..
-        } = self.requests[slot as usize].request;
+        } = self.requests[slot].request;
         let edges_bytes = [offset_bytes, offset_bytes + u64::from(size_bytes)];
         if (edges_bytes[0] | edges_bytes[1]) & u64::from(UNIT_BYTES - 1) != 0 {
             self.read_edges(slot, edges_bytes);
         }
-        if self.requests[slot as usize].parts == 0 {
+        if self.requests[slot].parts == 0 {
             self.queue_write(slot);
         }
     }
@@ -515,7 +514,7 @@ impl Ssd {
             }
             let place = self.geometry.place(page);
             if !self.in_buffer.get(place.unit) {
-                self.requests[slot as usize].parts += 1;
+                self.requests[slot].parts += 1;
                 self.flash
                     .read(self.now_ns, &mut self.calendar, slot, place, 1);
             }
@@ -534,7 +533,7 @@ impl Ssd {
             request,
             mut placed,
             ..
-        } = self.requests[slot as usize];
+        } = self.requests[slot];
         let (first, count) = Self::pages(&request);
         let stream = Stream(request.placement as u8);
         while placed < count {
@@ -561,7 +560,7 @@ impl Ssd {
                 self.write_map();
             }
         }
-        self.requests[slot as usize].placed = placed;
+        self.requests[slot].placed = placed;
         if placed < count {
             return false;
         }
@@ -917,13 +916,7 @@ impl Device for Ssd {
             done_ns: 0,
             errno: 0,
         };
-        let slot = if let Some(slot) = self.free_requests.pop() {
-            self.requests[slot as usize] = inflight;
-            slot
-        } else {
-            self.requests.push(inflight);
-            self.requests.len() as u32 - 1
-        };
+        let slot = self.requests.add(inflight);
         self.calendar
             .push(at_ns.max(self.now_ns), Event::Submit.with(slot));
     }
@@ -935,14 +928,10 @@ impl Device for Ssd {
 
     #[inline]
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
-        while let Some((at_ns, payload)) = self.calendar.pop(limit_ns) {
-            self.now_ns = at_ns;
+        while let Some(payload) = self.calendar.advance(&mut self.now_ns, limit_ns) {
             if let Some(completion) = self.handle(payload) {
                 return Some(completion);
             }
-        }
-        if limit_ns != u64::MAX {
-            self.now_ns = self.now_ns.max(limit_ns);
         }
         None
     }

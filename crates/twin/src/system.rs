@@ -18,6 +18,7 @@ use crate::calendar::Calendar;
 use crate::device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
 use crate::event::us_to_ns;
 use crate::params::HostParams;
+use crate::slab::Slab;
 use drive::{Drive, Outcome};
 pub use params::{Between, ClusterParams, DriveParams, FabricParams, SystemParams};
 use route::{Pick, Routes, Stage};
@@ -101,8 +102,7 @@ pub struct System {
     drives: Vec<Drive>,
     calendar: Calendar,
     now_ns: u64,
-    jobs: Vec<Job>,
-    free: Vec<u32>,
+    jobs: Slab<Job>,
     rng: Xoshiro256PlusPlus,
     drives_residence_ns: u64,
     shares: Shares,
@@ -124,8 +124,7 @@ impl System {
             drives,
             calendar: Calendar::default(),
             now_ns: 0,
-            jobs: Vec::new(),
-            free: Vec::new(),
+            jobs: Slab::default(),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             drives_residence_ns: 0,
             last_write_end: u64::MAX,
@@ -142,7 +141,7 @@ impl System {
 
     /// Moves a job on to its next stage, or out.
     fn step(&mut self, index: u32) -> Option<Completion> {
-        let job = &self.jobs[index as usize];
+        let job = &self.jobs[index];
         let (stage, op, bytes) = (
             usize::from(job.stage),
             job.request.op,
@@ -151,21 +150,21 @@ impl System {
         let (client, server) = (usize::from(job.client), usize::from(job.server));
         if job.within == Within::Leaving {
             self.drives_residence_ns += self.now_ns - job.entered_ns;
-            self.jobs[index as usize].within = Within::Outside;
+            self.jobs[index].within = Within::Outside;
         }
         let Some(&now_at) = self.route(op).get(stage) else {
-            let job = &self.jobs[index as usize];
+            let job = &self.jobs[index];
             let (tag, latency_ns) = (job.tag, self.now_ns - job.submitted_ns);
             self.shares
                 .add([job.client, job.server, job.drive], latency_ns);
-            self.free.push(index);
+            self.jobs.release(index);
             return Some(Completion {
                 at_ns: self.now_ns,
                 tag,
                 kind: CompletionKind::Done,
             });
         };
-        self.jobs[index as usize].stage += 1;
+        self.jobs[index].stage += 1;
         match now_at {
             Stage::Delay { ns, group } => {
                 self.routes.groups[group].residence_ns += ns;
@@ -197,7 +196,7 @@ impl System {
 
     fn enter_drive(&mut self, index: u32) {
         let now_ns = self.now_ns;
-        let job = &mut self.jobs[index as usize];
+        let job = &mut self.jobs[index];
         job.within = Within::Dies;
         job.entered_ns = now_ns;
         let drive = &mut self.drives[usize::from(job.drive)];
@@ -221,7 +220,7 @@ impl System {
                 return;
             }
         };
-        let drive = self.jobs[index as usize].drive;
+        let drive = self.jobs[index].drive;
         self.follow(drive, outcome);
     }
 
@@ -233,7 +232,7 @@ impl System {
         }
         let unit = &mut self.drives[usize::from(drive)];
         for index in outcome.read.into_iter().chain(outcome.admitted) {
-            let job = &mut self.jobs[index as usize];
+            let job = &mut self.jobs[index];
             job.within = Within::Leaving;
             let bytes = job.request.size_bytes;
             let (done_ns, latency_us) = match job.request.op {
@@ -312,16 +311,7 @@ impl Device for System {
             entered_ns: 0,
             within: Within::Outside,
         };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.jobs[index as usize] = job;
-                index
-            }
-            None => {
-                self.jobs.push(job);
-                self.jobs.len() as u32 - 1
-            }
-        };
+        let index = self.jobs.add(job);
         self.calendar.push(at_ns.max(self.now_ns), index);
     }
 
@@ -331,14 +321,10 @@ impl Device for System {
     }
 
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
-        while let Some((at_ns, payload)) = self.calendar.pop(limit_ns) {
-            self.now_ns = at_ns;
+        while let Some(payload) = self.calendar.advance(&mut self.now_ns, limit_ns) {
             if let Some(completion) = self.handle(payload) {
                 return Some(completion);
             }
-        }
-        if limit_ns != u64::MAX {
-            self.now_ns = self.now_ns.max(limit_ns);
         }
         None
     }

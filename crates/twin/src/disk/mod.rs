@@ -33,6 +33,7 @@ use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};
 use crate::event::{Event, us_to_ns};
 use crate::params::{HostParams, ParamError};
 use crate::server::Fifo;
+use crate::slab::Slab;
 
 const EOPNOTSUPP: i32 = 95;
 const EINVAL: i32 = 22;
@@ -112,8 +113,7 @@ pub struct Disk {
     calendar: Calendar,
     link: Fifo,
     controller: Fifo,
-    requests: Vec<InFlight>,
-    free_requests: Vec<u32>,
+    requests: Slab<InFlight>,
     /// Requests that the drive's queue has no place for.
     outside: VecDeque<u32>,
     inside: u32,
@@ -168,8 +168,7 @@ impl Disk {
             calendar: Calendar::default(),
             link: Fifo::new(1),
             controller: Fifo::new(1),
-            requests: Vec::new(),
-            free_requests: Vec::new(),
+            requests: Slab::default(),
             outside: VecDeque::new(),
             inside: 0,
             queue: Queue::new(params.scheduling, params.ageing),
@@ -251,7 +250,7 @@ impl Disk {
             offset_bytes,
             size_bytes,
             ..
-        } = self.requests[slot as usize].request;
+        } = self.requests[slot].request;
         let bytes = u64::from(size_bytes);
         if op != Op::Flush
             && (bytes == 0 || offset_bytes.saturating_add(bytes) > self.params.capacity_bytes)
@@ -268,7 +267,7 @@ impl Disk {
                 let zones = self.zones.as_mut();
                 match zones.map_or(Err(EOPNOTSUPP), |zones| zones.append(offset_bytes, bytes)) {
                     Ok(place) => {
-                        self.requests[slot as usize].request.offset_bytes = place;
+                        self.requests[slot].request.offset_bytes = place;
                         self.write(slot);
                     }
                     Err(errno) => self.answer(slot, errno),
@@ -295,13 +294,13 @@ impl Disk {
     }
 
     fn answer(&mut self, slot: u32, errno: i32) {
-        self.requests[slot as usize].errno = errno;
+        self.requests[slot].errno = errno;
         self.calendar.push(self.now_ns, Event::Complete.with(slot));
     }
 
     fn complete(&mut self, slot: u32) -> Completion {
-        let InFlight { tag, errno, .. } = self.requests[slot as usize];
-        self.free_requests.push(slot);
+        let InFlight { tag, errno, .. } = self.requests[slot];
+        self.requests.release(slot);
         self.inside -= 1;
         if let Some(next) = self.outside.pop_front() {
             self.enter(next);
@@ -319,7 +318,7 @@ impl Disk {
     /// Sends read data to the host: all of it from the cache, or the tail behind the heads.
     #[inline]
     fn send(&mut self, slot: u32, most_bytes: u64) {
-        let bytes = u64::from(self.requests[slot as usize].request.size_bytes);
+        let bytes = u64::from(self.requests[slot].request.size_bytes);
         let left_bytes = bytes.min(most_bytes);
         self.link_bytes += bytes;
         self.streamed_bytes += bytes - left_bytes;
@@ -335,7 +334,7 @@ impl Disk {
     /// Answers a read from the cache or from what the head is about to pass; else it waits for the arm.
     #[inline]
     fn read(&mut self, slot: u32) {
-        let inflight = self.requests[slot as usize];
+        let inflight = self.requests[slot];
         let (start, end) = (inflight.request.offset_bytes, inflight.end());
         if let Some(zones) = &self.zones
             && !zones.is_written(start, end - start)
@@ -448,7 +447,7 @@ impl Disk {
         }
         let mut queue = std::mem::take(&mut self.queue);
         queue.retain(|waiting| {
-            let inflight = self.requests[waiting.slot as usize];
+            let inflight = self.requests[waiting.slot];
             let start = inflight.request.offset_bytes;
             let passes_ns = match waiting.write || self.logged(start).is_some() {
                 true => None,
@@ -466,7 +465,7 @@ impl Disk {
     /// Lets a write into the cache, or has it wait for room or for the arm.
     #[inline]
     fn write(&mut self, slot: u32) {
-        let inflight = self.requests[slot as usize];
+        let inflight = self.requests[slot];
         let bytes = u64::from(inflight.request.size_bytes);
         self.forget_read(inflight.request.offset_bytes, inflight.end());
         if !self.cache.is_on() {
@@ -493,7 +492,7 @@ impl Disk {
     /// Written data has crossed the interface.
     #[inline]
     fn arrived(&mut self, slot: u32) {
-        let inflight = self.requests[slot as usize];
+        let inflight = self.requests[slot];
         self.cache.moving_bytes -= u64::from(inflight.request.size_bytes);
         self.cache
             .insert(inflight.request.offset_bytes, inflight.end());
@@ -611,7 +610,7 @@ impl Disk {
         let next = queue.next(&self.arm());
         self.queue = queue;
         let Some(waiting) = next else { return };
-        let inflight = self.requests[waiting.slot as usize];
+        let inflight = self.requests[waiting.slot];
         let start = inflight.request.offset_bytes;
         let start = match waiting.write {
             true => start,
@@ -796,7 +795,7 @@ impl Disk {
                 self.close_stream();
             }
             Work::Command { slot } => {
-                let inflight = self.requests[slot as usize];
+                let inflight = self.requests[slot];
                 if inflight.request.op == Op::Read {
                     self.send(slot, TAIL_BYTES);
                     if self.at_byte == inflight.end() {
@@ -844,7 +843,7 @@ impl Disk {
             }
         }
         while let Some(&slot) = self.shut_out.front() {
-            let bytes = u64::from(self.requests[slot as usize].request.size_bytes);
+            let bytes = u64::from(self.requests[slot].request.size_bytes);
             if !self.cache.has_room(bytes) {
                 return;
             }
@@ -891,13 +890,7 @@ impl Device for Disk {
             tag,
             errno: 0,
         };
-        let slot = if let Some(slot) = self.free_requests.pop() {
-            self.requests[slot as usize] = inflight;
-            slot
-        } else {
-            self.requests.push(inflight);
-            self.requests.len() as u32 - 1
-        };
+        let slot = self.requests.add(inflight);
         self.calendar
             .push(at_ns.max(self.now_ns), Event::Submit.with(slot));
     }
@@ -909,14 +902,10 @@ impl Device for Disk {
 
     #[inline]
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
-        while let Some((at_ns, payload)) = self.calendar.pop(limit_ns) {
-            self.now_ns = at_ns;
+        while let Some(payload) = self.calendar.advance(&mut self.now_ns, limit_ns) {
             if let Some(completion) = self.handle(payload) {
                 return Some(completion);
             }
-        }
-        if limit_ns != u64::MAX {
-            self.now_ns = self.now_ns.max(limit_ns);
         }
         None
     }

@@ -25,6 +25,7 @@ use workload::{Op, Request};
 
 use crate::device::{Account, Completion, CompletionKind, Device};
 use crate::params::{HostParams, ParamError, fail};
+use crate::slab::Slab;
 use extents::Extents;
 pub use params::{FsParams, Placement};
 use ranges::Ranges;
@@ -108,35 +109,6 @@ pub struct FileSystem<D> {
     unmapped_reads: u64,
 }
 
-/// Numbers things that come and go.
-struct Slab<T> {
-    items: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Slab<T> {
-    fn new() -> Self {
-        Self {
-            items: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, item: T) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.items[number as usize] = item;
-            number
-        } else {
-            self.items.push(item);
-            self.items.len() as u32 - 1
-        }
-    }
-
-    fn release(&mut self, number: u32) {
-        self.free.push(number);
-    }
-}
-
 impl<D: Device> FileSystem<D> {
     /// A file system just made, over a device that nothing else uses.
     ///
@@ -170,8 +142,8 @@ impl<D: Device> FileSystem<D> {
         };
         let now_ns = device.now_ns();
         Ok(Self {
-            below: Slab::new(),
-            requests: Slab::new(),
+            below: Slab::default(),
+            requests: Slab::default(),
             ready: VecDeque::new(),
             extents: Extents::default(),
             space,
@@ -180,7 +152,7 @@ impl<D: Device> FileSystem<D> {
             writing: Ranges::default(),
             fetched: Ranges::default(),
             readers: Readers::default(),
-            fetches: Slab::new(),
+            fetches: Slab::default(),
             fetching: BTreeMap::new(),
             reads: VecDeque::new(),
             write_back: WriteBack::new(params, device.scale()),
@@ -240,7 +212,7 @@ impl<D: Device> FileSystem<D> {
     }
 
     fn arrive(&mut self, slot: u32) {
-        let request = self.requests.items[slot as usize].request;
+        let request = self.requests[slot].request;
         let (start, end) = Self::blocks_of(&request);
         if end > self.file_blocks {
             return self.end(slot, EINVAL);
@@ -263,20 +235,20 @@ impl<D: Device> FileSystem<D> {
 
     /// Ends a request, now.
     fn end(&mut self, slot: u32, errno: i32) {
-        self.requests.items[slot as usize].errno = errno;
+        self.requests[slot].errno = errno;
         self.wake_at(self.device.now_ns(), Below::Copied(slot));
     }
 
     /// Ends a request when its data has been copied between user and page cache.
     fn copy(&mut self, slot: u32) {
-        let bytes = self.requests.items[slot as usize].request.size_bytes;
+        let bytes = self.requests[slot].request.size_bytes;
         let copy_ns = (f64::from(bytes) * 1e3 / self.params.copy_mbps).round() as u64;
         self.wake_at(self.device.now_ns() + copy_ns, Below::Copied(slot));
     }
 
     fn handle(&mut self, completion: Completion) {
         let Completion { at_ns, tag, kind } = completion;
-        let what = self.below.items[tag as usize];
+        let what = self.below[tag];
         self.below.release(tag);
         let errno = match kind {
             CompletionKind::Failed(errno) if errno != EOPNOTSUPP => errno,
@@ -288,7 +260,7 @@ impl<D: Device> FileSystem<D> {
                 return;
             }
             Below::Copied(slot) => {
-                let Held { tag, errno, .. } = self.requests.items[slot as usize];
+                let Held { tag, errno, .. } = self.requests[slot];
                 self.requests.release(slot);
                 let kind = match errno {
                     0 => CompletionKind::Done,

@@ -23,13 +23,13 @@ impl<D: Device> FileSystem<D> {
     /// Goes on with a read: what is in memory, then a window at most, as the page cache does; starts what
     /// is worth reading ahead of it.
     pub(super) fn read(&mut self, slot: u32) {
-        let Held { request, at, .. } = self.requests.items[slot as usize];
+        let Held { request, at, .. } = self.requests[slot];
         let (mut start, end) = (at, Self::blocks_of(&request).1);
         let io = self.params.io_bytes / BLOCK_BYTES;
         let window = (self.params.read_ahead_bytes / BLOCK_BYTES).max(io.min(end - start));
-        while start < end && self.requests.items[slot as usize].errno == 0 {
+        while start < end && self.requests[slot].errno == 0 {
             let stop = end.min(start + window);
-            self.requests.items[slot as usize].at = stop;
+            self.requests[slot].at = stop;
             if self.read_window(slot, start, stop) {
                 return;
             }
@@ -51,9 +51,9 @@ impl<D: Device> FileSystem<D> {
         }
         self.fetched.remove(start, end);
         let waits_for = self.under_way(start, end);
-        self.requests.items[slot as usize].parts = waits_for.len() as u32;
+        self.requests[slot].parts = waits_for.len() as u32;
         for &number in &waits_for {
-            let fetch = &mut self.fetches.items[number as usize];
+            let fetch = &mut self.fetches[number];
             fetch.waiting.push(slot);
             fetch.ahead_from = fetch.ahead_from.max(end);
         }
@@ -95,7 +95,7 @@ impl<D: Device> FileSystem<D> {
         for number in self.under_way(start, end) {
             let Fetch {
                 start: s, end: e, ..
-            } = self.fetches.items[number as usize];
+            } = self.fetches[number];
             gaps = gaps
                 .into_iter()
                 .flat_map(|(low, high)| [(low, high.min(s)), (low.max(e), high)])
@@ -107,7 +107,7 @@ impl<D: Device> FileSystem<D> {
 
     /// Reads of the device that overlap `start..end`, in order; they do not overlap each other.
     fn under_way(&self, start: u64, end: u64) -> Vec<u32> {
-        let reaches = |number: &u32| self.fetches.items[*number as usize].end > start;
+        let reaches = |number: &u32| self.fetches[*number].end > start;
         let before = self.fetching.range(..start).next_back();
         let before = before.map(|(_, &number)| number).filter(reaches);
         let inside = self.fetching.range(start..end).map(|(_, &number)| number);
@@ -145,14 +145,14 @@ impl<D: Device> FileSystem<D> {
         };
         let Fetch {
             start, end, device, ..
-        } = self.fetches.items[number as usize];
+        } = self.fetches[number];
         self.send(Op::Read, device, end - start, Below::Fetch(number));
         true
     }
 
     /// A read is back.
     pub(super) fn fetched(&mut self, number: u32, errno: i32) {
-        let fetch = &mut self.fetches.items[number as usize];
+        let fetch = &mut self.fetches[number];
         let (start, end, moves) = (fetch.start, fetch.end, fetch.moves);
         let ahead_from = fetch.ahead_from.max(start);
         let waiting = std::mem::take(&mut fetch.waiting);
@@ -165,7 +165,7 @@ impl<D: Device> FileSystem<D> {
             self.fetched.insert(ahead_from.min(end), end);
         }
         for slot in waiting {
-            let held = &mut self.requests.items[slot as usize];
+            let held = &mut self.requests[slot];
             held.parts -= 1;
             held.errno = held.errno.max(errno);
             if held.parts == 0 {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use workload::Op;
 
 use crate::device::Device;
+use crate::slab::Slab;
 
 use super::extents::Piece;
 use super::metadata::{NODE_BYTES, commit_bytes};
@@ -29,7 +30,7 @@ pub struct WriteBack {
     /// Blocks that may be dirty before writers wait, and before write-back begins.
     limit: u64,
     background: u64,
-    writes: super::Slab<Write>,
+    writes: Slab<Write>,
     /// Allocated, not sent; the last one may still grow.
     planned: VecDeque<u32>,
     writes_in_flight: u32,
@@ -69,7 +70,7 @@ impl WriteBack {
         Self {
             limit: blocks(free_run),
             background: blocks(params.dirty_background_ratio),
-            writes: super::Slab::new(),
+            writes: Slab::default(),
             planned: VecDeque::new(),
             writes_in_flight: 0,
             cursor: 0,
@@ -150,7 +151,7 @@ impl<D: Device> FileSystem<D> {
     }
 
     fn accept(&mut self, slot: u32) {
-        let request = self.requests.items[slot as usize].request;
+        let request = self.requests[slot].request;
         let (start, end) = Self::blocks_of(&request);
         self.fetched.remove(start, end);
         self.make_dirty(start, end);
@@ -248,7 +249,7 @@ impl<D: Device> FileSystem<D> {
         let Some(number) = self.write_back.planned.pop_front() else {
             return false;
         };
-        let Write { device, len, .. } = self.write_back.writes.items[number as usize];
+        let Write { device, len, .. } = self.write_back.writes[number];
         self.write_back.writes_in_flight += 1;
         self.send(Op::Write, device, len, Below::Data(number));
         true
@@ -349,7 +350,7 @@ impl<D: Device> FileSystem<D> {
         while done < len {
             let last = self.write_back.planned.back().copied();
             let joined = last
-                .map(|number| &mut self.write_back.writes.items[number as usize])
+                .map(|number| &mut self.write_back.writes[number])
                 .filter(|write| {
                     write.device + write.len == device + done
                         && write.len < most
@@ -376,8 +377,7 @@ impl<D: Device> FileSystem<D> {
     /// Written-back data is on the device.
     pub(super) fn written(&mut self, number: u32, errno: i32) {
         self.commit.errno = self.commit.errno.max(errno);
-        let Write { len, parts, .. } =
-            std::mem::take(&mut self.write_back.writes.items[number as usize]);
+        let Write { len, parts, .. } = std::mem::take(&mut self.write_back.writes[number]);
         self.write_back.writes.release(number);
         self.write_back.writes_in_flight -= 1;
         self.write_back.done += len;
