@@ -105,6 +105,7 @@ def start_engine(
     seed: int,
     backend: Literal["auto", "io_uring", "threads"] = "auto",
     start_at_unix_ns: int | None = None,
+    pin: bool = True,
 ) -> Handle: ...
 def verify_journal(directory: str, target: str | None = None) -> str: ...
 

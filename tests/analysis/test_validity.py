@@ -229,7 +229,7 @@ def fleet(rates: dict[str, float], telemetry: Sequence[Row] = (), **identity: ob
     total = device("dir:/s", "S", **identity).model_copy(update={"kind": "dir"})
     parts = [total.model_copy(update={"name": f"{host}:dir:/s", "part_of": "dir:/s"}) for host in rates]
     whole = Measured("dir:/s", [sum(rates.values())] * 60)
-    own = [Measured(f"{host}:dir:/s", [rate] * 60) for host, rate in rates.items()]
+    own = [Measured(f"{host}:dir:/s", [rate] * 60) for host, rate in rates.items() if rate]
     return run_view([whole, *own], [total, *parts], telemetry=telemetry)
 
 
@@ -243,6 +243,12 @@ def test_a_straggler_is_named_with_its_share_and_jains_index() -> None:
     assert note.text == (
         "host h3 did 4,400 IOPS, 40% of the median of the 2 others (11,000); Jain's index over all is 0.882"
     )
+
+
+def test_a_host_that_ended_no_io_is_a_straggler_of_zero() -> None:
+    under_way = sample("outstanding", 1.0, "h3:dir:/s", unit="I/O")
+    note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 0.0}, [under_way]))
+    assert note.text.startswith("host h3 did 0 IOPS, 0% of the median of the 2 others (11,000)")
 
 
 def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:

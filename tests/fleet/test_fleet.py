@@ -11,7 +11,7 @@ import pytest
 
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks, load
-from fathom.fleet.agent import HostAgent
+from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
 from fathom.method import parse_method
@@ -57,7 +57,7 @@ label = "64 KiB random read"
 mix = "read"
 block = "64KiB"
 pattern = "uniform"
-load = { threads = 1, iodepth = 1 }
+load = { rate = "200/s", iodepth = 1 }
 until = { time = "1s" }
 """
 
@@ -158,7 +158,7 @@ def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: P
     seeds = []
     for remote in (host.remote for host in fleet.hosts):
         agent = remote.agent  # pyright: ignore[reportAttributeAccessIssue]
-        agent.start = lambda name, job, seed, step, at: seeds.append(seed)
+        agent.start = lambda name, job, seed, step, at, pin: seeds.append(seed) or News()
     with fleet.claim(target, writes=False):
         method = parse_method(METHOD, "shared.toml")
         backend.start(method.steps[1].job.json, 7)
@@ -184,10 +184,11 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     fleet = fleet_of(remotes)
     start = HostAgent.start
 
-    def start_and_die(name: str, job: str, seed: int, step: str, at_ns: int) -> None:
-        start(remotes[2].agent, name, job, seed, step, at_ns)
+    def start_and_die(name: str, job: str, seed: int, step: str, at_ns: int, pin: bool) -> News:
+        news = start(remotes[2].agent, name, job, seed, step, at_ns, pin)
         if step == "read":
             remotes[2].die(after_s=1.5)
+        return news
 
     remotes[2].agent.start = start_and_die  # pyright: ignore[reportAttributeAccessIssue]
     remotes[2].submit = lambda method, *arguments: pool.submit(  # pyright: ignore[reportAttributeAccessIssue]
@@ -213,7 +214,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
 def test_a_silent_host_is_given_up(
     pool: ThreadPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "SILENCE_S", 0.2)
+    monkeypatch.setattr(load, "SILENCE_S", 0.8)
     monkeypatch.setattr(load, "POLL_S", 0.2)
     remotes = hosts(pool, 2)
     fleet = fleet_of(remotes)
@@ -229,7 +230,7 @@ def test_a_silent_host_is_given_up(
         while not handle.done():
             handle.poll(0.1)
         total, first, second = handle.result()
-    assert fleet.hosts[1].lost == "has not answered for 0 s"
+    assert fleet.hosts[1].lost == "has not answered for 1 s"
     assert first.window_s == pytest.approx(1, abs=0.1)
     assert second.window_s == 0
     assert total.window_s == pytest.approx(1, abs=0.1)
@@ -246,7 +247,7 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.hold(target, False, ())
     job = parse_method(METHOD.replace('"3s"', '"60s"'), "shared.toml").steps[1].job
     begun = time.monotonic()
-    agent.start("null:", job.json, 1, "read", time.time_ns())
+    agent.start("null:", job.json, 1, "read", time.time_ns(), pin=False)
     agent.poll(0)
     time.sleep(1.5)
     with pytest.raises(FathomError, match="had not been asked for news"):

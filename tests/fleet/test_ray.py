@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from test_fleet import METHOD
+
+from fathom.runs.files import read_lines
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 
@@ -45,17 +47,30 @@ def processes(address: str) -> list[int]:
     return found
 
 
-def wait_for_step(process: "subprocess.Popen[str]", runs: Path, step: str) -> None:
+def read_is_ordered(runs: Path) -> bool:
+    """Whether the step `read` has been ordered; its hosts may begin later."""
+    events = (event for journal in runs.glob("*/journal.jsonl") for event in read_lines(journal))
+    return any(event["event"] == "step-start" and event["step"] == "read" for event in events)
+
+
+def seconds_read(runs: Path, host: str) -> int:
+    """Seconds of the step `read` that the coordinator has from that host."""
+    return sum(
+        f'"target": "{host}:' in line
+        for log in runs.glob("*/steps/*-read.live.jsonl")
+        for line in log.read_text().splitlines()
+    )
+
+
+def wait_until(process: "subprocess.Popen[str]", reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
-        for journal in runs.glob("*/journal.jsonl"):
-            events = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
-            if any(event["event"] == "step-start" and event["step"] == step for event in events):
-                return
+        if reached():
+            return
         if process.poll() is not None:
-            raise AssertionError(f"ended before step {step}: {process.communicate()[1]}")
+            raise AssertionError(f"ended too early: {process.communicate()[1]}")
         time.sleep(0.1)
-    raise AssertionError(f"step {step} was not reached")
+    raise AssertionError("was not reached")
 
 
 @contextmanager
@@ -138,8 +153,7 @@ def agents(namespace: str) -> list[int]:
 def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> None:
     shared, runs = tmp_path / "shared", tmp_path / "runs"
     with running(runs, shared, "--local-hosts", "2") as process:
-        wait_for_step(process, runs, "read")
-        time.sleep(5)
+        wait_until(process, lambda: seconds_read(runs, "host2") >= 2)
         killed = processes("127.0.0.4")
         assert killed
         for pid in killed:
@@ -176,10 +190,10 @@ def test_of_four_hosts_one_is_cut_off_one_is_slow_and_the_run_says_which(
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         shared = Path(memory) / "shared"
         with running(runs, shared, "--hosts", str(hosts), "--shell", "ip netns exec") as process:
-            wait_for_step(process, runs, "read")
+            wait_until(process, lambda: read_is_ordered(runs))
             [agent] = agents(slow)
             (quota / "cgroup.procs").write_text(str(agent))
-            time.sleep(6)
+            wait_until(process, lambda: seconds_read(runs, cut_off) >= 2)
             subprocess.run(["ip", "link", "set", "fathom0h1", "down"], check=True)
             out, errors = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, errors

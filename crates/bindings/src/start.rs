@@ -54,9 +54,10 @@ impl EngineTarget {
     }
 }
 
-/// Starts a job on real targets, all at once: now, or at a time of the system's clock.
+/// Starts a job on real targets, all at once: now, or at a time of the system's clock. `pin` gives each load thread a
+/// core of its own, which is for a process that has the cores to itself.
 #[pyfunction]
-#[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None))]
+#[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true))]
 pub fn start_engine(
     py: Python<'_>,
     job_json: &str,
@@ -64,6 +65,7 @@ pub fn start_engine(
     seed: u64,
     backend: &str,
     start_at_unix_ns: Option<u64>,
+    pin: bool,
 ) -> PyResult<Handle> {
     let job = job_from_text(job_json, "job.json")?;
     let backend = match backend {
@@ -79,6 +81,7 @@ pub fn start_engine(
     let options = engine::Options {
         seed,
         backend,
+        pin,
         start_at: start_at_unix_ns.map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)),
         ..engine::Options::default()
     };

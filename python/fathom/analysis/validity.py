@@ -270,8 +270,10 @@ def _stragglers(view: RunView) -> Iterable[Note]:
     by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
     for (part, step), figures in view.part_steps.items():
         by_step.setdefault((view.totals[part], step), {})[part] = figures
-    for (_, step), parts in by_step.items():
-        rates = {part: figures.headline for part, figures in parts.items()}
+    for (total, step), parts in by_step.items():
+        idle = [part for part in view.totals if view.totals[part] == total and (part, step) in view.loaded]
+        rates = dict.fromkeys(idle, 0.0) | {part: figures.headline for part, figures in parts.items()}
+        unit = next(iter(parts.values())).unit
         index = jain(list(rates.values())) or 0.0
         for part, rate in rates.items():
             others = [other for name, other in rates.items() if name != part]
@@ -281,7 +283,7 @@ def _stragglers(view: RunView) -> Iterable[Note]:
                     "warning",
                     part,
                     step,
-                    f"{_part(view, part)} did {rate:,.0f} {parts[part].unit}, {rate / usual:.0%} of the median of the "
+                    f"{_part(view, part)} did {rate:,.0f} {unit}, {rate / usual:.0%} of the median of the "
                     f"{len(others)} others ({usual:,.0f}); Jain's index over all is {index:.3f}",
                     "look at its own processors, path and health first: the total has its share in it",
                 )

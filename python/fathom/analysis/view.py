@@ -203,6 +203,15 @@ class RunView:
         return {key: figures for key, figures in self._all_steps.items() if key[0] in self.totals}
 
     @cached_property
+    def loaded(self) -> set[Key]:
+        """Targets and steps with I/O under way at some time, whether or not any of it ended."""
+        rows = self.telemetry.filter(pc.field("name") == "outstanding").select(["target", "step"])
+        return {
+            (row["target"], row["step"])
+            for row in rows.group_by(["target", "step"]).aggregate([]).to_pylist()
+        }
+
+    @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
         repeated = {step["name"] for step in self._steps if step.get("round")}
         rows: dict[Key, list[PointRow]] = {}

@@ -24,15 +24,17 @@ from fathom.targets.telemetry import Telemetry, TelemetryRow
 
 LEASE_S = 5.0
 FIRST_POLL_S = 60.0
-"""The lease before the first poll of a step: the coordinator waits until every host has begun, however slow one is."""
+"""The lease before the first poll of a step: on a slow host the answer that it has begun takes a while to leave."""
 FOLDER = "fathom-{host}"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
 class HostFacts:
-    """Who a host is."""
+    """Who a host is. Hosts with the same `machine` share its cores."""
 
     name: str
+    machine: str
     version: str
     kernel: str
     cores: int
@@ -80,7 +82,13 @@ class HostAgent:
     def facts(self) -> HostFacts:
         """Who this host is."""
         kernel = f"{platform.system()} {platform.release()}"
-        return HostFacts(socket.gethostname(), __version__, kernel, len(os.sched_getaffinity(0)))
+        return HostFacts(
+            socket.gethostname(),
+            BOOT_ID.read_text().strip(),
+            __version__,
+            kernel,
+            len(os.sched_getaffinity(0)),
+        )
 
     def clock_ns(self) -> int:
         """This host's time, ns since 1970."""
@@ -119,8 +127,11 @@ class HostAgent:
                 self.stop()
             held.stack.close()
 
-    def start(self, name: str, job_json: str, seed: int, step: str, start_at_unix_ns: int) -> None:
-        """Starts a step on the target of that name at that time of this host's clock; returns once it has begun."""
+    def start(self, name: str, job_json: str, seed: int, step: str, start_at_unix_ns: int, pin: bool) -> News:
+        """Starts a step on the target of that name at that time of this host's clock; returns once it has begun.
+
+        `pin` gives each load thread a core of its own.
+        """
         held = self._running = self._held_one(name)
         target = held.target
         held.telemetry.step(step)
@@ -128,10 +139,11 @@ class HostAgent:
         self._leased_until_s = time.monotonic() + FIRST_POLL_S
         try:
             self._handle = _core.start_engine(
-                job_json, [engine_target(target)], seed, start_at_unix_ns=start_at_unix_ns
+                job_json, [engine_target(target)], seed, start_at_unix_ns=start_at_unix_ns, pin=pin
             )
         except _core.BackendError as error:
             raise FathomError(str(error)) from error
+        return News(started_unix_ns=self._handle.started_unix_ns)
 
     def poll(self, timeout_s: float) -> News:
         """What is new; waits up to `timeout_s` for it. Renews the lease.

@@ -4,6 +4,7 @@ It knows nothing of Ray; `hosts` gives it its hosts.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -41,6 +42,7 @@ class Fleet:
         self.skews_ns: list[int] = []
         self._first_offsets = {host.name: host.offset for host in self.hosts}
         self._targets: dict[str, dict[str, Target]] = {}
+        self.cramped = self._of_shared_machines()
         self._check_versions()
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
@@ -105,7 +107,7 @@ class Fleet:
 
     def notes(self) -> list[NoteRecord]:
         """What a reader must know of the hosts before reading totals."""
-        return [*self._losses(), *self._starts()]
+        return [*self._losses(), *self._starts(), *self._shared_cores()]
 
     def _host_json(self, host: Host) -> "dict[str, JsonValue]":
         facts, first = self.facts[host.name], self._first_offsets[host.name]
@@ -152,6 +154,22 @@ class Fleet:
                 next_step="the first and last second of each step are not of all hosts; run longer steps",
             )
         ]
+
+    def _shared_cores(self) -> list[NoteRecord]:
+        if not self.cramped:
+            return []
+        return [
+            NoteRecord(
+                rule="shared-cores",
+                level="info",
+                text=f"hosts {', '.join(self.cramped)} share the cores of a machine with each other: their load "
+                "threads are not pinned, and what one uses the others lack",
+            )
+        ]
+
+    def _of_shared_machines(self) -> list[str]:
+        uses = Counter(facts.machine for facts in self.facts.values())
+        return [name for name, facts in self.facts.items() if uses[facts.machine] > 1]
 
     def _resolve(self, text: str, size_bytes: int | None) -> Target:
         if text.startswith("twin:"):
@@ -234,28 +252,21 @@ class FleetBackend:
         if not hosts:
             raise FathomError("every host is lost", "see the notes of the run, then start it again")
         at_ns = time.time_ns() + HEAD_START_NS
-        self._load = FleetLoad(fleet.hosts, fleet.step_ended)
         own = fleet.targets_of(self._target)
-        started = [
-            (
-                host,
-                host.remote.submit(
-                    HostAgent.start,
-                    own[host.name].name,
-                    job_json,
-                    step_seed(seed, place),
-                    self._step,
-                    at_ns + host.offset.offset_ns,
-                ),
+        starts = {
+            host.name: host.remote.submit(
+                HostAgent.start,
+                own[host.name].name,
+                job_json,
+                step_seed(seed, place),
+                self._step,
+                at_ns + host.offset.offset_ns,
+                host.name not in fleet.cramped,
             )
             for place, host in enumerate(fleet.hosts)
             if host in hosts
-        ]
-        for host, answer in started:
-            try:
-                _wait_for(host, answer)
-            except FathomError as error:
-                host.lost = str(error)
+        }
+        self._load = FleetLoad(fleet.hosts, starts, fleet.step_ended)
         return self._load
 
 

@@ -6,7 +6,7 @@ falls silent is lost: what it sent is kept, the others go on, nothing is sent to
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from fathom.targets.telemetry import TelemetryRow
 POLL_S = 1.0
 SILENCE_S = 6.0
 RESULT_S = 60.0
+START_S = 60.0
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ class _Member:
     host: Host
     news: "Future[News] | None" = None
     asked_s: float = 0.0
+    patience_s: float = START_S
     started_unix_ns: int | None = None
     done: bool = False
     recording: _core.Recording | None = None
@@ -65,10 +67,20 @@ class _Member:
 
 
 class FleetLoad:
-    """A running step. Intervals of target 0 are the total's, those of target k the k-th host's."""
+    """A running step. Intervals of target 0 are the total's, those of target k the k-th host's.
 
-    def __init__(self, hosts: Sequence[Host], on_end: Callable[[int | None], None]) -> None:
-        self.members = [_Member(host) for host in hosts]
+    `starts` are what the hosts in use answer to the order to start, each in its own time: a slow one does not keep
+    the others' news waiting.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        starts: "Mapping[str, Future[News]]",
+        on_end: Callable[[int | None], None],
+    ) -> None:
+        now_s = time.monotonic()
+        self.members = [_Member(host, starts.get(host.name), now_s) for host in hosts]
         self.telemetry: list[tuple[Host, TelemetryRow]] = []
         self._on_end = on_end
         self._totals = Totals(len(self.members))
@@ -135,7 +147,7 @@ class FleetLoad:
         for member in self.members:
             if member.active and member.news is None:
                 member.news = member.host.remote.submit(HostAgent.poll, POLL_S)
-                member.asked_s = time.monotonic()
+                member.asked_s, member.patience_s = time.monotonic(), SILENCE_S + POLL_S
 
     def _take(self, member: _Member, future: "Future[News]") -> list[_core.Interval]:
         member.news = None
@@ -165,8 +177,8 @@ class FleetLoad:
 
     def _miss_the_silent(self) -> None:
         for member in self.members:
-            if member.news is not None and time.monotonic() - member.asked_s > SILENCE_S + POLL_S:
-                member.lose(f"has not answered for {SILENCE_S:.0f} s")
+            if member.news is not None and time.monotonic() - member.asked_s > member.patience_s:
+                member.lose(f"has not answered for {member.patience_s:.0f} s")
 
 
 def reason(error: BaseException) -> str:
