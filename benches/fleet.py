@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from fathom import _core
-from fathom.fleet.agent import News
+from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.clocks import Offset
 from fathom.fleet.load import FleetLoad, Host
 from fathom.method import parse_method
@@ -45,7 +45,7 @@ until = { time = "1500ms" }
 
 
 class Answering:
-    """A host whose every poll has the next second."""
+    """A host whose every answer has the next second."""
 
     def __init__(self, second: bytes) -> None:
         self._second = second
@@ -69,9 +69,9 @@ def one_second() -> bytes:
 def main() -> int:
     """Prints the cost and whether it is within the bar."""
     second = one_second()
-    load = FleetLoad(
-        [Host(f"h{k}", Answering(second), Offset(0, 0)) for k in range(HOSTS)], lambda skew: None
-    )
+    hosts = [Host(f"h{k}", Answering(second), Offset(0, 0)) for k in range(HOSTS)]
+    starts = {host.name: host.remote.submit(HostAgent.start) for host in hosts}
+    load = FleetLoad(hosts, starts, lambda skew: None)
     step = parse_method(METHOD, "bench.toml").steps[0]
     parts = [StepRows(f"h{k}", replace(step), each_second=False) for k in range(HOSTS)]
     rows = StepRows("all", step, parts)

@@ -13,6 +13,8 @@ from fathom.method import parse_method
 from fathom.session import Options, start_run
 
 T = TypeVar("T")
+# The guest is ten times slower than a machine: a coordinator that loads a library is away for longer than a lease.
+LEASE_S = 60.0
 METHOD = """
 schema = "fathom-method/1"
 name = "over-tcp"
@@ -31,7 +33,7 @@ class Here:
     """A host in threads of this process."""
 
     def __init__(self, name: str, pool: ThreadPoolExecutor) -> None:
-        self.agent, self._pool = HostAgent(name), pool
+        self.agent, self._pool = HostAgent(name, lease_s=LEASE_S), pool
 
     def submit(self, method: Callable[..., T], *arguments: object) -> "Future[T]":
         return self._pool.submit(method, self.agent, *arguments)
