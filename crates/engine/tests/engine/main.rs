@@ -1,5 +1,5 @@
 //! The engine on real files: one test binary, by behaviour. Tests that need root (loop devices,
-//! mounts, fsfreeze) are ignored by default: `cargo test -p engine -- --ignored` as root.
+//! mounts, fsfreeze, FUSE) skip themselves, with the reason, where there is no root.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 

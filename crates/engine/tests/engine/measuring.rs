@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::Options;
-use workload::{Job, Load, Op, Until};
+use workload::{Arrival, Job, Load, Op, Split, Until};
 
 use crate::support::*;
 
@@ -172,6 +172,24 @@ fn several_targets_get_the_whole_load_each_and_are_reported_apart() {
         .map(recording::Recording::completed)
         .collect();
     assert_eq!(n, [256, 1024]);
+}
+
+#[test]
+fn a_split_load_arrives_over_all_targets_together_in_the_shares_asked_for() {
+    let mut job = job(Op::Read);
+    job.load = open(1000.0, Arrival::Deterministic, 40);
+    job.pace.split = Split::Shares(vec![70.0, 20.0, 10.0]);
+    job.until = time(Duration::from_secs(1));
+    let targets = vec![null_spec(); 3];
+    for options in [Options::default(), threads()] {
+        let run = engine::start(&job, &targets, &options).unwrap();
+        let recordings = run.join().unwrap();
+        let offered: Vec<_> = recordings.iter().map(|one| one.offered).collect();
+        assert_eq!(offered, [Some(700), Some(200), Some(100)]);
+    }
+    let refused = engine::start(&job, &targets[..2], &Options::default());
+    let reason = refused.err().unwrap().to_string();
+    assert!(reason.contains("3 shares for 2 targets"), "{reason}");
 }
 
 #[test]

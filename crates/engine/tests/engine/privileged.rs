@@ -1,4 +1,5 @@
-//! Loop devices, mounts, frozen file systems and a file that fails as told: as root, `cargo test -p engine -- --ignored`.
+//! Loop devices, mounts, frozen file systems and a file that fails as told. Who may not make them skips these tests,
+//! and is told so.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,6 +13,7 @@ use workload::{Arrival, Load, Mix, Op, Pattern, Until};
 
 use crate::{
     faulty::{Fate, Faulty, Policy},
+    needs,
     support::*,
 };
 
@@ -106,8 +108,8 @@ impl Drop for Mounted {
 }
 
 #[test]
-#[ignore = "needs root: fsfreeze on a loop-mounted ext4"]
 fn the_watchdog_names_the_io_that_does_not_return() {
+    needs!("/dev/loop-control");
     let options = Options {
         drain_timeout: Duration::from_millis(300),
         ..Options::default()
@@ -134,8 +136,8 @@ fn the_watchdog_names_the_io_that_does_not_return() {
 }
 
 #[test]
-#[ignore = "needs root: loop device"]
 fn a_block_device_is_filled_trimmed_zeroed_and_flushed() {
+    needs!("/dev/loop-control");
     for options in [Options::default(), threads()] {
         let device = LoopDevice::new(16 * MIB);
         let content = || std::fs::read(&device.path).unwrap();
@@ -173,15 +175,15 @@ fn a_block_device_is_filled_trimmed_zeroed_and_flushed() {
 }
 
 #[test]
-#[ignore = "needs root: loop device"]
 fn a_device_smaller_than_the_target_says_is_refused() {
+    needs!("/dev/loop-control");
     let device = LoopDevice::new(4 * MIB);
     assert!(refusal(&job(Op::Write), &device.spec(8 * MIB)).contains("holds 4194304 bytes"));
 }
 
 #[test]
-#[ignore = "needs root: loop-mounted ext4"]
 fn a_full_file_system_is_counted_as_enospc() {
+    needs!("/dev/loop-control");
     let mounted = Mounted::new(16 * MIB);
     let mut job = job(Op::Write);
     job.direct = true;
@@ -210,8 +212,8 @@ fn a_full_file_system_is_counted_as_enospc() {
 }
 
 #[test]
-#[ignore = "needs root: loop-mounted ext4"]
 fn a_read_only_file_system_is_refused_for_writing_only() {
+    needs!("/dev/loop-control");
     let mounted = Mounted::new(16 * MIB);
     let spec = mounted.file(MIB);
     sh("mount", &["-o", "remount,ro", mounted.at.to_str().unwrap()]);
@@ -222,48 +224,54 @@ fn a_read_only_file_system_is_refused_for_writing_only() {
 }
 
 #[test]
-#[ignore = "needs root: fsfreeze on a loop-mounted ext4, 10 s"]
 fn a_frozen_target_shows_in_the_response_latency_of_an_open_load() {
-    for options in [Options::default(), threads()] {
-        let mounted = Mounted::new(64 * MIB);
-        let spec = mounted.file(16 * MIB);
-        let mut job = job(Op::Write);
-        job.direct = true;
-        job.load = open(1000.0, Arrival::Exponential, 32);
-        job.until = time(Duration::from_secs(10));
-        let run = engine::start(&job, &[spec], &options).unwrap();
-        thread::sleep(Duration::from_secs(3));
-        let before = Instant::now();
-        mounted.freeze();
-        let frozen = Instant::now();
-        thread::sleep(Duration::from_millis(1100));
-        let least_s = frozen.elapsed().as_secs_f64();
-        mounted.thaw();
-        let most_s = before.elapsed().as_secs_f64();
-        let recording = run.join().unwrap().remove(0);
-        let stats = &recording.ops[&Op::Write];
-        let response = stats.response.as_ref().unwrap();
-        // 10,000 arrivals: those of a freeze's first x seconds wait longer than its length less x.
-        for (q, share_s) in [(0.95, 0.5), (0.99, 0.1)] {
-            let response_s = response.quantile_ns(q).unwrap() / 1e9;
-            eprintln!(
-                "response p{:.0} {response_s:.3} s, frozen for {least_s:.3} to {most_s:.3} s",
-                q * 100.0
-            );
-            let expected_s = least_s - share_s - 0.06..most_s - share_s + 0.15;
-            assert!(
-                expected_s.contains(&response_s),
-                "{expected_s:?} with {:?}",
-                options.backend
-            );
+    needs!("/dev/loop-control");
+    thread::scope(|both| {
+        for options in [Options::default(), threads()] {
+            both.spawn(move || freeze_an_open_load(&options));
         }
-        assert_eq!(recording.errno.len(), 0);
+    });
+}
+
+/// 10,000 arrivals: those of a freeze's first x seconds wait longer than its length less x.
+fn freeze_an_open_load(options: &Options) {
+    let mounted = Mounted::new(64 * MIB);
+    let spec = mounted.file(16 * MIB);
+    let mut job = job(Op::Write);
+    job.direct = true;
+    job.load = open(1000.0, Arrival::Exponential, 32);
+    job.until = time(Duration::from_secs(10));
+    let run = engine::start(&job, &[spec], options).unwrap();
+    thread::sleep(Duration::from_secs(3));
+    let before = Instant::now();
+    mounted.freeze();
+    let frozen = Instant::now();
+    thread::sleep(Duration::from_millis(1100));
+    let least_s = frozen.elapsed().as_secs_f64();
+    mounted.thaw();
+    let most_s = before.elapsed().as_secs_f64();
+    let recording = run.join().unwrap().remove(0);
+    let stats = &recording.ops[&Op::Write];
+    let response = stats.response.as_ref().unwrap();
+    for (q, share_s) in [(0.95, 0.5), (0.99, 0.1)] {
+        let response_s = response.quantile_ns(q).unwrap() / 1e9;
+        eprintln!(
+            "response p{:.0} {response_s:.3} s, frozen for {least_s:.3} to {most_s:.3} s",
+            q * 100.0
+        );
+        let expected_s = least_s - share_s - 0.06..most_s - share_s + 0.15;
+        assert!(
+            expected_s.contains(&response_s),
+            "{expected_s:?} with {:?}",
+            options.backend
+        );
     }
+    assert_eq!(recording.errno.len(), 0);
 }
 
 #[test]
-#[ignore = "needs root: fsfreeze on a loop-mounted ext4"]
 fn io_that_never_returns_does_not_hold_up_the_end_of_a_run() {
+    needs!("/dev/loop-control");
     for options in [Options::default(), threads()] {
         let options = Options {
             drain_timeout: Duration::from_millis(300),
@@ -307,8 +315,8 @@ fn io_that_never_returns_does_not_hold_up_the_end_of_a_run() {
 }
 
 #[test]
-#[ignore = "needs root: loop device"]
 fn paths_of_devices_need_not_be_canonical() {
+    needs!("/dev/loop-control");
     let device = LoopDevice::new(MIB);
     let link = device._backing.0.with_extension("link");
     std::os::unix::fs::symlink(Path::new(&device.path), &link).unwrap();
@@ -347,8 +355,8 @@ fn failure(
 }
 
 #[test]
-#[ignore = "needs root: FUSE"]
 fn io_errors_are_counted_by_errno_and_place_and_the_run_goes_on() {
+    needs!("/dev/fuse");
     for options in [Options::default(), threads()] {
         let (faulty, mut job) = on_faulty(Op::Read, |io| match io.offset {
             65_536..=81_919 => Fate::Error(libc::EIO),
@@ -378,8 +386,8 @@ fn io_errors_are_counted_by_errno_and_place_and_the_run_goes_on() {
 }
 
 #[test]
-#[ignore = "needs root: FUSE"]
 fn short_writes_and_a_full_device_are_told_apart() {
+    needs!("/dev/fuse");
     let (faulty, mut job) = on_faulty(Op::Write, |io| match io.offset {
         // The kernel asks for the rest of a short write once more; only then it gives up.
         0..=262_143 if io.size == 4096 => Fate::Short(512),
@@ -397,8 +405,8 @@ fn short_writes_and_a_full_device_are_told_apart() {
 }
 
 #[test]
-#[ignore = "needs root: FUSE"]
 fn a_job_that_asks_to_stop_at_errors_does_so_at_once_and_says_where() {
+    needs!("/dev/fuse");
     for options in [Options::default(), threads()] {
         let (faulty, mut job) = on_faulty(Op::Read, |io| match io.number {
             500.. => Fate::Error(libc::EIO),
@@ -419,8 +427,8 @@ fn a_job_that_asks_to_stop_at_errors_does_so_at_once_and_says_where() {
 }
 
 #[test]
-#[ignore = "needs root: FUSE"]
 fn a_device_that_is_removed_ends_the_run_and_keeps_what_was_measured() {
+    needs!("/dev/fuse");
     for options in [Options::default(), threads()] {
         let (faulty, job) = on_faulty(Op::Read, |_| Fate::Good);
         let run = engine::start(&job, &[faulty.spec()], &options).unwrap();
@@ -440,8 +448,8 @@ fn a_device_that_is_removed_ends_the_run_and_keeps_what_was_measured() {
 }
 
 #[test]
-#[ignore = "needs root: FUSE"]
 fn the_watchdog_ends_a_run_whose_io_does_not_return() {
+    needs!("/dev/fuse");
     for options in [Options::default(), threads()] {
         let options = Options {
             drain_timeout: Duration::from_millis(100),

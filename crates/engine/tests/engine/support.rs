@@ -17,6 +17,30 @@ use workload::{
 
 pub const MIB: u64 = 1 << 20;
 
+/// Ends the test, saying why, where the process may not mount or `device` cannot be had.
+#[macro_export]
+macro_rules! needs {
+    ($device:literal) => {
+        if let Some(reason) = $crate::support::lacks($device) {
+            eprintln!("skipped: {reason}");
+            return;
+        }
+    };
+}
+
+/// What is missing to make and mount devices through `device`.
+pub fn lacks(device: &str) -> Option<String> {
+    const CAP_SYS_ADMIN: u32 = 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let capabilities = u64::from_str_radix(effective.unwrap().trim(), 16).unwrap();
+    if capabilities >> CAP_SYS_ADMIN & 1 == 0 {
+        return Some("needs root (CAP_SYS_ADMIN)".into());
+    }
+    let opened = File::options().read(true).write(true).open(device);
+    Some(format!("needs {device}: {}", opened.err()?))
+}
+
 /// A file that is removed with the value.
 pub struct Scratch(pub PathBuf);
 
