@@ -74,6 +74,13 @@ struct Command {
 const COMMAND_BYTES: usize = size_of::<Command>();
 const _: () = assert!(COMMAND_BYTES == 72);
 
+const PAGE_BYTES: usize = 4096;
+
+/// What a command fills with facts. In one page, so that it is one segment however the kernel describes it: devices
+/// refuse a list with more segments than their answer needs (QEMU, data SGL length invalid).
+#[repr(align(4096))]
+struct Page([u8; PAGE_BYTES]);
+
 /// A namespace behind a generic device.
 #[derive(Clone, Debug)]
 pub(crate) struct Namespace {
@@ -98,13 +105,14 @@ impl Namespace {
                 io::Error::last_os_error(),
             ));
         }
-        let mut data = [0; 4096];
+        let mut page = Page([0; PAGE_BYTES]);
+        let data = &mut page.0;
         let command = Command {
             opcode: IDENTIFY,
             nsid: nsid as u32,
             ..Command::default()
         };
-        perform(file, NVME_IOCTL_ADMIN_CMD, command, &mut data)
+        perform(file, NVME_IOCTL_ADMIN_CMD, command, data)
             .map_err(|error| refused("identify namespace failed", error))?;
         let format = usize::from(data[26] & 0xf | (data[26] >> 1) & 0x30);
         let descriptor = &data[128 + 4 * format..][..4];
@@ -119,13 +127,14 @@ impl Namespace {
         Ok(Self {
             nsid: nsid as u32,
             block_bytes,
-            size_bytes: le_u64(&data) * u64::from(block_bytes),
+            size_bytes: le_u64(data) * u64::from(block_bytes),
         })
     }
 
-    /// The placement identifiers of the namespace's handles, in the order of the handles. Empty: no FDP.
-    pub(crate) fn placement_ids(&self, file: &File) -> Vec<u16> {
-        let mut data = [0; 4096];
+    /// The placement identifiers of the namespace's handles, in the order of the handles.
+    pub(crate) fn placement_ids(&self, file: &File, path: &Path) -> Result<Vec<u16>, EngineError> {
+        let mut page = Page([0; PAGE_BYTES]);
+        let data = &mut page.0;
         let command = Command {
             opcode: IO_MANAGEMENT_RECEIVE,
             nsid: self.nsid,
@@ -133,15 +142,19 @@ impl Namespace {
             cdw11: data.len() as u32 / 4 - 1,
             ..Command::default()
         };
-        if perform(file, NVME_IOCTL_IO_CMD, command, &mut data).is_err() {
-            return Vec::new();
-        }
+        perform(file, NVME_IOCTL_IO_CMD, command, data).map_err(|error| {
+            EngineError::Passthrough {
+                path: path.to_owned(),
+                reason: format!("its placement handles cannot be listed: {error}"),
+                hint: "switch FDP on (nvme fdp status shows it), or leave placement out of the job",
+            }
+        })?;
         let handles = usize::from(u16::from_le_bytes([data[14], data[15]]));
-        data[16..]
+        Ok(data[16..]
             .chunks_exact(32)
             .take(handles)
             .map(|handle| u16::from_le_bytes([handle[0], handle[1]]))
-            .collect()
+            .collect())
     }
 }
 
@@ -182,6 +195,7 @@ pub(crate) fn describe_status(status: i32) -> String {
         0x06 => "internal error",
         0x07 => "command abort requested",
         0x0b => "invalid namespace or format",
+        0x0f => "data SGL length invalid",
         0x29 => "FDP disabled",
         0x2a => "invalid placement handle list",
         0x80 => "LBA out of range",

@@ -55,7 +55,7 @@ pub(crate) struct Target {
     pub(crate) pollable: bool,
     /// NVMe passthrough: the namespace.
     pub(crate) namespace: Option<Namespace>,
-    /// NVMe passthrough: placement identifier of each handle.
+    /// NVMe passthrough: placement identifier of each handle, where the job names any.
     pub(crate) placement_ids: Vec<u16>,
     /// Host-managed zoned devices.
     pub(crate) zoned: Option<Arc<Zoned>>,
@@ -130,7 +130,9 @@ impl Target {
         let namespace = Namespace::identify(&file, &spec.path)?;
         self.geometry = geometry(spec, namespace.block_bytes);
         self.direct = true;
-        self.placement_ids = namespace.placement_ids(&file);
+        if !job.placement.is_empty() {
+            self.placement_ids = namespace.placement_ids(&file, &spec.path)?;
+        }
         if let Some(sibling) = nvme::block_sibling(&spec.path) {
             let queue = Queue::named(&sibling);
             self.pollable = queue.number("io_poll") == 1;
