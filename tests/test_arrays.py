@@ -175,6 +175,21 @@ def test_points_of_a_curve_offer_the_share_of_the_total_once(tmp_path: Path) -> 
     assert half["iops"] == pytest.approx(0.5 * most["iops"], rel=0.05)
 
 
+def test_a_split_load_is_the_whole_arrays_and_so_are_its_curves_points(tmp_path: Path) -> None:
+    text = CURVE.replace("iodepth = 8", "iodepth = 9, split = [3, 2, 1]")
+    run = start_run(parse_method(text, "curve.toml"), resolve_targets([ARRAY]), Options(out=tmp_path))
+    maximum, half = (
+        {row["target"]: row for row in rows(run, "points", step)} for step in ("curve", "curve@50")
+    )
+    total, *drives = (maximum[name] for name in (ARRAY, *DRIVES))
+    assert [(drive["threads"], drive["iodepth"]) for drive in drives] == [(1, 9), (1, 6), (1, 3)]
+    assert (total["threads"], total["iodepth"]) == (3, None)
+    assert total["outstanding"] == pytest.approx(18, rel=0.01)
+    assert half[ARRAY]["iops"] == pytest.approx(total["iops"] / 2, rel=0.1)
+    shares = [half[drive]["offered_iops"] / half[ARRAY]["offered_iops"] for drive in DRIVES]
+    assert shares == pytest.approx([1 / 2, 1 / 3, 1 / 6], rel=0.1)
+
+
 def test_drives_share_the_cores_of_their_bench() -> None:
     bench = load_system("storagereview-r760-fio")
     alone = bench.share(1)

@@ -172,10 +172,11 @@ class TwinBackend:
 
 
 def on_hosts(job_json: str, hosts: int) -> str:
-    """The job with its threads on every one of so many hosts."""
+    """The job with its threads on every one of so many hosts; a split load has them already."""
     job = json.loads(job_json)
     for one in (job, *(stream["job"] for stream in job.get("streams", ()))):
-        one["load"]["threads"] *= hosts
+        if "split" not in one["pace"]:
+            one["load"]["threads"] *= hosts
     return json.dumps(job)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 from fathom import _core
 from fathom.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
 from fathom.errors import UsageError
+from fathom.parts import split_job
 from fathom.rounds import Round, RoundJson, parse_round
 
 if TYPE_CHECKING:
@@ -157,6 +158,15 @@ class Job:
         if self.most_bytes is not None:
             return min(self.most_bytes, capacity_bytes)
         return int(self._region["fraction"] * capacity_bytes)
+
+    @property
+    def split(self) -> bool:
+        """Whether its load is for all targets together, not for each."""
+        return "split" in json.loads(self.json)["pace"]
+
+    def of_parts(self, parts: int) -> list["Job"]:
+        """What each part of its target does. Raises FathomError for a load that cannot be split so."""
+        return [parse_job(json.loads(own)) for own in split_job(self.json, parts)]
 
     def on_threads(self, most: int) -> "Job":
         """The same I/O in flight from at most so many threads: the most that divide it evenly."""

@@ -385,7 +385,7 @@ class _Session:
         rate_iops = rate_of(place, curve, measured)
         if rate_iops is None:
             return None
-        share_iops = rate_iops / max(1, len(backend.parts))
+        share_iops = rate_iops if step.job.split else rate_iops / max(1, len(backend.parts))
         return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, share_iops)))
 
     def _own_points(self, key: StepKey) -> list[Row]:
@@ -544,7 +544,11 @@ def _inapplicable(step: Step, target: Target) -> str | None:
 
 
 def _rows(target: Target, step: Step, backend: Backend, scratch: Path) -> StepRows:
-    parts = [StepRows(part, step, each_second=False, scratch=scratch) for part in backend.parts]
+    jobs = step.job.of_parts(len(backend.parts))
+    parts = [
+        StepRows(part, replace(step, job=job), each_second=False, scratch=scratch)
+        for part, job in zip(backend.parts, jobs, strict=True)
+    ]
     return StepRows(target.name, step, parts, scratch=scratch)
 
 

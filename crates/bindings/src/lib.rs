@@ -19,7 +19,9 @@ mod _core {
     #[pymodule_export]
     use super::handle::Handle;
     #[pymodule_export]
-    use super::parse::{ParseError, parse_duration_ns, parse_job, parse_method, parse_size_bytes};
+    use super::parse::{
+        ParseError, parse_duration_ns, parse_job, parse_method, parse_size_bytes, split_job,
+    };
     #[pymodule_export]
     use super::results::{Interval, OpResult, Recording, Utilisation};
     #[pymodule_export]

@@ -47,6 +47,13 @@ pub fn parse_job(text: &str, file: &str) -> PyResult<String> {
     to_json(&job)
 }
 
+/// What each of `targets` targets does of a job in its normal form: its own, as JSON.
+#[pyfunction]
+pub fn split_job(job_json: &str, targets: usize) -> PyResult<Vec<String>> {
+    let jobs = job_from_text(job_json, "job.json")?.of_targets(targets);
+    jobs.map_err(refuse)?.iter().map(to_json).collect()
+}
+
 /// The job that a Python caller hands over.
 pub fn job_from_text(text: &str, file: &str) -> PyResult<Job> {
     if file.ends_with(".json") {

@@ -288,6 +288,7 @@ pub fn start_twins(
             devices.len()
         )));
     }
+    let jobs = job.of_targets(devices.len()).map_err(refuse)?;
     let drives: Vec<_> = devices
         .iter()
         .map(|device| Arc::clone(&device.get().device))
@@ -305,7 +306,7 @@ pub fn start_twins(
         let mut device = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
         device
             .run(
-                &job,
+                &jobs[index],
                 seeds[index],
                 &control,
                 judge.as_ref(),

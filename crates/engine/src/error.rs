@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use recording::Recording;
-use workload::StreamError;
+use workload::{SplitError, StreamError};
 
 /// A job that could not start, or ended early.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +73,9 @@ pub enum EngineError {
         /// Why.
         source: StreamError,
     },
+    /// The load cannot be divided over the targets.
+    #[error(transparent)]
+    Split(#[from] SplitError),
     /// An operation that this kind of target cannot do.
     #[error("{path}: {op} is not possible here: {reason}")]
     Unsupported {

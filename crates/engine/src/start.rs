@@ -28,13 +28,18 @@ use crate::{
 /// From the last thread's readiness to the common start.
 const HEAD_START_NS: u64 = 1_000_000;
 
-/// Starts `job` on every target at once. Each target gets the job's whole load.
+/// Starts `job` on every target at once. Each target gets the job's whole load, or its part of a split one.
 ///
 /// # Errors
 /// A target cannot be opened or does not fit the job, or a thread cannot be set up; nothing has
 /// been issued then.
 pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run, EngineError> {
-    let opened = open_targets(job, targets)?;
+    let jobs: Vec<_> = job
+        .of_targets(targets.len())?
+        .into_iter()
+        .map(Arc::new)
+        .collect();
+    let opened = open_targets(&jobs, targets)?;
     let fallback = match options.backend {
         Backend::IoUring => match ring::refusal() {
             Some(reason) => return Err(EngineError::NoRing { reason }),
@@ -52,7 +57,7 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
             ),
         });
     }
-    let mut starter = Starter::new(job, options, targets);
+    let mut starter = Starter::new(jobs, options, targets);
     for (index, target) in opened.iter().enumerate() {
         let spawned = match &fallback {
             None => starter.spawn_lanes(index, target),
@@ -66,23 +71,27 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
     starter.release(targets)
 }
 
-fn open_targets(job: &Job, targets: &[TargetSpec]) -> Result<Vec<Arc<Target>>, EngineError> {
+/// Opens each target as its own job of `jobs` needs it.
+fn open_targets(
+    jobs: &[Arc<Job>],
+    targets: &[TargetSpec],
+) -> Result<Vec<Arc<Target>>, EngineError> {
     if targets.is_empty() {
         return Err(EngineError::NoTarget);
     }
-    let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
     let most = ring::MOST_ENTRIES - 1;
-    if threads == 0 || iodepth == 0 || iodepth > most {
-        return Err(EngineError::BadLoad {
-            threads,
-            iodepth,
-            most,
-        });
-    }
-    targets
-        .iter()
-        .map(|spec| Target::open(spec, job).map(Arc::new))
-        .collect()
+    let open = |(spec, job): (&TargetSpec, &Arc<Job>)| {
+        let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
+        if threads == 0 || iodepth == 0 || iodepth > most {
+            return Err(EngineError::BadLoad {
+                threads,
+                iodepth,
+                most,
+            });
+        }
+        Target::open(spec, job).map(Arc::new)
+    };
+    targets.iter().zip(jobs).map(open).collect()
 }
 
 /// What one load thread does.
@@ -96,7 +105,8 @@ struct ThreadPart {
 
 /// Threads being set up.
 struct Starter<'o> {
-    job: Arc<Job>,
+    /// Of each target.
+    jobs: Vec<Arc<Job>>,
     options: &'o Options,
     clock: Clock,
     shared: Arc<Shared>,
@@ -111,9 +121,9 @@ struct Starter<'o> {
 }
 
 impl<'o> Starter<'o> {
-    fn new(job: &Job, options: &'o Options, targets: &[TargetSpec]) -> Self {
+    fn new(jobs: Vec<Arc<Job>>, options: &'o Options, targets: &[TargetSpec]) -> Self {
         let (sender, receiver) = mpsc::channel();
-        let wanted = targets.len() * job.load.threads() as usize;
+        let wanted: usize = jobs.iter().map(|job| job.load.threads() as usize).sum();
         let mut cpus = if options.pin {
             allowed_cpus()
         } else {
@@ -128,7 +138,7 @@ impl<'o> Starter<'o> {
             cpus.clear();
         }
         Self {
-            job: Arc::new(job.clone()),
+            jobs,
             options,
             clock: Clock::new(),
             shared: Arc::default(),
@@ -146,31 +156,27 @@ impl<'o> Starter<'o> {
     }
 
     /// What each thread does: its I/O, its requests and its limits.
-    fn parts(&mut self, target: &Target) -> Result<Vec<ThreadPart>, EngineError> {
+    fn parts(&mut self, index: usize, target: &Target) -> Result<Vec<ThreadPart>, EngineError> {
+        let job = Arc::clone(&self.jobs[index]);
         let stream_error = |source| EngineError::Stream {
             path: target.spec.path.clone(),
             source,
         };
-        let region = self
-            .job
-            .region
-            .resolve(target.geometry)
-            .map_err(stream_error)?;
-        let limits = self.job.until.resolve(region.size_bytes);
+        let region = job.region.resolve(target.geometry).map_err(stream_error)?;
+        let limits = job.until.resolve(region.size_bytes);
         self.end_ns = self.end_ns.min(limits.time_ns);
-        let threads = self.job.load.threads();
-        let streams = self.job.streams.iter();
+        let threads = job.load.threads();
+        let streams = job.streams.iter();
         let streams: Vec<(Arc<str>, Arc<Job>)> = streams
             .map(|stream| (stream.name.as_str().into(), Arc::new(stream.job.clone())))
             .collect();
         (0..threads)
-            .zip(self.job.parts())
+            .zip(job.parts())
             .map(|(thread, part)| {
-                let requests =
-                    RequestStream::new(&self.job, target.geometry, self.options.seed, thread);
+                let requests = RequestStream::new(&job, target.geometry, self.options.seed, thread);
                 let stream = part.stream.map(|index| &streams[index]);
                 Ok(ThreadPart {
-                    job: Arc::clone(stream.map_or(&self.job, |(_, job)| job)),
+                    job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
                     requests: requests.map_err(stream_error)?,
                     limits: limits.of_thread(thread, threads),
@@ -180,7 +186,7 @@ impl<'o> Starter<'o> {
     }
 
     fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
-        for (thread, part) in self.parts(target)?.into_iter().enumerate() {
+        for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
             let cpu = self.next_cpu(index);
             let lane = Lane {
                 job: part.job,
@@ -208,7 +214,7 @@ impl<'o> Starter<'o> {
         reason: &str,
     ) -> Result<(), EngineError> {
         let mut members = 0..;
-        for part in self.parts(target)? {
+        for part in self.parts(index, target)? {
             let cpu = self.next_cpu(index);
             let limits = part.limits;
             let source = Arc::new(Source::new(part.requests, limits));
@@ -252,7 +258,7 @@ impl<'o> Starter<'o> {
             stream,
             sender: self.sender.clone(),
             shared: Arc::clone(&self.shared),
-            errors: self.job.errors,
+            errors: self.jobs[target].errors,
             failed,
             capacity_bytes,
         }
@@ -349,6 +355,7 @@ impl<'o> Starter<'o> {
         for member in &self.threads {
             tracks[member.target].add_member();
         }
+        let stuck_ns = self.jobs.iter().map(|job| job.errors.stuck_ns).max();
         let own_end = Duration::from_nanos(self.end_ns.saturating_add(HEAD_START_NS));
         let setup = SetupReport {
             clock: self.clock.name().into(),
@@ -363,7 +370,7 @@ impl<'o> Starter<'o> {
             setup,
             Patience {
                 drain: self.options.drain_timeout,
-                stuck: Duration::from_nanos(self.job.errors.stuck_ns),
+                stuck: Duration::from_nanos(stuck_ns.unwrap_or(u64::MAX)),
             },
             Instant::now().checked_add(own_end),
         ))

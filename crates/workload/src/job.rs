@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Op, Stream};
+use crate::{Op, Split, Stream};
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Job {
     pub direct: bool,
     /// How hard.
     pub load: Load,
-    /// How the load changes over time, and how long it pauses.
+    /// How the load changes over time, how long it pauses, and whose it is.
     #[serde(default)]
     pub pace: Pace,
     /// What failed I/O does to the step.
@@ -183,7 +183,7 @@ pub struct Verify {
     pub seed: u64,
 }
 
-/// How hard to drive the target. Per target: with N targets each gets this load.
+/// How hard to drive the target. Per target: with N targets each gets this load, unless the job's [`Split`] says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
 pub enum Load {
@@ -223,7 +223,7 @@ impl Load {
     }
 }
 
-/// What a [`Load`] leaves open: pauses of a closed one, changes of an open one.
+/// What a [`Load`] leaves open: pauses of a closed one, changes of an open one, division over targets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pace {
@@ -232,6 +232,9 @@ pub struct Pace {
     pub think_ns: u64,
     /// Open load: the rate over time, from the start again at the end. Empty: constant.
     pub rates: Vec<RatePhase>,
+    /// Whether the load is each target's or all targets' together.
+    #[serde(skip_serializing_if = "Split::is_each")]
+    pub split: Split,
 }
 
 /// A part of a rate schedule: the rate goes from one value to another in a straight line.

@@ -11,6 +11,7 @@ mod method;
 mod parse;
 mod region;
 mod request;
+mod split;
 mod stream;
 mod streams;
 mod units;
@@ -25,6 +26,7 @@ pub use method::{
 };
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
+pub use split::{Split, SplitError};
 pub use stream::{Geometry, RequestStream, StreamError};
 pub use streams::{Part, Stream};
 pub use units::{

@@ -17,6 +17,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent
 from fathom.fleet.load import FleetLoad, Host, Remote, reason
+from fathom.parts import split_job
 from fathom.runs.document import NoteRecord
 from fathom.stepper import step_seed
 from fathom.targets.target import Target
@@ -253,11 +254,12 @@ class FleetBackend:
             raise FathomError("every host is lost", "see the notes of the run, then start it again")
         at_ns = time.time_ns() + HEAD_START_NS
         own = fleet.targets_of(self._target)
+        jobs = split_job(job_json, len(fleet.hosts))
         starts = {
             host.name: host.remote.submit(
                 HostAgent.start,
                 own[host.name].name,
-                job_json,
+                jobs[place],
                 step_seed(seed, place),
                 self._step,
                 at_ns + host.offset.offset_ns,

@@ -31,7 +31,7 @@ class StepRows:
 
     Where the backend has parts (hosts, drives), `parts` are theirs in its order: an interval of target 0 is of the
     whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second. Every
-    part has the job's own threads, the whole as many times as many.
+    part has a job of its own, the whole the threads of all.
     """
 
     target: str
@@ -177,8 +177,7 @@ class StepRows:
             "op": op.op,
             "block_bytes": job.block_bytes(op.op),
             "read_pct": job.read_pct,
-            "threads": job.threads * max(1, len(self.parts)),
-            "iodepth": None if job.streams else job.iodepth,
+            **_depth(self._jobs()),
             "offered_iops": None if recording.offered is None else recording.offered / window_s,
             "iops": op.n / window_s,
             "iops_low": low,
@@ -203,6 +202,10 @@ class StepRows:
             "n": op.n,
         }
 
+    def _jobs(self) -> list[Job]:
+        """What the parts do; without parts the job itself."""
+        return [part.step.job for part in self.parts] or [self.step.job]
+
     def _stream(self, recording: Recording, name: str, job: Job, op: OpResult) -> Row:
         window_s = recording.window_s
         return {
@@ -213,8 +216,7 @@ class StepRows:
             "op": op.op,
             "placement": ",".join(map(str, job.placement)) or None,
             "block_bytes": job.block_bytes(op.op),
-            "threads": job.threads * max(1, len(self.parts)),
-            "iodepth": job.iodepth,
+            **_depth([own.streams[name] for own in self._jobs()]),
             "iops": op.n / window_s,
             "mbps": op.bytes / 1e6 / window_s,
             "mean_us": op.mean_us,
@@ -239,6 +241,15 @@ class StepRows:
             return iops - width, iops + width
         interval = mean_interval(self._rates.get(op.op, array("d")))
         return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _depth(jobs: Sequence[Job]) -> Row:
+    """Threads of all together, and the iodepth that they share; of several workloads, or of unequal parts, none."""
+    depths = {None if job.streams else job.iodepth for job in jobs}
+    return {
+        "threads": sum(job.threads for job in jobs),
+        "iodepth": depths.pop() if len(depths) == 1 else None,
+    }
 
 
 def _latency_rows(common: Row, index: int | None, op: OpResult) -> Iterable[Row]:

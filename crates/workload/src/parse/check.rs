@@ -3,7 +3,9 @@
 
 use super::Refusal;
 use super::tree::Node;
-use crate::{Block, Curve, Extent, Job, Load, Method, Op, Pattern, Step, StepKind, Until, Verify};
+use crate::{
+    Block, Curve, Extent, Job, Load, Method, Op, Pattern, Split, Step, StepKind, Until, Verify,
+};
 
 const SCHEMA: &str = "fathom-method/1";
 const THREADS_MAX: u32 = 1024;
@@ -19,6 +21,7 @@ const THETA_MAX: f64 = 10.0;
 const RATE_IOPS_MAX: f64 = 1e9;
 const PHASES_MAX: usize = 1000;
 const PHASE_NS_MIN: u64 = 1_000_000;
+const SHARES_MAX: usize = 1024;
 const STREAMS_MAX: u32 = 4096;
 const POINTS_MAX: usize = 100;
 const SHARE_MAX: f64 = 10.0;
@@ -343,6 +346,15 @@ fn journal(job: &Job) -> Checked {
 }
 
 fn pace(job: &Job) -> Checked {
+    if let Split::Shares(shares) = &job.pace.split {
+        let count = shares.len();
+        ensure((1..=SHARES_MAX).contains(&count), "load.split", || {
+            format!("split has {count} shares, expected one for each target, up to {SHARES_MAX}")
+        })?;
+        shares
+            .iter()
+            .try_for_each(|&share| weight(share, "load.split", "share"))?;
+    }
     let open = matches!(job.load, Load::Open { .. });
     ensure(job.pace.think_ns == 0 || !open, "load.think", || {
         "think belongs to a closed load, which waits for completions: leave out the rate".to_owned()

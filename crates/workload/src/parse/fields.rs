@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and what they are called here.
-const FOREIGN: [(&str, &str); 38] = [
+const FOREIGN: [(&str, &str); 39] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -47,6 +47,7 @@ const FOREIGN: [(&str, &str); 38] = [
     ("norandommap", "pattern"),
     ("random_map", "pattern"),
     ("thinktime", "think"),
+    ("skew", "split"),
     ("think_time", "think"),
     ("dedupe_percentage", "content"),
     ("dedupratio", "content"),

@@ -11,8 +11,8 @@ use crate::units::{
 };
 use crate::{
     Arrival, Block, BlockShare, Content, Curve, Errors, Extent, FileSystem, HotBand, Job, Latency,
-    Load, Method, Metric, Mix, Op, Pace, Pattern, Quick, RatePhase, Region, Round, Slo, Steady,
-    Step, StepKind, Stream, Until, Verify,
+    Load, Method, Metric, Mix, Op, Pace, Pattern, Quick, RatePhase, Region, Round, Slo, Split,
+    Steady, Step, StepKind, Stream, Until, Verify,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -74,7 +74,7 @@ const FILE_SYSTEMS: [(&str, FileSystem); 3] = [
     ("xfs", FileSystem::Xfs),
     ("ext4", FileSystem::Ext4),
 ];
-const LOAD_KEYS: [&str; 5] = ["threads", "iodepth", "rate", "arrival", "think"];
+const LOAD_KEYS: [&str; 6] = ["threads", "iodepth", "rate", "arrival", "think", "split"];
 const OPS: [(&str, Op); 6] = [
     ("read", Op::Read),
     ("write", Op::Write),
@@ -671,7 +671,26 @@ fn pace(node: &Node) -> Result<Pace> {
     Ok(Pace {
         think_ns: fields.parsed("think", parse_duration_ns)?.unwrap_or(0),
         rates: rates(&fields)?,
+        split: fields.get("split").map_or(Ok(Split::Each), split)?,
     })
+}
+
+/// Equal parts, or a share for each target.
+fn split(node: &Node) -> Result<Split> {
+    match node.value {
+        Value::List(_) => {
+            let shares = node
+                .list("split")?
+                .iter()
+                .map(|share| share.number("split"));
+            Ok(Split::Shares(shares.collect::<Result<_>>()?))
+        }
+        _ => node.word(
+            "split",
+            &[("even", Split::Even), ("each", Split::Each)],
+            &[],
+        ),
+    }
 }
 
 /// The phases of a schedule; none where the rate is constant.

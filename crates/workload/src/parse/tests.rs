@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Arrival, Block, BlockShare, Content, Curve, Errors, Extent, FileSystem, Geometry, HotBand,
-    Latency, Load, Mix, Op, Pace, Pattern, RatePhase, Region, RequestStream, Slo, StepKind, Stream,
-    Until, Verify,
+    Latency, Load, Mix, Op, Pace, Pattern, RatePhase, Region, RequestStream, Slo, Split, StepKind,
+    Stream, Until, Verify,
 };
 
 const JOB: &str = r#"mix = "read"
@@ -887,6 +887,7 @@ fn any_job() -> impl Strategy<Value = Job> {
                         to_iops: 0.0,
                     }],
                 },
+                split: Split::Shares(vec![2.0, 1.0]),
             },
             errors: Errors {
                 most: Some(7),
