@@ -1,16 +1,19 @@
 """Runs from Python: twins repeat exactly, resume lives their life again, targets differ from one another."""
 
+import json
 import shutil
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import fathom
 from fathom.compose import compose
-from fathom.errors import FathomError, UsageError
-from fathom.method import load_method
+from fathom.errors import FathomError, InterruptedRunError, UsageError
+from fathom.method import load_method, parse_method
 from fathom.runs.reader import Run
-from fathom.session import Options, resume_run
+from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.targets.parse import parse_targets
 
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
 SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
@@ -209,3 +212,35 @@ def test_a_method_in_json_is_resumed_as_it_began(tmp_path: Path) -> None:
     assert [row["step"] for row in resumed.points.to_pylist()] == [
         row["step"] for row in run.points.to_pylist()
     ]
+
+
+TWICE = """
+schema = "fathom-method/1"
+name = "twice"
+[[steps]]
+name = "one"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { count = 8 } }
+[[steps]]
+name = "two"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { count = 8 } }
+"""
+
+
+def test_what_a_machine_cannot_sample_is_journalled_once_and_noted(tmp_path: Path) -> None:
+    class Hurried(SilentObserver):
+        def step_ended(self, *_: object) -> None:
+            interrupt.set()
+
+    interrupt = Event()
+    method = parse_method(TWICE, "twice.toml")
+    targets = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
+    with pytest.raises(InterruptedRunError):
+        start_run(method, targets, Options(out=tmp_path, observer=Hurried(), interrupt=interrupt))
+    [path] = tmp_path.glob("*-twice-*")
+    run = resume_run(path, Options())
+    events = [json.loads(line) for line in (path / "journal.jsonl").read_text().splitlines()]
+    said = [event["text"] for event in events if event["event"] == "not-measured"]
+    assert any("WAF" in text for text in said)
+    assert len(said) == len(set(said))
+    [note] = [note for note in run.document.notes if note.rule == "not-measured"]
+    assert all(text.partition(": ")[0] in note.text for text in said)

@@ -210,6 +210,7 @@ class _Session:
         self.options = options
         self.errors: dict[int, str] = {}
         self.remarks = _earlier_remarks(store)
+        self.not_measured = _earlier_not_measured(store)
 
     def run(self) -> Run:
         """Runs what is left, then writes the run's tables."""
@@ -257,7 +258,8 @@ class _Session:
             for target in self.targets
             for text in target.notes
         ]
-        view = RunView.of(Run(self.store.path, compacted=True), self.remarks, self._verdicts())
+        run = Run(self.store.path, compacted=True)
+        view = RunView.of(run, self.remarks, self._verdicts(), self.not_measured)
         about_site = self.options.site.notes()
         return [*about_targets, *about_site, *(note.record() for note in validity.notes(view))]
 
@@ -273,11 +275,20 @@ class _Session:
             else:
                 backend, sampling = self.options.site.start(target)
                 with sampling as sampler:
+                    self._not_measured(target, sampler.absent)
                     self._run_steps(self._keys(index), backend, sampler)
         except (FathomError, _core.BackendError) as failure:
             error = self.errors[index] = str(failure)
             self.store.journal("target-failed", target=target.name, error=error)
         self.options.observer.target_ended(target, error)
+
+    def _not_measured(self, target: Target, absent: Sequence[str]) -> None:
+        """Says what nobody can sample; a resumed run repeats only what is new."""
+        known = self.not_measured.setdefault(target.name, [])
+        for text in absent:
+            if text not in known:
+                known.append(text)
+                self.store.journal("not-measured", target=target.name, text=text)
 
     def _keys(self, index: int) -> list[StepKey]:
         return [StepKey(index, number, step.name) for number, step in enumerate(self.method.steps, 1)]
@@ -569,6 +580,15 @@ def _earlier_remarks(store: RunStore) -> list[Remark]:
         for event in events
         if event["event"] == "remark"
     ]
+
+
+def _earlier_not_measured(store: RunStore) -> dict[str, list[str]]:
+    """What a resumed run has already said that nobody can sample, by target."""
+    said: dict[str, list[str]] = {}
+    for event in read_lines(store.path / "journal.jsonl"):
+        if event["event"] == "not-measured":
+            said.setdefault(str(event["target"]), []).append(str(event["text"]))
+    return said
 
 
 def _keep_in_memory(rows: Mapping[str, Sequence[Row]]) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 class Sampler(Protocol):
     """Samples the machines and devices while a target runs."""
 
+    @property
+    def absent(self) -> Sequence[str]:
+        """What cannot be sampled here, each with its reason: `subject: why`."""
+        ...
+
     def step(self, name: str) -> None:
         """A step begins."""
         ...

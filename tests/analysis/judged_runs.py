@@ -69,6 +69,7 @@ def run_view(
     telemetry: Sequence[Row] = (),
     job: Mapping[str, object] | None = None,
     remarks: Sequence[Remark] = (),
+    not_measured: Mapping[str, Sequence[str]] | None = None,
     errors: int = 0,
     quick: bool = False,
     status: str = "complete",
@@ -134,7 +135,10 @@ def run_view(
         }
     )
     return RunView(
-        document, tables["points"], tables["intervals"], tables["latency"], tables["telemetry"], remarks
+        document,
+        *(tables[name] for name in ("points", "intervals", "latency", "telemetry")),
+        remarks,
+        not_measured=not_measured or {},
     )
 
 

@@ -207,6 +207,13 @@ def test_a_fallback_from_io_uring_is_said_once_for_all_steps():
     assert (note.rule, note.step) == ("io-uring-fallback", None)
 
 
+def test_what_nobody_could_sample_is_said_once_for_a_target_with_its_reasons():
+    absent = [f"energy of {DEVICE}: the drive has no power sensor", "CPU package energy: no RAPL"]
+    note = only(sound(not_measured={DEVICE: absent}))
+    assert (note.rule, note.level, note.target) == ("not-measured", "info", DEVICE)
+    assert f"energy of {DEVICE} (the drive has no power sensor); CPU package energy (no RAPL)" in note.text
+
+
 def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
     job = {
         "mix": {"ops": [{"op": "read"}]},

@@ -129,6 +129,10 @@ def test_the_total_is_the_sum_of_the_hosts_to_the_count(pool: ThreadPoolExecutor
     points = {row["target"]: row for row in rows(run, "points", "read")}
     assert points[total]["n"] == sum(points[part]["n"] for part in parts) == sum(summed.values())
     assert sorted(path.name for path in shared.iterdir()) == ["fathom-h1", "fathom-h2", "fathom-h3"]
+    [note] = [note for note in run.document.notes if note.rule == "not-measured"]
+    assert note.target == total
+    assert f"WAF of {total} (" in note.text
+    assert "on every host)" in note.text
 
 
 def test_each_of_several_targets_gets_its_own_load(pool: ThreadPoolExecutor, tmp_path: Path) -> None:

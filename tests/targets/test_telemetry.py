@@ -49,6 +49,7 @@ def machine(tmp_path: Path) -> Path:
             f"{disk}/stat": "1 0 8 0 1 0 16 0 0 100 0\n",
             f"{disk}/dev": "259:0",
             "sys/devices/nvme0/hwmon1/temp1_input": "41850",
+            "sys/devices/nvme0/hwmon1/power1_input": "12500000",
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "2000000",
             "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": "3000000",
             "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "5",
@@ -111,8 +112,9 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
         (drive_name, "device_written", "B"): 16 * 512.0,
         (drive_name, "device_busy", "%"): 0.0,
         (drive_name, "device_temperature", "degC"): pytest.approx(41.85),
+        (drive_name, "joules", "J"): pytest.approx(12.5 * length_s),
     }
-    assert telemetry.absent == ["media writes of /dev/nvme0n1: not an NVMe drive"]
+    assert telemetry.absent == ["media writes and WAF of /dev/nvme0n1: not an NVMe drive"]
 
 
 def test_a_process_that_is_moved_to_another_control_group_is_followed(machine: Path):
@@ -154,7 +156,7 @@ def test_absent_sources_are_named_and_give_no_rows(tmp_path: Path):
         "CPU package energy",
         "CPU thermal throttling",
         "network traffic",
-        "traffic and temperature of /dev/nvme0n1",
+        "traffic, temperature, energy, media writes and WAF of /dev/nvme0n1",
     )
     for subject in subjects:
         assert any(line.startswith(subject) for line in telemetry.absent)
@@ -165,6 +167,7 @@ def test_a_drive_that_goes_away_ends_its_rows_and_nothing_else(machine: Path):
         telemetry.step("read")
         (machine / "sys/devices/nvme0/nvme0n1/stat").unlink()
         (machine / "sys/devices/nvme0/hwmon1/temp1_input").unlink()
+        (machine / "sys/devices/nvme0/hwmon1/power1_input").unlink()
         rows = telemetry.drain()
     assert {row["target"] for row in rows} == {None}
     assert rows

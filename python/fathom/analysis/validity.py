@@ -527,6 +527,15 @@ def _backend(view: RunView) -> Iterable[Note]:
         )
 
 
+def _not_measured(view: RunView) -> Iterable[Note]:
+    for target in view.real_targets:
+        pairs = [text.partition(": ") for text in view.not_measured.get(target.name, ())]
+        if pairs:
+            listed = "; ".join(f"{subject} ({why})" for subject, _, why in pairs)
+            text = f"not measured, and nothing estimated in its place: {listed}"
+            yield Note("not-measured", "info", target.name, None, text, "")
+
+
 RULES: tuple[Rule, ...] = (
     _errors,
     _beyond_link,
@@ -554,6 +563,7 @@ RULES: tuple[Rule, ...] = (
     _unsustained,
     _slice,
     _small_n,
+    _not_measured,
 )
 """Every rule, in the order in which notes of one level are shown."""
 

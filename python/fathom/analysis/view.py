@@ -161,14 +161,20 @@ class RunView:
     remarks: Sequence[Remark] = ()
     verdicts: Mapping[Key, str] = field(default_factory=dict)
     """Per (target, workload) what the judge of its precondition said last, in words."""
+    not_measured: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Per target what could not be sampled, each as `subject: why`."""
 
     @classmethod
     def of(
-        cls, run: HasTables, remarks: Sequence[Remark] = (), verdicts: Mapping[Key, str] | None = None
+        cls,
+        run: HasTables,
+        remarks: Sequence[Remark] = (),
+        verdicts: Mapping[Key, str] | None = None,
+        not_measured: Mapping[str, Sequence[str]] | None = None,
     ) -> "RunView":
-        """The view of a run, with what its backends remarked and its preconditions came to."""
+        """The view of a run, with what its backends remarked, its preconditions came to and nobody could sample."""
         tables = (run.points, run.intervals, run.latency, run.telemetry)
-        return cls(run.document, *tables, remarks, verdicts or {})
+        return cls(run.document, *tables, remarks, verdicts or {}, not_measured or {})
 
     @property
     def real_targets(self) -> list[TargetRecord]:

@@ -119,6 +119,10 @@ class HostAgent:
         """Passes when the target of that name is still what was held. Raises RefusedError or FathomError."""
         recheck(self._held_one(name).target, writes=writes)
 
+    def absent(self, name: str) -> list[str]:
+        """What is not sampled here for the target of that name, each with its reason."""
+        return self._held_one(name).telemetry.absent
+
     def release(self, name: str) -> None:
         """Lets the target of that name go; what still loads it is stopped first."""
         held = self._held.pop(name, None)

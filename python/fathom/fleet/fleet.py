@@ -5,7 +5,7 @@ It knows nothing of Ray; `hosts` gives it its hosts.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -81,6 +81,17 @@ class Fleet:
     def parts(self, target: Target) -> list[str]:
         """Names of the hosts' own rows."""
         return [f"{host.name}:{target.name}" for host in self.hosts]
+
+    def absent(self, target: Target) -> list[str]:
+        """What the hosts cannot sample, each once with the hosts."""
+        own = self._targets[target.name]
+        said = self._on_all(target, lambda host, own: host.remote.submit(HostAgent.absent, own.name))
+        return _once(
+            {
+                host: [text.replace(own[host].name, target.name) for text in texts]
+                for host, texts in said.items()
+            }
+        )
 
     def targets_of(self, target: Target) -> dict[str, Target]:
         """The target as each host sees it, by host."""
@@ -225,6 +236,11 @@ class FleetBackend:
         """The hosts' own rows."""
         return self._fleet.parts(self._target)
 
+    @property
+    def absent(self) -> Sequence[str]:
+        """What the hosts that hold the target cannot sample."""
+        return self._fleet.absent(self._target)
+
     def step(self, name: str) -> None:
         """Names the step that comes next, for the hosts' telemetry."""
         self._step = name
@@ -270,6 +286,18 @@ class FleetBackend:
         }
         self._load = FleetLoad(fleet.hosts, starts, fleet.step_ended)
         return self._load
+
+
+def _once(said: Mapping[str, Sequence[str]]) -> list[str]:
+    """What the hosts say, each text once with who says it."""
+    by_text: dict[str, list[str]] = {}
+    for host, texts in said.items():
+        for text in texts:
+            by_text.setdefault(text, []).append(host)
+    return [
+        f"{text}, on {'every host' if len(hosts) == len(said) else 'host ' + ', '.join(hosts)}"
+        for text, hosts in by_text.items()
+    ]
 
 
 def _meet(name: str, remote: Remote) -> Host:

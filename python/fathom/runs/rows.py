@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from fathom._core import Interval, OpResult, Recording
 from fathom.analysis.uncertainty import mean_interval
@@ -105,21 +106,25 @@ class StepRows:
                 self.streams.append(self._stream(recording, name, job, op))
 
     def take_telemetry(self, rows: Sequence[Row]) -> None:
-        """Takes what was sampled beside the backend; where a drive counts its media writes, points get their WAF."""
+        """Takes what was sampled beside the backend.
+
+        Points get their WAF where a drive counts its media writes, and their joules where it has a power sensor.
+        """
         self.telemetry += rows
-        host, media = (
-            sum(
-                value
-                for row in rows
-                if row["target"] == self.target
-                and row["name"] == name
-                and isinstance(value := row["value"], float)
-            )
-            for name in ("host_write_bytes", "media_write_bytes")
-        )
-        if host:
-            for point in self.points:
-                point["waf"] = media / host if point["waf"] is None else point["waf"]
+        host, _ = self._sampled(rows, "host_write_bytes")
+        media, _ = self._sampled(rows, "media_write_bytes")
+        joules, seconds = self._sampled(rows, "joules")
+        for point in self.points:
+            if host and point["waf"] is None:
+                point["waf"] = media / host
+            if seconds and point["joules"] is None and isinstance(window_s := point["window_s"], float):
+                point["joules"] = joules / seconds * window_s
+
+    def _sampled(self, rows: Sequence[Row], name: str) -> tuple[float, float]:
+        """Sum of a value of this target, and of the seconds over which it was sampled."""
+        own = [row for row in rows if row["target"] == self.target and row["name"] == name]
+        values, lengths = ([cast("float", row[key]) for row in own] for key in ("value", "length_s"))
+        return sum(values), sum(lengths)
 
     def _interval_row(self, common: Row, interval: Interval, op: OpResult) -> Row:
         seconds = interval.length_s

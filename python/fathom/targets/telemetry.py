@@ -1,7 +1,7 @@
 """What machine and devices did while a job ran, once a second: temperature, traffic, CPU, energy, throttling.
 
-Rows have the columns of the telemetry table. A source that the machine does not have is named in `absent` and
-gives no rows; nothing is estimated in its place. Rows without a target are of the whole machine.
+Rows have the columns of the telemetry table. A source that the machine does not have is named in `absent`, as
+`subject: why`, and gives no rows; nothing is estimated in its place. Rows without a target are of the whole machine.
 """
 
 import threading
@@ -19,6 +19,7 @@ from fathom.targets.target import Target
 
 CPU_QUOTA = "cpu_quota_used_up"
 NIC_BUSY = "nic_busy: "
+JOULES = "joules"
 _JOULES_PER_MICROJOULE = 1e-6
 
 
@@ -146,11 +147,13 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
         if target.kind in ("device", "file", "dir"):
             device = sysfs.by_dev(target.identity.dev, sys) if target.identity.dev else None
             if device is None:
-                found.append(f"traffic and temperature of {target.name}: no block device is known below it")
+                what = "traffic, temperature, energy, media writes and WAF"
+                found.append(f"{what} of {target.name}: no block device is known below it")
             else:
                 found += [
                     _Disk(target.name, device.disk.directory),
                     _temperature(target.name, device.controller),
+                    _power(target.name, device.controller),
                     _media(target.name, device.disk),
                 ]
     return found
@@ -208,14 +211,16 @@ class MediaWrites:
 def _media(target: str, disk: BlockDevice) -> Source | str:
     namespace = disk.identity().namespace
     if namespace is None:
-        return f"media writes of {target}: not an NVMe drive"
+        return f"media writes and WAF of {target}: not an NVMe drive"
     try:
         reader = media_logs.open_reader(disk.node, namespace)
         first = reader.read()
     except OSError as error:
-        return f"media writes of {target}: its logs cannot be read ({error.strerror or error})"
+        return f"media writes and WAF of {target}: its logs cannot be read ({error.strerror or error})"
     if first is None:
-        return f"media writes of {target}: it has neither FDP statistics nor the OCP log"
+        return (
+            f"media writes and WAF of {target}: it has neither FDP statistics (log 22h) nor the OCP log (C0h)"
+        )
     return MediaWrites(target, reader, first)
 
 
@@ -390,3 +395,27 @@ def _temperature(target: str, controller: Path) -> Source | str:
     if not found:
         return f"temperature of {target}: no hwmon sensor"
     return _Gauge(target, "device_temperature", "degC", 1e-3, found[:1])
+
+
+@dataclass
+class _Power:
+    """Energy as what a power sensor shows, times the interval: exact as far as the sensor averages that long."""
+
+    target: str | None
+    path: Path
+
+    def sample(self, length_s: float) -> list[Value]:
+        microwatts = number(self.path)
+        return [] if microwatts is None else [Value(JOULES, microwatts * 1e-6 * length_s, "J")]
+
+
+def _power(target: str, controller: Path) -> Source | str:
+    """The power sensor of the drive or its slot, the averaging one first (Documentation/hwmon/sysfs-interface)."""
+    names = ("power1_average", "power1_input")
+    places = [
+        place
+        for at in ("hwmon*", "hwmon/hwmon*")
+        for name in names
+        for place in controller.glob(f"{at}/{name}")
+    ]
+    return _Power(target, places[0]) if places else f"energy of {target}: the drive has no power sensor"
