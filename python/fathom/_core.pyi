@@ -107,6 +107,7 @@ def start_engine(
     backend: Literal["auto", "io_uring", "threads"] = "auto",
     start_at_unix_ns: int | None = None,
     pin: bool = True,
+    sqpoll: bool = False,
 ) -> Handle: ...
 def verify_journal(directory: str, target: str | None = None) -> str: ...
 

@@ -55,9 +55,9 @@ impl EngineTarget {
 }
 
 /// Starts a job on real targets, all at once: now, or at a time of the system's clock. `pin` gives each load thread a
-/// core of its own, which is for a process that has the cores to itself.
+/// core of its own, which is for a process that has the cores to itself; `sqpoll` lets a thread of the kernel submit for each.
 #[pyfunction]
-#[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true))]
+#[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false))]
 pub fn start_engine(
     py: Python<'_>,
     job_json: &str,
@@ -66,6 +66,7 @@ pub fn start_engine(
     backend: &str,
     start_at_unix_ns: Option<u64>,
     pin: bool,
+    sqpoll: bool,
 ) -> PyResult<Handle> {
     let job = job_from_text(job_json, "job.json")?;
     let backend = match backend {
@@ -82,6 +83,7 @@ pub fn start_engine(
         seed,
         backend,
         pin,
+        sqpoll,
         start_at: start_at_unix_ns.map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)),
         ..engine::Options::default()
     };

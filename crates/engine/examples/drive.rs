@@ -3,7 +3,7 @@
 //!
 //! usage: drive (file|device|null) PATH SIZE_BYTES KEY=VALUE...
 //!   op=read|write  pattern=rand|seq  bs=4096  threads=1  iodepth=32  time_s=5  direct=1
-//!   reap=1  huge=0  rate=IOPS (open load)  backend=auto|threads
+//!   reap=1  huge=0  sqpoll=0  rate=IOPS (open load)  backend=auto|threads
 
 use std::{collections::HashMap, error::Error, mem, process::ExitCode, time::Duration};
 
@@ -43,6 +43,7 @@ fn drive() -> Result<(), Box<dyn Error>> {
     };
     let options = Options {
         reap_min: number(&settings, "reap", 1.0)? as u32,
+        sqpoll: number(&settings, "sqpoll", 0.0)? != 0.0,
         huge_pages: number(&settings, "huge", 0.0)? != 0.0,
         backend: match settings.get("backend") {
             Some(&"threads") => Backend::Threads,

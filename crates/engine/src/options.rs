@@ -25,6 +25,9 @@ pub struct Options {
     pub pin: bool,
     /// Poll for completions where the device has poll queues (`queue/io_poll`).
     pub poll: bool,
+    /// Let a thread of the kernel submit (SQPOLL; fio: `sqthread_poll`): no system call per batch, for a second
+    /// busy core per load thread. Refused by the kernel, the thread submits itself and a note says so.
+    pub sqpoll: bool,
     /// Completions to wait for before a thread reaps (fio: `iodepth_batch_complete_min`). 1 sees
     /// every completion as soon as possible; more saves CPU and adds to the latency measured.
     pub reap_min: u32,
@@ -46,6 +49,7 @@ impl Default for Options {
             backend: Backend::Auto,
             pin: true,
             poll: true,
+            sqpoll: false,
             reap_min: 1,
             huge_pages: false,
             drain_timeout: Duration::from_secs(30),

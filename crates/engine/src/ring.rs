@@ -19,9 +19,18 @@ const LADDER: [&[&str]; 4] = [
     &["coop-taskrun"],
     &[],
 ];
+/// The same where a thread of the kernel submits; task work is its own then.
+const SQPOLL_LADDER: [&[&str]; 3] = [
+    &["sqpoll", "single-issuer", "no-sqarray"],
+    &["sqpoll", "single-issuer"],
+    &["sqpoll"],
+];
+/// How long the kernel's thread polls an empty queue before it sleeps.
+const SQPOLL_IDLE_MS: u32 = 10;
 
 fn ask<S: squeue::EntryMarker, C: cqueue::EntryMarker>(setup: &mut Builder<S, C>, feature: &str) {
     match feature {
+        "sqpoll" => setup.setup_sqpoll(SQPOLL_IDLE_MS),
         "single-issuer" => setup.setup_single_issuer(),
         "defer-taskrun" => setup.setup_defer_taskrun(),
         "no-sqarray" => setup.setup_no_sqarray(),
@@ -29,11 +38,24 @@ fn ask<S: squeue::EntryMarker, C: cqueue::EntryMarker>(setup: &mut Builder<S, C>
     };
 }
 
+/// What a ring shall do besides.
+#[derive(Clone, Copy)]
+pub(crate) struct Wishes {
+    /// Busy-poll the device for completions.
+    pub(crate) poll: bool,
+    /// Serve a thread that looks for completions between arrivals.
+    pub(crate) spin: bool,
+    /// Let a thread of the kernel submit.
+    pub(crate) sqpoll: bool,
+}
+
 /// A ring and what it has.
 pub(crate) struct Ring<P: Protocol> {
     pub(crate) io: IoUring<P::Entry, P::Completion>,
     pub(crate) features: Vec<String>,
     pub(crate) polls: bool,
+    /// Whether a thread of the kernel submits.
+    pub(crate) sqpoll: bool,
     /// Whether the kernel flags completions that wait to be run, so that a spinning thread sees
     /// them without a system call.
     pub(crate) flags_taskrun: bool,
@@ -42,17 +64,32 @@ pub(crate) struct Ring<P: Protocol> {
 }
 
 impl<P: Protocol> Ring<P> {
-    /// A ring for `iodepth` I/O in flight on the calling thread. `poll` busy-polls the device;
-    /// `spin` is for threads that look for completions between arrivals.
-    pub(crate) fn new(iodepth: u32, poll: bool, spin: bool) -> io::Result<Self> {
+    /// A ring for `iodepth` I/O in flight on the calling thread.
+    pub(crate) fn new(iodepth: u32, wishes: Wishes) -> io::Result<Self> {
+        if !wishes.sqpoll {
+            return Self::climb(&LADDER, iodepth, wishes);
+        }
+        Self::climb(&SQPOLL_LADDER, iodepth, wishes).or_else(|refusal| {
+            let without = Wishes { sqpoll: false, ..wishes };
+            let mut ring = Self::climb(&LADDER, iodepth, without)?;
+            ring.notes.push(format!(
+                "the load threads submit themselves: SQPOLL was asked for and refused ({refusal}); it needs Linux 5.11 or root, and the kernel's leave"
+            ));
+            Ok(ring)
+        })
+    }
+
+    /// With the features of the first rung that the kernel takes.
+    fn climb(ladder: &[&[&str]], iodepth: u32, wishes: Wishes) -> io::Result<Self> {
+        let Wishes { poll, spin, sqpoll } = wishes;
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
-        for rung in &LADDER {
+        for rung in ladder {
             let mut setup = IoUring::<P::Entry, P::Completion>::builder();
             for feature in *rung {
                 ask(&mut setup, feature);
             }
             setup.setup_clamp();
-            let flags_taskrun = spin && !rung.is_empty();
+            let flags_taskrun = spin && !sqpoll && !rung.is_empty();
             if flags_taskrun {
                 setup.setup_taskrun_flag();
             }
@@ -66,6 +103,7 @@ impl<P: Protocol> Ring<P> {
                         io,
                         features: rung.iter().map(ToString::to_string).collect(),
                         polls: poll,
+                        sqpoll,
                         flags_taskrun,
                         registered_buffers: false,
                         notes: Vec::new(),

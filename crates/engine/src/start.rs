@@ -196,6 +196,7 @@ impl<'o> Starter<'o> {
                 clock: self.clock,
                 cpu,
                 poll: self.options.poll,
+                sqpoll: self.options.sqpoll,
                 reap_min: self.options.reap_min,
                 huge_pages: self.options.huge_pages,
                 drain_timeout: self.options.drain_timeout,

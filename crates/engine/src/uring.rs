@@ -23,7 +23,7 @@ use crate::{
     lane::{Meter, Offered, Post, TICK_NS},
     nvme::Commands,
     protocol::Protocol,
-    ring::{Ring, register_ring_fd},
+    ring::{Ring, Wishes, register_ring_fd},
     submission::{Encoder, discard},
     target::Target,
     verify::{Checked, MISMATCH},
@@ -47,6 +47,7 @@ pub(crate) struct Lane {
     pub(crate) clock: Clock,
     pub(crate) cpu: Option<usize>,
     pub(crate) poll: bool,
+    pub(crate) sqpoll: bool,
     pub(crate) reap_min: u32,
     pub(crate) huge_pages: bool,
     pub(crate) drain_timeout: Duration,
@@ -145,8 +146,12 @@ fn set_up<P: Protocol>(
         .all(|b| matches!(b.op, Op::Read | Op::Write));
     let poll = lane.poll && target.pollable && only_moves_data;
     let iodepth = job.load.iodepth();
-    let waits_for_time = matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0;
-    let mut ring = Ring::new(iodepth, poll, waits_for_time).map_err(no_ring)?;
+    let wishes = Wishes {
+        poll,
+        spin: matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0,
+        sqpoll: lane.sqpoll,
+    };
+    let mut ring = Ring::new(iodepth, wishes).map_err(no_ring)?;
     let slots = if target.spec.kind == TargetKind::Null {
         0
     } else {
@@ -301,6 +306,7 @@ struct Driver<'r, P: Protocol> {
     issued: u64,
     reap_min: usize,
     polls: bool,
+    sqpoll: bool,
     flags_taskrun: bool,
     tick: Box<Timespec>,
     tick_armed: bool,
@@ -319,7 +325,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
             op: Op::Read,
             tells_bytes: false,
         };
-        let (polls, flags_taskrun) = (ring.polls, ring.flags_taskrun);
+        let (polls, sqpoll, flags_taskrun) = (ring.polls, ring.sqpoll, ring.flags_taskrun);
         let (mut submitter, submissions, completions) = ring.io.split();
         register_ring_fd(&mut submitter);
         Self {
@@ -336,6 +342,7 @@ impl<'r, P: Protocol> Driver<'r, P> {
             issued: 0,
             reap_min: lane.reap_min.max(1) as usize,
             polls,
+            sqpoll,
             flags_taskrun,
             tick: Box::new(Timespec::from(Duration::from_nanos(TICK_NS))),
             tick_armed: false,
@@ -480,7 +487,20 @@ impl<'r, P: Protocol> Driver<'r, P> {
         slot.tells_bytes = success != 0;
         slot.op = request.op;
         // SAFETY: the buffers outlive the I/O: they are dropped after the drain, or leaked.
-        unsafe { self.submissions.push(&entry) }.map_err(io::Error::other)
+        match unsafe { self.submissions.push(&entry) } {
+            Ok(()) => Ok(()),
+            Err(_) => self.push_late(&entry),
+        }
+    }
+
+    /// Waits for room: the kernel's submitting thread frees entries after their completions, at the end of its batch.
+    #[cold]
+    fn push_late(&mut self, entry: &P::Entry) -> io::Result<()> {
+        self.submissions.sync();
+        self.enter(Submitter::submit)?;
+        self.enter(Submitter::squeue_wait)?;
+        // SAFETY: as in `push`.
+        unsafe { self.submissions.push(entry) }.map_err(io::Error::other)
     }
 
     /// Stamps the slots handed out since `free_before` with the time of issue.
@@ -500,7 +520,27 @@ impl<'r, P: Protocol> Driver<'r, P> {
             self.arm_tick()?;
         }
         self.submissions.sync();
-        self.enter(|submitter| submitter.submit_and_wait(want))
+        match self.sqpoll {
+            false => self.enter(|submitter| submitter.submit_and_wait(want)),
+            true => self.await_kernel_thread(want),
+        }
+    }
+
+    /// Watches the completion queue for a while, then sleeps: until a completion, or for a tick where there is none.
+    #[cold]
+    fn await_kernel_thread(&mut self, want: usize) -> io::Result<()> {
+        self.enter(Submitter::submit)?;
+        let until_ns = self.clock.now_ns() + SPIN_NS;
+        while self.completions.len() < want && self.clock.now_ns() < until_ns {
+            std::hint::spin_loop();
+            self.completions.sync();
+        }
+        if self.completions.len() >= want {
+            return Ok(());
+        }
+        let tick = Timespec::from(Duration::from_nanos(TICK_NS));
+        let arguments = SubmitArgs::new().timespec(&tick);
+        self.enter(|submitter| submitter.submit_with_args(want, &arguments))
     }
 
     /// Submits what is queued and waits for a completion until `until_ns`: asleep while that is

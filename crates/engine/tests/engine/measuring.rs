@@ -212,6 +212,32 @@ fn the_set_up_report_says_what_was_achieved() {
 }
 
 #[test]
+fn a_thread_of_the_kernel_submits_where_sqpoll_is_asked_for() {
+    let file = Scratch::filled(MIB, 1);
+    let mut job = job(Op::Read);
+    let options = Options {
+        sqpoll: true,
+        ..Options::default()
+    };
+    // A full submission ring (64 entries with the tick): the kernel frees its entries late.
+    let closed = Load::Closed {
+        threads: 1,
+        iodepth: 63,
+    };
+    for load in [closed, open(20_000.0, Arrival::Exponential, 63)] {
+        job.load = load;
+        job.until = count(10_000);
+        let run = engine::start(&job, &[file.spec(MIB)], &options).unwrap();
+        let setup = run.setup().targets.remove(0);
+        let admitted = setup.notes.iter().any(|note| note.contains("SQPOLL"));
+        assert_eq!(setup.ring.contains(&"sqpoll".into()), !admitted);
+        let recording = run.join().unwrap().remove(0);
+        assert_eq!(recording.completed(), 10_000);
+        assert_eq!(recording.errno.len(), 0);
+    }
+}
+
+#[test]
 fn more_threads_than_cores_are_not_pinned_and_the_report_says_so() {
     let mut job = job(Op::Read);
     job.until = count(1000);
