@@ -10,13 +10,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use io_uring::{cqueue::Entry32, opcode::UringCmd80, squeue::Entry128};
+use io_uring::{
+    cqueue::Entry32,
+    opcode::UringCmd80,
+    squeue::{Entry128, PushError, SubmissionQueue},
+};
 use workload::{Job, Op, Request};
 
 use crate::{
     EngineError,
     buffers::Buffers,
-    protocol::Protocol,
+    protocol::{Protocol, push},
     submission::{BUFFER, FILE},
 };
 
@@ -303,7 +307,13 @@ impl Protocol for Commands {
     type Completion = Entry32;
 
     #[inline(always)]
-    fn encode(&mut self, request: &Request, slot: u16, buffers: &mut Buffers) -> (Entry128, i32) {
+    fn queue(
+        &mut self,
+        request: &Request,
+        slot: u16,
+        buffers: &mut Buffers,
+        into: &mut SubmissionQueue<'_, Entry128>,
+    ) -> Result<i32, PushError> {
         let index = usize::from(slot);
         let size_bytes = request.size_bytes;
         let command = match request.op {
@@ -329,7 +339,7 @@ impl Protocol for Commands {
             .cmd(bytes(command))
             .buf_index(fixed)
             .build();
-        (entry.user_data(u64::from(slot)), 0)
+        push(&entry.user_data(u64::from(slot)), into).map(|()| 0)
     }
 
     /// A positive result is the status the device gave.

@@ -2,10 +2,23 @@
 //! The load loop is generic over it, so each kind of target has a loop of its own and pays for nothing
 //! that only another kind needs.
 
-use io_uring::{cqueue, squeue};
+use io_uring::{
+    cqueue,
+    squeue::{self, PushError, SubmissionQueue},
+};
 use workload::Request;
 
 use crate::buffers::Buffers;
+
+/// Queues an entry.
+#[inline(always)]
+pub(crate) fn push<E: squeue::EntryMarker>(
+    entry: &E,
+    into: &mut SubmissionQueue<'_, E>,
+) -> Result<(), PushError> {
+    // SAFETY: the buffers that entries name outlive the I/O: they are dropped after the drain, or leaked.
+    unsafe { into.push(entry) }
+}
 
 /// Requests to entries, completions to results.
 pub(crate) trait Protocol {
@@ -14,10 +27,18 @@ pub(crate) trait Protocol {
     /// Completion entry: 16 bytes, or 32 for NVMe passthrough.
     type Completion: cqueue::EntryMarker;
 
-    /// The entry for `request` in `slot`, tagged with the slot, and the result of its success. May move the
-    /// request to where the target takes it.
-    fn encode(&mut self, request: &Request, slot: u16, buffers: &mut Buffers)
-    -> (Self::Entry, i32);
+    /// Queues the entry for `request` in `slot`, tagged with the slot; gives the result of its success. May move the
+    /// request to where the target takes it. Fails only where the queue is full.
+    ///
+    /// Implementations write each kind of entry straight into the queue: one that is chosen first and copied then
+    /// is read back sooner than its fields have reached the cache, which costs a fifth of the loop's time.
+    fn queue(
+        &mut self,
+        request: &Request,
+        slot: u16,
+        buffers: &mut Buffers,
+        into: &mut SubmissionQueue<'_, Self::Entry>,
+    ) -> Result<i32, PushError>;
 
     /// Tag and result of a completion: bytes or 0, or a negative errno (see [`crate::lane::describe_errno`]).
     fn outcome(completion: &Self::Completion) -> (u64, i32);

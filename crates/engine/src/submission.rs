@@ -1,9 +1,17 @@
 //! A request as a submission queue entry.
 
-use io_uring::{cqueue, opcode, squeue::Entry, types::Fixed};
+use io_uring::{
+    cqueue, opcode,
+    squeue::{Entry, PushError, SubmissionQueue},
+    types::Fixed,
+};
 use workload::{Op, Request};
 
-use crate::{TargetKind, buffers::Buffers, protocol::Protocol};
+use crate::{
+    TargetKind,
+    buffers::Buffers,
+    protocol::{Protocol, push},
+};
 
 /// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h` (Linux 6.12): `_IO(0x12, 0)`.
 const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
@@ -29,36 +37,36 @@ impl Protocol for Encoder {
     type Completion = cqueue::Entry;
 
     #[inline(always)]
-    fn encode(&mut self, request: &Request, slot: u16, buffers: &mut Buffers) -> (Entry, i32) {
-        let (size, at) = (request.size_bytes, request.offset_bytes);
-        let slot_index = usize::from(slot);
-        let (entry, success) = match request.op {
-            _ if self.kind == TargetKind::Null => (opcode::Nop::new().build(), 0),
-            Op::Read => (
-                self.read(buffers.read_at(slot_index), size, at),
-                size as i32,
-            ),
-            Op::Write | Op::Append => (
-                self.write(
-                    buffers.write_from(slot_index, size),
-                    size,
-                    at,
-                    self.write_stream(request.placement),
-                ),
-                size as i32,
-            ),
-            Op::Trim => (self.trim(size, at), 0),
-            Op::Flush => (opcode::Fsync::new(FILE).build(), 0),
-            Op::WriteZeroes => (
-                fallocate(
-                    size,
-                    at,
-                    libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE,
-                ),
-                0,
-            ),
-        };
-        (entry.user_data(u64::from(slot)), success)
+    fn queue(
+        &mut self,
+        request: &Request,
+        slot: u16,
+        buffers: &mut Buffers,
+        into: &mut SubmissionQueue<'_, Entry>,
+    ) -> Result<i32, PushError> {
+        let (size, at, index) = (request.size_bytes, request.offset_bytes, usize::from(slot));
+        let tag = u64::from(slot);
+        match request.op {
+            _ if self.kind == TargetKind::Null => {
+                push(&opcode::Nop::new().build().user_data(tag), into)?;
+                Ok(0)
+            }
+            Op::Read => {
+                let data = buffers.read_at(index);
+                push(&self.read(data, size, at).user_data(tag), into)?;
+                Ok(size as i32)
+            }
+            Op::Write | Op::Append => {
+                let data = buffers.write_from(index, size);
+                let stream = self.write_stream(request.placement);
+                push(&self.write(data, size, at, stream).user_data(tag), into)?;
+                Ok(size as i32)
+            }
+            Op::Trim | Op::Flush | Op::WriteZeroes => {
+                push(&self.without_data(request).user_data(tag), into)?;
+                Ok(0)
+            }
+        }
     }
 
     #[inline(always)]
@@ -100,6 +108,21 @@ impl Encoder {
                 .offset(at)
                 .write_stream(stream)
                 .build()
+        }
+    }
+
+    /// A trim, flush or write of zeroes.
+    #[inline(never)]
+    fn without_data(&self, request: &Request) -> Entry {
+        let (size, at) = (request.size_bytes, request.offset_bytes);
+        match request.op {
+            Op::Trim => self.trim(size, at),
+            Op::WriteZeroes => fallocate(
+                size,
+                at,
+                libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE,
+            ),
+            _ => opcode::Fsync::new(FILE).build(),
         }
     }
 

@@ -477,30 +477,31 @@ impl<'r, P: Protocol> Driver<'r, P> {
             .left
             .bytes
             .saturating_sub(u64::from(request.size_bytes));
+        if self.submissions.is_full() {
+            self.make_room()?;
+        }
         self.free_len -= 1;
         let index = self.free[self.free_len];
-        let (entry, success) = self.encoder.encode(&request, index, &mut self.buffers);
+        let queued = self
+            .encoder
+            .queue(&request, index, &mut self.buffers, &mut self.submissions);
+        let success = queued.map_err(io::Error::other)?;
         let slot = &mut self.slots[usize::from(index)];
         slot.arrival_ns = arrival_ns;
         slot.offset_bytes = request.offset_bytes;
         slot.size_bytes = request.size_bytes;
         slot.tells_bytes = success != 0;
         slot.op = request.op;
-        // SAFETY: the buffers outlive the I/O: they are dropped after the drain, or leaked.
-        match unsafe { self.submissions.push(&entry) } {
-            Ok(()) => Ok(()),
-            Err(_) => self.push_late(&entry),
-        }
+        Ok(())
     }
 
-    /// Waits for room: the kernel's submitting thread frees entries after their completions, at the end of its batch.
+    /// Waits until the kernel's submitting thread has freed entries: it does so after their completions, at the end of
+    /// its batch.
     #[cold]
-    fn push_late(&mut self, entry: &P::Entry) -> io::Result<()> {
+    fn make_room(&mut self) -> io::Result<()> {
         self.submissions.sync();
         self.enter(Submitter::submit)?;
-        self.enter(Submitter::squeue_wait)?;
-        // SAFETY: as in `push`.
-        unsafe { self.submissions.push(entry) }.map_err(io::Error::other)
+        self.enter(Submitter::squeue_wait)
     }
 
     /// Stamps the slots handed out since `free_before` with the time of issue.

@@ -6,6 +6,7 @@
 
 use std::mem::discriminant;
 
+use io_uring::squeue::{PushError, SubmissionQueue};
 use workload::{Job, Op, Request, Verify};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -274,8 +275,14 @@ impl<P: Protocol> Protocol for Checked<P> {
     type Completion = P::Completion;
 
     #[inline(always)]
-    fn encode(&mut self, request: &Request, slot: u16, buffers: &mut Buffers) -> (P::Entry, i32) {
-        let encoded = self.below.encode(request, slot, buffers);
+    fn queue(
+        &mut self,
+        request: &Request,
+        slot: u16,
+        buffers: &mut Buffers,
+        into: &mut SubmissionQueue<'_, P::Entry>,
+    ) -> Result<i32, PushError> {
+        let queued = self.below.queue(request, slot, buffers, into);
         let index = usize::from(slot);
         let mut flight = Flight {
             offset_bytes: request.offset_bytes,
@@ -296,7 +303,7 @@ impl<P: Protocol> Protocol for Checked<P> {
             seal(data, request.offset_bytes, self.expected, number);
         }
         self.flights[index] = flight;
-        encoded
+        queued
     }
 
     #[inline(always)]

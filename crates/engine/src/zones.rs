@@ -14,6 +14,7 @@ use std::{
     time::Instant,
 };
 
+use io_uring::squeue::{PushError, SubmissionQueue};
 use workload::{Op, Request, Span};
 
 use crate::{EngineError, buffers::Buffers, protocol::Protocol, target::Queue};
@@ -555,7 +556,13 @@ impl<P: Protocol> Protocol for Layer<P> {
     type Completion = P::Completion;
 
     #[inline(always)]
-    fn encode(&mut self, request: &Request, slot: u16, buffers: &mut Buffers) -> (P::Entry, i32) {
+    fn queue(
+        &mut self,
+        request: &Request,
+        slot: u16,
+        buffers: &mut Buffers,
+        into: &mut SubmissionQueue<'_, P::Entry>,
+    ) -> Result<i32, PushError> {
         let mut placed = *request;
         let zone = match &mut self.share {
             Some(share) => share.place(&mut placed),
@@ -567,7 +574,7 @@ impl<P: Protocol> Protocol for Layer<P> {
             op: placed.op,
             zone,
         };
-        self.below.encode(&placed, slot, buffers)
+        self.below.queue(&placed, slot, buffers, into)
     }
 
     #[inline(always)]

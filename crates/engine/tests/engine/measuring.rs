@@ -299,9 +299,10 @@ fn think_time_follows_the_interactive_response_time_law() {
         job.pace.think_ns = 50_000_000;
         job.until = time(Duration::from_millis(1500));
         let recording = run(&job, &null_spec(), &options);
-        // N / (R + Z), with R next to nothing: 8 at once and again each 50 ms. A busy machine wakes threads late.
+        // N / (R + Z), with R next to nothing: 8 at once and again each 50 ms; one after the other they would be 30. A
+        // busy machine wakes threads late.
         assert!(
-            (120..=240).contains(&recording.completed()),
+            (60..=240).contains(&recording.completed()),
             "{}",
             recording.completed()
         );
