@@ -64,6 +64,15 @@ pub struct Counters {
     pub media_erase_bytes: Option<u64>,
     /// Energy of the device, J.
     pub joules: Option<f64>,
+    /// Time that the device held itself back because it was hot, ns.
+    #[serde(default)]
+    pub throttled_ns: Option<u64>,
+    /// Highest of the composite temperatures at the ends of the intervals, degrees Celsius.
+    #[serde(default)]
+    pub temperature_c: Option<f64>,
+    /// Program/erase cycles used at the end, percent of the rated ones; of several devices the most.
+    #[serde(default)]
+    pub wear_pct: Option<f64>,
     /// Reads of blocks that were never written.
     pub unmapped_reads: Option<u64>,
     /// User CPU time of the load generator, ns.
@@ -80,10 +89,17 @@ impl Counters {
         self.media_write_bytes = sum(self.media_write_bytes, other.media_write_bytes);
         self.media_erase_bytes = sum(self.media_erase_bytes, other.media_erase_bytes);
         self.joules = sum(self.joules, other.joules);
+        self.throttled_ns = sum(self.throttled_ns, other.throttled_ns);
+        self.temperature_c = most(self.temperature_c, other.temperature_c);
+        self.wear_pct = most(self.wear_pct, other.wear_pct);
         self.unmapped_reads = sum(self.unmapped_reads, other.unmapped_reads);
         self.cpu_user_ns = sum(self.cpu_user_ns, other.cpu_user_ns);
         self.cpu_sys_ns = sum(self.cpu_sys_ns, other.cpu_sys_ns);
     }
+}
+
+fn most(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some(a?.max(b?))
 }
 
 pub(crate) fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {

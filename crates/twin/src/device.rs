@@ -41,6 +41,12 @@ pub struct Account {
     pub unmapped_reads: u64,
     /// Energy, J.
     pub joules: f64,
+    /// Time with the power capped because the device was hot, ns; `None`: no temperature is modelled.
+    pub throttled_ns: Option<u64>,
+    /// Its composite temperature now, degrees Celsius.
+    pub temperature_c: Option<f64>,
+    /// Mean erase cycles so far, percent of the rated ones.
+    pub wear_pct: Option<f64>,
     /// Every resource, always in the same order.
     pub resources: Vec<ResourceTime>,
     /// Where I/O spent its time; empty for a device that does not tell.

@@ -8,6 +8,7 @@
 use crate::geometry::Geometry;
 use crate::page_numbers::PageNumbers;
 use crate::victim::{Phase, Superblock, Victims};
+use crate::wear::{EraseCounts, Wear};
 
 /// No page.
 pub const NONE: u32 = u32::MAX;
@@ -33,19 +34,21 @@ pub struct Ftl {
     victims: Victims,
     /// Free superblocks, oldest first, which levels wear.
     free: std::collections::VecDeque<u32>,
+    wear: Wear,
     frontiers: Box<[Frontier]>,
     mapped: u32,
 }
 
 impl Ftl {
-    /// An empty drive with `streams` streams.
-    pub fn new(geometry: &Geometry, victims: Victims, streams: u32) -> Self {
+    /// An empty drive with `streams` streams, whose erase counts may differ by `wear_spread` (0: any number).
+    pub fn new(geometry: &Geometry, victims: Victims, streams: u32, wear_spread: u32) -> Self {
         Self {
             map: PageNumbers::new(geometry.logical_pages + geometry.map_pages, NONE),
             reverse: PageNumbers::new(geometry.physical_pages(), NONE),
             superblocks: vec![Superblock::FREE; geometry.superblocks as usize].into_boxed_slice(),
             victims,
             free: (0..geometry.superblocks).collect(),
+            wear: Wear::new(geometry.superblocks, wear_spread),
             frontiers: vec![Frontier { page: 0, end: 0 }; streams as usize].into_boxed_slice(),
             mapped: 0,
             geometry: geometry.clone(),
@@ -82,10 +85,11 @@ impl Ftl {
         (page < end).then_some(page)
     }
 
-    /// Gives a stream a fresh superblock; `None` when no superblock is free.
-    pub fn open(&mut self, stream: Stream) -> Option<u32> {
+    /// Gives a stream a fresh superblock, of cold data if wear is levelled a worn one; `None` when no
+    /// superblock is free.
+    pub fn open(&mut self, stream: Stream, cold: bool) -> Option<u32> {
         debug_assert!(self.frontier(stream).is_none());
-        let superblock = self.free.pop_front()?;
+        let superblock = self.free.remove(self.wear.choose(&self.free, cold))?;
         self.superblocks[superblock as usize].phase = Phase::Open;
         let page = superblock * self.geometry.superblock_pages;
         self.frontiers[usize::from(stream.0)] = Frontier {
@@ -153,6 +157,20 @@ impl Ftl {
         Some((index, superblock.valid))
     }
 
+    /// As [`Self::take_victim`], the closed superblock whose erase count lags too far behind.
+    pub fn take_lagging(&mut self) -> Option<(u32, u32)> {
+        let index = self.wear.lagging(&self.superblocks)?;
+        self.victims.remove(index);
+        let superblock = &mut self.superblocks[index as usize];
+        superblock.phase = Phase::Draining;
+        Some((index, superblock.valid))
+    }
+
+    /// Program/erase cycles so far.
+    pub fn erase_counts(&self) -> EraseCounts {
+        self.wear.counts()
+    }
+
     /// Moves the valid pages of `from..to`, which lie in the victim `victim`, to the stream's
     /// frontier until that is full. Gives how many were moved and the page to go on with.
     #[inline]
@@ -195,6 +213,7 @@ impl Ftl {
         let state = &mut self.superblocks[superblock as usize];
         debug_assert_eq!((state.phase, state.valid), (Phase::Draining, 0));
         state.phase = Phase::Free;
+        self.wear.erased(superblock);
         self.free.push_back(superblock);
     }
 }

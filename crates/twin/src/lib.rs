@@ -19,6 +19,8 @@ mod flash;
 mod fs;
 mod ftl;
 mod geometry;
+mod governor;
+mod idle;
 mod link;
 mod map_flush;
 mod meter;
@@ -32,6 +34,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod victim;
+mod wear;
 mod zones;
 
 pub use device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
@@ -42,3 +45,4 @@ pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, Victim
 pub use precision::{Judge, Precision};
 pub use ssd::Ssd;
 pub use system::{Between, ClusterParams, DriveParams, FabricParams, System, SystemParams};
+pub use wear::EraseCounts;

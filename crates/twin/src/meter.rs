@@ -50,6 +50,12 @@ impl Meter {
             media_write_bytes: known.then(|| now.media_write_bytes - before.media_write_bytes),
             media_erase_bytes: known.then(|| now.media_erase_bytes - before.media_erase_bytes),
             joules: known.then_some(now.joules - before.joules),
+            throttled_ns: now
+                .throttled_ns
+                .zip(before.throttled_ns)
+                .map(|(now, before)| now - before),
+            temperature_c: now.temperature_c,
+            wear_pct: now.wear_pct,
             unmapped_reads: known.then(|| now.unmapped_reads - before.unmapped_reads),
             cpu_user_ns: Some(cpu_ns),
             cpu_sys_ns: None,

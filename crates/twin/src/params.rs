@@ -188,6 +188,20 @@ pub struct SsdParams {
     #[serde(default = "default_choices")]
     pub gc_choices: u32,
 
+    /// In idle time cleaning goes on until this share of the spare superblocks is free. 0: it does not.
+    #[serde(default)]
+    pub gc_idle_free_share: f64,
+    /// Time without a command after which that begins.
+    #[serde(default)]
+    pub gc_idle_after_us: f64,
+    /// Erase cycles by which a superblock of data that nobody overwrites may lag behind the most worn one before
+    /// its data is moved. 0: any number.
+    #[serde(default)]
+    pub wear_spread_max: u32,
+    /// Rated program/erase cycles. 0: not known.
+    #[serde(default)]
+    pub rated_pe_cycles: u32,
+
     /// Placement handles, each a stream of host writes; a reclaim unit is a superblock. A write with
     /// a handle of this number or above fails. 1: a drive without placement.
     #[serde(default = "one")]
@@ -218,6 +232,27 @@ pub struct SsdParams {
     pub program_uj: f64,
     /// Energy of erasing one unit.
     pub erase_uj: f64,
+    /// Most power of the NVMe power state in force, over a millisecond or more. 0: no cap.
+    #[serde(default)]
+    pub power_cap_w: f64,
+    /// Air temperature.
+    #[serde(default = "default_ambient")]
+    pub ambient_c: f64,
+    /// From the drive to the air. 0: no temperature is modelled.
+    #[serde(default)]
+    pub thermal_resistance_c_per_w: f64,
+    /// Heat capacity of the drive with its case.
+    #[serde(default)]
+    pub thermal_capacity_j_per_c: f64,
+    /// Composite temperature from which on the drive throttles. 0: it never does.
+    #[serde(default)]
+    pub throttle_above_c: f64,
+    /// Composite temperature below which it no longer does.
+    #[serde(default)]
+    pub throttle_below_c: f64,
+    /// Cap on the power while it throttles.
+    #[serde(default)]
+    pub throttle_cap_w: f64,
 
     /// The bench.
     pub host: HostParams,
@@ -238,6 +273,11 @@ const fn default_slots() -> u32 {
 
 const fn default_flush_share() -> f64 {
     1.0
+}
+
+/// A data centre's inlet.
+const fn default_ambient() -> f64 {
+    25.0
 }
 
 const fn default_payload() -> u32 {
@@ -328,6 +368,7 @@ impl SsdParams {
                 format!("{} is below 0.01", self.over_provisioning),
             );
         }
+        self.check_power()?;
         let row = self.program_bytes() * u64::from(self.dies());
         // Every handle may hold a row that waits for its last pages.
         let needed = (u64::from(self.host_streams()) + 1) * row;
@@ -337,6 +378,47 @@ impl SsdParams {
                 format!(
                     "{} holds less than a programming unit of every die for each placement handle, the page map where it is written, and one more, {needed}",
                     self.write_buffer_bytes,
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_power(&self) -> Result<(), ParamError> {
+        let floor = self.idle_w;
+        if self.power_cap_w > 0.0 && self.power_cap_w <= floor {
+            return fail(
+                "power_cap_w",
+                format!("{} leaves nothing above idle_w, {floor}", self.power_cap_w),
+            );
+        }
+        if self.thermal_resistance_c_per_w == 0.0 {
+            return Ok(());
+        }
+        if self.thermal_capacity_j_per_c <= 0.0 {
+            return fail(
+                "thermal_capacity_j_per_c",
+                "a drive with a thermal resistance needs one above 0".into(),
+            );
+        }
+        if self.throttle_above_c == 0.0 {
+            return Ok(());
+        }
+        if self.throttle_cap_w <= floor {
+            return fail(
+                "throttle_cap_w",
+                format!(
+                    "{} leaves nothing above idle_w, {floor}",
+                    self.throttle_cap_w
+                ),
+            );
+        }
+        if self.throttle_below_c > self.throttle_above_c {
+            return fail(
+                "throttle_below_c",
+                format!(
+                    "{} is above throttle_above_c, {}",
+                    self.throttle_below_c, self.throttle_above_c
                 ),
             );
         }
@@ -354,7 +436,7 @@ impl SsdParams {
         }
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 17] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 19] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
@@ -376,6 +458,8 @@ impl SsdParams {
             ),
             ("gc_free_superblocks", n(self.gc_free_superblocks), 3, 64),
             ("gc_choices", n(self.gc_choices), 1, 1024),
+            ("wear_spread_max", n(self.wear_spread_max), 0, 1 << 30),
+            ("rated_pe_cycles", n(self.rated_pe_cycles), 0, 1 << 30),
             ("placement_handles", n(self.placement_handles), 1, 128),
             ("cores", n(self.host.cores), 1, 4096),
             (
@@ -387,7 +471,7 @@ impl SsdParams {
         ]
     }
 
-    fn quantities(&self) -> [(&'static str, f64, f64); 34] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 43] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -417,6 +501,23 @@ impl SsdParams {
             ("read_sense_uj", self.read_sense_uj, 1e6),
             ("program_uj", self.program_uj, 1e6),
             ("erase_uj", self.erase_uj, 1e6),
+            ("gc_idle_free_share", self.gc_idle_free_share, 1.0),
+            ("gc_idle_after_us", self.gc_idle_after_us, 1e9),
+            ("power_cap_w", self.power_cap_w, 1e3),
+            ("ambient_c", self.ambient_c, 100.0),
+            (
+                "thermal_resistance_c_per_w",
+                self.thermal_resistance_c_per_w,
+                1e3,
+            ),
+            (
+                "thermal_capacity_j_per_c",
+                self.thermal_capacity_j_per_c,
+                1e6,
+            ),
+            ("throttle_above_c", self.throttle_above_c, 200.0),
+            ("throttle_below_c", self.throttle_below_c, 200.0),
+            ("throttle_cap_w", self.throttle_cap_w, 1e3),
             ("submit_us", host.submit_us, 1e5),
             ("complete_us", host.complete_us, 1e5),
             ("wake_us", host.wake_us, 1e5),

@@ -21,18 +21,25 @@ use crate::event::{Event, us_to_ns};
 use crate::flash::{Finished, Flash};
 use crate::ftl::{Ftl, NONE, Stream};
 use crate::geometry::{Divisor, Geometry, Place};
+use crate::governor::Governor;
+use crate::idle::IdleCleaning;
 use crate::link::Link;
 use crate::map_flush::MapFlush;
 use crate::params::{HostParams, Isolation, ParamError, SsdParams, UNIT_BYTES};
 use crate::server::Fifo;
 use crate::slab::Slab;
 use crate::victim::Victims;
+use crate::wear::EraseCounts;
 
 /// Free superblocks that only cleaning may use.
 const RESERVED_SUPERBLOCKS: u32 = 2;
 /// Rows of units that one stream of cleaning may hold in DRAM before they are programmed; each
 /// further stream adds the row that may wait for its last pages.
 const CLEANING_ROWS: u32 = 4;
+/// Index of [`Event::Die`], of no die: no command has come for a while.
+const IDLE: u32 = (1 << 28) - 1;
+/// Likewise: the power governor may let commands in again.
+const POWER: u32 = IDLE - 1;
 /// errno of a request that the device does not support, and of one beyond its end.
 const EOPNOTSUPP: i32 = 95;
 const EINVAL: i32 = 22;
@@ -146,8 +153,9 @@ pub struct Ssd {
     link: Link,
     pipelines: Fifo,
     requests: Slab<InFlight>,
-    /// Commands in the drive, and those the host keeps until there is a slot.
+    /// Commands in the drive, how many it takes now, and those the host keeps until there is a slot.
     commands_taken: u32,
+    slots: u32,
     kept_by_host: VecDeque<u32>,
     /// Writes waiting for buffer space, in order.
     waiting: VecDeque<u32>,
@@ -162,6 +170,8 @@ pub struct Ssd {
     superblocks: Box<[SuperblockState]>,
     streams: Streams,
     victim: Option<Victim>,
+    /// Whether the last victim was taken to level wear.
+    levelled: bool,
     /// Superblocks whose reads are out: nearly free.
     draining: u32,
     credit: i64,
@@ -170,6 +180,8 @@ pub struct Ssd {
     ahead_pages: i64,
     host_waits: bool,
     map_flush: Option<MapFlush>,
+    idle: Option<IdleCleaning>,
+    governor: Option<Box<Governor>>,
     cleaning_reads: Vec<CleaningRead>,
     free_cleaning_read: u32,
     command_ps: u64,
@@ -220,6 +232,7 @@ impl Ssd {
                 &geometry,
                 Victims::new(params.gc_policy, params.gc_choices, &geometry, seed),
                 params.streams(),
+                params.wear_spread_max,
             ),
             link: Link::new(params),
             pipelines: Fifo::new(params.command_pipelines),
@@ -227,6 +240,7 @@ impl Ssd {
             now_ns: 0,
             requests: Slab::default(),
             commands_taken: 0,
+            slots: params.command_slots,
             kept_by_host: VecDeque::new(),
             waiting: VecDeque::new(),
             buffer_pages: (params.write_buffer_bytes / u64::from(UNIT_BYTES)) as u32,
@@ -244,11 +258,14 @@ impl Ssd {
                 isolation: params.placement_isolation,
             },
             victim: None,
+            levelled: false,
             draining: 0,
             credit: 0,
             ahead_pages: params.gc_ahead_bytes.div_ceil(u64::from(UNIT_BYTES)) as i64,
             host_waits: false,
             map_flush: MapFlush::new(params, &geometry),
+            idle: IdleCleaning::new(params, &geometry),
+            governor: Governor::new(params),
             cleaning_reads: Vec::new(),
             free_cleaning_read: NONE,
             command_ps: ps(params.command_ns),
@@ -321,6 +338,8 @@ impl Ssd {
                     self.flash_finished(finished);
                 }
             }
+            Event::Die if index == IDLE => self.look_idle(),
+            Event::Die if index == POWER => self.reopen(),
             Event::Die => {
                 if let Some(finished) = self.flash.die_event(self.now_ns, &mut self.calendar, index)
                 {
@@ -340,7 +359,7 @@ impl Ssd {
 
     #[inline]
     fn take_command(&mut self, slot: u32) {
-        if self.commands_taken == self.params.command_slots {
+        if self.commands_taken >= self.slots {
             self.kept_by_host.push_back(slot);
         } else {
             self.commands_taken += 1;
@@ -363,6 +382,47 @@ impl Ssd {
             .serve(self.now_ns, self.command_ps + pages * unit_ps);
         let out_ns = (start_ps + self.command_ps).div_ceil(1000) + self.latency_ns;
         self.calendar.push(out_ns, Event::Dispatch.with(slot));
+        if self.governor.is_some() {
+            self.govern();
+        }
+    }
+
+    /// Lets the power governor look, which may keep the host's next commands out.
+    #[cold]
+    fn govern(&mut self) {
+        let joules = self.joules();
+        let Some(governor) = &mut self.governor else {
+            return;
+        };
+        let closed = governor.look(self.now_ns, joules, self.params.idle_w);
+        self.slots = match closed {
+            Some(_) => 0,
+            None => self.params.command_slots,
+        };
+        if let Some(at_ns) = closed
+            && !std::mem::replace(&mut governor.booked, true)
+        {
+            self.calendar.push(at_ns, Event::Die.with(POWER));
+        }
+    }
+
+    /// The time has come that the governor gave.
+    fn reopen(&mut self) {
+        if let Some(governor) = &mut self.governor {
+            governor.booked = false;
+        }
+        self.govern();
+        self.take_kept();
+    }
+
+    /// Takes commands that the host has kept, as far as there are slots.
+    fn take_kept(&mut self) {
+        while self.commands_taken < self.slots
+            && let Some(next) = self.kept_by_host.pop_front()
+        {
+            self.commands_taken += 1;
+            self.enter_pipeline(next);
+        }
     }
 
     #[inline]
@@ -408,9 +468,12 @@ impl Ssd {
     fn complete(&mut self, slot: u32) -> Completion {
         let InFlight { tag, errno, .. } = self.requests[slot];
         self.requests.release(slot);
-        match self.kept_by_host.pop_front() {
-            Some(next) => self.enter_pipeline(next),
-            None => self.commands_taken -= 1,
+        self.commands_taken -= 1;
+        if !self.kept_by_host.is_empty() {
+            self.take_kept();
+        }
+        if self.commands_taken == 0 {
+            self.begin_idle();
         }
         Completion {
             at_ns: self.now_ns,
@@ -627,7 +690,8 @@ impl Ssd {
         if self.streams.is_host(stream) && self.ftl.free_superblocks() <= RESERVED_SUPERBLOCKS {
             return None;
         }
-        let superblock = self.ftl.open(stream)?;
+        let cold = !self.streams.is_host(stream);
+        let superblock = self.ftl.open(stream, cold)?;
         self.superblocks[superblock as usize].stream = stream;
         self.superblocks[superblock as usize].programmed_units = 0;
         let first = superblock * self.geometry.superblock_units;
@@ -701,6 +765,37 @@ impl Ssd {
         }
     }
 
+    /// The last command has ended.
+    fn begin_idle(&mut self) {
+        if let Some(idle) = &mut self.idle {
+            idle.since_ns = self.now_ns;
+            if !std::mem::replace(&mut idle.booked, true) {
+                self.calendar.push(idle.begins_ns(), Event::Die.with(IDLE));
+            }
+        }
+    }
+
+    /// Begins to clean if no command has come, or looks again when none might have.
+    fn look_idle(&mut self) {
+        let Some(idle) = &mut self.idle else {
+            return;
+        };
+        let begins_ns = idle.begins_ns();
+        idle.booked = self.commands_taken == 0 && begins_ns > self.now_ns;
+        if idle.booked {
+            self.calendar.push(begins_ns, Event::Die.with(IDLE));
+        } else {
+            self.clean();
+        }
+    }
+
+    /// Free superblocks up to which idle time is used for cleaning now.
+    fn idle_target(&self) -> Option<u32> {
+        let idle = self.idle.as_ref()?;
+        let is_idle = self.commands_taken == 0 && self.now_ns >= idle.begins_ns();
+        is_idle.then_some(idle.free_superblocks)
+    }
+
     /// Moves units of the victim while there is credit, or need. When there is neither, cleaning has
     /// caught up with the host.
     fn clean(&mut self) {
@@ -709,26 +804,41 @@ impl Ssd {
 
     fn clean_next(&mut self) -> bool {
         let free = self.ftl.free_superblocks();
-        let Some(victim) = self.victim.or_else(|| self.choose_victim(free)) else {
+        let idle = self.idle_target();
+        let until = idle.unwrap_or(0).max(self.params.gc_free_superblocks);
+        let Some(victim) = self.victim.or_else(|| self.choose_victim(free, until)) else {
             self.host_waits = false;
             return false;
         };
         self.victim = Some(victim);
         let urgent = free <= RESERVED_SUPERBLOCKS;
-        if self.credit < 0 && !urgent {
+        if self.credit < 0 && !urgent && idle.is_none() {
             self.host_waits = false;
             return false;
         }
         let room = self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages;
-        room && self.clean_unit(victim)
+        let credit = self.credit;
+        let cleaned = room && self.clean_unit(victim);
+        if idle.is_some() {
+            // What idle time gave is in the free superblocks; the host's account stays as it was.
+            self.credit = credit;
+        }
+        cleaned
     }
 
-    /// The next superblock to clean, while too few are free.
-    fn choose_victim(&mut self, free: u32) -> Option<Victim> {
-        if free + self.draining >= self.params.gc_free_superblocks {
+    /// The next superblock to clean, while fewer than `until` are free.
+    fn choose_victim(&mut self, free: u32, until: u32) -> Option<Victim> {
+        if free + self.draining >= until {
             return None;
         }
-        let (superblock, valid) = self.ftl.take_victim()?;
+        // Levelling gains no space, so the host gets its turn in between.
+        let lagging = if self.levelled {
+            None
+        } else {
+            self.ftl.take_lagging()
+        };
+        self.levelled = lagging.is_some();
+        let (superblock, valid) = lagging.or_else(|| self.ftl.take_victim())?;
         if self.ahead_pages == 0 {
             self.credit = self.credit.min(0);
         }
@@ -861,6 +971,11 @@ impl Ssd {
         self.ftl.release(superblock);
     }
 
+    /// Program/erase cycles of the superblocks so far.
+    pub fn erase_counts(&self) -> EraseCounts {
+        self.ftl.erase_counts()
+    }
+
     fn joules(&self) -> f64 {
         let p = &self.params;
         let counts = &self.flash.counts;
@@ -948,7 +1063,14 @@ impl Device for Ssd {
         into.media_erase_bytes = counts.erases * self.params.erase_unit_bytes;
         into.unmapped_reads = self.unmapped_reads;
         into.joules = self.joules();
+        let rated = self.params.rated_pe_cycles;
+        into.wear_pct = (rated > 0).then(|| self.erase_counts().mean * 100.0 / f64::from(rated));
+        let climate = self.governor.as_ref();
+        let climate = climate.and_then(|governor| governor.temperature(now_ns, into.joules));
+        into.temperature_c = climate.map(|(celsius, _)| celsius);
+        into.throttled_ns = climate.map(|(_, throttled_ns)| throttled_ns);
         into.resources.clear();
+        let joules = into.joules;
         let mut add = |resource, busy: &mut dyn Iterator<Item = u64>| {
             into.resources.push(ResourceTime {
                 resource,
@@ -961,6 +1083,9 @@ impl Device for Ssd {
         add("controller", &mut self.pipelines.busy_ns(now_ns));
         add("flash channels", &mut self.flash.channels_busy_ns(now_ns));
         add("flash dies", &mut self.flash.dies_busy_ns(now_ns));
+        if let Some(governor) = self.governor.as_ref().filter(|governor| governor.has_cap()) {
+            add("power cap", &mut std::iter::once(governor.busy_ns(joules)));
+        }
         if self.params.programming_dies_max < self.geometry.dies {
             add(
                 "program power budget",

@@ -107,6 +107,18 @@ impl Victims {
         }
     }
 
+    /// Takes a closed superblock out that is cleaned for another reason.
+    pub fn remove(&mut self, index: u32) {
+        match self {
+            Victims::Greedy(state) => state.valid[index as usize] = NOT_CLOSED,
+            Victims::Fifo(closed) => closed.retain(|&other| other != index),
+            Victims::DChoices(DChoices { closed, .. })
+            | Victims::CostBenefit(CostBenefit { closed, .. }) => {
+                closed.retain(|&other| other != index);
+            }
+        }
+    }
+
     /// Takes out the superblock to clean. Greedy and cost-benefit give `None` when cleaning would
     /// gain nothing; the others clean full superblocks too, as their closed forms have it.
     pub fn take(&mut self, superblocks: &[Superblock]) -> Option<u32> {

@@ -8,6 +8,7 @@ mod placement;
 mod queues;
 mod sata;
 mod translation;
+mod upkeep;
 
 pub use drives::small_drive;
 

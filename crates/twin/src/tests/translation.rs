@@ -56,7 +56,7 @@ impl Plain {
     fn new(geometry: Geometry, policy: VictimPolicy, choices: u32, survivors: Survivors) -> Self {
         let victims = Victims::new(policy, choices, &geometry, 5);
         Self {
-            ftl: Ftl::new(&geometry, victims, 2 * u32::from(HANDLES)),
+            ftl: Ftl::new(&geometry, victims, 2 * u32::from(HANDLES), 0),
             filled_by: vec![Stream(0); geometry.superblocks as usize],
             held_at: vec![NONE; geometry.logical_pages as usize],
             geometry,
@@ -67,7 +67,7 @@ impl Plain {
     }
 
     fn open(&mut self, stream: Stream) {
-        let superblock = self.ftl.open(stream).expect("a free superblock");
+        let superblock = self.ftl.open(stream, false).expect("a free superblock");
         self.filled_by[superblock as usize] = stream;
     }
 
