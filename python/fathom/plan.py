@@ -27,6 +27,12 @@ class PlannedStep:
     written_bytes: int | None
     round: Round | None = None
 
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether a steady target needs no such step."""
+        place = self.round
+        return self.kind == "precondition" or bool(place and place.judged and place.number > place.window)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -41,6 +47,11 @@ class Plan:
     def time_s(self) -> float:
         """Of all steps whose time is known."""
         return sum(step.time_s or 0.0 for step in self.steps)
+
+    @property
+    def least_time_s(self) -> float:
+        """The same if preconditions are steady at once and rounds as soon as they can be judged."""
+        return sum(step.time_s or 0.0 for step in self.steps if not step.may_be_left_out)
 
     @property
     def written_bytes(self) -> int:
@@ -117,7 +128,11 @@ def _totals(plan: Plan) -> list[str]:
     lines = [
         f"about {total}"
         + (", at the rated speed of the drive" if plan.rated else "")
-        + ("; preconditioning and rounds may end sooner" if settles else "")
+        + (
+            f"; at least {duration(plan.least_time_s)}, preconditioning and rounds may end sooner"
+            if settles
+            else ""
+        )
     ]
     if plan.endurance is None or plan.wear_pct is None:
         return [*lines, "wear unknown: no rated endurance is known for this target"]

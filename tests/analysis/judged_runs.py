@@ -68,6 +68,7 @@ def run_view(
     environment: Mapping[str, object] = ENVIRONMENT,
     telemetry: Sequence[Row] = (),
     job: Mapping[str, object] | None = None,
+    step: Mapping[str, object] | None = None,
     remarks: Sequence[Remark] = (),
     not_measured: Mapping[str, Sequence[str]] | None = None,
     errors: int = 0,
@@ -117,6 +118,7 @@ def run_view(
             "published": f"fio-{name}",
             "job": job,
         }
+        | dict(step or {})
         for name in names
     ]
     document = RunDocument.model_validate(

@@ -200,6 +200,22 @@ def test_a_rate_that_was_not_sustained_is_said_with_its_backlog():
     assert "1,200,000 IOPS were offered and 1,000,000 done, 5,000,000 I/Os were waiting" in note.text
 
 
+def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
+    job = {
+        "mix": {"ops": [{"op": "read"}]},
+        "region": {"size": {"fraction": 1.0}},
+        "content": {},
+        "until": {"time_ns": 600e9},
+    }
+    steps = {"precision": 0.02}
+    note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=job, step=steps))
+    assert note.rule == "early-window"
+    assert "1 of 1 steps" in note.text
+    assert "known to 2%" in note.text
+    whole = job | {"until": {"time_ns": len(RATES) * 1e9}}
+    assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []
+
+
 def test_a_fallback_from_io_uring_is_said_once_for_all_steps():
     text = "measured with a thread per outstanding I/O instead of io_uring (EPERM): more CPU per I/O, lower peak IOPS"
     remarks = [Remark(DEVICE, "4k-rand-read", text), Remark(DEVICE, "fill", text)]

@@ -217,7 +217,7 @@ def test_notes_of_one_rule_on_one_target_are_told_once_and_listed_by_step_on_the
     assert "3 more notes are in the report" in shown
     page = write_html([run], tmp_path / "report.html", lookup).read_text()
     for place, corner in enumerate(synthetic.CORNERS):
-        assert f"<li>{corner.workload}: {place} % foreign</li>" in page
+        assert f"<li>{corner.workload}: {place}\N{NO-BREAK SPACE}% foreign</li>" in page
 
 
 def test_a_step_of_one_second_is_drawn_as_long_as_it_took(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ NETWORK_FILE_SYSTEMS = (
 NETWORK_TRANSPORTS = ("nvme-tcp", "nvme-rdma", "nvme-fc")
 NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 STEAL_MOST_PCT = 1.0
+WINDOW_SLACK = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,6 +512,29 @@ def _slice(view: RunView) -> Iterable[Note]:
             )
 
 
+def _early(view: RunView) -> Iterable[Note]:
+    twins = {target.name for target in view.document.targets if target.kind == "twin"}
+    rows = view.points.select(["target", "step", "window_s"]).to_pylist()
+    windows = {(row["target"], row["step"]): row["window_s"] for row in rows if row["target"] in twins}
+    early = {step for (_, step), window_s in windows.items() if _ended_early(view, step, window_s)}
+    if early:
+        precision = max(view.precisions[step] for step in early)
+        yield Note(
+            "early-window",
+            "info",
+            None,
+            None,
+            f"twins ended the windows of {len(early)} of {len({step for _, step in windows})} steps before their "
+            f"time, once mean rate and latency were known to {precision:.0%}; each figure stands with its window",
+            "without `precision` in the method, every window is simulated in full",
+        )
+
+
+def _ended_early(view: RunView, step: str, window_s: float | None) -> bool:
+    full_ns = view.jobs[step].get("until", {}).get("time_ns") if step in view.precisions else None
+    return window_s is not None and full_ns is not None and window_s < (1 - WINDOW_SLACK) * full_ns / 1e9
+
+
 def _backend(view: RunView) -> Iterable[Note]:
     said: dict[tuple[str, str], list[str]] = {}
     for remark in view.remarks:
@@ -562,6 +586,7 @@ RULES: tuple[Rule, ...] = (
     _compressible,
     _unsustained,
     _slice,
+    _early,
     _small_n,
     _not_measured,
 )

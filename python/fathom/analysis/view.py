@@ -6,7 +6,7 @@ It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. Colu
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, TypedDict, cast
+from typing import NotRequired, Protocol, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +72,7 @@ class JobJson(TypedDict):
     pattern: Mapping[str, object]
     region: Mapping[str, Mapping[str, float]]
     content: Mapping[str, float]
+    until: NotRequired[Mapping[str, float | None]]
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,15 @@ class RunView:
         """Normal form of each step's job."""
         return {
             cast("str", step["name"]): cast("JobJson", step["job"]) for step in self._steps if "job" in step
+        }
+
+    @cached_property
+    def precisions(self) -> dict[str, float]:
+        """Of each step whose window a twin ends as soon as its figures are known so well: to which fraction."""
+        return {
+            cast("str", step["name"]): precision
+            for step in self._steps
+            if isinstance(precision := step.get("precision"), float)
         }
 
     @cached_property

@@ -43,7 +43,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first column is the row's label."""
+    """A table whose first column is the row's label; groups behind the first `shown` are folded away."""
 
     template: ClassVar[str] = "table"
     corner: str
@@ -51,6 +51,7 @@ class Table:
     groups: Sequence[Group]
     footnotes: Sequence[str] = ()
     numeric: bool = True
+    shown: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,11 @@ class Card:
 
 @dataclass(frozen=True)
 class Cards:
-    """Cards in a grid."""
+    """Cards in a grid; those behind the first `shown` are folded away."""
 
     template: ClassVar[str] = "cards"
     cards: Sequence[Card]
+    shown: int = 12
 
 
 @dataclass(frozen=True)

@@ -108,12 +108,18 @@ def _chart_options(built: Sequence[Section]) -> dict[str, object]:
     return {chart.key: chart.option for figure in figures for chart in figure.charts}
 
 
+def _unbroken(value: object) -> object:
+    """Text whose numbers stay on the line of their percent sign; what is escaped already is left as it is."""
+    return value.replace(" %", "\N{NO-BREAK SPACE}%") if type(value) is str else value
+
+
 @cache
 def _templates() -> Environment:
     return Environment(
         loader=PackageLoader("fathom.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_unbroken,
         trim_blocks=True,
         lstrip_blocks=True,
     )

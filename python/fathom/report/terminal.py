@@ -60,7 +60,7 @@ def _print_rounds(console: Console, rounds: Rounds) -> None:
     means = {series.step: series.mean(place.window) for series in rounds.series}
     rows, columns = axes(list(means))
     unit = UNITS[place.metric]
-    table = _table()
+    table = _table(lines=False)
     table.add_column(Text(unit, style="dim not bold"))
     for column in columns or ["mean"]:
         table.add_column(Text(plain(column)), justify="right", overflow="fold")
@@ -107,12 +107,12 @@ def _workloads_down(comparison: Comparison) -> Table:
     return table
 
 
-def _table() -> Table:
+def _table(*, lines: bool = True) -> Table:
     return Table(
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        show_lines=True,
+        show_lines=lines,
         header_style="bold",
         padding=(0, 1, 0, 0),
     )

@@ -7,6 +7,7 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
 
 ORDER = 20
+SHOWN = 12
 NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
@@ -23,7 +24,9 @@ def build(comparison: Comparison) -> Section | None:
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
     ]
     title = "Four corners" if comparison.runs[0].document.method.name == "four-corners" else "Results"
-    return Section("results", title, [Table("", [head(c) for c in comparison.columns], groups, footnotes)])
+    return Section(
+        "results", title, [Table("", [head(c) for c in comparison.columns], groups, footnotes, shown=SHOWN)]
+    )
 
 
 def head(column: Column) -> Item:

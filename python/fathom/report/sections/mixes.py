@@ -23,13 +23,18 @@ def build(comparison: Comparison) -> Section | None:
     loads = series(
         swept(comparison), lambda one: (one.shape.key, one.load), lambda one: one.read_pct, LEAST_SHARES
     )
+    foremost = sorted(loads, key=_is_tracked, reverse=True)[:MAX_LOADS]
     if not loads:
         return None
     labels = [_label(load[0][0]) for load in loads]
-    drawn = list(zip(labels, loads, strict=True))[:MAX_LOADS]
+    drawn = [(_label(load[0][0]), load) for load in foremost]
     charts = [chart for number, (label, load) in enumerate(drawn) for chart in _charts(number, label, load)]
     steps = [one for load in loads for members in load for one in members]
-    more = f" The first {MAX_LOADS} of {len(loads)} loads are drawn." if len(loads) > MAX_LOADS else ""
+    more = (
+        f" {MAX_LOADS} of {len(loads)} loads are drawn, those by which rounds are judged first."
+        if len(loads) > MAX_LOADS
+        else ""
+    )
     caption = (
         f"IOPS of reads and writes together, and the service latency of either, over the share of reads; "
         f"{window_of(steps)}.{more}"
@@ -40,6 +45,16 @@ def build(comparison: Comparison) -> Section | None:
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
     )
     return Section("mixes", "Mixed reads and writes", [Points(told), *maps, figure], short="Mixes")
+
+
+def _is_tracked(load: Load) -> bool:
+    """Whether one of its steps decides when rounds end."""
+    places = (one.column.run.round_of(one.halves[0].step) for steps in load for one in steps)
+    return any(place.step in place.track for place in places if place)
+
+
+def _time(mean_us: float) -> str:
+    return f"{compact(mean_us)} us" if mean_us < 1000 else f"{compact(mean_us / 1000)} ms"
 
 
 def _label(one: Swept) -> str:
@@ -62,8 +77,8 @@ def _sentence(label: str, steps: Sequence[Swept]) -> str:
     beside = mixed.half("read") if mixed else None
     if alone and beside and mixed and alone.mean_us and beside.mean_us and last.half("write") is None:
         text += (
-            f"; {100 - mixed.read_pct:g} % of writes make the mean read "
-            f"{beside.mean_us / alone.mean_us:.1f} times as long ({compact(beside.mean_us)} us)"
+            f"; {100 - mixed.read_pct:g} % of writes take the mean read latency from {_time(alone.mean_us)} "
+            f"to {_time(beside.mean_us)}"
         )
     return text + "."
 
