@@ -166,5 +166,5 @@ def _place(one: Swept | None, rates: Sequence[float]) -> Item:
         return NONE
     spread = log(max(rates) / min(rates))
     heat = log(one.iops / min(rates)) / spread if spread > 0 else 0.0
-    sub = "" if one.mean_us is None else f"{compact(one.mean_us)} us"
+    sub = "" if one.mean_us is None else _time(one.mean_us)
     return Item(compact(one.iops), sub, heat=round(heat, 3))

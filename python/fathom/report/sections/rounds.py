@@ -41,7 +41,7 @@ def _windows(members: Sequence[Rounds]) -> Table:
         Item("Best fit", f"{unit} per round"),
         Item("Excursion of the fit", unit),
         Item("allowed", unit),
-        Item("Steady"),
+        Item("Passes"),
     ]
     groups = [
         Group(one.column.label, [_window(series, one.place.judge(series.values)) for series in one.tracked])
