@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 
 ROWS_IN_MEMORY = 1 << 14
 """About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
+ROWS_AT_ONCE = 1 << 8
+"""Rows that become columns together: a table costs the same for one row as for these."""
 
 
 class Spool:
@@ -22,6 +24,7 @@ class Spool:
     def __init__(self, schema: pa.Schema, directory: Path | None = None) -> None:
         self.schema = schema
         self._directory = directory
+        self._rows: list[dict[str, object]] = []
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
         self._file: IO[bytes] | None = None
@@ -29,13 +32,14 @@ class Spool:
 
     def __iadd__(self, rows: Iterable[dict[str, object]]) -> Self:
         """Adds rows behind the others."""
-        listed = list(rows)
-        if listed:
-            self._add(pa.Table.from_pylist(listed, schema=self.schema))
+        self._rows.extend(rows)
+        if len(self._rows) >= min(ROWS_AT_ONCE, ROWS_IN_MEMORY - self._waiting_rows):
+            self._make_columns()
         return self
 
     def tables(self) -> Iterator[pa.Table]:
         """Everything, a part at a time; nothing can be added afterwards."""
+        self._make_columns()
         if self._writer is not None and self._file is not None:
             self._writer.close()
             with pq.ParquetFile(self._file) as file:
@@ -45,8 +49,14 @@ class Spool:
 
     def pour(self, other: "Spool") -> None:
         """Adds the rows of another spool behind its own."""
+        self._make_columns()
         for table in other.tables():
             self._add(table)
+
+    def _make_columns(self) -> None:
+        if self._rows:
+            self._add(pa.Table.from_pylist(self._rows, schema=self.schema))
+            self._rows = []
 
     def _add(self, table: pa.Table) -> None:
         self._waiting.append(table)

@@ -4,11 +4,20 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::DiskParams;
+use super::layout::{Layout, Place};
+
+/// A written range that the medium does not have yet.
+#[derive(Clone, Copy)]
+struct Dirty {
+    end: u64,
+    /// Where it starts: the arm compares a range with others more than once.
+    place: Place,
+}
 
 /// Written ranges that the medium does not have yet; neighbours are joined.
 pub struct WriteCache {
-    /// Start to end.
-    extents: BTreeMap<u64, u64>,
+    /// By start.
+    extents: BTreeMap<u64, Dirty>,
     /// Bytes in `extents`.
     dirty_bytes: u64,
     /// Bytes let in that have not crossed the interface, and those being written to the medium.
@@ -54,26 +63,25 @@ impl WriteCache {
 
     /// Adds a range that has arrived.
     #[inline]
-    pub fn insert(&mut self, start: u64, end: u64) {
-        let (mut start, mut end) = (start, end);
-        if let Some((&before, before_end)) = self.extents.range_mut(..=start).next_back()
-            && *before_end >= start
+    pub fn insert(&mut self, start: u64, end: u64, layout: &Layout) {
+        let (mut start, mut end, mut place) = (start, end, None);
+        if let Some((&before, held)) = self.extents.range(..=start).next_back()
+            && held.end >= start
         {
-            if *before_end >= end {
+            if held.end >= end {
                 return;
             }
-            // The usual case of a sequential stream: the range before grows, nothing follows it.
-            self.dirty_bytes -= *before_end - before;
-            start = before;
-            self.extents.remove(&before);
+            self.dirty_bytes -= held.end - before;
+            (start, place) = (before, Some(held.place));
         }
-        while let Some((&next, &next_end)) = self.extents.range(start..=end).next() {
-            end = end.max(next_end);
-            self.dirty_bytes -= next_end - next;
+        while let Some((&next, held)) = self.extents.range(start + 1..=end).next() {
+            end = end.max(held.end);
+            self.dirty_bytes -= held.end - next;
             self.extents.remove(&next);
         }
         self.dirty_bytes += end - start;
-        self.extents.insert(start, end);
+        let place = place.unwrap_or_else(|| layout.place(start));
+        self.extents.insert(start, Dirty { end, place });
     }
 
     /// Whether all of a range is here.
@@ -82,25 +90,34 @@ impl WriteCache {
         self.extents
             .range(..=start)
             .next_back()
-            .is_some_and(|(_, &held_end)| held_end >= end)
+            .is_some_and(|(_, held)| held.end >= end)
     }
 
     /// The ranges from an address on, and round from the start.
     pub fn from(&self, at: u64) -> impl Iterator<Item = (u64, u64)> {
-        let onward = self.extents.range(at..);
-        let around = self.extents.range(..at);
-        onward.chain(around).map(|(&start, &end)| (start, end))
+        self.dirty_from(at).map(|(&start, held)| (start, held.end))
+    }
+
+    /// Where the same ranges start.
+    pub fn places_from(&self, at: u64) -> impl Iterator<Item = (u64, Place)> {
+        self.dirty_from(at)
+            .map(|(&start, held)| (start, held.place))
+    }
+
+    fn dirty_from(&self, at: u64) -> impl Iterator<Item = (&u64, &Dirty)> {
+        self.extents.range(at..).chain(self.extents.range(..at))
     }
 
     /// Takes up to `most_bytes` from the head of the range at `start`; gives the end. They count as
     /// moving until they are on the medium.
-    pub fn take(&mut self, start: u64, most_bytes: u64) -> u64 {
-        let Some(end) = self.extents.remove(&start) else {
+    pub fn take(&mut self, start: u64, most_bytes: u64, layout: &Layout) -> u64 {
+        let Some(Dirty { end, .. }) = self.extents.remove(&start) else {
             return start;
         };
         let taken_end = end.min(start + most_bytes);
         if taken_end < end {
-            self.extents.insert(taken_end, end);
+            let place = layout.place(taken_end);
+            self.extents.insert(taken_end, Dirty { end, place });
         }
         self.dirty_bytes -= taken_end - start;
         self.moving_bytes += taken_end - start;
@@ -178,17 +195,18 @@ mod tests {
         fn the_write_cache_holds_what_was_written_and_not_yet_taken(
             steps in proptest::collection::vec((0u64..64, 1u64..12, any::<bool>()), 1..200)
         ) {
+            let layout = Layout::new(&small_disk());
             let mut cache = WriteCache::new(&small_disk());
             let mut blocks = [false; 80];
             for (at, count, writes) in steps {
                 if writes {
-                    cache.insert(at, at + count);
+                    cache.insert(at, at + count, &layout);
                     blocks[at as usize..(at + count) as usize].fill(true);
                     continue;
                 }
                 let first = cache.from(at).next();
                 if let Some((start, _)) = first {
-                    let end = cache.take(start, count);
+                    let end = cache.take(start, count, &layout);
                     cache.moving_bytes -= end - start;
                     blocks[start as usize..end as usize].fill(false);
                 }

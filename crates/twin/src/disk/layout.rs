@@ -146,7 +146,10 @@ impl Layout {
     /// Wait from `at_ns` until the byte of that streaming time comes round.
     #[inline]
     pub fn wait_ns(&self, at_ns: u64, stream_ns: u64) -> u64 {
-        let turn_ns = self.turn_ns;
-        (stream_ns % turn_ns + turn_ns - at_ns % turn_ns) % turn_ns
+        let (angle_ns, head_ns) = (stream_ns % self.turn_ns, at_ns % self.turn_ns);
+        match angle_ns >= head_ns {
+            true => angle_ns - head_ns,
+            false => angle_ns + self.turn_ns - head_ns,
+        }
     }
 }

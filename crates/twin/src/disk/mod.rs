@@ -495,7 +495,7 @@ impl Disk {
         let inflight = self.requests[slot];
         self.cache.moving_bytes -= u64::from(inflight.request.size_bytes);
         self.cache
-            .insert(inflight.request.offset_bytes, inflight.end());
+            .insert(inflight.request.offset_bytes, inflight.end(), &self.layout);
         self.calendar
             .push(self.now_ns, Event::Acknowledge.with(slot));
         self.start_work();
@@ -627,8 +627,7 @@ impl Disk {
         let arm = self.arm();
         let window = self.params.destage_window as usize;
         let mut best = None;
-        for (start, _) in self.cache.from(self.at_byte).take(window) {
-            let place = self.layout.place(start);
+        for (start, place) in self.cache.places_from(self.at_byte).take(window) {
             let cost_ns = arm.position(&place, true).total_ns();
             if best.is_none_or(|(least_ns, _, _)| cost_ns < least_ns) {
                 best = Some((cost_ns, start, place));
@@ -638,7 +637,7 @@ impl Disk {
             return;
         };
         let follows = start == self.at_byte;
-        let end = self.cache.take(start, DESTAGE_BYTES);
+        let end = self.cache.take(start, DESTAGE_BYTES, &self.layout);
         let mut end_ns = self.visit(self.now_ns, start, end, &place, true);
         if !follows && self.params.refresh_after_writes > 0 {
             self.random_writes += 1;
@@ -666,7 +665,7 @@ impl Disk {
         };
         let direct = near().find_map(|(start, end)| Some((start, media.in_place(start, end)?)));
         if let Some((start, stop)) = direct {
-            let end = self.cache.take(start, stop - start);
+            let end = self.cache.take(start, stop - start, &self.layout);
             media.wrote(start, end);
             let place = self.layout.place(start);
             let end_ns = self.visit(self.now_ns, start, end, &place, true);
@@ -693,7 +692,7 @@ impl Disk {
         }
         let mut first = None;
         for (start, end) in pieces {
-            self.cache.take(start, end - start);
+            self.cache.take(start, end - start, &self.layout);
             let place = media.log(start, end);
             first.get_or_insert(place);
         }

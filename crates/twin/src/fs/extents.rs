@@ -34,24 +34,41 @@ fn behind(device: u64, step: u64) -> u64 {
     if device == HOLE { HOLE } else { device + step }
 }
 
+/// Whether an extent begins at `device`, which follows `last` in the file.
+fn begins(last: u64, device: u64) -> bool {
+    device != HOLE && (last == HOLE || last + 1 != device)
+}
+
 impl Part {
-    /// Where `at` is, and up to where its piece of the part goes.
-    fn piece(&self, at: u64) -> (u64, u64) {
+    /// Where `at` is.
+    fn device(&self, at: u64) -> u64 {
         match self {
-            Self::One(device) => (behind(*device, at), PART),
+            Self::One(device) => behind(*device, at),
             Self::Few(pieces) => {
                 let next = pieces.partition_point(|&(start, _)| start <= at);
                 let (start, device) = pieces[next - 1];
-                let end = pieces.get(next).map_or(PART, |&(start, _)| start);
-                (behind(device, at - start), end)
+                behind(device, at - start)
+            }
+            Self::Blocks(blocks) => blocks[at as usize],
+        }
+    }
+
+    /// Where `at` is, and up to where its piece goes; no further than `end`.
+    fn piece(&self, at: u64, end: u64) -> (u64, u64) {
+        let device = self.device(at);
+        let stop = match self {
+            Self::One(_) => end,
+            Self::Few(pieces) => {
+                let next = pieces.partition_point(|&(start, _)| start <= at);
+                pieces.get(next).map_or(end, |&(start, _)| start.min(end))
             }
             Self::Blocks(blocks) => {
-                let device = blocks[at as usize];
-                let run = blocks[at as usize..].iter().zip(0..);
+                let run = blocks[at as usize..end as usize].iter().zip(0..);
                 let run = run.take_while(|&(&block, step)| block == behind(device, step));
-                (device, at + run.count() as u64)
+                at + run.count() as u64
             }
-        }
+        };
+        (device, stop)
     }
 
     /// Says where `low..high` is from now on.
@@ -63,7 +80,7 @@ impl Part {
         if let Self::One(first) = *self {
             *self = Self::Few(vec![(0, first)]);
         }
-        let after = (high < PART).then(|| (high, self.piece(high).0));
+        let after = (high < PART).then(|| (high, self.device(high)));
         match self {
             Self::One(_) => {}
             Self::Few(pieces) => {
@@ -84,7 +101,7 @@ impl Part {
     }
 
     fn blocks(&self) -> Box<[u64]> {
-        (0..PART).map(|at| self.piece(at).0).collect()
+        (0..PART).map(|at| self.device(at)).collect()
     }
 }
 
@@ -109,9 +126,13 @@ impl Extents {
 
     /// Where a block is.
     pub fn device(&self, file: u64) -> Option<u64> {
-        let part = self.parts.get((file / PART) as usize)?;
-        let device = part.piece(file % PART).0;
+        let device = self.at(file);
         (device != HOLE).then_some(device)
+    }
+
+    fn at(&self, file: u64) -> u64 {
+        let part = self.parts.get((file / PART) as usize);
+        part.map_or(HOLE, |part| part.device(file % PART))
     }
 
     /// What `file..file + len` consists of, in order, holes included.
@@ -145,8 +166,8 @@ impl Extents {
         match self.parts.get((at / PART) as usize) {
             None => (HOLE, end),
             Some(part) => {
-                let (device, stop) = part.piece(at - first);
-                (device, (first + stop).min(end))
+                let (device, stop) = part.piece(at - first, (end - first).min(PART));
+                (device, first + stop)
             }
         }
     }
@@ -155,31 +176,35 @@ impl Extents {
     /// had to `freed`, as first block and length.
     pub fn set(&mut self, file: u64, len: u64, device: Option<u64>, freed: &mut Vec<(u64, u64)>) {
         let end = file + len;
-        let old = self.pieces(file, len);
-        freed.extend(old.filter_map(|piece| Some((piece.device?, piece.len))));
-        let before = self.starts(file, end);
+        let device = device.unwrap_or(HOLE);
+        let before = file.checked_sub(1).map_or(HOLE, |block| self.at(block));
+        let after = self.at(end);
+        let (mut begun, mut last) = (0, before);
+        for piece in self.pieces(file, len) {
+            let Some(device) = piece.device else {
+                last = HOLE;
+                continue;
+            };
+            freed.push((device, piece.len));
+            begun += u64::from(begins(last, device));
+            last = device + piece.len - 1;
+        }
+        begun += u64::from(begins(last, after));
+        let begins_now = begins(before, device);
+        let after_begins = begins(behind(device, len - 1), after);
+        self.count = self.count - begun + u64::from(begins_now) + u64::from(after_begins);
         let most = end.div_ceil(PART) as usize;
         if self.parts.len() < most {
             self.parts.resize(most, Part::One(HOLE));
         }
-        let device = device.unwrap_or(HOLE);
         for part in file / PART..most as u64 {
             let first = part * PART;
             let (low, high) = (file.max(first), end.min(first + PART));
             self.parts[part as usize].set(low - first, high - first, behind(device, low - file));
         }
-        self.count = self.count + self.starts(file, end) - before;
         if device != HOLE {
             self.end = self.end.max(end);
         }
-    }
-
-    /// Extents that begin in `start..=end`.
-    fn starts(&self, start: u64, end: u64) -> u64 {
-        let from = start.saturating_sub(1);
-        let pieces = self.pieces(from, end + 1 - from);
-        let begun = pieces.filter(|piece| piece.device.is_some() && piece.file >= start);
-        begun.count() as u64
     }
 
     /// Every part of the file that lies in `start..end` of the device. Looks at all extents.

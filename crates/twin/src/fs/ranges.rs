@@ -1,7 +1,6 @@
 //! A set of blocks: dirty pages, pages under write-back, pages read ahead. A bit for each block, in
-//! leaves of 4 MiB that exist while they hold any: what is scattered costs no more than what is in order.
-
-use std::collections::BTreeMap;
+//! leaves of 4 MiB that exist while they hold any, and a bit for each leaf: what is scattered costs no
+//! more than what is in order.
 
 const WORDS: usize = 16;
 const LEAF: u64 = 64 * WORDS as u64;
@@ -11,8 +10,8 @@ const LEAF: u64 = 64 * WORDS as u64;
 struct Leaf([u64; WORDS]);
 
 impl Leaf {
-    fn count(&self) -> u64 {
-        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    fn is_empty(&self) -> bool {
+        self.0 == [0; WORDS]
     }
 
     /// Changes the bits `low..high`; gives how many were set.
@@ -31,21 +30,30 @@ impl Leaf {
 
     /// The first bit at or behind `from` that is as asked.
     fn find(&self, from: u64, set: bool) -> Option<u64> {
-        (from / 64..WORDS as u64).find_map(|index| {
-            let word = self.0[index as usize];
-            let word = if set { word } else { !word };
-            let shift = from.saturating_sub(64 * index);
-            let left = word >> shift << shift;
-            (left != 0).then(|| 64 * index + u64::from(left.trailing_zeros()))
+        first_bit(from, WORDS, |index| match set {
+            true => self.0[index],
+            false => !self.0[index],
         })
     }
+}
+
+/// The first bit at or behind `from` in so many words.
+fn first_bit(from: u64, words: usize, word: impl Fn(usize) -> u64) -> Option<u64> {
+    (from as usize / 64..words).find_map(|index| {
+        let first = 64 * index as u64;
+        let shift = from.saturating_sub(first);
+        let left = word(index) >> shift << shift;
+        (left != 0).then(|| first + u64::from(left.trailing_zeros()))
+    })
 }
 
 /// Blocks of a file.
 #[derive(Default)]
 pub struct Ranges {
     /// By first block over `LEAF`; none is empty.
-    leaves: BTreeMap<u64, Leaf>,
+    leaves: Vec<Option<Box<Leaf>>>,
+    /// Which of them exist.
+    held: Vec<u64>,
     blocks: u64,
 }
 
@@ -71,8 +79,14 @@ impl Ranges {
     /// Adds `start..end`.
     pub fn insert(&mut self, start: u64, end: u64) {
         for (leaf, low, high) in parts(start, end) {
-            let before = self.leaves.entry(leaf).or_default().change(low, high, true);
-            self.blocks += high - low - before;
+            let leaf = leaf as usize;
+            if leaf >= self.leaves.len() {
+                self.leaves.resize_with(leaf + 1, || None);
+                self.held.resize(leaf / 64 + 1, 0);
+            }
+            self.held[leaf / 64] |= 1 << (leaf % 64);
+            let bits = self.leaves[leaf].get_or_insert_default();
+            self.blocks += high - low - bits.change(low, high, true);
         }
     }
 
@@ -82,23 +96,32 @@ impl Ranges {
             return;
         }
         for (leaf, low, high) in parts(start, end) {
-            let Some(bits) = self.leaves.get_mut(&leaf) else {
+            let leaf = leaf as usize;
+            let Some(Some(bits)) = self.leaves.get_mut(leaf) else {
                 continue;
             };
             self.blocks -= bits.change(low, high, false);
-            if bits.count() == 0 {
-                self.leaves.remove(&leaf);
+            if bits.is_empty() {
+                self.leaves[leaf] = None;
+                self.held[leaf / 64] &= !(1 << (leaf % 64));
             }
         }
     }
 
     /// The first block of the set at or behind `from`.
     fn first(&self, from: u64) -> Option<u64> {
-        let leaves = self.leaves.range(from / LEAF..);
-        leaves.into_iter().find_map(|(&leaf, bits)| {
-            let found = bits.find(from.saturating_sub(leaf * LEAF), true)?;
-            Some(leaf * LEAF + found)
-        })
+        let own = self
+            .leaf(from / LEAF)
+            .and_then(|bits| bits.find(from % LEAF, true));
+        if let Some(found) = own {
+            return Some(from / LEAF * LEAF + found);
+        }
+        let leaf = first_bit(from / LEAF + 1, self.held.len(), |index| self.held[index])?;
+        Some(leaf * LEAF + self.leaf(leaf)?.find(0, true)?)
+    }
+
+    fn leaf(&self, leaf: u64) -> Option<&Leaf> {
+        self.leaves.get(leaf as usize)?.as_deref()
     }
 
     /// Behind the last block of the run that `start` begins, or `limit` if that comes first.
@@ -106,7 +129,7 @@ impl Ranges {
         let mut at = start;
         while at < limit {
             let (leaf, low) = (at / LEAF, at % LEAF);
-            match self.leaves.get(&leaf).map(|bits| bits.find(low, false)) {
+            match self.leaf(leaf).map(|bits| bits.find(low, false)) {
                 None => break,
                 Some(Some(end)) => {
                     at = leaf * LEAF + end;

@@ -27,7 +27,7 @@ USES = {
     "Written and read in order in small records: logs": ("4k-seq-write", "4k-seq-read"),
     "Read at random: objects, content delivery": tuple(f"{block}-rand-read" for block in BLOCKS),
     "Changed at random: data bases, virtual machines": tuple(f"{block}-rand-write" for block in BLOCKS),
-    "Changed at random, then read in order": ("4k-seq-read-scattered", "1m-seq-read-scattered"),
+    "Changed at random, then read in order": ("64k-seq-read-scattered", "1m-seq-read-scattered"),
 }
 AT_LEAST_AS_FAST = ("as fast", "as fast or faster")
 STEPS = [f"{block}-{kind}" for kind in KINDS for block in BLOCKS]
