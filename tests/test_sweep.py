@@ -11,7 +11,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
+from fathom.catalog.settings import OPTIONAL
 from fathom.errors import UsageError
 from fathom.method import parse_method
 from fathom.resolve import resolve_targets
@@ -161,6 +163,14 @@ def test_a_systems_drives_are_set_together_or_one_kind_alone_and_its_baseline_wi
     assert [drive["write_amplification"] for drive in drives] == [9, 3.53]
     assert altered.twin is not None
     assert altered.twin.baseline == "wd-ultrastar-dc-sn640-3.2tb?dies=8"
+
+
+def test_a_device_takes_what_its_model_has_though_its_file_says_nothing_of_it() -> None:
+    for name, value in OPTIONAL["ssd"].items():
+        altered = load_device(f"samsung-pm9a3-7.68tb?{name}={value}")
+        assert altered.twin is not None
+        assert altered.twin.parameters[name].value == value
+        TwinDevice(altered.twin_params_json(), 1)
 
 
 def test_nothing_published_is_about_an_altered_device() -> None:

@@ -17,6 +17,29 @@ MARK = "?"
 ALL_MEMBERS = "drives"
 SHORT = {"op": "over_provisioning"}
 """Field words for parameters."""
+OPTIONAL: dict[str, dict[str, float | str]] = {
+    "ssd": {
+        "gc_policy": "greedy",
+        "gc_choices": 10,
+        "gc_ahead_bytes": 0,
+        "gc_idle_free_share": 0.0,
+        "gc_idle_after_us": 0.0,
+        "wear_spread_max": 0,
+        "rated_pe_cycles": 0,
+        "placement_handles": 1,
+        "placement_isolation": "initially",
+        "map_flush_bytes": 0,
+        "map_flush_share": 1.0,
+        "power_cap_w": 0.0,
+        "ambient_c": 25.0,
+        "thermal_resistance_c_per_w": 0.0,
+        "thermal_capacity_j_per_c": 0.0,
+        "throttle_above_c": 0.0,
+        "throttle_below_c": 0.0,
+        "throttle_cap_w": 0.0,
+    }
+}
+"""Parameters that a model has though a device's file says nothing of them, with the values that they then have."""
 _SETTING = re.compile(r"(?:(?P<member>[a-z0-9.-]+)\.)?(?P<key>[a-z][a-z0-9_]*)=(?P<value>[^,]+)")
 
 
@@ -48,11 +71,18 @@ def altered(device: Device, settings: str) -> Device:
 
 
 def _with_parameter(name: str, twin: TwinModel, key: str, text: str) -> TwinModel:
-    if key not in twin.parameters:
+    optional = OPTIONAL.get(twin.kind, {})
+    if key in twin.parameters:
+        old = twin.parameters[key]
+    elif key in optional:
+        from fathom.catalog.models import Parameter
+
+        old = Parameter(value=optional[key], basis="assumed", source="the model's default")
+    else:
+        near = nearest(key, [*twin.parameters, *optional])
         raise CatalogError(
-            f'{name} has no parameter "{key}"; {nearest(key, twin.parameters)}`fathom catalog show {name}` lists all'
+            f'{name} has no parameter "{key}"; {near}`fathom catalog show {name}` lists its own'
         )
-    old = twin.parameters[key]
     new = old.model_copy(
         update={"value": _value(name, key, old, text), "basis": "assumed", "source": "set by the user"}
     )
