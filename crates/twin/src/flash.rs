@@ -24,6 +24,9 @@ const NONE: u32 = u32::MAX;
 /// Reads in a row after which a waiting background transfer gets a turn.
 const READ_TURNS: u32 = 4;
 
+/// Bit of a unit's number that says it is programmed in SLC mode.
+const SLC: u32 = 1 << 31;
+
 /// A finished flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finished {
@@ -139,6 +142,8 @@ pub struct FlashCounts {
     pub units_out: u64,
     /// Units programmed.
     pub programs: u64,
+    /// Units programmed in SLC mode, to a fraction of what they could hold.
+    pub slc_programs: u64,
     /// Erases of one die's erase unit.
     pub erases: u64,
 }
@@ -149,6 +154,8 @@ struct Times {
     cleaning_sense: u64,
     exponential: bool,
     program: u64,
+    slc_program: u64,
+    slc_load: u64,
     erase: u64,
     suspend: u64,
     min_run: u64,
@@ -281,6 +288,15 @@ impl Flash {
 
     /// A filled unit may be programmed.
     pub fn program(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
+        self.enqueue_program(now_ns, calendar, unit, die);
+    }
+
+    /// A unit of which one page per plane is filled may be programmed in SLC mode.
+    pub fn program_slc(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
+        self.enqueue_program(now_ns, calendar, unit | SLC, die);
+    }
+
+    fn enqueue_program(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
         self.dies[die as usize].programs.push_back(unit);
         self.load_next(now_ns, calendar, die);
         self.start_background(now_ns, calendar, die);
@@ -597,7 +613,10 @@ impl Flash {
             } else if let Some(unit) = die.programs.pop_front() {
                 die.loaded = false;
                 die.job = Job::Program(unit);
-                die.remaining_ns = self.times.program;
+                die.remaining_ns = match unit & SLC {
+                    0 => self.times.program,
+                    _ => self.times.slc_program,
+                };
             }
             self.budget -= 1;
         } else {
@@ -624,8 +643,11 @@ impl Flash {
             Job::Program(unit) => {
                 self.program_running_ns += die.remaining_ns;
                 die.programmed_bytes += self.unit_bytes;
-                self.counts.programs += 1;
-                finished = Some(Finished::Program(unit));
+                match unit & SLC {
+                    0 => self.counts.programs += 1,
+                    _ => self.counts.slc_programs += 1,
+                }
+                finished = Some(Finished::Program(unit & !SLC));
                 self.release_budget(now_ns, calendar);
             }
             Job::Erase => {
@@ -676,18 +698,19 @@ impl Flash {
     /// Brings the next program's data to the die.
     fn load_next(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
         let die = &mut self.dies[index as usize];
-        if die.loading || die.loaded || die.programs.is_empty() {
+        if die.loading || die.loaded {
             return;
         }
+        let Some(unit) = die.programs.front() else {
+            return;
+        };
+        let load_ns = match unit & SLC {
+            0 => self.times.load,
+            _ => self.times.slc_load,
+        };
         die.loading = true;
         let channel = die.channel;
-        self.send(
-            now_ns,
-            calendar,
-            channel,
-            Payload::Load(index),
-            self.times.load,
-        );
+        self.send(now_ns, calendar, channel, Payload::Load(index), load_ns);
     }
 
     fn send(
@@ -823,6 +846,10 @@ impl Times {
             cleaning_sense: us_to_ns(mean),
             exponential: params.read_sense_time == SenseTime::Exponential,
             program: us_to_ns(params.program_us).max(1),
+            slc_program: us_to_ns(params.slc_program_us).max(1),
+            slc_load: (params.channel_command_ns
+                + units * unit / f64::from(params.pages_per_program))
+            .round() as u64,
             erase: us_to_ns(params.erase_us).max(1),
             suspend: us_to_ns(params.suspend_us),
             min_run: us_to_ns(params.program_min_run_us),

@@ -148,6 +148,24 @@ impl Ftl {
         self.victims.add(&self.superblocks, superblock);
     }
 
+    /// Every unit of a superblock of the SLC cache is programmed: it may be folded.
+    pub fn cache(&mut self, superblock: u32) {
+        self.superblocks[superblock as usize].phase = Phase::Cached;
+    }
+
+    /// Takes a superblock of the SLC cache out for folding, with its valid pages.
+    pub fn take_cached(&mut self, superblock: u32) -> (u32, u32) {
+        let state = &mut self.superblocks[superblock as usize];
+        debug_assert_eq!(state.phase, Phase::Cached);
+        state.phase = Phase::Draining;
+        (superblock, state.valid)
+    }
+
+    /// Leaves the stream's next `count` pages unwritten.
+    pub fn skip(&mut self, stream: Stream, count: u32) {
+        self.frontiers[usize::from(stream.0)].page += count;
+    }
+
     /// Takes the closed superblock that the policy chooses out for cleaning, with its valid pages.
     /// `None` when there is none that the policy would clean.
     pub fn take_victim(&mut self) -> Option<(u32, u32)> {

@@ -51,6 +51,8 @@ pub struct Geometry {
     pub map_pages: u32,
     /// Superblocks.
     pub superblocks: u32,
+    /// Those of them set aside for an SLC cache.
+    pub slc_superblocks: u32,
     /// Pages of a superblock.
     pub superblock_pages: u32,
     /// Units of a superblock.
@@ -106,7 +108,9 @@ impl Geometry {
         // Free superblocks hold no data, so they come on top of the space that does: else a slice
         // with few, large superblocks would have less room for cleaning than the whole drive.
         let holding = (physical_bytes / superblock_bytes as f64).round() as u64;
-        let superblocks = holding + u64::from(params.gc_free_superblocks);
+        let slc_superblock_bytes = superblock_bytes / u64::from(params.pages_per_program);
+        let slc_superblocks = (params.slc_bytes / slice).div_ceil(slc_superblock_bytes);
+        let superblocks = holding + u64::from(params.gc_free_superblocks) + slc_superblocks;
         let physical_pages = superblocks * superblock_bytes / unit;
         // Beyond the data: a superblock being filled by every stream, and one to gain.
         let open = u64::from(params.streams());
@@ -122,6 +126,7 @@ impl Geometry {
             logical_pages: logical_pages as u32,
             map_pages: map_pages as u32,
             superblocks: superblocks as u32,
+            slc_superblocks: slc_superblocks as u32,
             superblock_pages,
             superblock_units: rows as u32 * dies,
             unit_pages: (unit_bytes / unit) as u32,

@@ -17,13 +17,14 @@ pub struct IdleCleaning {
 }
 
 impl IdleCleaning {
-    /// `None` for a drive that cleans only when it has to.
+    /// `None` for a drive that cleans only when it has to, and has nothing to fold.
     pub fn new(params: &SsdParams, geometry: &Geometry) -> Option<Self> {
         let holding = (geometry.logical_pages + geometry.map_pages)
             .div_ceil(geometry.superblock_pages)
-            + params.streams();
+            + params.streams()
+            + geometry.slc_superblocks;
         let spare = geometry.superblocks.saturating_sub(holding);
-        (params.gc_idle_free_share > 0.0).then(|| Self {
+        (params.gc_idle_free_share > 0.0 || params.slc_bytes > 0).then(|| Self {
             after_ns: crate::event::us_to_ns(params.gc_idle_after_us),
             free_superblocks: (f64::from(spare) * params.gc_idle_free_share) as u32,
             since_ns: 0,

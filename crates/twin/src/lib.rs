@@ -29,6 +29,7 @@ mod params;
 mod precision;
 mod server;
 mod slab;
+mod slc;
 mod ssd;
 mod system;
 #[cfg(test)]

@@ -202,6 +202,13 @@ pub struct SsdParams {
     #[serde(default)]
     pub rated_pe_cycles: u32,
 
+    /// SLC cache of the whole drive, on top of the ordinary space. 0: it has none.
+    #[serde(default)]
+    pub slc_bytes: u64,
+    /// Programming a page of every plane in SLC mode.
+    #[serde(default)]
+    pub slc_program_us: f64,
+
     /// Placement handles, each a stream of host writes; a reclaim unit is a superblock. A write with
     /// a handle of this number or above fails. 1: a drive without placement.
     #[serde(default = "one")]
@@ -369,6 +376,12 @@ impl SsdParams {
             );
         }
         self.check_power()?;
+        if self.slc_bytes > 0 && (self.slc_program_us == 0.0 || self.pages_per_program == 1) {
+            return fail(
+                "slc_bytes",
+                "an SLC cache needs slc_program_us, and pages_per_program above 1".into(),
+            );
+        }
         let row = self.program_bytes() * u64::from(self.dies());
         // Every handle may hold a row that waits for its last pages.
         let needed = (u64::from(self.host_streams()) + 1) * row;
@@ -436,7 +449,7 @@ impl SsdParams {
         }
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 19] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 20] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
@@ -458,6 +471,7 @@ impl SsdParams {
             ),
             ("gc_free_superblocks", n(self.gc_free_superblocks), 3, 64),
             ("gc_choices", n(self.gc_choices), 1, 1024),
+            ("slc_bytes", self.slc_bytes, 0, 1 << 43),
             ("wear_spread_max", n(self.wear_spread_max), 0, 1 << 30),
             ("rated_pe_cycles", n(self.rated_pe_cycles), 0, 1 << 30),
             ("placement_handles", n(self.placement_handles), 1, 128),
@@ -471,7 +485,7 @@ impl SsdParams {
         ]
     }
 
-    fn quantities(&self) -> [(&'static str, f64, f64); 43] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 44] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -501,6 +515,7 @@ impl SsdParams {
             ("read_sense_uj", self.read_sense_uj, 1e6),
             ("program_uj", self.program_uj, 1e6),
             ("erase_uj", self.erase_uj, 1e6),
+            ("slc_program_us", self.slc_program_us, 1e6),
             ("gc_idle_free_share", self.gc_idle_free_share, 1.0),
             ("gc_idle_after_us", self.gc_idle_after_us, 1e9),
             ("power_cap_w", self.power_cap_w, 1e3),

@@ -28,6 +28,7 @@ use crate::map_flush::MapFlush;
 use crate::params::{HostParams, Isolation, ParamError, SsdParams, UNIT_BYTES};
 use crate::server::Fifo;
 use crate::slab::Slab;
+use crate::slc::SlcCache;
 use crate::victim::Victims;
 use crate::wear::EraseCounts;
 
@@ -182,6 +183,7 @@ pub struct Ssd {
     map_flush: Option<MapFlush>,
     idle: Option<IdleCleaning>,
     governor: Option<Box<Governor>>,
+    slc: Option<SlcCache>,
     cleaning_reads: Vec<CleaningRead>,
     free_cleaning_read: u32,
     command_ps: u64,
@@ -266,6 +268,7 @@ impl Ssd {
             map_flush: MapFlush::new(params, &geometry),
             idle: IdleCleaning::new(params, &geometry),
             governor: Governor::new(params),
+            slc: SlcCache::new(&geometry),
             cleaning_reads: Vec::new(),
             free_cleaning_read: NONE,
             command_ps: ps(params.command_ns),
@@ -687,11 +690,17 @@ impl Ssd {
         if let Some(page) = self.ftl.frontier(stream) {
             return Some(page);
         }
-        if self.streams.is_host(stream) && self.ftl.free_superblocks() <= RESERVED_SUPERBLOCKS {
+        let to_slc = u32::from(stream.0) < self.params.placement_handles
+            && self.slc.as_ref().is_some_and(|slc| slc.free() > 0);
+        let kept = self.streams.is_host(stream) && self.free_superblocks() <= RESERVED_SUPERBLOCKS;
+        if kept && !to_slc {
             return None;
         }
         let cold = !self.streams.is_host(stream);
         let superblock = self.ftl.open(stream, cold)?;
+        if let Some(slc) = self.slc.as_mut().filter(|_| to_slc) {
+            slc.open(superblock);
+        }
         self.superblocks[superblock as usize].stream = stream;
         self.superblocks[superblock as usize].programmed_units = 0;
         let first = superblock * self.geometry.superblock_units;
@@ -701,10 +710,41 @@ impl Ssd {
         self.ftl.frontier(stream)
     }
 
+    /// Free superblocks that are not set aside for the SLC cache.
+    #[inline]
+    fn free_superblocks(&self) -> u32 {
+        let set_aside = self.slc.as_ref().map_or(0, SlcCache::free);
+        self.ftl.free_superblocks().saturating_sub(set_aside)
+    }
+
+    /// Whether a superblock is in SLC mode.
+    #[inline]
+    fn is_slc(&self, superblock: u32) -> bool {
+        self.slc.as_ref().is_some_and(|slc| slc.holds(superblock))
+    }
+
+    /// A page of every plane of a die is full, which is all that it takes in SLC mode.
+    #[cold]
+    fn program_slc(&mut self, place: Place, stream: Stream) {
+        self.flash
+            .program_slc(self.now_ns, &mut self.calendar, place.unit, place.die);
+        if place.die + 1 == self.geometry.dies {
+            let row_rest = (self.geometry.unit_stripes - 1) * self.geometry.dies;
+            self.ftl.skip(stream, row_rest * self.geometry.stripe_pages);
+        }
+    }
+
     /// The stripe that holds `page` is full; so may be its unit.
     #[inline]
     fn stripe_filled(&mut self, page: u32) {
         let place = self.geometry.place(page);
+        if self.slc.is_some() {
+            let superblock = self.geometry.superblock(page);
+            if self.is_slc(superblock) {
+                let stream = self.superblocks[superblock as usize].stream;
+                return self.program_slc(place, stream);
+            }
+        }
         if place.page_type + 1 == self.geometry.unit_stripes {
             self.units[place.unit as usize].filled = true;
             self.program_if_complete(place.unit, place.die);
@@ -734,8 +774,22 @@ impl Ssd {
         let superblock = unit / self.geometry.superblock_units;
         let state = &mut self.superblocks[superblock as usize];
         state.programmed_units += 1;
-        let stream = state.stream;
-        if state.programmed_units == self.geometry.superblock_units {
+        let SuperblockState {
+            stream,
+            programmed_units,
+            ..
+        } = *state;
+        let all = programmed_units == self.geometry.superblock_units;
+        if let Some(slc) = self.slc.as_mut().filter(|slc| slc.holds(superblock)) {
+            self.buffered -= self.geometry.stripe_pages;
+            if all {
+                self.ftl.cache(superblock);
+                slc.filled(superblock);
+            }
+            self.clean();
+            return self.admit_waiting();
+        }
+        if all {
             self.ftl.close(superblock);
         }
         if self.streams.is_host(stream) {
@@ -803,7 +857,7 @@ impl Ssd {
     }
 
     fn clean_next(&mut self) -> bool {
-        let free = self.ftl.free_superblocks();
+        let free = self.free_superblocks();
         let idle = self.idle_target();
         let until = idle.unwrap_or(0).max(self.params.gc_free_superblocks);
         let Some(victim) = self.victim.or_else(|| self.choose_victim(free, until)) else {
@@ -826,8 +880,12 @@ impl Ssd {
         cleaned
     }
 
-    /// The next superblock to clean, while fewer than `until` are free.
+    /// The next superblock to clean, while fewer than `until` are free, or in idle time to fold.
     fn choose_victim(&mut self, free: u32, until: u32) -> Option<Victim> {
+        let enough = free + self.draining >= self.params.gc_free_superblocks;
+        if enough && let Some(folded) = self.choose_cached() {
+            return Some(folded);
+        }
         if free + self.draining >= until {
             return None;
         }
@@ -842,13 +900,26 @@ impl Ssd {
         if self.ahead_pages == 0 {
             self.credit = self.credit.min(0);
         }
+        Some(self.victim(superblock, valid))
+    }
+
+    /// In idle time the oldest superblock of the SLC cache.
+    fn choose_cached(&mut self) -> Option<Victim> {
+        self.slc.as_ref()?;
+        self.idle_target()?;
+        let cached = self.slc.as_mut()?.take_full()?;
+        let (superblock, valid) = self.ftl.take_cached(cached);
+        Some(self.victim(superblock, valid))
+    }
+
+    fn victim(&self, superblock: u32, valid: u32) -> Victim {
         let written_by = self.superblocks[superblock as usize].stream;
-        Some(Victim {
+        Victim {
             superblock,
             stream: self.streams.cleaning(written_by),
             valid,
             next_unit: 0,
-        })
+        }
     }
 
     /// Moves one unit of the victim; false when there is no space to move it to.
@@ -969,6 +1040,9 @@ impl Ssd {
         state.issued = false;
         self.draining -= 1;
         self.ftl.release(superblock);
+        if let Some(slc) = &mut self.slc {
+            slc.released(superblock);
+        }
     }
 
     /// Program/erase cycles of the superblocks so far.
@@ -980,11 +1054,15 @@ impl Ssd {
         let p = &self.params;
         let counts = &self.flash.counts;
         let unit_bytes = f64::from(UNIT_BYTES);
-        let channel_bytes = counts.units_out as f64 * unit_bytes
-            + counts.programs as f64 * p.program_bytes() as f64;
+        let slc_programs = counts.slc_programs as f64;
+        let programmed = counts.programs as f64 + slc_programs / f64::from(p.pages_per_program);
+        let channel_bytes =
+            counts.units_out as f64 * unit_bytes + programmed * p.program_bytes() as f64;
         let micro = self.commands as f64 * p.command_uj
             + counts.senses as f64 * p.read_sense_uj
             + counts.programs as f64 * p.program_uj
+            // The array takes about the same power however it programs.
+            + slc_programs * p.program_uj * p.slc_program_us / p.program_us.max(f64::MIN_POSITIVE)
             + counts.erases as f64 * p.erase_uj;
         let nano =
             self.link.bytes as f64 * p.link_nj_per_byte + channel_bytes * p.channel_nj_per_byte;
@@ -1059,7 +1137,9 @@ impl Device for Ssd {
         let now_ns = self.now_ns;
         let counts = &self.flash.counts;
         into.media_read_bytes = counts.units_out * u64::from(UNIT_BYTES);
-        into.media_write_bytes = counts.programs * self.params.program_bytes();
+        let pages = u64::from(self.params.pages_per_program);
+        into.media_write_bytes =
+            (counts.programs * pages + counts.slc_programs) * self.params.program_bytes() / pages;
         into.media_erase_bytes = counts.erases * self.params.erase_unit_bytes;
         into.unmapped_reads = self.unmapped_reads;
         into.joules = self.joules();

@@ -23,6 +23,8 @@ pub enum Phase {
     Open,
     /// Full and programmed: may be cleaned.
     Closed,
+    /// Full and programmed, but never a victim: of an SLC cache.
+    Cached,
     /// Its valid pages are being moved.
     Draining,
 }

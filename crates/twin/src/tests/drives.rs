@@ -50,6 +50,8 @@ pub fn small_drive() -> SsdParams {
         gc_idle_after_us: 0.0,
         wear_spread_max: 0,
         rated_pe_cycles: 0,
+        slc_bytes: 0,
+        slc_program_us: 0.0,
         placement_handles: 1,
         placement_isolation: Isolation::Initially,
         map_flush_bytes: 0,
