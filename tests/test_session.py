@@ -10,10 +10,12 @@ import pytest
 import fathom
 from fathom.compose import compose
 from fathom.errors import FathomError, InterruptedRunError, UsageError
-from fathom.method import load_method, parse_method
+from fathom.method import Step, load_method, parse_method
 from fathom.runs.reader import Run
+from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
 from fathom.targets.parse import parse_targets
+from fathom.targets.target import Target
 
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
 SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
@@ -228,7 +230,7 @@ job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 1
 
 def test_what_a_machine_cannot_sample_is_journalled_once_and_noted(tmp_path: Path) -> None:
     class Hurried(SilentObserver):
-        def step_ended(self, *_: object) -> None:
+        def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
             interrupt.set()
 
     interrupt = Event()

@@ -138,8 +138,11 @@ def run_view(
     )
     return RunView(
         document,
-        *(tables[name] for name in ("points", "intervals", "latency", "telemetry")),
-        remarks,
+        points=tables["points"],
+        intervals=tables["intervals"],
+        latency=tables["latency"],
+        telemetry=tables["telemetry"],
+        remarks=remarks,
         not_measured=not_measured or {},
     )
 

@@ -58,6 +58,10 @@ impl EngineTarget {
 /// core of its own, which is for a process that has the cores to itself; `sqpoll` lets a thread of the kernel submit for each.
 #[pyfunction]
 #[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "Python names them, and all but three have defaults"
+)]
 pub fn start_engine(
     py: Python<'_>,
     job_json: &str,

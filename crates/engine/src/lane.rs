@@ -97,7 +97,7 @@ pub(crate) enum Message {
     Interval {
         target: usize,
         member: usize,
-        interval: Interval,
+        interval: Box<Interval>,
     },
     /// The thread's last message.
     Finished {
@@ -342,7 +342,7 @@ impl Meter {
         self.post.send(Message::Interval {
             target: self.post.target,
             member: self.post.member,
-            interval,
+            interval: Box::new(interval),
         });
         self.interval_start_ns = at_ns;
         self.due_ns = (at_ns + 1).next_multiple_of(SECOND_NS).min(self.end_ns);

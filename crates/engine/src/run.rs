@@ -172,7 +172,7 @@ impl Run {
                 if let Some(sender) = self.threads.iter_mut().find(of) {
                     sender.heard = Instant::now();
                 }
-                self.tracks[target].add(member, interval);
+                self.tracks[target].add(member, *interval);
             }
             Message::Finished {
                 target,
