@@ -13,7 +13,6 @@ import pytest
 
 from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
-from fathom.catalog.settings import OPTIONAL
 from fathom.errors import UsageError
 from fathom.method import parse_method
 from fathom.resolve import resolve_targets
@@ -166,7 +165,10 @@ def test_a_systems_drives_are_set_together_or_one_kind_alone_and_its_baseline_wi
 
 
 def test_a_device_takes_what_its_model_has_though_its_file_says_nothing_of_it() -> None:
-    for name, value in OPTIONAL["ssd"].items():
+    plain = load_device("samsung-pm9a3-7.68tb")
+    assert plain.twin is not None
+    for name, value in {"power_cap_w": 14.0, "gc_idle_free_share": 0.5, "gc_policy": "fifo"}.items():
+        assert name not in plain.twin.parameters
         altered = load_device(f"samsung-pm9a3-7.68tb?{name}={value}")
         assert altered.twin is not None
         assert altered.twin.parameters[name].value == value

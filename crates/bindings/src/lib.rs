@@ -26,8 +26,8 @@ mod _core {
     use super::results::{Interval, OpResult, Recording, Utilisation};
     #[pymodule_export]
     use super::start::{
-        BackendError, EngineTarget, Precision, TwinDevice, start_engine, start_twins,
-        verify_journal,
+        BackendError, EngineTarget, Precision, TwinDevice, ssd_parameters, start_engine,
+        start_twins, verify_journal,
     };
 
     #[pymodule_init]

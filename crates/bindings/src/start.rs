@@ -110,6 +110,24 @@ pub fn verify_journal(
     serde_json::to_string(&report).map_err(refuse)
 }
 
+/// The parameters of an SSD together with those that they leave to the model, as the model takes them; a JSON document.
+#[pyfunction]
+pub fn ssd_parameters(parameters_json: &str) -> PyResult<String> {
+    let (_, text) = kind_and_parameters(parameters_json).map_err(refuse)?;
+    let parameters = twin::SsdParams::from_json(&text).map_err(refuse)?;
+    serde_json::to_string(&parameters).map_err(refuse)
+}
+
+/// The model that parameters name, and the parameters without it.
+fn kind_and_parameters(
+    parameters_json: &str,
+) -> Result<(Option<serde_json::Value>, String), String> {
+    let mut parameters: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(parameters_json).map_err(|error| error.to_string())?;
+    let kind = parameters.remove("kind");
+    Ok((kind, serde_json::Value::Object(parameters).to_string()))
+}
+
 /// Runs jobs on one kind of virtual device: a call per job, none per I/O.
 trait Runs: Send {
     fn run(
@@ -183,10 +201,7 @@ impl TwinDevice {
 impl TwinDevice {
     /// The model that the parameters' `kind` names; `ssd` where they name none.
     fn make(parameters_json: &str, seed: u64, file_system: Option<&str>) -> Result<Self, String> {
-        let mut parameters: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(parameters_json).map_err(|error| error.to_string())?;
-        let kind = parameters.remove("kind");
-        let text = serde_json::Value::Object(parameters).to_string();
+        let (kind, text) = kind_and_parameters(parameters_json)?;
         let refuse = |error: twin::ParamError| error.to_string();
         match kind.as_ref().map_or(Some("ssd"), |kind| kind.as_str()) {
             Some("ssd") => {

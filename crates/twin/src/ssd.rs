@@ -10,6 +10,8 @@
 //! Each placement handle is a stream of host writes with superblocks of its own (reclaim units);
 //! what cleaning moves goes into one stream, or into one for each handle.
 
+mod cleaning;
+
 use std::collections::VecDeque;
 
 use workload::{Op, Request};
@@ -31,6 +33,7 @@ use crate::slab::Slab;
 use crate::slc::SlcCache;
 use crate::victim::Victims;
 use crate::wear::EraseCounts;
+use cleaning::{CleaningRead, Victim};
 
 /// Free superblocks that only cleaning may use.
 const RESERVED_SUPERBLOCKS: u32 = 2;
@@ -108,41 +111,6 @@ impl Streams {
     }
 }
 
-/// The superblock being cleaned.
-#[derive(Clone, Copy)]
-struct Victim {
-    superblock: u32,
-    /// Where its pages go.
-    stream: Stream,
-    valid: u32,
-    next_unit: u32,
-}
-
-/// One cleaning read: where its pages go.
-#[derive(Clone, Copy, Default)]
-struct CleaningRead {
-    victim: u32,
-    runs: [(u32, u32); 2],
-    next: u32,
-}
-
-impl CleaningRead {
-    /// Pages `first..first + count` come with this read. A unit spans at most two superblocks of
-    /// the cleaning stream, hence two runs.
-    fn extend(&mut self, first: u32, count: u32) {
-        let [a, b] = &mut self.runs;
-        if a.1 == 0 {
-            *a = (first, count);
-        } else if b.1 == 0 && a.0 + a.1 == first {
-            a.1 += count;
-        } else if b.1 == 0 {
-            *b = (first, count);
-        } else {
-            b.1 += count;
-        }
-    }
-}
-
 /// A solid-state drive.
 pub struct Ssd {
     params: SsdParams,
@@ -184,8 +152,7 @@ pub struct Ssd {
     idle: Option<IdleCleaning>,
     governor: Option<Box<Governor>>,
     slc: Option<SlcCache>,
-    cleaning_reads: Vec<CleaningRead>,
-    free_cleaning_read: u32,
+    cleaning_reads: Slab<CleaningRead>,
     command_ps: u64,
     read_unit_ps: u64,
     write_unit_ps: u64,
@@ -269,8 +236,7 @@ impl Ssd {
             idle: IdleCleaning::new(params, &geometry),
             governor: Governor::new(params),
             slc: SlcCache::new(&geometry),
-            cleaning_reads: Vec::new(),
-            free_cleaning_read: NONE,
+            cleaning_reads: Slab::default(),
             command_ps: ps(params.command_ns),
             read_unit_ps: ps(params.read_unit_ns),
             write_unit_ps: ps(params.write_unit_ns),
@@ -799,250 +765,6 @@ impl Ssd {
         }
         self.clean();
         self.admit_waiting();
-    }
-
-    /// The host has written `pages`: cleaning may move its share.
-    #[inline]
-    fn pace(&mut self, pages: u32) {
-        if let Some(victim) = self.victim {
-            self.credit += i64::from(pages) * i64::from(victim.valid);
-            if self.credit > 0 {
-                self.clean();
-            }
-        } else {
-            self.clean();
-        }
-        if self.ahead_pages > 0
-            && let Some(victim) = self.victim
-        {
-            self.host_waits |= self.credit > self.ahead_pages * i64::from(victim.valid);
-        }
-    }
-
-    /// The last command has ended.
-    fn begin_idle(&mut self) {
-        if let Some(idle) = &mut self.idle {
-            idle.since_ns = self.now_ns;
-            if !std::mem::replace(&mut idle.booked, true) {
-                self.calendar.push(idle.begins_ns(), Event::Die.with(IDLE));
-            }
-        }
-    }
-
-    /// Begins to clean if no command has come, or looks again when none might have.
-    fn look_idle(&mut self) {
-        let Some(idle) = &mut self.idle else {
-            return;
-        };
-        let begins_ns = idle.begins_ns();
-        idle.booked = self.commands_taken == 0 && begins_ns > self.now_ns;
-        if idle.booked {
-            self.calendar.push(begins_ns, Event::Die.with(IDLE));
-        } else {
-            self.clean();
-        }
-    }
-
-    /// Free superblocks up to which idle time is used for cleaning now.
-    fn idle_target(&self) -> Option<u32> {
-        let idle = self.idle.as_ref()?;
-        let is_idle = self.commands_taken == 0 && self.now_ns >= idle.begins_ns();
-        is_idle.then_some(idle.free_superblocks)
-    }
-
-    /// Moves units of the victim while there is credit, or need. When there is neither, cleaning has
-    /// caught up with the host.
-    fn clean(&mut self) {
-        while self.clean_next() {}
-    }
-
-    fn clean_next(&mut self) -> bool {
-        let free = self.free_superblocks();
-        let idle = self.idle_target();
-        let until = idle.unwrap_or(0).max(self.params.gc_free_superblocks);
-        let Some(victim) = self.victim.or_else(|| self.choose_victim(free, until)) else {
-            self.host_waits = false;
-            return false;
-        };
-        self.victim = Some(victim);
-        let urgent = free <= RESERVED_SUPERBLOCKS;
-        if self.credit < 0 && !urgent && idle.is_none() {
-            self.host_waits = false;
-            return false;
-        }
-        let room = self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages;
-        let credit = self.credit;
-        let cleaned = room && self.clean_unit(victim);
-        if idle.is_some() {
-            // What idle time gave is in the free superblocks; the host's account stays as it was.
-            self.credit = credit;
-        }
-        cleaned
-    }
-
-    /// The next superblock to clean, while fewer than `until` are free, or in idle time to fold.
-    fn choose_victim(&mut self, free: u32, until: u32) -> Option<Victim> {
-        let enough = free + self.draining >= self.params.gc_free_superblocks;
-        if enough && let Some(folded) = self.choose_cached() {
-            return Some(folded);
-        }
-        if free + self.draining >= until {
-            return None;
-        }
-        // Levelling gains no space, so the host gets its turn in between.
-        let lagging = if self.levelled {
-            None
-        } else {
-            self.ftl.take_lagging()
-        };
-        self.levelled = lagging.is_some();
-        let (superblock, valid) = lagging.or_else(|| self.ftl.take_victim())?;
-        if self.ahead_pages == 0 {
-            self.credit = self.credit.min(0);
-        }
-        Some(self.victim(superblock, valid))
-    }
-
-    /// In idle time the oldest superblock of the SLC cache.
-    fn choose_cached(&mut self) -> Option<Victim> {
-        self.slc.as_ref()?;
-        self.idle_target()?;
-        let cached = self.slc.as_mut()?.take_full()?;
-        let (superblock, valid) = self.ftl.take_cached(cached);
-        Some(self.victim(superblock, valid))
-    }
-
-    fn victim(&self, superblock: u32, valid: u32) -> Victim {
-        let written_by = self.superblocks[superblock as usize].stream;
-        Victim {
-            superblock,
-            stream: self.streams.cleaning(written_by),
-            valid,
-            next_unit: 0,
-        }
-    }
-
-    /// Moves one unit of the victim; false when there is no space to move it to.
-    fn clean_unit(&mut self, victim: Victim) -> bool {
-        let superblock = victim.superblock;
-        let unit = superblock * self.geometry.superblock_units + victim.next_unit;
-        let Some(frontier) = self.frontier(victim.stream) else {
-            return false;
-        };
-        let left = self.geometry.superblock_pages - frontier % self.geometry.superblock_pages;
-        if left < self.geometry.unit_pages && self.ftl.free_superblocks() == 0 {
-            return false;
-        }
-        let mut read = CleaningRead {
-            victim: superblock,
-            ..CleaningRead::default()
-        };
-        let (mut senses, mut moved) = (0, 0);
-        for index in 0..self.geometry.unit_stripes {
-            let before = moved;
-            let start = self.geometry.stripe_start(unit, index);
-            let end = start + self.geometry.stripe_pages;
-            let mut page = start;
-            while page < end {
-                let Some(frontier) = self.frontier(victim.stream) else {
-                    break;
-                };
-                let (count, resume) = self.ftl.relocate(victim.stream, superblock, page, end);
-                page = resume;
-                read.extend(frontier, count);
-                moved += count;
-            }
-            senses += u32::from(moved > before);
-        }
-        self.credit -= i64::from(moved) * i64::from(self.geometry.superblock_pages - victim.valid);
-        self.cleaning_buffered += moved;
-        if moved > 0 {
-            self.issue_cleaning_read(read, unit, senses, moved);
-        }
-        let next_unit = victim.next_unit + 1;
-        if next_unit == self.geometry.superblock_units {
-            self.superblocks[superblock as usize].issued = true;
-            self.draining += 1;
-            self.victim = None;
-            self.release_if_drained(superblock);
-        } else {
-            let after = self.geometry.stripe_pages;
-            for index in 0..self.geometry.unit_stripes {
-                let start = self.geometry.stripe_start(unit + 1, index);
-                self.ftl.prefetch_reverse(start, start + after);
-            }
-            self.victim = Some(Victim {
-                next_unit,
-                ..victim
-            });
-        }
-        true
-    }
-
-    /// Sends a cleaning read to the die and makes the units it fills wait for it.
-    fn issue_cleaning_read(&mut self, read: CleaningRead, unit: u32, senses: u32, moved: u32) {
-        self.superblocks[read.victim as usize].draining += 1;
-        for run in read.runs {
-            self.each_stripe(run, |ssd, place, full| {
-                let state = &mut ssd.units[place.unit as usize];
-                state.incoming += 1;
-                state.filled |= full && place.page_type + 1 == ssd.geometry.unit_stripes;
-            });
-        }
-        let id = if self.free_cleaning_read == NONE {
-            self.cleaning_reads.push(read);
-            self.cleaning_reads.len() as u32 - 1
-        } else {
-            let id = self.free_cleaning_read;
-            self.free_cleaning_read = self.cleaning_reads[id as usize].next;
-            self.cleaning_reads[id as usize] = read;
-            id
-        };
-        let die = self.geometry.unit_die(unit);
-        self.flash
-            .cleaning_read(self.now_ns, &mut self.calendar, die, id, senses, moved);
-    }
-
-    /// Calls `visit` for each stripe of a run of pages, saying whether the run reaches its end.
-    #[inline]
-    fn each_stripe(&mut self, run: (u32, u32), visit: impl Fn(&mut Self, Place, bool)) {
-        let (mut page, end) = (run.0, run.0 + run.1);
-        while page < end {
-            let left = self.geometry.left_in_stripe(page);
-            let place = self.geometry.place(page);
-            visit(self, place, page + left <= end);
-            page += left;
-        }
-    }
-
-    fn cleaning_arrived(&mut self, id: u32) {
-        let read = self.cleaning_reads[id as usize];
-        self.cleaning_reads[id as usize].next = self.free_cleaning_read;
-        self.free_cleaning_read = id;
-        for run in read.runs {
-            self.each_stripe(run, |ssd, place, _| {
-                ssd.units[place.unit as usize].incoming -= 1;
-                ssd.program_if_complete(place.unit, place.die);
-            });
-        }
-        self.superblocks[read.victim as usize].draining -= 1;
-        self.release_if_drained(read.victim);
-        self.clean();
-        self.admit_waiting();
-    }
-
-    /// Frees a superblock whose valid pages are all safe in the buffer.
-    fn release_if_drained(&mut self, superblock: u32) {
-        let state = &mut self.superblocks[superblock as usize];
-        if !state.issued || state.draining > 0 {
-            return;
-        }
-        state.issued = false;
-        self.draining -= 1;
-        self.ftl.release(superblock);
-        if let Some(slc) = &mut self.slc {
-            slc.released(superblock);
-        }
     }
 
     /// Program/erase cycles of the superblocks so far.

@@ -5,6 +5,7 @@ What is set is an assumption of whoever sets it, and marked so; nothing publishe
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -17,31 +18,6 @@ MARK = "?"
 ALL_MEMBERS = "drives"
 SHORT = {"op": "over_provisioning"}
 """Field words for parameters."""
-OPTIONAL: dict[str, dict[str, float | str]] = {
-    "ssd": {
-        "gc_policy": "greedy",
-        "gc_choices": 10,
-        "gc_ahead_bytes": 0,
-        "gc_idle_free_share": 0.0,
-        "gc_idle_after_us": 0.0,
-        "wear_spread_max": 0,
-        "rated_pe_cycles": 0,
-        "slc_bytes": 0,
-        "slc_program_us": 0.0,
-        "placement_handles": 1,
-        "placement_isolation": "initially",
-        "map_flush_bytes": 0,
-        "map_flush_share": 1.0,
-        "power_cap_w": 0.0,
-        "ambient_c": 25.0,
-        "thermal_resistance_c_per_w": 0.0,
-        "thermal_capacity_j_per_c": 0.0,
-        "throttle_above_c": 0.0,
-        "throttle_below_c": 0.0,
-        "throttle_cap_w": 0.0,
-    }
-}
-"""Parameters that a model has though a device's file says nothing of them, with the values that they then have."""
 _SETTING = re.compile(r"(?:(?P<member>[a-z0-9.-]+)\.)?(?P<key>[a-z][a-z0-9_]*)=(?P<value>[^,]+)")
 
 
@@ -68,27 +44,41 @@ def altered(device: Device, settings: str) -> Device:
         if form["member"]:
             twin = _with_members(device.name, twin, form["member"], f"{key}={form['value']}")
         else:
-            twin = _with_parameter(device.name, twin, key, form["value"])
+            twin = _with_parameter(device, twin, key, form["value"])
     return device.model_copy(update={"twin": twin, "published": None})
 
 
-def _with_parameter(name: str, twin: TwinModel, key: str, text: str) -> TwinModel:
-    optional = OPTIONAL.get(twin.kind, {})
-    if key in twin.parameters:
-        old = twin.parameters[key]
-    elif key in optional:
-        from fathom.catalog.models import Parameter
-
-        old = Parameter(value=optional[key], basis="assumed", source="the model's default")
-    else:
-        near = nearest(key, [*twin.parameters, *optional])
+def _with_parameter(device: Device, twin: TwinModel, key: str, text: str) -> TwinModel:
+    name = device.name
+    known = twin.parameters
+    if key not in known:
+        known = known | _left_to_the_model(device)
+    if key not in known:
+        near = nearest(key, [*known])
         raise CatalogError(
             f'{name} has no parameter "{key}"; {near}`fathom catalog show {name}` lists its own'
         )
+    old = known[key]
     new = old.model_copy(
         update={"value": _value(name, key, old, text), "basis": "assumed", "source": "set by the user"}
     )
     return twin.model_copy(update={"parameters": twin.parameters | {key: new}})
+
+
+def _left_to_the_model(device: Device) -> dict[str, Parameter]:
+    """What the model has though the device's file says nothing of it."""
+    from fathom import _core
+    from fathom.catalog.models import Parameter
+
+    if device.twin is None or device.twin.kind != "ssd":
+        return {}
+    given = device.twin_params_json()
+    whole = json.loads(_core.ssd_parameters(given))
+    return {
+        key: Parameter(value=value, basis="assumed", source="the model's default")
+        for key, value in whole.items()
+        if key not in json.loads(given)
+    }
 
 
 def _value(name: str, key: str, old: Parameter, text: str) -> bool | int | float | str:

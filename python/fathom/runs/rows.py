@@ -187,27 +187,17 @@ class StepRows:
             "read_pct": job.read_pct,
             **_depth(self._jobs()),
             "offered_iops": None if recording.offered is None else recording.offered / window_s,
-            "iops": op.n / window_s,
+            **_measured(op, window_s),
             "iops_low": low,
             "iops_high": high,
-            "mbps": op.bytes / 1e6 / window_s,
-            "mean_us": op.mean_us,
-            "p50_us": op.p50_us,
-            "p99_us": op.p99_us,
-            "p999_us": op.p999_us,
-            "p9999_us": op.p9999_us,
-            "max_us": op.max_us,
             "response_mean_us": op.response_mean_us,
             "response_p99_us": op.response_p99_us,
-            "errors": op.errors,
             "waf": media_writes / host_writes if media_writes is not None and host_writes else None,
             "joules": counters.get("joules"),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
             "limited_by": None if op.errors > op.n else recording.limited_by(),
             "steady": steady,
-            "window_s": window_s,
-            "n": op.n,
         }
 
     def _jobs(self) -> list[Job]:
@@ -225,17 +215,7 @@ class StepRows:
             "placement": ",".join(map(str, job.placement)) or None,
             "block_bytes": job.block_bytes(op.op),
             **_depth([own.streams[name] for own in self._jobs()]),
-            "iops": op.n / window_s,
-            "mbps": op.bytes / 1e6 / window_s,
-            "mean_us": op.mean_us,
-            "p50_us": op.p50_us,
-            "p99_us": op.p99_us,
-            "p999_us": op.p999_us,
-            "p9999_us": op.p9999_us,
-            "max_us": op.max_us,
-            "errors": op.errors,
-            "window_s": window_s,
-            "n": op.n,
+            **_measured(op, window_s),
         }
 
     def _iops_interval(self, recording: Recording, op: OpResult) -> tuple[float | None, float | None]:
@@ -249,6 +229,23 @@ class StepRows:
             return iops - width, iops + width
         interval = mean_interval(self._rates.get(op.op, array("d")))
         return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _measured(op: OpResult, window_s: float) -> Row:
+    """What one operation did in the window, as points and streams both have it."""
+    return {
+        "iops": op.n / window_s,
+        "mbps": op.bytes / 1e6 / window_s,
+        "mean_us": op.mean_us,
+        "p50_us": op.p50_us,
+        "p99_us": op.p99_us,
+        "p999_us": op.p999_us,
+        "p9999_us": op.p9999_us,
+        "max_us": op.max_us,
+        "errors": op.errors,
+        "window_s": window_s,
+        "n": op.n,
+    }
 
 
 def _depth(jobs: Sequence[Job]) -> Row:
