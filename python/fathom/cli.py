@@ -77,6 +77,10 @@ RayAddress = Annotated[
 LocalHosts = Annotated[
     int | None, typer.Option(help="do it on N nodes on this machine, to try a fleet out", metavar="N")
 ]
+Power = Annotated[
+    str | None,
+    typer.Option(help="a power meter: csv:PATH[?column=NAME] or prometheus:URL?query=QUERY", metavar="METER"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 PriceList = Annotated[
     Path | None, typer.Option("--prices", help="a price list (default: a relative one)", metavar="FILE")
@@ -95,6 +99,7 @@ def review(
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006 (typer copies defaults)
     out: Out = None,
+    power: Power = None,
     as_json: AsJson = False,
 ) -> None:
     """The main job: review targets side by side and write one report."""
@@ -102,7 +107,9 @@ def review(
 
     method = review_method(full=full)
     _conclude(
-        _measure(method, review_targets(targets or [], out, _bytes(size)), _options(seed, destroy, out)),
+        _measure(
+            method, review_targets(targets or [], out, _bytes(size)), _options(seed, destroy, out, power)
+        ),
         as_json,
     )
 
@@ -116,6 +123,7 @@ def run(
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006
     out: Out = None,
+    power: Power = None,
     hosts: Hosts = None,
     shell: Shell = "ssh",
     ray: RayAddress = None,
@@ -136,7 +144,7 @@ def run(
     parsed, listed = load_method(method, quick=quick), read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with _site(hosts, shell, ray, local_hosts) as site:
-        options = _options(seed, destroy, out, site)
+        options = _options(seed, destroy, out, power, site)
         chosen = with_baselines(
             parsed, with_file_system(parsed, site.resolve(targets, _bytes(size)), _bytes(size))
         )
@@ -176,7 +184,7 @@ def resume(
 
     path = find_run(run)
     with _site(hosts, shell, ray, local_hosts) as site:
-        options = _options(1, destroy, None, site)
+        options = _options(1, destroy, None, None, site)
         with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
             finished = resume_run(path, options)
     _conclude(finished, as_json)
@@ -556,11 +564,24 @@ def _conclude(
     console.print(f"run     {finished.id}", highlight=False, soft_wrap=True)
 
 
-def _options(seed: int, destroy: Sequence[str], out: Path | None, site: "Site | None" = None) -> "Options":
+def _options(
+    seed: int,
+    destroy: Sequence[str],
+    out: Path | None,
+    power: str | None = None,
+    site: "Site | None" = None,
+) -> "Options":
     from fathom.session import Options
     from fathom.site import ThisMachine
 
-    return Options(seed=seed, destroy=tuple(destroy), out=out, interrupt=Event(), site=site or ThisMachine())
+    return Options(
+        seed=seed,
+        destroy=tuple(destroy),
+        out=out,
+        power=power,
+        interrupt=Event(),
+        site=site or ThisMachine(),
+    )
 
 
 @contextmanager

@@ -6,15 +6,16 @@ recording them again; a real target's state is on the target.
 """
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from threading import Event
-from typing import Protocol
+from typing import Protocol, cast
 
 from fathom import __version__, _core
 from fathom.analysis import validity
@@ -26,6 +27,8 @@ from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
 from fathom.parts import part_seed
+from fathom.power.meter import PowerMeter, open_meter
+from fathom.power.step import MeteredStep, instead_of_sensor, power_notes
 from fathom.resolve import targets_of_run
 from fathom.rounds import Round, figure
 from fathom.runs.document import MethodRecord, NoteRecord, QuickFactors, RunDocument, TargetRecord
@@ -86,6 +89,7 @@ class Options:
     out: Path | None = None
     observer: Observer = field(default_factory=SilentObserver)
     interrupt: Event = field(default_factory=Event)
+    power: str | None = None
     site: Site = field(default_factory=ThisMachine)
 
     def __post_init__(self) -> None:
@@ -100,12 +104,13 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     Raises RefusedError before anything is written when a target is not safe; InterruptedRunError after an
     interrupt and FathomError after a failed target, both with all that was measured saved.
     """
+    meter = _meter(options, targets)
     with _claimed(method, targets, options) as ready:
         run_id = new_run_id(method.name)
         store = RunStore.create(
             (options.out or runs_home()) / run_id, _new_document(run_id, method, ready, options)
         )
-        return _Session(store, method, ready, options).run()
+        return _Session(store, method, ready, options, meter).run()
 
 
 def resume_run(path: Path, options: Options) -> Run:
@@ -118,14 +123,26 @@ def resume_run(path: Path, options: Options) -> Run:
         return Run(path)
     method = _method_of(document)
     options.seed = document.seed
-    with _claimed(method, targets_of_run(document, options.site.resolve), options) as ready:
-        return _Session(RunStore.reopen(path), method, ready, options).run()
+    options.power = cast("str | None", document.environment.get("power_meter"))
+    targets = targets_of_run(document, options.site.resolve)
+    meter = _meter(options, targets)
+    with _claimed(method, targets, options) as ready:
+        return _Session(RunStore.reopen(path), method, ready, options, meter).run()
 
 
 def _method_of(document: RunDocument) -> Method:
     record = document.method
     form = "json" if record.text.lstrip().startswith("{") else "toml"
     return parse_method(record.text, f"{record.name}.{form}", quick=document.quick is not None)
+
+
+def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
+    """The power meter that the user named. Raises UsageError where it does not answer, or nothing could be on it."""
+    if options.power is None:
+        return None
+    if all(target.kind == "twin" for target in targets):
+        raise UsageError("--power: twins account for their energy themselves", "leave --power out")
+    return open_meter(options.power)
 
 
 @contextmanager
@@ -178,7 +195,9 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
                 for part in options.site.parts(target)
             ),
         ],
-        environment=environment().to_json() | options.site.to_json(),
+        environment=environment().to_json()
+        | options.site.to_json()
+        | ({"power_meter": options.power} if options.power else {}),
         versions={"fathom": __version__, "core": _core.__version__},
     )
 
@@ -203,11 +222,19 @@ def _record(target: Target, name: str, part_of: str | None = None) -> TargetReco
 class _Session:
     """One execution of a run: fresh or resumed."""
 
-    def __init__(self, store: RunStore, method: Method, targets: Sequence[Target], options: Options) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        method: Method,
+        targets: Sequence[Target],
+        options: Options,
+        meter: PowerMeter | None,
+    ) -> None:
         self.store = store
         self.method = method
         self.targets = targets
         self.options = options
+        self.meter = meter
         self.errors: dict[int, str] = {}
         self.remarks = _earlier_remarks(store)
         self.not_measured = _earlier_not_measured(store)
@@ -216,8 +243,9 @@ class _Session:
         """Runs what is left, then writes the run's tables."""
         real = [i for i, target in enumerate(self.targets) if target.kind != "twin"]
         twins = [i for i, target in enumerate(self.targets) if target.kind == "twin"]
-        for index in real:
-            self._run_target(index)
+        with self.meter or nullcontext():
+            for index in real:
+                self._run_target(index)
         with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
             list(pool.map(self._run_target, twins))
         return self._finish()
@@ -261,7 +289,8 @@ class _Session:
         run = Run(self.store.path, compacted=True)
         view = RunView.of(run, self.remarks, self._verdicts(), self.not_measured)
         about_site = self.options.site.notes()
-        return [*about_targets, *about_site, *(note.record() for note in validity.notes(view))]
+        about_power = power_notes(self.store.path, self.meter) if self.meter else []
+        return [*about_targets, *about_site, *about_power, *(note.record() for note in validity.notes(view))]
 
     def _run_target(self, index: int) -> None:
         target = self.targets[index]
@@ -286,7 +315,7 @@ class _Session:
         """Says what nobody can sample; a resumed run repeats only what is new."""
         known = self.not_measured.setdefault(target.name, [])
         for text in absent:
-            if text not in known:
+            if text not in known and not (self.meter and text.startswith("energy of ")):
                 known.append(text)
                 self.store.journal("not-measured", target=target.name, text=text)
 
@@ -477,6 +506,9 @@ class _Session:
         live = store.live_path(key)
         if sampler is not None:
             sampler.step(step.name)
+        metered = self.meter if sampler is not None else None
+        if metered:
+            metered.begin()
         try:
             recordings, outcome = run_step(
                 backend,
@@ -491,9 +523,15 @@ class _Session:
         except _core.BackendError as failure:
             store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
             raise
+        ended_s = time.time()
         rows.finish(recordings, self.method.name, steady)
         if sampler is not None:
-            rows.take_telemetry([dict(row) for row in sampler.drain()])
+            sampled = [dict(row) for row in sampler.drain()]
+            rows.take_telemetry(instead_of_sensor(sampled) if metered else sampled)
+        if metered and outcome.window_s:
+            found = MeteredStep.of(metered, target.name, step.name, ended_s - outcome.window_s, ended_s)
+            store.journal("power", key, **found.journal)
+            rows.take_telemetry(found.rows)
         for text in recordings[0].notes:
             self.remarks.append(Remark(target.name, step.name, text))
             store.journal("remark", key, text=text)

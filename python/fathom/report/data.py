@@ -274,11 +274,12 @@ class RunData:
         return found if found.n else None
 
     def joules_from(self, target: str, step: str, start_s: float) -> float | None:
-        """Energy of a step from a second on, J; None where none was recorded."""
+        """Energy of a step from a second on, J, of a stretch that began before it its share; None: not recorded."""
         sums = self._query(
             "telemetry",
-            "select sum(value) as joules from rows where name = 'joules' and target = $target[1] and step = $step[1] "
-            "and start_s >= $first[1]::double",
+            "select sum(value * least(1, (start_s + length_s - $first[1]::double) / length_s)) as joules from rows "
+            "where name = 'joules' and target = $target[1] and step = $step[1] "
+            "and start_s + length_s > $first[1]::double",
             {"target": [target], "step": [step], "first": [str(start_s)]},
         )
         return sums["joules"][0].as_py()

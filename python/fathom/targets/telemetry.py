@@ -20,6 +20,8 @@ from fathom.targets.target import Target
 CPU_QUOTA = "cpu_quota_used_up"
 NIC_BUSY = "nic_busy: "
 JOULES = "joules"
+SENSOR_JOULES = "sensor_joules"
+"""What a drive's own power sensor says, where a power meter gives the figure."""
 _JOULES_PER_MICROJOULE = 1e-6
 
 
@@ -147,8 +149,10 @@ def _sources(targets: Sequence[Target], proc: Path, sys: Path) -> list[Source | 
         if target.kind in ("device", "file", "dir"):
             device = sysfs.by_dev(target.identity.dev, sys) if target.identity.dev else None
             if device is None:
-                what = "traffic, temperature, energy, media writes and WAF"
-                found.append(f"{what} of {target.name}: no block device is known below it")
+                found += [
+                    f"{what} of {target.name}: no block device is known below it"
+                    for what in ("traffic, temperature, media writes and WAF", "energy")
+                ]
             else:
                 found += [
                     _Disk(target.name, device.disk.directory),

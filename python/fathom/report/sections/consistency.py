@@ -107,7 +107,7 @@ def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None
         from_s,
         figures,
         run.latency_from(target, step, whole[-len(rates)].start_s),
-        run.joules_from(target, step, from_s),
+        run.joules_from(target, step, whole[-len(rates)].start_s),
     )
 
 

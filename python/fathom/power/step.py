@@ -1,0 +1,121 @@
+"""What the power meter came to in a step: rows of telemetry, a line of the journal, and notes on the whole run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from fathom.power.energy import Energy, Sample
+from fathom.power.meter import PowerMeter
+from fathom.runs.document import NoteRecord
+from fathom.runs.files import read_lines
+from fathom.runs.rows import Row
+from fathom.targets.telemetry import JOULES, SENSOR_JOULES
+from fathom.text import duration
+
+RULE = "power-meter"
+MOST_LISTED = 3
+
+
+@dataclass(frozen=True)
+class MeteredStep:
+    """One step on one target, `found` its energy or why there is none."""
+
+    target: str
+    step: str
+    start_s: float
+    samples: Sequence[Sample]
+    found: Energy | str
+
+    @classmethod
+    def of(cls, meter: PowerMeter, target: str, step: str, start_s: float, end_s: float) -> "MeteredStep":
+        """Asks the meter for the time between two moments, in seconds since 1970."""
+        found = meter.measure(start_s, end_s)
+        return cls(target, step, start_s, meter.samples(start_s, end_s), found)
+
+    @property
+    def rows(self) -> list[Row]:
+        """For the table of telemetry; none without a figure."""
+        if isinstance(self.found, str):
+            return []
+        return [
+            {
+                "target": self.target,
+                "step": self.step,
+                "start_s": start_s,
+                "length_s": length_s,
+                "name": JOULES,
+                "value": joules,
+                "unit": "J",
+            }
+            for start_s, length_s, joules in self.found.cells
+        ]
+
+    @property
+    def journal(self) -> dict[str, object]:
+        """The samples as (seconds of the step, W), and what was made of them."""
+        samples = [[round(seconds - self.start_s, 6), watts] for seconds, watts in self.samples]
+        if isinstance(self.found, str):
+            return {"reason": self.found, "samples": samples}
+        return {
+            "joules": self.found.joules,
+            "half_width_j": self.found.half_width_j,
+            "interval_s": self.found.interval_s,
+            "samples": samples,
+        }
+
+
+def instead_of_sensor(rows: Sequence[Row]) -> list[Row]:
+    """Rows of telemetry with what the drive's own sensor says under a name of its own: the meter's is the figure."""
+    return [row | {"name": SENSOR_JOULES} if row["name"] == JOULES else row for row in rows]
+
+
+def power_notes(run: Path, meter: PowerMeter) -> list[NoteRecord]:
+    """What a reader must know of the energies, target by target, from the journal: a resumed run knows them all."""
+    by_target: dict[str, dict[str, Mapping[str, object]]] = {}
+    for event in read_lines(run / "journal.jsonl"):
+        if event["event"] == "power":
+            by_target.setdefault(str(event["target"]), {})[str(event["step"])] = event
+    return [note for target, steps in by_target.items() for note in _notes(target, steps, meter)]
+
+
+def _notes(target: str, steps: Mapping[str, Mapping[str, object]], meter: PowerMeter) -> Iterable[NoteRecord]:
+    missing = {step: str(event["reason"]) for step, event in steps.items() if "reason" in event}
+    known = [event for event in steps.values() if "joules" in event]
+    if known:
+        widths = sorted(
+            _number(event, "half_width_j") / max(_number(event, "joules"), 1e-9) for event in known
+        )
+        intervals_s = sorted(_number(event, "interval_s") for event in known)
+        own = (
+            f" and its accuracy of {100 * meter.accuracy:.2g} %"
+            if meter.accuracy
+            else "; its own accuracy is not known (accuracy=1% would add it)"
+        )
+        yield NoteRecord(
+            rule=RULE,
+            level="info",
+            target=target,
+            text=f"joules are of all that the power meter {meter.text} measures, by the trapezoidal rule: a sample "
+            f"every {_span([duration(value) for value in intervals_s])}, 95 % intervals of "
+            f"{_span([f'± {100 * value:.2g} %' for value in widths])} from the spread of the samples{own}",
+        )
+    if missing:
+        listed = "; ".join(f"{step}: {reason}" for step, reason in list(missing.items())[:MOST_LISTED])
+        more = f"; and {len(missing) - MOST_LISTED} more" if len(missing) > MOST_LISTED else ""
+        yield NoteRecord(
+            rule=RULE,
+            level="warning",
+            target=target,
+            text=f"no energy for {len(missing)} of {len(steps)} steps: {listed}{more}",
+            next_step="take longer steps or a meter that samples more often, and look whether it ran all the time",
+        )
+
+
+def _number(event: Mapping[str, object], name: str) -> float:
+    return cast("float", event[name])
+
+
+def _span(texts: Sequence[str]) -> str:
+    """Of texts of rising numbers the one, or the first and the last."""
+    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} to {texts[-1]}"
