@@ -10,10 +10,12 @@ from fathom.baseline import with_baselines
 from fathom.errors import UsageError
 from fathom.method import load_method
 from fathom.report import write_html
+from fathom.report.blocks import Answer
 from fathom.report.comparison import compare
 from fathom.report.data import load
+from fathom.report.findings import tell
 from fathom.report.published import catalogue
-from fathom.report.sections import added_latency, balance, cluster
+from fathom.report.sections import added_latency, balance, build_all, cluster
 from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.validation.validate import devices_to_validate
@@ -105,6 +107,19 @@ def test_reports_show_published_figures_and_what_limits(shelf: Run, clients: Run
         assert shown in str(section), shown
     page = write_html([shelf.path], tmp_path / "report.html").read_text()
     assert "What the way in between adds" in page
+
+
+def test_a_shelf_is_said_to_add_latency_to_its_drive_not_to_lead_it(shelf: Run) -> None:
+    comparison = compare([load(shelf.path)], catalogue)
+    summary = build_all(comparison)[0].blocks
+    assert isinstance(summary[0], Answer)
+    controller, most, added = summary[0].texts
+    assert controller.startswith("The controller of ATTO XstreamCORE 9400, 24 drives takes 2.5 us of a 4 KiB")
+    assert "limited by internal link (read)" in most
+    assert "the system adds most to 4 KiB random" in added
+    told = tell(comparison)
+    assert not told.overall
+    assert all("leads" not in text and "SN640" not in text for text in told.outcomes)
 
 
 def test_hosts_ports_and_drives_tell_their_shares(shelf: Run) -> None:

@@ -1,16 +1,19 @@
 """Sections over what a method sweeps: mixes, depths, and what a GPU would be fed; on runs of small methods."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from rich.console import Console
 
 import fathom
-from fathom.report.blocks import Figure, Item, Points, Prose, Section, Table
+from fathom.report import print_table
+from fathom.report.blocks import Answer, Figure, Item, Points, Section, Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
-from fathom.report.sections import depths, gpu_feed, mixes
+from fathom.report.sections import build_all, depths, gpu_feed, mixes
 
 T = TypeVar("T")
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
@@ -127,7 +130,20 @@ def test_a_gpu_takes_as_many_drives_as_its_link_over_what_one_sustains(tmp_path:
     assert [row.cells[0].text for row in needed.rows] == [
         f"{-(-rate // (derate * gbps)):.0f}" for rate in (64, 3.18) for derate in (1.0, 0.9)
     ]
-    assert f"sustains {gbps:.2f} GB/s: 10 drives" in block(section, Prose).paragraphs[0]
+    assert section is not None
+    assert f"sustains {gbps:.2f} GB/s: 10 drives" in section.answer[0]
+
+
+def test_the_page_and_the_terminal_say_first_what_the_run_answers(swept: Comparison) -> None:
+    built = build_all(swept)
+    told = block(built[0], Answer).texts
+    assert built[0].blocks[0] == Answer(told)
+    assert told == [*block(depths.build(swept), Points).texts, *block(mixes.build(swept), Points).texts]
+    console = Console(width=200, record=True, file=io.StringIO())
+    print_table(console, [swept.runs[0].run.path], lambda *_: ())
+    shown = " ".join(console.export_text().split())
+    assert " ".join(told[0].split()) in shown
+    assert "more sentences are in the report" in shown
 
 
 def test_runs_of_other_methods_and_of_few_steps_have_no_such_section(tmp_path: Path) -> None:

@@ -102,6 +102,15 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a run answers to its method's question, in sentences; those behind the first `shown` are folded away."""
+
+    template: ClassVar[str] = "answer"
+    texts: Sequence[str]
+    shown: int = 6
+
+
+@dataclass(frozen=True)
 class Bar:
     """A line of a card: a target's figure as a bar, with its 95 % interval, as fractions 0..1 of the card's scale."""
 
@@ -162,7 +171,7 @@ class Verbatim:
     text: str
 
 
-Block = Table | Figure | Prose | Points | Cards | Notes | Verbatim
+Block = Table | Figure | Prose | Points | Answer | Cards | Notes | Verbatim
 
 
 @dataclass(frozen=True)
@@ -174,3 +183,5 @@ class Section:
     blocks: Sequence[Block]
     short: str = field(default="")
     """Title in the contents; the title itself when empty."""
+    answer: Sequence[str] = ()
+    """What it says to the method's question: shown in front of everything else, and below the terminal's table."""

@@ -11,6 +11,7 @@ from string import ascii_uppercase
 
 from fathom.analysis import uncertainty
 from fathom.analysis.percentiles import Histogram
+from fathom.baseline import METHODS as WITH_BASELINE
 from fathom.curve import is_point
 from fathom.report import published
 from fathom.report.data import Busy, Floats, Point, RunData, Step
@@ -141,6 +142,12 @@ class Comparison:
     def twins(self) -> list[Column]:
         """The simulated columns."""
         return [column for column in self.columns if column.is_twin]
+
+    @property
+    def rivals(self) -> list[Column]:
+        """The columns to be ranked: of a system beside its own drive that is the system alone."""
+        beside = all(run.document.method.name in WITH_BASELINE for run in self.runs)
+        return list(self.columns[:1] if beside else self.columns)
 
     @property
     def notes(self) -> list[NoteGroup]:

@@ -66,8 +66,8 @@ def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
 
 
 def one_view(comparison: Comparison) -> RunView:
-    """All columns as the targets of one run, named by their short labels; the steps of all runs' methods together."""
-    columns = comparison.columns
+    """All rivals as the targets of one run, named by their short labels; the steps of all runs' methods together."""
+    columns = comparison.rivals
     document = comparison.runs[0].document.model_copy(deep=True)
     document.targets = [c.target.model_copy(update={"name": c.short, "label": c.short}) for c in columns]
     steps: dict[str, JsonValue] = {}

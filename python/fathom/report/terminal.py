@@ -17,11 +17,13 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
 from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
 from fathom.report.rounds import Rounds, axes, rounds_of
+from fathom.report.sections import answers, build_all
 from fathom.report.style import grouped, plain, signed_pct
 from fathom.rounds import UNITS
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
+MOST_ANSWERS = 6
 FAR_PCT = 10
 """A difference from the published figure beyond this is marked."""
 
@@ -42,6 +44,7 @@ def print_table(console: Console, runs: Sequence[Path], lookup: Lookup = catalog
     for members in rounds_of(comparison).values():
         for rounds in members:
             _print_rounds(console, rounds)
+    _print_answers(console, answers(build_all(comparison)))
     _print_notes(console, comparison)
 
 
@@ -52,6 +55,15 @@ def _legend(comparison: Comparison) -> str:
         + ("the published one and the difference, " if published else "")
         + "what limited it."
     )
+
+
+def _print_answers(console: Console, texts: Sequence[str]) -> None:
+    for text in texts[:MOST_ANSWERS]:
+        console.print(Text(text))
+    if len(texts) > MOST_ANSWERS:
+        console.print(Text(f"{len(texts) - MOST_ANSWERS} more sentences are in the report", style="dim"))
+    if texts:
+        console.print()
 
 
 def _print_rounds(console: Console, rounds: Rounds) -> None:

@@ -4,12 +4,17 @@ A section module has `ORDER` (its place on the page) and `build(comparison) -> S
 section out. Every module in this package is a section: to add one, add a module.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Protocol, cast
 
-from fathom.report.blocks import Section
+from fathom.report.blocks import Answer, Section
 from fathom.report.comparison import Comparison
+
+OF_ONE_METHOD = ("added-latency", "cluster", "gpu-feed", "verdict")
+"""Keys of sections made for one method: where one of them answers, those made for any need not."""
 
 
 class SectionModule(Protocol):
@@ -31,5 +36,14 @@ def modules() -> list[SectionModule]:
 
 
 def build_all(comparison: Comparison) -> list[Section]:
-    """The sections of a page."""
-    return [section for module in modules() if (section := module.build(comparison)) is not None]
+    """The sections of a page; the first of them opens with what all of them answer."""
+    built = [section for module in modules() if (section := module.build(comparison)) is not None]
+    if (texts := answers(built)) and built:
+        built[0] = replace(built[0], blocks=[Answer(texts), *built[0].blocks])
+    return built
+
+
+def answers(built: Sequence[Section]) -> list[str]:
+    """What the sections say to the questions of the runs' methods."""
+    own = [section for section in built if section.key in OF_ONE_METHOD and section.answer]
+    return [text for section in own or built for text in section.answer]

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.catalog.models import PublishedRow
+from fathom.limits import limit_of
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Point
 from fathom.report.reference import Pair, agreement, beside, find, reasons
-from fathom.report.style import plain
+from fathom.report.style import grouped, plain
 
 ORDER = 28
 METHOD = "added-latency"
@@ -23,6 +24,7 @@ SYSTEM_LOADS = {"3x32": 32, "2x64": 64}
 """Loads per host of the system, and the depth that published rows give them."""
 PER_DRIVE = ("6x32", "1x32")
 """Loads of system and drive with as much in flight per drive (24 drives, four hosts)."""
+LOADS = (*DRIVE_LOADS, *SYSTEM_LOADS, PER_DRIVE[0])
 CONTROLLER = "controller"
 
 
@@ -70,8 +72,10 @@ def build(comparison: Comparison) -> Section | None:
     blocks += _agreement(system, drive)
     if controller := _controller(system):
         blocks.append(controller)
-    if drive:
-        blocks += _added(system, drive)
+    pairs = _pairs(system, drive) if drive else []
+    told = [*_spent(system), *_reached(system), *([_worst(pairs)] if pairs else [])]
+    if pairs:
+        blocks.append(_added(pairs))
     if times := _times(system):
         blocks += [
             Prose(
@@ -81,7 +85,39 @@ def build(comparison: Comparison) -> Section | None:
             ),
             times,
         ]
-    return Section("added-latency", "What the way in between adds", blocks, short="Added latency")
+    return Section(
+        "added-latency", "What the way in between adds", blocks, short="Added latency", answer=told
+    )
+
+
+def _spent(system: _Measured) -> list[str]:
+    """What the controller itself adds, where the system tells."""
+    parts = []
+    for mix, (label, ops) in list(MIXES.items())[:2]:
+        load = next(iter(SYSTEM_LOADS))
+        added_us = system.times_us(mix, load).get(CONTROLLER)
+        point = system.point(mix, load, ops[0])
+        if added_us is not None and point is not None and point.mean_us:
+            parts.append(
+                f"{added_us:.1f} us of a {label} ({100 * added_us / point.mean_us:.1f} % of its latency)"
+            )
+    return [f"The controller of {system.name} takes {' and '.join(parts)}."] if parts else []
+
+
+def _reached(system: _Measured) -> list[str]:
+    """The most that the system gave of each mix, and what limited it there."""
+    parts = []
+    for mix, (label, ops) in MIXES.items():
+        totals = []
+        for load in LOADS:
+            points = [point for op in ops if (point := system.point(mix, load, op))]
+            if points:
+                totals.append((sum(point.iops or 0.0 for point in points), load, points[0].limited_by or ""))
+        if totals:
+            iops, _, limit = max(totals)
+            where = f", limited by {limit_of(plain(limit)).name}" if limit else ""
+            parts.append(f"{grouped(iops)} IOPS of {label}{where}")
+    return [f"The most it gives is {'; '.join(parts)}."] if parts else []
 
 
 def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str) -> Table:
@@ -167,47 +203,68 @@ def _added_row(system: _Measured, mix: str, depth: int, op: str) -> PublishedRow
     return find(system.catalog, f"fio-{mix}", "latency_us", iodepth=depth, op=op, added=True)
 
 
-def _added(system: _Measured, drive: _Measured) -> list[Block]:
-    rows, texts = [], []
+@dataclass(frozen=True)
+class _Added:
+    """An operation behind the way in between, and on the drive alone with as much in flight per drive."""
+
+    label: str
+    behind_us: float
+    direct_us: float
+    limited_by: str
+
+    @property
+    def added_us(self) -> float:
+        return self.behind_us - self.direct_us
+
+
+def _pairs(system: _Measured, drive: _Measured) -> list[_Added]:
     whole, alone = PER_DRIVE
+    found = []
     for mix, (label, ops) in MIXES.items():
         for op in ops:
             behind, direct = system.point(mix, whole, op), drive.point(mix, alone, op)
-            if behind is None or direct is None or not behind.mean_us or not direct.mean_us:
-                continue
-            added_us = behind.mean_us - direct.mean_us
-            half = f", {op}" if len(ops) > 1 else ""
-            rows.append(
-                Row(
-                    Item(f"{label}{half}"),
-                    [
-                        Item(f"{behind.mean_us:.1f}"),
-                        Item(f"{direct.mean_us:.1f}"),
-                        Item(
-                            f"{added_us:+.1f}",
-                            f"{100 * added_us / behind.mean_us:+.0f} % of the total",
-                            tone="strong",
-                        ),
-                        Item(plain(behind.limited_by or "–"), tone="quiet"),
-                    ],
-                )
-            )
-            texts.append((label + half, added_us, behind.limited_by or ""))
-    if not rows:
-        return []
+            if behind and direct and behind.mean_us and direct.mean_us:
+                half = f", {op}" if len(ops) > 1 else ""
+                limit = plain(behind.limited_by or "")
+                found.append(_Added(label + half, behind.mean_us, direct.mean_us, limit))
+    return found
+
+
+def _added(pairs: Sequence[_Added]) -> Table:
+    rows = [
+        Row(
+            Item(one.label),
+            [
+                Item(f"{one.behind_us:.1f}"),
+                Item(f"{one.direct_us:.1f}"),
+                Item(
+                    f"{one.added_us:+.1f}",
+                    f"{100 * one.added_us / one.behind_us:+.0f} % of the total",
+                    tone="strong",
+                ),
+                Item(one.limited_by or "–", tone="quiet"),
+            ],
+        )
+        for one in pairs
+    ]
     head = [
         Item("System, mean", "us"),
         Item("Drive, mean", "us"),
         Item("Added", "us"),
         Item("The system is limited by", ""),
     ]
-    worst = max(texts, key=lambda text: text[1])
-    sentence = (
-        f"With as much in flight per drive as the drive alone has, the system adds most to {worst[0]}: "
-        f"{worst[1]:+.0f} us, most of it waiting where the system is limited ({worst[2]})."
+    return Table("Added at equal load per drive (6 x 32 per host against 1 x 32)", head, [Group("", rows)])
+
+
+def _worst(pairs: Sequence[_Added]) -> str:
+    worst = max(pairs, key=lambda one: one.added_us)
+    where = (
+        f", most of it waiting where the system is limited ({worst.limited_by})" if worst.limited_by else ""
     )
-    table = Table("Added at equal load per drive (6 x 32 per host against 1 x 32)", head, [Group("", rows)])
-    return [Prose([sentence]), table]
+    return (
+        f"With as much in flight per drive as the drive alone has, the system adds most to {worst.label}: "
+        f"{worst.added_us:+.0f} us{where}."
+    )
 
 
 def _times(system: _Measured) -> Table | None:

@@ -17,6 +17,7 @@ from fathom.report.style import bytes_10, grouped, plain, seconds, slot
 from fathom.sizing.drive import rated_drive
 
 ORDER = 37
+METHOD = "write-amplification"
 MAX_DOTS = 240
 DAY_S = 86_400
 NONE = Item("–", tone="quiet", title="no rated endurance is known")
@@ -43,7 +44,15 @@ def build(comparison: Comparison) -> Section | None:
         f"each in up to {MAX_DOTS} means; steps that only read and the pauses between are left out."
     )
     figure = Figure(charts, caption, _table(found), legend_of(comparison), columns=1)
-    return Section("amplification", "Write amplification", [figure], short="WAF")
+    told = [_sentence(one) for one in found if one.column.run.document.method.name == METHOD]
+    return Section("amplification", "Write amplification", [figure], short="WAF", answer=told)
+
+
+def _sentence(one: Amplified) -> str:
+    """From the least to the most."""
+    ends = [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]
+    parts = [f"{point.waf or 0:.2f} in {plain(one.column.run.steps[point.step].label)}" for point in ends]
+    return f"{one.column.label}: WAF from {' to '.join(parts)}."
 
 
 def _amplified(column: Column) -> Amplified | None:

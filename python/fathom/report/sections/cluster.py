@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.finding import joined
+from fathom.limits import limit_of
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
@@ -28,6 +30,7 @@ KINDS: tuple[tuple[str, dict[str, tuple[str, str]], Figure], ...] = (
     ("Small blocks, IOPS", SMALL, "iops"),
     ("Large blocks, MB/s", LARGE, "mbps"),
 )
+HEADLINES = ("4k-rand-read", "4k-rand-write", "1m-seq-read", "1m-seq-write")
 TB = 1e12
 
 
@@ -48,7 +51,14 @@ def build(comparison: Comparison) -> Section | None:
     if not columns:
         return None
     blocks: list[Block] = [*_maxima(columns), *_scaling(columns), *_per_tb(columns)]
-    return Section("cluster", "The cluster as its clients ask for more", blocks, short="Cluster")
+    told = [*(_reached(column) for column in columns), _conclusion(columns)]
+    return Section(
+        "cluster",
+        "The cluster as its clients ask for more",
+        blocks,
+        short="Cluster",
+        answer=[text for text in told if text],
+    )
 
 
 def _series(column: Column, workload: str) -> list[_At]:
@@ -121,15 +131,26 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
     ]
 
 
+def _reached(column: Column) -> str:
+    """The most that the clients got out of a cluster, small and large, and at which depth."""
+    parts = []
+    for workload, (label, _) in (SMALL | LARGE).items():
+        best = _best(_series(column, workload)) if workload in HEADLINES else None
+        if best:
+            rate = f"{best.iops:,.0f} IOPS" if workload in SMALL else f"{best.mbps / 1e3:.1f} GB/s"
+            parts.append(f"{rate} of {label} at depth {best.depth}")
+    return f"{plain(column.label)} gives {joined(parts)}." if parts else ""
+
+
 def _conclusion(columns: Sequence[Column]) -> str:
     limits: dict[str, list[str]] = {}
     for column in columns:
         for workload, (label, _) in (SMALL | LARGE).items():
             best = _best(_series(column, workload))
             if best and best.limited_by:
-                name = best.limited_by.split(" 1")[0].split(",")[0].rstrip("0123456789 %")
+                name = limit_of(plain(best.limited_by)).name
                 limits.setdefault(name, []).append(f"{label} of {column.short}")
-    parts = [f"{plain(name)} limits {len(where)}" for name, where in limits.items()]
+    parts = [f"{name} limits {len(where)}" for name, where in limits.items()]
     total = sum(len(where) for where in limits.values())
     return f"Of {total} maxima, {', '.join(parts)}." if parts else ""
 

@@ -24,13 +24,15 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 
-ORDER = 35
+ORDER = 30
 LEAST_S = 100.0
 MOST_STEPS = 2
 MAX_DOTS = 3600
 STRETCH_DOTS = 10
 """Of this many dots' worth of seconds the least and the greatest are drawn too, so that no dip is lost."""
 POINTS_PER_DECADE = 40
+LATE_MS = 5.0
+"""Service times from here on count as long: the bound that enterprise suites of random writes draw."""
 NONE = Item("–", tone="quiet", title="not recorded, or too few seconds")
 
 
@@ -72,7 +74,24 @@ def build(comparison: Comparison) -> Section | None:
         if any(long.latency for long in longs)
         else [_dots(longs)]
     )
-    return Section("consistency", "Consistency", [_table(longs, window), *figures])
+    told = [_sentence(long, window) for long in longs]
+    return Section("consistency", "Consistency", [_table(longs, window), *figures], answer=told)
+
+
+def _sentence(long: Long, window: str) -> str:
+    """The rate held at the end, how evenly, for how much power, and how many I/Os took long."""
+    figures = long.figures
+    text = (
+        f"{long.column.label} holds {grouped(figures.mean)} IOPS over the last {window} of {plain(long.label)}: "
+        f"the worst second is {100 * figures.worst / figures.mean:.0f} % of that, the standard deviation of seconds "
+        f"{100 * figures.spread:.1f} %"
+    )
+    if long.latency is not None:
+        late = 100 * float(long.latency.bucket_shares((LATE_MS,))[-1])
+        text += f"; {late:.3g} % of I/Os take {LATE_MS:g} ms or longer"
+    if long.iops_per_watt:
+        text += f"; {grouped(long.iops_per_watt)} IOPS per watt"
+    return text + "."
 
 
 def _longs(column: Column) -> list[Long]:

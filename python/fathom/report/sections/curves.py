@@ -11,7 +11,7 @@ from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Point
 from fathom.report.legend import legend_of
-from fathom.report.style import grouped, plain, seconds, slot
+from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import merged
 
 ORDER = 25
@@ -78,7 +78,31 @@ def build(comparison: Comparison) -> Section | None:
     figure = Figure(charts, _caption(workloads), _table(workloads), legend_of(comparison))
     capacities = [workload for workload in workloads if any(one.curve.slo for one in workload.drawn)]
     blocks = [_capacities(comparison, capacities), figure] if capacities else [figure]
-    return Section("curves", "IOPS-latency curves", blocks, short="Curves")
+    told = [_sentence(workload, one) for workload in workloads for one in workload.drawn if one.dots]
+    return Section("curves", "IOPS-latency curves", blocks, short="Curves", answer=told)
+
+
+def _sentence(workload: Workload, one: Drawn) -> str:
+    """Latency at half of the maximum and at the most that is sustained, and what becomes of more."""
+    most = one.maximum.iops
+    sustained = [dot.figures for dot in one.dots if dot.figures.sustained]
+    text = f"{one.column.label}, {workload.label}: {compact(most)} IOPS in a closed loop"
+    if sustained:
+        half = min(sustained, key=lambda point: abs(point.iops - most / 2))
+        highest = max(sustained, key=lambda point: point.iops)
+        places = [half] if half is highest else [half, highest]
+        text += "; " + ", ".join(
+            f"{grouped(point.mean_us)} us at {100 * point.iops / most:.0f} % of that"
+            for point in places
+            if point.mean_us
+        )
+    beyond = one.dots[-1].figures
+    if not beyond.sustained and beyond.offered_iops:
+        text += (
+            f"; offered {100 * beyond.offered_iops / most:.0f} % it does {compact(beyond.iops)}, and "
+            f"{compact(beyond.backlog_growth_iops)} more I/Os wait after each second"
+        )
+    return text + "."
 
 
 def _workloads(comparison: Comparison) -> list[Workload]:

@@ -77,7 +77,7 @@ def build(comparison: Comparison) -> Section | None:
     )
     figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison), group="depth")
     told = [_sentence(label, one) for label, group in zip(labels, groups, strict=True) for one in group]
-    return Section("depths", "Depth scaling", [Points(told), figure], short="Depths")
+    return Section("depths", "Depth scaling", [Points(told), figure], short="Depths", answer=told)
 
 
 def _workload(one: Swept) -> tuple[str, float]:

@@ -80,11 +80,24 @@ def build(comparison: Comparison) -> Section | None:
         return None
     prices = comparison.prices
     blocks: list[Block] = [_costs(found, prices)]
+    told: list[str] = []
     for disk in found:
         if disk is not reference:
             judgement = _judge(disk, reference)
             blocks += [Points(_sentences(judgement, prices)), _uses(judgement)]
-    return Section("verdict", "Which disk for which use", blocks, short="Verdict")
+            told += _answers(judgement, prices)
+    return Section("verdict", "Which disk for which use", blocks, short="Verdict", answer=told)
+
+
+def _answers(judgement: Judgement, prices: Prices) -> list[str]:
+    """For which uses the disk keeps up and for which not, and what it costs."""
+    fast, slow = _uses_by_answer(judgement)
+    name, reference = judgement.disk.name, judgement.reference.name
+    told = []
+    for uses, what in ((fast, "keeps up with"), (slow, "is slower, in part or in all, than")):
+        if uses:
+            told.append(f"{name} {what} {reference} where data are {'; '.join(_lower(use) for use in uses)}.")
+    return [*told, *_price_sentences(judgement, prices)[:1]]
 
 
 def _judge(disk: Disk, reference: Disk) -> Judgement:

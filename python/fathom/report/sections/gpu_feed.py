@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from fathom.report.blocks import Chart, Figure, Group, Item, Prose, Row, Section, Table
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Limit, Line, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.legend import legend_of, window_of
@@ -46,12 +46,9 @@ def build(comparison: Comparison) -> Section | None:
     feeds = [feed for column in comparison.columns if (feed := _feed(comparison, column))]
     if not feeds:
         return None
-    blocks = [
-        Prose([*(_sentence(feed) for feed in feeds), _bricks(feeds)]),
-        _table(feeds),
-        _figure(comparison, feeds),
-    ]
-    return Section("gpu-feed", "Feeding a GPU", blocks, short="GPU feed")
+    told = [*(_sentence(feed) for feed in feeds), _bricks(feeds)]
+    blocks = [_table(feeds), _figure(comparison, feeds)]
+    return Section("gpu-feed", "Feeding a GPU", blocks, short="GPU feed", answer=told)
 
 
 def _feed(comparison: Comparison, column: Column) -> Feed | None:

@@ -44,7 +44,9 @@ def build(comparison: Comparison) -> Section | None:
     maps: list[Block] = (
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
     )
-    return Section("mixes", "Mixed reads and writes", [Points(told), *maps, figure], short="Mixes")
+    return Section(
+        "mixes", "Mixed reads and writes", [Points(told), *maps, figure], short="Mixes", answer=told
+    )
 
 
 def _is_tracked(load: Load) -> bool:

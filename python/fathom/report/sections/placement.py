@@ -11,6 +11,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from fathom.analysis.finding import joined
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
@@ -62,7 +63,18 @@ def build(comparison: Comparison) -> Section | None:
     )
     totals = _totals(found)
     blocks = [Figure(charts, caption, totals, columns=2) if charts else totals, _by_stream(found)]
-    return Section("placement", "Data placement", blocks, short="Placement")
+    told = [text for column, load in found if (text := _sentence(column, load))]
+    return Section("placement", "Data placement", blocks, short="Placement", answer=told)
+
+
+def _sentence(column: Column, load: Sequence[Variant]) -> str:
+    """What the media take per byte of the load, with one handle and apart."""
+    parts = [
+        f"{variant.waf:.2f} with {'a handle per stream' if variant.placed else 'one handle'}"
+        for variant in load
+        if variant.waf
+    ]
+    return f"{column.label}, {load[0].label.partition(',')[0]}: WAF {joined(parts)}." if parts else ""
 
 
 def _loads(column: Column) -> Iterator[list[Variant]]:

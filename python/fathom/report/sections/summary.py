@@ -8,6 +8,8 @@ from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import grouped
 
 ORDER = 10
+SHOWN = 6
+"""Sentences and cards that are shown before the rest is folded away."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -19,20 +21,20 @@ def build(comparison: Comparison) -> Section | None:
         ]
         return Section("summary", "Summary", [Prose(said)])
     return Section(
-        "summary", "Summary", [*_prose(tell(comparison)), Cards([_card(corner) for corner in ranked])]
+        "summary",
+        "Summary",
+        [*_prose(tell(comparison)), Cards([_card(corner) for corner in ranked], shown=SHOWN)],
     )
 
 
 def _prose(told: Told) -> list[Block]:
     """A single workload or target needs no list."""
-    outcomes = " ".join(told.outcomes)
-    blocks: list[Block] = (
-        [Prose([told.overall]), Points(told.outcomes)] if told.overall else [Prose([outcomes])]
-    )
+    blocks: list[Block] = [Prose([told.overall])] if told.overall else []
+    blocks.append(Points(told.outcomes, shown=SHOWN) if len(told.outcomes) > 1 else Prose(told.outcomes))
     if told.agreement:
         blocks.append(Prose([told.agreement]))
     if told.surprises:
-        blocks.append(Points(told.surprises, shown=6))
+        blocks.append(Points(told.surprises, shown=SHOWN))
     return [*blocks, Prose(told.remarks)] if told.remarks else blocks
 
 

@@ -10,7 +10,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Second
 from fathom.report.style import compact, grouped, plain, seconds, slot
 
-ORDER = 30
+ORDER = 35
 MAX_BUCKETS = 1200
 """Points drawn per target: about one per pixel of a wide screen."""
 LABEL_SHARE_PER_CHARACTER = 0.0085
