@@ -329,6 +329,18 @@ def test_the_scratch_file_is_as_large_as_asked_where_there_is_room(tmp_path: Pat
     assert not (tmp_path / files.SCRATCH_NAME).exists()
 
 
+def test_a_scratch_file_that_was_copied_is_left_alone_and_another_made_beside_it(tmp_path: Path):
+    with claim(scratch_file(tmp_path, MIB), writes=True):
+        original = tmp_path / files.SCRATCH_NAME
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        sh("cp", "--preserve=all", original, copy)
+        kept = (copy / files.SCRATCH_NAME).read_bytes()
+    with claim(scratch_file(copy, MIB), writes=True) as beside:
+        assert beside.path == copy / "fathom-scratch-2.bin"
+    assert (copy / files.SCRATCH_NAME).read_bytes() == kept
+
+
 def test_the_scratch_file_is_smaller_where_there_is_less_room_and_says_so(loops: Loops):
     node = loops.attach(256 * MIB)
     sh("mkfs.ext4", "-q", node)

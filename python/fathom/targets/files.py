@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 
 from fathom.errors import FathomError, RefusedError, UsageError
@@ -58,9 +59,8 @@ def dir_target(directory: Path, size_bytes: int | None) -> Target:
     directory = directory.absolute()
     if not directory.is_dir():
         raise UsageError(f"dir:{directory}: is not a directory", "create it, or write file:PATH for a file")
-    path = directory / SCRATCH_NAME
     if size_bytes:
-        _lstat(path)
+        path = _scratch_path(directory)
         return _describe(path, f"dir:{directory}", "dir", size_bytes)
     return replace(scratch_file(directory), name=f"dir:{directory}", kind="dir")
 
@@ -74,7 +74,7 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
     Raises FathomError when not even 64 MiB fit.
     """
     directory = (directory or _scratch_directory()).absolute()
-    path = directory / SCRATCH_NAME
+    path = _scratch_path(directory)
     status = _lstat(path)
     usable = int(_free_bytes(directory) * (1 - _RESERVED_SHARE)) + (_allocated_bytes(status) if status else 0)
     size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
@@ -90,6 +90,18 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
         )
         target = replace(target, notes=(*target.notes, note))
     return target
+
+
+def _scratch_path(directory: Path) -> Path:
+    """Where Fathom's file in a directory is or will be: beside any of that name that it did not make.
+
+    A directory that was copied or restored holds such files: their mark is that of another inode.
+
+    Raises RefusedError for symlinks and special files of the name.
+    """
+    names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
+    paths = (directory / name for name in names)
+    return next(path for path in paths if _lstat(path) is None or is_own(path))
 
 
 def check_file(target: Target, *, writes: bool) -> list[Refusal]:
