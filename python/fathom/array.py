@@ -1,14 +1,16 @@
-"""Equal twins loaded at once, each with its own state, requests and virtual time: the drives of one host as one target.
+"""Drives of one host loaded at once as one target: equal twins, or real targets of any kind.
 
-They run on as many threads as there are drives. What they share, the cores of the bench and the link of its host bus
-adapter, is dealt out evenly beforehand (`fathom.catalog.models.System.share`): drives and load are equal.
+Twins have each its own state, requests and virtual time, and run on as many threads as there are drives. What they
+share, the cores of the bench and the link of its host bus adapter, is dealt out evenly beforehand
+(`fathom.catalog.models.System.share`): drives and load are equal. Real targets share what they really share.
 """
 
 from collections.abc import Sequence
 
 from fathom import _core
-from fathom.backend import make_twin, ready_twins, start_twins
+from fathom.backend import EngineBackend, make_twin, ready_twins, start_twins
 from fathom.parts import Totals, part_seed
+from fathom.targets.target import Target
 
 
 class ArrayBackend:
@@ -41,6 +43,24 @@ class ArrayBackend:
 
     def _seeds(self, seed: int) -> list[int]:
         return [part_seed(seed, number) for number in range(1, len(self.parts) + 1)]
+
+
+class EngineArray(EngineBackend):
+    """Real targets whose sum is the target, each with threads of its own; all begin at one moment."""
+
+    def __init__(self, members: Sequence[Target]) -> None:
+        super().__init__(members)
+        self.parts = tuple(member.name for member in members)
+
+    def start(
+        self,
+        job_json: str,
+        seed: int,
+        hold_every_s: float | None = None,
+        precision: _core.Precision | None = None,
+    ) -> "ArrayLoad":
+        """Starts the job on every target at once; holds and precision do not apply to real devices."""
+        return ArrayLoad(self.start_each(job_json, seed), len(self.parts))
 
 
 class ArrayLoad:

@@ -118,7 +118,11 @@ class EngineBackend:
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> Handle:
-        """Starts the job; holds and precision do not apply to real devices.
+        """Starts the job; holds and precision do not apply to real devices."""
+        return self.start_each(job_json, seed)
+
+    def start_each(self, job_json: str, seed: int) -> _core.Handle:
+        """Starts the job on every target; intervals and recordings are of each, numbered from 0.
 
         A job through the page cache begins with none of the file in it, as on a twin.
         """

@@ -47,7 +47,8 @@ app.add_typer(catalog_app, name="catalog")
 Targets = Annotated[
     list[str],
     typer.Argument(
-        help="/dev/nvme0n1, file:PATH, dir:PATH, null:, twin:NAME or twin:NAME*8", metavar="TARGET..."
+        help="/dev/nvme0n1, file:PATH, dir:PATH, null:, twin:NAME, twin:NAME*8 or array:TARGET,TARGET",
+        metavar="TARGET...",
     ),
 ]
 MethodName = Annotated[
@@ -80,6 +81,10 @@ LocalHosts = Annotated[
 Power = Annotated[
     str | None,
     typer.Option(help="a power meter: csv:PATH[?column=NAME] or prometheus:URL?query=QUERY", metavar="METER"),
+]
+Together = Annotated[
+    bool,
+    typer.Option("--together", help="load the real targets at once, as one array, not one after another"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 PriceList = Annotated[
@@ -118,6 +123,7 @@ def review(
 def run(
     method: MethodName,
     targets: Targets,
+    together: Together = False,
     quick: Quick = False,
     seed: Seed = 1,
     size: Size = None,
@@ -138,6 +144,7 @@ def run(
     from fathom.baseline import with_baselines
     from fathom.file_system import with_file_system
     from fathom.method import load_method
+    from fathom.resolve import together as as_array
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
@@ -145,24 +152,33 @@ def run(
     beside = [find_run(baseline)] if baseline else []
     with _site(hosts, shell, ray, local_hosts) as site:
         options = _options(seed, destroy, out, power, site)
+        texts = as_array(targets) if together else targets
         chosen = with_baselines(
-            parsed, with_file_system(parsed, site.resolve(targets, _bytes(size)), _bytes(size))
+            parsed, with_file_system(parsed, site.resolve(texts, _bytes(size)), _bytes(size))
         )
         finished = _measure(parsed, chosen, options)
     _conclude(finished, as_json, beside, listed)
 
 
 @app.command()
-def plan(method: MethodName, targets: Targets, quick: Quick = False, size: Size = None) -> None:
+def plan(
+    method: MethodName,
+    targets: Targets,
+    together: Together = False,
+    quick: Quick = False,
+    size: Size = None,
+) -> None:
     """Show what a run would do: steps, bytes written, time. Touches nothing."""
     from fathom.file_system import with_file_system
     from fathom.method import load_method
     from fathom.plan import print_plan
     from fathom.resolve import resolve_targets
+    from fathom.resolve import together as as_array
 
     parsed = load_method(method, quick=quick)
+    texts = as_array(targets) if together else targets
     print_plan(
-        _stdout(), parsed, with_file_system(parsed, resolve_targets(targets, _bytes(size)), _bytes(size))
+        _stdout(), parsed, with_file_system(parsed, resolve_targets(texts, _bytes(size)), _bytes(size))
     )
 
 

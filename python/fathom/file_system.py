@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fathom.method import Method
 from fathom.resolve import resolve_targets
+from fathom.targets.array import array_of
 from fathom.targets.target import Target
 
 
@@ -20,6 +21,8 @@ def with_file_system(
 
 
 def _under(file_system: str | None, target: Target, size_bytes: int | None) -> Target:
+    if target.members:
+        return array_of([_under(file_system, member, size_bytes) for member in target.members])
     bare = (target.kind == "twin" and target.identity.file_system is None) or (
         target.kind == "device" and target.makes is None and target.passthrough is None
     )
@@ -29,6 +32,8 @@ def _under(file_system: str | None, target: Target, size_bytes: int | None) -> T
 
 
 def _sized(method: Method, target: Target, size_bytes: int | None) -> Target:
+    if target.members:
+        return array_of([_sized(method, member, size_bytes) for member in target.members])
     regions = [step.job.most_bytes for step in method.steps if step.job.block_sizes]
     if target.makes is None or size_bytes is not None or not regions or None in regions:
         return target

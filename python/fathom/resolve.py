@@ -5,7 +5,9 @@ from dataclasses import replace
 
 from fathom.catalog import load_device
 from fathom.catalog.settings import split
+from fathom.errors import UsageError
 from fathom.runs.document import RunDocument
+from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.parse import TwinFacts, parse_targets
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import Identity, Target
@@ -33,12 +35,31 @@ def targets_of_run(
     for record in document.targets:
         if record.part_of is not None:
             continue
-        files = record.kind in ("file", "dir")
-        [target] = resolve([record.name], record.capacity_bytes if files else None)
-        if record.kind == "device" or target.makes:
-            ensure_same(record.name, Identity.from_json(record.identity), target.identity)
-        found.append(replace(target, made=target.makes is not None))
+        members = [one for one in document.targets if one.part_of == record.name and record.kind == "array"]
+        sizes = [one.capacity_bytes for one in members or [record] if one.kind in ("file", "dir")]
+        [target] = resolve([record.name], sizes[0] if sizes else None)
+        for one, now in zip(members or [record], target.members or [target], strict=True):
+            if one.kind == "device" or now.makes:
+                ensure_same(one.name, Identity.from_json(one.identity), now.identity)
+        found.append(_made(target))
     return found
+
+
+def _made(target: Target) -> Target:
+    """The target as an earlier session of the run has left it."""
+    members = tuple(_made(member) for member in target.members)
+    return replace(target, made=target.makes is not None, members=members)
+
+
+def together(texts: Sequence[str]) -> list[str]:
+    """The real targets among them as one array, in the place of the first; twins remain targets of their own."""
+    real = [text for text in texts if not text.startswith("twin:")]
+    if len(real) < 2:
+        raise UsageError("--together: fewer than two real targets", "name them all, or leave --together out")
+    whole = array_text(
+        [one for text in real for one in (member_texts(text) if text.startswith(PREFIX) else [text])]
+    )
+    return list(dict.fromkeys(whole if text in real else text for text in texts))
 
 
 def _twin_facts(name: str) -> TwinFacts:

@@ -189,11 +189,7 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
         ),
         targets=[
             *(_record(target, target.name) for target in targets),
-            *(
-                _record(target, part, part_of=target.name)
-                for target in targets
-                for part in options.site.parts(target)
-            ),
+            *(part for target in targets for part in _part_records(target, options.site)),
         ],
         environment=environment().to_json()
         | options.site.to_json()
@@ -205,6 +201,13 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
 def _is_bare_drive(target: Target) -> bool:
     """What is published of a drive is of one, with nothing between it and the load."""
     return not target.parts and (target.kind != "twin" or target.identity.file_system is None)
+
+
+def _part_records(target: Target, site: Site) -> list[TargetRecord]:
+    """The members of an array as what they are; drives of a twin and hosts of a fleet as so many of the target."""
+    if target.members:
+        return [_record(one, one.name).model_copy(update={"part_of": target.name}) for one in target.members]
+    return [_record(target, part, part_of=target.name) for part in site.parts(target)]
 
 
 def _record(target: Target, name: str, part_of: str | None = None) -> TargetRecord:
@@ -576,8 +579,9 @@ def _mostly_failed(step: Step, recording: _core.Recording) -> str | None:
 
 def _inapplicable(step: Step, target: Target) -> str | None:
     """Why a step cannot be run on a target at all, or None. What it says ends up in the report."""
-    if step.kind == "purge" and target.kind not in ("device", "twin"):
-        why = f"a {target.kind} cannot be purged, so the state of what lies beneath is unknown"
+    odd_kinds = {one.kind for one in target.members or (target,)} - {"device", "twin"}
+    if step.kind == "purge" and odd_kinds:
+        why = f"a {min(odd_kinds)} cannot be purged, so the state of what lies beneath is unknown"
         return f"step {step.name} left out: {why}"
     handles, named = target.placement_handles, max(step.job.placement, default=0)
     if handles is not None and named >= handles:
@@ -607,7 +611,9 @@ def _on_this_machine(step: Step, backend: Backend) -> Step:
     """
     if not backend.real_time or (step.curve is None and step.place is None):
         return step
-    return replace(step, job=step.job.on_threads(len(os.sched_getaffinity(0))))
+    cores = len(os.sched_getaffinity(0))
+    most = cores if step.job.split else max(1, cores // max(1, len(backend.parts)))
+    return replace(step, job=step.job.on_threads(most))
 
 
 def _earlier_remarks(store: RunStore) -> list[Remark]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from fathom.array import EngineArray
 from fathom.backend import Backend, EngineBackend
 from fathom.resolve import resolve_targets
 from fathom.targets.claim import check_target, claim, recheck
@@ -93,7 +94,9 @@ class ThisMachine:
         recheck(target, writes=writes)
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
-        """The io_uring engine, and the samples of this machine and the device."""
+        """The io_uring engine, and the samples of this machine and the device, or the devices of an array."""
+        if target.members:
+            return EngineArray(target.members), Telemetry(target.members)
         return EngineBackend([target]), Telemetry([target])
 
     def parts(self, target: Target) -> Sequence[str]:

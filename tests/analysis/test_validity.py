@@ -308,3 +308,44 @@ def test_a_full_network_interface_limits_what_goes_over_the_network(
 def test_of_one_machine_the_whole_is_judged_by_its_own_telemetry() -> None:
     note = only(sound(telemetry=[sample("cpu_busy", 99.0, None, unit="%")]))
     assert "this machine had its processors 99 % busy" in note.text
+
+
+def at_once(
+    rates: dict[str, float], telemetry: Sequence[Row] = (), devs: Sequence[str] = ("8:0", "8:16")
+) -> RunView:
+    """Two real drives loaded together as an array."""
+    total = device("array:" + ",".join(rates), "2 x Drive").model_copy(update={"kind": "array"})
+    parts = [
+        device(name, dev=dev).model_copy(update={"part_of": total.name})
+        for name, dev in zip(rates, devs, strict=True)
+    ]
+    whole = Measured(total.name, [sum(rates.values())] * 60)
+    own = [Measured(name, [rate] * 60) for name, rate in rates.items()]
+    return run_view([whole, *own], [total, *parts], telemetry=telemetry)
+
+
+def test_drives_loaded_together_are_judged_one_by_one() -> None:
+    assert notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3})) == []
+    note = only(at_once({"/dev/sda": 18e3, "/dev/sdb": 9e3}))
+    assert note.text == "/dev/sdb did 9,000 IOPS, 50% of the other (18,000); Jain's index over all is 0.900"
+
+
+def test_a_client_that_limits_an_array_is_named_once() -> None:
+    busy = sample("cpu_busy", 97.0, None, unit="%")
+    note = only(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, [busy]))
+    assert (note.rule, note.target) == ("client-limits", "array:/dev/sda,/dev/sdb")
+    assert "this machine had its processors 97 % busy" in note.text
+
+
+@pytest.mark.parametrize(("devs", "foreign"), [(("8:0", "8:0"), False), (("8:0", "8:16"), True)])
+def test_what_one_member_moves_on_a_shared_device_is_not_foreign_to_the_other(
+    devs: Sequence[str], foreign: bool
+) -> None:
+    both = 2 * 9e3 * 60 * 4096
+    telemetry = [
+        sample(name, value, drive)
+        for drive in ("/dev/sda", "/dev/sdb")
+        for name, value in (("device_read", both), ("device_written", 0.0))
+    ]
+    rules = [note.rule for note in notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, telemetry, devs))]
+    assert rules == (["foreign-io"] * 2 if foreign else [])

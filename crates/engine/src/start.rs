@@ -196,7 +196,7 @@ impl<'o> Starter<'o> {
                 clock: self.clock,
                 cpu,
                 poll: self.options.poll,
-                sqpoll: self.options.sqpoll,
+                sqpoll: self.options.sqpoll || self.jobs[index].sqpoll,
                 reap_min: self.options.reap_min,
                 huge_pages: self.options.huge_pages,
                 drain_timeout: self.options.drain_timeout,

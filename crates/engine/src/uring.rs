@@ -37,6 +37,8 @@ const PROBE: u64 = u64::MAX - 1;
 /// Open load: a thread sleeps until this long before the next arrival, then spins. Waking up takes
 /// tens of microseconds; arrivals closer than this never sleep.
 const SPIN_NS: u64 = 50_000;
+/// How often room in a full submission ring is waited for: a wait that a signal ends early is repeated.
+const MOST_WAITS: usize = 1000;
 
 /// What one load thread is to do.
 pub(crate) struct Lane {
@@ -499,9 +501,15 @@ impl<'r, P: Protocol> Driver<'r, P> {
     /// its batch.
     #[cold]
     fn make_room(&mut self) -> io::Result<()> {
-        self.submissions.sync();
-        self.enter(Submitter::submit)?;
-        self.enter(Submitter::squeue_wait)
+        for _ in 0..MOST_WAITS {
+            self.submissions.sync();
+            if !self.submissions.is_full() {
+                break;
+            }
+            self.enter(Submitter::submit)?;
+            self.enter(Submitter::squeue_wait)?;
+        }
+        Ok(())
     }
 
     /// Stamps the slots handed out since `free_before` with the time of issue.
@@ -586,6 +594,9 @@ impl<'r, P: Protocol> Driver<'r, P> {
 
     #[cold]
     fn arm_tick(&mut self) -> io::Result<()> {
+        if self.submissions.is_full() {
+            self.make_room()?;
+        }
         let entry = P::Entry::from(
             opcode::Timeout::new(&raw const *self.tick)
                 .build()

@@ -23,6 +23,9 @@ pub struct Job {
     pub placement: Vec<u16>,
     /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
+    /// Let a thread of the kernel submit (SQPOLL). Real targets only; a twin submits as its bench does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sqpoll: bool,
     /// How hard.
     pub load: Load,
     /// How the load changes over time, how long it pauses, and whose it is.

@@ -71,7 +71,10 @@ impl Job {
                 name: stream.name.clone(),
                 job: jobs[target].clone(),
             });
-            Self::of_streams(own.collect(), self.direct, self.errors, self.until)
+            Self {
+                sqpoll: self.sqpoll,
+                ..Self::of_streams(own.collect(), self.direct, self.errors, self.until)
+            }
         };
         Ok((0..targets).map(of_target).collect())
     }

@@ -47,6 +47,7 @@ impl Job {
                 .flat_map(|job| job.placement.iter().copied())
                 .collect(),
             direct,
+            sqpoll: false,
             load: load_of(&streams),
             pace: Pace::default(),
             errors,

@@ -119,7 +119,7 @@ def _beyond_link(view: RunView) -> Iterable[Note]:
         limit_mbps = link_mbps(target)
         if limit_mbps is None:
             continue
-        for figures in view.steps.values():
+        for figures in (view.steps | view.part_steps).values():
             # A link carries reads and writes at once, each at full rate.
             rows = [row for row in figures.rows if row["target"] == target.name]
             fastest = max((row["mbps"] for row in rows), default=0.0)
@@ -136,8 +136,9 @@ def _beyond_link(view: RunView) -> Iterable[Note]:
 
 
 def _cached(view: RunView) -> Iterable[Note]:
+    moved = _moved_on_device(view)
     for (target, step), device_bytes in _device_bytes(view).items():
-        own = view.moved_bytes().get((target, step), 0)
+        own = moved.get((target, step), 0)
         if own > FOREIGN_LEAST_BYTES and device_bytes < CACHED_BELOW * own:
             yield Note(
                 "page-cache",
@@ -237,9 +238,10 @@ def _generator_cpu(view: RunView) -> Iterable[Note]:
 
 def _client_limits(view: RunView) -> Iterable[Note]:
     """Where the hosts that load a target have no more to give, so that the figure is theirs."""
-    real = {target.name: target for target in view.document.targets if target.kind in REAL}
+    real = {target.name: target for target in view.document.targets if target.kind in (*REAL, "array")}
+    fleets = {total for part, total in view.totals.items() if part not in view.members}
     for target, step in view.steps | view.part_steps:
-        if target not in real or target in view.totals.values():
+        if target not in real or target in view.members or target in fleets:
             continue
         # A host of a fleet samples for its part, a machine alone for all that it loads.
         shares = view.means_of((None, step)) | view.means_of((target, step))
@@ -284,8 +286,9 @@ def _stragglers(view: RunView) -> Iterable[Note]:
                     "warning",
                     part,
                     step,
-                    f"{_part(view, part)} did {rate:,.0f} {unit}, {rate / usual:.0%} of the median of the "
-                    f"{len(others)} others ({usual:,.0f}); Jain's index over all is {index:.3f}",
+                    f"{_part(view, part)} did {rate:,.0f} {unit}, {rate / usual:.0%} of "
+                    f"{f'the median of the {len(others)} others' if len(others) > 1 else 'the other'} "
+                    f"({usual:,.0f}); Jain's index over all is {index:.3f}",
                     "look at its own processors, path and health first: the total has its share in it",
                 )
 
@@ -305,10 +308,11 @@ def _cpu_steal(view: RunView) -> Iterable[Note]:
 
 def _foreign(view: RunView) -> Iterable[Note]:
     kinds = {target.name: target.kind for target in view.document.targets}
+    moved = _moved_on_device(view)
     for (target, step), device_bytes in _device_bytes(view).items():
-        if target in view.totals:
+        if target in view.totals and target not in view.members:
             continue
-        own = view.moved_bytes().get((target, step), 0)
+        own = moved.get((target, step), 0)
         foreign = device_bytes - own
         if own and foreign > FOREIGN_LEAST_BYTES and foreign / device_bytes > FOREIGN_MOST:
             yield Note(
@@ -552,12 +556,12 @@ def _backend(view: RunView) -> Iterable[Note]:
 
 
 def _not_measured(view: RunView) -> Iterable[Note]:
-    for target in view.real_targets:
-        pairs = [text.partition(": ") for text in view.not_measured.get(target.name, ())]
+    for target in (one.name for one in view.document.targets if one.kind in (*REAL, "array")):
+        pairs = [text.partition(": ") for text in view.not_measured.get(target, ())]
         if pairs:
             listed = "; ".join(f"{subject} ({why})" for subject, _, why in pairs)
             text = f"not measured, and nothing estimated in its place: {listed}"
-            yield Note("not-measured", "info", target.name, None, text, "")
+            yield Note("not-measured", "info", target, None, text, "")
 
 
 RULES: tuple[Rule, ...] = (
@@ -621,9 +625,22 @@ def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
     }
 
 
+def _moved_on_device(view: RunView) -> dict[tuple[str, str], int]:
+    """Bytes each step moved on a target's device: those of an array's members that share it count for each of them."""
+    moved = view.moved_bytes()
+    devices = {one.name: one.identity.get("dev") for one in view.document.targets if one.name in view.members}
+    for (target, step), own in list(moved.items()):
+        for other, device in devices.items():
+            if other != target and device is not None and devices.get(target) == device:
+                moved[other, step] = moved.get((other, step), 0) + own
+    return moved
+
+
 def _part(view: RunView, part: str) -> str:
     """What a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
     total = view.totals[part]
+    if part in view.members:
+        return part
     drive = part.startswith(f"{total}#")
     return f"drive {part.removeprefix(f'{total}#')}" if drive else f"host {part.removesuffix(f':{total}')}"
 

@@ -179,9 +179,19 @@ class RunView:
 
     @property
     def real_targets(self) -> list[TargetRecord]:
-        """Targets with hardware behind them."""
+        """Targets with hardware behind them, of an array its members."""
         real = ("device", "file", "dir")
-        return [one for one in self.document.targets if one.kind in real and one.part_of is None]
+        return [
+            one
+            for one in self.document.targets
+            if one.kind in real and (one.part_of is None or one.name in self.members)
+        ]
+
+    @cached_property
+    def members(self) -> set[str]:
+        """Names of the real targets that are loaded at once, as an array."""
+        arrays = {one.name for one in self.document.targets if one.kind == "array"}
+        return {part for part, total in self.totals.items() if total in arrays}
 
     @cached_property
     def totals(self) -> dict[str, str]:

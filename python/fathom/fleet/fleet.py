@@ -20,6 +20,7 @@ from fathom.fleet.load import FleetLoad, Host, Remote, reason
 from fathom.parts import split_job
 from fathom.runs.document import NoteRecord
 from fathom.stepper import step_seed
+from fathom.targets.array import PREFIX
 from fathom.targets.target import Target
 from fathom.targets.telemetry import TelemetryRow
 
@@ -187,6 +188,10 @@ class Fleet:
         if text.startswith("twin:"):
             raise UsageError(
                 f"{text}: hosts load real targets", "run twins without --hosts, --ray or --local-hosts"
+            )
+        if text.startswith(PREFIX):
+            raise UsageError(
+                f"{text}: a host of a fleet loads one target at a time", "name its members as targets"
             )
         answers = [(host, host.remote.submit(HostAgent.resolve, text, size_bytes)) for host in self.hosts]
         seen = {host.name: _wait_for(host, answer) for host, answer in answers}

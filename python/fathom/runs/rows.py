@@ -111,9 +111,14 @@ class StepRows:
     def take_telemetry(self, rows: Sequence[Row]) -> None:
         """Takes what was sampled beside the backend.
 
-        Points get their WAF where a drive counts its media writes, and their joules where it has a power sensor.
+        Points get their WAF where a drive counts its media writes, and their joules where it has a power sensor; those
+        of several drives where each of them has.
         """
         self.telemetry += rows
+        for one in (self, *self.parts):
+            one._take_sums(rows)
+
+    def _take_sums(self, rows: Sequence[Row]) -> None:
         host, _ = self._sampled(rows, "host_write_bytes")
         media, _ = self._sampled(rows, "media_write_bytes")
         joules, seconds = self._sampled(rows, "joules")
@@ -124,8 +129,12 @@ class StepRows:
                 point["joules"] = joules / seconds * window_s
 
     def _sampled(self, rows: Sequence[Row], name: str) -> tuple[float, float]:
-        """Sum of a value of this target, and of the seconds over which it was sampled."""
+        """Sum of a value of this target, or of all its parts, and of the seconds over which it was sampled."""
         own = [row for row in rows if row["target"] == self.target and row["name"] == name]
+        if not own and self.parts:
+            each = [part._sampled(rows, name) for part in self.parts]
+            lengths_s = [seconds for _, seconds in each]
+            return (sum(value for value, _ in each), max(lengths_s)) if all(lengths_s) else (0.0, 0.0)
         values, lengths = ([cast("float", row[key]) for row in own] for key in ("value", "length_s"))
         return sum(values), sum(lengths)
 

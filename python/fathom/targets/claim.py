@@ -11,7 +11,7 @@ Checks write nothing, so that a run on several targets is refused before the fir
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from fathom.errors import FathomError, RefusedError
@@ -30,8 +30,15 @@ from fathom.targets.target import Target
 def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Target:
     """Passes when the target may be read, or written if `writes`; returns it with notes on who else uses it.
 
+    Of an array every member must pass.
+
     Raises RefusedError with every reason, and for a device without its token the one to type.
     """
+    if target.members:
+        return _of_members(
+            target,
+            [check_target(one, writes=writes, destroy_tokens=destroy_tokens) for one in target.members],
+        )
     if target.kind == "device" and target.path is not None:
         refusals = check_device(target.path)
         if target.makes:
@@ -48,6 +55,11 @@ def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] 
     return target
 
 
+def _of_members(target: Target, members: Sequence[Target]) -> Target:
+    """The array with its members as they are now, and their notes."""
+    return replace(target, members=tuple(members), notes=tuple(note for one in members for note in one.notes))
+
+
 @contextmanager
 def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
     """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
@@ -56,7 +68,11 @@ def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -
     and `null:` need nothing.
     """
     checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens)
-    if target.makes:
+    if target.members:
+        with ExitStack() as stack:
+            held = [claim(one, writes=writes, destroy_tokens=destroy_tokens) for one in target.members]
+            yield _of_members(target, [stack.enter_context(one) for one in held])
+    elif target.makes:
         with made_file_system(checked) as ready:
             yield ready
     elif target.kind == "device" and writes:
@@ -75,6 +91,8 @@ def recheck(target: Target, *, writes: bool) -> None:
 
     Raises RefusedError when it is another, FathomError when it is gone.
     """
+    for member in target.members:
+        recheck(member, writes=writes)
     recheck_identity(target)
     if target.kind not in ("file", "dir") or target.path is None:
         return

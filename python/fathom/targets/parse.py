@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.targets.array import PREFIX, array_of, member_texts
 from fathom.targets.files import dir_target, file_target
 from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
@@ -30,6 +31,7 @@ _KINDS = (
     "null:",
     "twin:NAME",
     "twin:NAME*8",
+    "array:TARGET,TARGET",
 )
 
 
@@ -56,7 +58,7 @@ def parse_targets(
     """
     targets = [parse_target(text, size_bytes=size_bytes, twins=twins) for text in texts]
     seen: dict[str, str] = {}
-    for target in targets:
+    for target in (one for whole in targets for one in whole.members or (whole,)):
         place = str(target.path.resolve()) if target.path else target.name
         if place in seen:
             raise UsageError(f"{target.name} and {seen[place]} are the same target", "name each target once")
@@ -69,6 +71,9 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
     `twin:NAME#3` is one twin, with the seed of the third; `?KEY=VALUE,...` behind the name sets parameters of it;
     `/btrfs` behind all is a file system on each, behind a device one that Fathom makes on it. See `parse_targets`.
     """
+    if text.startswith(PREFIX):
+        members = member_texts(text)
+        return array_of([parse_target(one, size_bytes=size_bytes, twins=twins) for one in members])
     _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
     if re.fullmatch(r"/dev/ng\d+n\d+", text):
@@ -172,7 +177,8 @@ def _no_array_of_real_targets(text: str) -> None:
     form = re.fullmatch(r"(?P<one>(?:file:|dir:|/dev/).+|null:)\*\d*", text)
     if form is not None and not Path(text.partition(":")[2] or text).exists():
         raise UsageError(
-            f"{text}: only twins can be multiplied", f"name each target itself, such as {form['one']}"
+            f"{text}: only twins can be multiplied",
+            f"name each target itself, such as {form['one']}; with --together they are loaded at once",
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Kind = Literal["device", "file", "dir", "null", "twin"]
+Kind = Literal["device", "file", "dir", "null", "twin", "array"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,8 @@ class Target:
     equal twins apart: it picks the seed. `placement_handles` is how many writes can choose from, 1 without placement,
     None where only the drive knows. `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which
     remains what is checked and held. `makes` names the file system that a device is to get, with a file of
-    `capacity_bytes` on it; `made` says that an earlier session of the run has made it.
+    `capacity_bytes` on it; `made` says that an earlier session of the run has made it. `members` are the real targets
+    of an array of them, in the order of `parts`, which has their names.
     """
 
     name: str
@@ -91,8 +92,10 @@ class Target:
     passthrough: Path | None = None
     makes: str | None = None
     made: bool = False
+    members: "tuple[Target, ...]" = ()
 
     @property
     def unit_capacity_bytes(self) -> int:
-        """What one job addresses: the capacity of one of the parts, where there are any."""
-        return self.capacity_bytes // max(1, len(self.parts))
+        """What one job addresses: the capacity of one of the parts, where there are any, and of the smallest."""
+        least = min((member.capacity_bytes for member in self.members), default=None)
+        return self.capacity_bytes // max(1, len(self.parts)) if least is None else least

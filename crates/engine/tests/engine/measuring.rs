@@ -215,16 +215,18 @@ fn the_set_up_report_says_what_was_achieved() {
 fn a_thread_of_the_kernel_submits_where_sqpoll_is_asked_for() {
     let file = Scratch::filled(MIB, 1);
     let mut job = job(Op::Read);
-    let options = Options {
-        sqpoll: true,
-        ..Options::default()
-    };
-    // A full submission ring (64 entries with the tick): the kernel frees its entries late.
-    let closed = Load::Closed {
+    job.sqpoll = true;
+    let options = Options::default();
+    // Full submission rings: the kernel frees its entries late, so two batches of 4, or one of 63, leave the tick no room.
+    let closed = |iodepth| Load::Closed {
         threads: 1,
-        iodepth: 63,
+        iodepth,
     };
-    for load in [closed, open(20_000.0, Arrival::Exponential, 63)] {
+    for load in [
+        closed(63),
+        closed(4),
+        open(20_000.0, Arrival::Exponential, 63),
+    ] {
         job.load = load;
         job.until = count(10_000);
         let run = engine::start(&job, &[file.spec(MIB)], &options).unwrap();

@@ -132,6 +132,7 @@ pub fn job(op: Op) -> Job {
         content: Content::default(),
         placement: Vec::new(),
         direct: false,
+        sqpoll: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 1,

@@ -42,7 +42,7 @@ const STEP_KEYS: [&str; 11] = [
     "round",
     "job",
 ];
-const JOB_KEYS: [&str; 13] = [
+const JOB_KEYS: [&str; 14] = [
     "mix",
     "block",
     "pattern",
@@ -51,6 +51,7 @@ const JOB_KEYS: [&str; 13] = [
     "content",
     "placement",
     "direct",
+    "sqpoll",
     "load",
     "errors",
     "journal",
@@ -306,7 +307,7 @@ pub(super) fn job(node: &Node) -> Result<Job> {
 }
 
 fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
-    let keys = ["streams", "direct", "errors", "until"];
+    let keys = ["streams", "direct", "sqpoll", "errors", "until"];
     let fields = Fields::new(node, "a job of streams", &keys)?;
     let shared = Shared::of(&fields)?;
     let stream = |node: &Node| {
@@ -318,27 +319,29 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
     };
     let streams = streams.list("streams")?.iter().map(stream);
     let streams = streams.collect::<Result<_>>()?;
-    Ok(Job::of_streams(
-        streams,
-        shared.direct,
-        shared.errors,
-        shared.until,
-    ))
+    Ok(Job {
+        sqpoll: shared.sqpoll,
+        ..Job::of_streams(streams, shared.direct, shared.errors, shared.until)
+    })
 }
 
 /// What the streams of a job have in common.
 struct Shared {
     direct: bool,
+    sqpoll: bool,
     errors: Errors,
     until: Until,
 }
 
 impl Shared {
     fn of(fields: &Fields<'_>) -> Result<Self> {
+        let flag = |key, otherwise| {
+            let node = fields.get(key);
+            node.map_or(Ok(otherwise), |node| node.flag(key))
+        };
         Ok(Self {
-            direct: fields
-                .get("direct")
-                .map_or(Ok(true), |node| node.flag("direct"))?,
+            direct: flag("direct", true)?,
+            sqpoll: flag("sqpoll", false)?,
             errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
             until: until(fields.need("until")?)?,
         })
@@ -362,6 +365,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
             .map_or(Ok(Content::default()), content)?,
         placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
         direct: shared.direct,
+        sqpoll: shared.sqpoll,
         load: load(fields.need("load")?)?,
         pace: pace(fields.need("load")?)?,
         errors: shared.errors,

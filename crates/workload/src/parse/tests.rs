@@ -48,6 +48,7 @@ fn a_short_job_gets_the_documented_defaults() {
         content: Content::default(),
         placement: vec![],
         direct: true,
+        sqpoll: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 8,
@@ -80,6 +81,7 @@ align = "4KiB"
 content = { compressible = "50%" }
 placement = [1, 2]
 direct = false
+sqpoll = true
 load = { rate = "400k/s", arrival = "uniform", threads = 4, iodepth = 256 }
 until = { time = "1h30min", bytes = "10GiB", count = 1000000 }
 "#);
@@ -110,7 +112,10 @@ until = { time = "1h30min", bytes = "10GiB", count = 1000000 }
     );
     assert_eq!(job.until.time_ns, Some(5_400_000_000_000));
     assert_eq!(job.until.bytes, Some(10 << 30));
-    assert_eq!((job.placement, job.direct), (vec![1, 2], false));
+    assert_eq!(
+        (job.placement, job.direct, job.sqpoll),
+        (vec![1, 2], false, true)
+    );
 }
 
 #[test]
@@ -875,6 +880,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             },
             placement: vec![3],
             direct: true,
+            sqpoll: true,
             streams: Vec::new(),
             load,
             pace: Pace {

@@ -35,6 +35,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         content: Content::default(),
         placement: Vec::new(),
         direct: true,
+        sqpoll: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads,

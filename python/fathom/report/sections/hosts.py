@@ -58,11 +58,13 @@ def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) ->
 
 
 def _is_drive(part: TargetRecord, total: TargetRecord) -> bool:
-    """Drives are numbered behind the array's name, hosts stand in front of the target's."""
-    return part.name.startswith(f"{total.name}#")
+    """Drives are numbered behind the array's name, or its members; hosts stand in front of the target's."""
+    return total.kind == "array" or part.name.startswith(f"{total.name}#")
 
 
 def _name(part: TargetRecord, total: TargetRecord) -> str:
+    if total.kind == "array":
+        return plain(part.name)
     if _is_drive(part, total):
         return f"drive {plain(part.name.removeprefix(f'{total.name}#'))}"
     return plain(part.name.removesuffix(f":{total.name}"))

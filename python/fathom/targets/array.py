@@ -1,0 +1,76 @@
+"""Several real targets that are loaded at once as one target, `array:/dev/nvme0n1,/dev/nvme1n1`. Opens nothing.
+
+Twins have arrays of their own, `twin:NAME*8`, whose drives are equal and share nothing but a bench.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from fathom.errors import UsageError
+from fathom.targets.target import Identity, Target
+
+PREFIX = "array:"
+_BETWEEN = re.compile(r",(?=/dev/|[a-z]+:)")
+"""Paths may have commas in them, so one only counts in front of what begins another target."""
+
+
+def member_texts(text: str) -> list[str]:
+    """The texts of an array's members."""
+    return _BETWEEN.split(text.removeprefix(PREFIX))
+
+
+def array_text(texts: Sequence[str]) -> str:
+    """The array of those targets, as a text. Raises UsageError for a path that would not be found again in it."""
+    for text in texts:
+        if len(_BETWEEN.split(text)) > 1:
+            raise UsageError(
+                f"{text}: this path cannot be named in an array", "rename it, or use a link to it"
+            )
+    return PREFIX + ",".join(texts)
+
+
+def array_of(members: Sequence[Target]) -> Target:
+    """The members as one target: they are its parts, what all of them have in common is its own.
+
+    Raises UsageError for fewer than two, and for what is no device, file or directory.
+    """
+    name = array_text([member.name for member in members])
+    if len(members) < 2:
+        raise UsageError(f"{name}: an array has two members or more", "write array:TARGET,TARGET")
+    if odd := next((member for member in members if member.kind not in ("device", "file", "dir")), None):
+        raise UsageError(
+            f"{name}: {odd.name} cannot be in it",
+            "name devices, files and directories; of twins, twin:NAME*8",
+        )
+    handles = [member.placement_handles for member in members]
+    known = [count for count in handles if count is not None]
+    aligns = [member.direct_align_bytes for member in members]
+    return Target(
+        name=name,
+        kind="array",
+        path=None,
+        capacity_bytes=sum(member.capacity_bytes for member in members),
+        logical_block_bytes=max(member.logical_block_bytes for member in members),
+        direct_align_bytes=max(aligns) if all(aligns) else 0,
+        identity=_common(members),
+        label=_label(members),
+        parts=tuple(member.name for member in members),
+        members=tuple(members),
+        placement_handles=min(known) if len(known) == len(handles) else None,
+        makes=members[0].makes if len({member.makes for member in members}) == 1 else None,
+    )
+
+
+def _common(members: Sequence[Target]) -> Identity:
+    """What all have in common; the size is that of all together."""
+    first, *others = [member.identity.to_json() for member in members]
+    same = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+    sizes = [member.identity.size_bytes for member in members]
+    known = [size for size in sizes if size is not None]
+    return Identity.from_json(same | {"size_bytes": sum(known) if len(known) == len(sizes) else None})
+
+
+def _label(members: Sequence[Target]) -> str:
+    counts = Counter(member.label for member in members)
+    return ", ".join(f"{count} x {label}" if count > 1 else label for label, count in counts.items())

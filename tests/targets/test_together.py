@@ -1,0 +1,186 @@
+"""Real targets loaded at once: files and loop devices as one target, with totals and figures of each."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from loop_devices import Loops
+
+import fathom
+from fathom.errors import RefusedError, UsageError
+from fathom.file_system import with_file_system
+from fathom.method import load_method
+from fathom.plan import plan_of
+from fathom.report import write_html
+from fathom.resolve import resolve_targets, together
+from fathom.runs.reader import Run
+from fathom.session import Options, resume_run
+from fathom.targets.safety import destroy_token
+
+MIB = 1 << 20
+METHOD = """
+schema = "fathom-method/1"
+name = "at-once"
+[[steps]]
+name = "fill"
+kind = "fill"
+job = { mix = "write", block = "64KiB", pattern = "sequential", load = { iodepth = 4 }, until = { written = "1x" } }
+[[steps]]
+name = "read"
+workload = "4k-rand-read"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 2, iodepth = 4 }
+until = { time = "1s" }
+[[steps]]
+name = "split"
+[steps.job]
+mix = "read"
+block = "4KiB"
+pattern = "uniform"
+sqpoll = true
+load = { iodepth = 16, split = [3, 1] }
+until = { time = "300ms" }
+"""
+
+
+def method(tmp_path: Path) -> str:
+    file = tmp_path / "at-once.toml"
+    file.write_text(METHOD)
+    return str(file)
+
+
+def rows(run: Run, step: str) -> dict[str, dict[str, float]]:
+    return {row["target"]: row for row in run.points.to_pylist() if row["step"] == step}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("together")
+    target = f"array:file:{folder}/a,file:{folder}/b,c"
+    return fathom.run(method(folder), targets=target, size_bytes=8 * MIB, out=folder / "runs")
+
+
+def test_the_total_is_the_sum_of_what_each_member_did_in_the_same_seconds(finished: Run) -> None:
+    total, first, second = (record.name for record in finished.document.targets)
+    assert [record.part_of for record in finished.document.targets] == [None, total, total]
+    read = rows(finished, "read")
+    assert read[total]["n"] == read[first]["n"] + read[second]["n"]
+    assert min(read[first]["n"], read[second]["n"]) > 0
+    assert (read[total]["threads"], read[first]["threads"]) == (4, 2)
+    assert read[total]["outstanding"] == pytest.approx(16, rel=0.1)
+
+
+def test_every_member_is_written_whole(finished: Run) -> None:
+    seconds = finished.intervals.to_pylist()
+    for record in finished.document.targets:
+        moved = sum(row["bytes"] for row in seconds if (row["target"], row["step"]) == (record.name, "fill"))
+        assert moved == record.capacity_bytes == (16 if record.kind == "array" else 8) * MIB
+
+
+def test_a_split_load_is_divided_in_its_shares(finished: Run) -> None:
+    total, first, second = (record.name for record in finished.document.targets)
+    split = rows(finished, "split")
+    assert [split[name]["iodepth"] for name in (first, second)] == [12, 4]
+    assert split[total]["outstanding"] == pytest.approx(16, rel=0.1)
+
+
+def test_the_report_and_the_notes_name_each_member(finished: Run, tmp_path: Path) -> None:
+    page = write_html([finished.path], tmp_path / "report.html").read_text()
+    assert "Who took which part" in page
+    for record in finished.document.targets[1:]:
+        assert record.name in page
+
+
+def test_an_array_is_resumed_as_it_began(finished: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(finished.path, copy)
+    shutil.rmtree(copy / "steps" / "00-003-split")
+    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
+    (copy / "run.json").write_text(text)
+    resumed = resume_run(copy, Options())
+    assert rows(resumed, "read") == rows(finished, "read")
+    assert len(rows(resumed, "split")) == 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["array:file:/tmp/a"], "two members or more"),
+        (["array:file:/tmp/a,null:"], "null: cannot be in it"),
+        (["array:file:/tmp/a,twin:samsung-pm9a3-7.68tb"], "cannot be in it"),
+        (["array:file:/tmp/a,file:/tmp/a"], "are the same target"),
+        (["array:file:/tmp/a,file:/tmp/b", "file:/tmp/b"], "are the same target"),
+    ],
+)
+def test_what_cannot_be_loaded_together_is_refused(texts: list[str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        resolve_targets(texts, MIB)
+
+
+def test_together_makes_an_array_of_the_real_targets_and_leaves_twins_alone() -> None:
+    assert together(["file:/a", "twin:x", "/dev/b", "array:/dev/c,/dev/d"]) == [
+        "array:file:/a,/dev/b,/dev/c,/dev/d",
+        "twin:x",
+    ]
+    with pytest.raises(UsageError, match="fewer than two real targets"):
+        together(["file:/a", "twin:x"])
+    with pytest.raises(UsageError, match="cannot be named in an array"):
+        together(["file:/a,file:/b", "file:/c"])
+
+
+def test_together_on_the_command_line_plans_one_target(tmp_path: Path) -> None:
+    files = [f"file:{tmp_path}/{name}" for name in "ab"]
+    command = [
+        sys.executable,
+        "-m",
+        "fathom",
+        "plan",
+        method(tmp_path),
+        *files,
+        "--together",
+        "--size",
+        "4MiB",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("(array:file:") == 1
+
+
+def test_loop_devices_need_each_its_token_and_are_told_apart_in_traffic(loops: Loops, tmp_path: Path) -> None:
+    nodes = [loops.attach(16 * MIB), loops.attach(8 * MIB)]
+    name = f"array:{nodes[0]},{nodes[1]}"
+    [target] = resolve_targets([name])
+    assert (target.capacity_bytes, target.unit_capacity_bytes) == (24 * MIB, 8 * MIB)
+    tokens = [destroy_token(member.identity) for member in target.members]
+    with pytest.raises(RefusedError, match=str(nodes[1])):
+        fathom.run(method(tmp_path), targets=name, destroy=tokens[:1], out=tmp_path / "runs")
+    run = fathom.run(method(tmp_path), targets=name, destroy=tokens, out=tmp_path / "runs")
+    telemetry = run.table("telemetry").to_pylist()
+    written = {
+        str(node): sum(
+            row["value"]
+            for row in telemetry
+            if (row["target"], row["step"], row["name"]) == (str(node), "fill", "device_written")
+        )
+        for node in nodes
+    }
+    assert written == {str(nodes[0]): 16 * MIB, str(nodes[1]): 8 * MIB}
+
+
+def test_members_get_a_methods_file_system_each(loops: Loops) -> None:
+    nodes = [loops.attach(64 * MIB), loops.attach(64 * MIB)]
+    chosen = load_method("drive-array-filesystem", quick=True)
+    [target] = with_file_system(chosen, resolve_targets([f"array:{nodes[0]},{nodes[1]}"]))
+    assert target.name == f"array:{nodes[0]}/btrfs,{nodes[1]}/btrfs"
+    assert [member.makes for member in target.members] == ["btrfs", "btrfs"]
+
+
+def test_a_plan_counts_what_every_member_is_written(tmp_path: Path) -> None:
+    [target] = resolve_targets([f"array:file:{tmp_path}/a,file:{tmp_path}/b"], 8 * MIB)
+    plan = plan_of(load_method(method(tmp_path)), target)
+    assert plan.steps[0].written_bytes == 16 * MIB
