@@ -10,6 +10,9 @@ from fathom.analysis.validity import link_mbps
 from fathom.runs.document import TargetRecord
 from fathom.sizing.size import link_of
 
+SATA_ENCODING = 8 / 10
+"""Serial ATA Revision 3.x: 8b/10b."""
+
 
 def physics_of(target: TargetRecord) -> Physics:
     """The target's ceilings; those that are not known are None."""
@@ -27,7 +30,10 @@ def physics_of(target: TargetRecord) -> Physics:
     def value(name: str) -> float:
         return float(values[name])
 
-    label, raw = link_of(f"{value('pcie_generation'):g}x{value('pcie_lanes'):g}")
+    if "sata_gbps" in values:
+        label, raw = f"SATA {value('sata_gbps'):g} Gb/s", value("sata_gbps") * 1e9 * SATA_ENCODING / 8
+    else:
+        label, raw = link_of(f"{value('pcie_generation'):g}x{value('pcie_lanes'):g}")
     dies = value("channels") * value("dies_per_channel")
     program_bytes = value("planes_per_die") * value("nand_page_bytes") * value("pages_per_program")
     at_once = min(dies, value("programming_dies_max"))

@@ -7,6 +7,7 @@ from judged_runs import Measured, Row, run_view, twin
 
 from fathom.analysis.finding import Finding
 from fathom.analysis.surprises import Physics, Rated, surprises
+from fathom.catalog.load import device_names, load_device
 from fathom.limits import limit_of
 from fathom.physics import physics_of
 
@@ -128,3 +129,14 @@ def test_a_twin_s_ceilings_are_those_of_its_parameters():
 def test_a_limit_is_taken_apart(text: str, parts: tuple[str, str, str]):
     limit = limit_of(text)
     assert (limit.name, limit.share, limit.other) == parts
+
+
+def test_every_virtual_ssd_of_the_catalogue_has_its_ceilings() -> None:
+    twins = {name: load_device(name).twin for name in device_names()}
+    for name in (name for name, model in twins.items() if model is not None and model.kind == "ssd"):
+        known = physics_of(twin(name, name))
+        assert known.link_mbps, name
+        assert known.program_mbps, name
+        assert known.senses_per_s, name
+    sata = physics_of(twin("micron-m510dc-480gb", "M510DC"))
+    assert (sata.link, sata.link_mbps) == ("its SATA 6 Gb/s", 600)
