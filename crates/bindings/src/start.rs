@@ -207,17 +207,12 @@ impl TwinDevice {
             Some("ssd") => {
                 let parameters = twin::SsdParams::from_json(&text).map_err(refuse)?;
                 let ssd = twin::Ssd::new(&parameters, seed).map_err(refuse)?;
-                let file_system = file_system.map(|name| twin::FsParams::preset(name, false));
-                Self::under(ssd, file_system.transpose().map_err(refuse)?)
+                Self::under(ssd, file_system, false)
             }
             Some("disk") => {
                 let parameters = twin::DiskParams::from_json(&text).map_err(refuse)?;
                 let disk = twin::Disk::new(&parameters).map_err(refuse)?;
-                let file_system = file_system.map(|name| match disk.zone_model() {
-                    Some(zones) => twin::FsParams::preset(name, true)?.on_zones(&zones),
-                    None => twin::FsParams::preset(name, true),
-                });
-                Self::under(disk, file_system.transpose().map_err(refuse)?)
+                Self::under(disk, file_system, true)
             }
             Some("system") => {
                 let parameters = twin::SystemParams::from_json(&text).map_err(refuse)?;
@@ -238,12 +233,18 @@ impl TwinDevice {
     /// The drive under a file system, or bare.
     fn under<D: Device + Send + 'static>(
         drive: D,
-        file_system: Option<twin::FsParams>,
+        file_system: Option<&str>,
+        rotational: bool,
     ) -> Result<Self, String> {
-        let Some(params) = file_system else {
+        let Some(name) = file_system else {
             return Ok(Self::of(drive));
         };
-        let layered = twin::FileSystem::new(drive, &params);
+        let params = twin::FsParams::preset(name, rotational);
+        let params = match drive.zone_model() {
+            Some(zones) => params.and_then(|params| params.on_zones(&zones)),
+            None => params,
+        };
+        let layered = params.and_then(|params| twin::FileSystem::new(drive, &params));
         let layered = layered.map_err(|error| error.to_string())?;
         let dirty_limit_bytes = layered.dirty_limit_bytes();
         Ok(Self {

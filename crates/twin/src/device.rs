@@ -4,7 +4,7 @@
 use workload::Request;
 
 use crate::HostParams;
-use crate::disk::ZoneModel;
+use crate::zoned::{Refusal, ZoneAction, ZoneModel};
 
 /// Something that a device reports in time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +116,17 @@ pub trait Device {
     /// Where the next write of a zone must go; the end of a full one.
     fn write_pointer(&self, _zone: u32) -> Option<u64> {
         None
+    }
+    /// The NVMe status with which a zone would refuse a request; `None` where it would not, or has none.
+    fn zone_refusal(&self, _request: &Request) -> Option<Refusal> {
+        None
+    }
+    /// Opens, closes or finishes a zone. Only what has to be written for it takes time.
+    ///
+    /// # Errors
+    /// Why the zone refuses.
+    fn manage_zone(&mut self, _zone: u32, _action: ZoneAction) -> Result<(), Refusal> {
+        Ok(())
     }
     /// Whether it knows what its medium does: bytes read and written there, and energy.
     fn knows_medium(&self) -> bool {

@@ -88,7 +88,11 @@ pub enum TwinError {
     },
     /// Writes anywhere on a device that takes them in order only.
     #[error(
-        "writes at random places, and this host-managed zoned device takes them at the write pointers of its zones only: use pattern {{ zones = N }}, append, or a region within its conventional zones (the first {conventional_bytes} bytes)"
+        "writes at random places, and this host-managed zoned device takes them at the write pointers of its zones only: use pattern {{ zones = N }}, append{}",
+        match conventional_bytes {
+            0 => String::new(),
+            bytes => format!(", or a region within its conventional zones (the first {bytes} bytes)"),
+        }
     )]
     OutOfOrder {
         /// Bytes, from the start, that may be written anywhere.
@@ -543,7 +547,7 @@ impl<'a, D: Device> Driver<'a, D> {
         let Some(zoning) = &mut self.zoning else {
             return self.device.submit(at_ns, tag, request);
         };
-        let (request, reset) = zoning.place(thread, tag, request);
+        let (request, reset) = zoning.place(thread, tag, request, self.device);
         self.slots[tag].offset_bytes = request.offset_bytes;
         match reset {
             Some(reset) => self.device.submit(at_ns, RESET | tag, reset),
@@ -585,8 +589,10 @@ impl<'a, D: Device> Driver<'a, D> {
         self.slots.release(tag);
         self.slots[tag].in_flight = false;
         self.threads[slot.thread as usize].in_flight -= 1;
-        self.completed += 1;
         let (service_ns, bytes) = (reaped_ns - slot.issued_ns, u64::from(slot.size_bytes));
+        // What failed is part of the volume: a job that can only fail ends too.
+        self.completed += 1;
+        self.completed_bytes += bytes;
         let Thread {
             recorder,
             open,
@@ -599,10 +605,8 @@ impl<'a, D: Device> Driver<'a, D> {
         } else if open {
             let response_ns = reaped_ns - slot.arrived_ns;
             recorder.record_open(slot.op, service_ns, response_ns, bytes);
-            self.completed_bytes += bytes;
         } else {
             recorder.record(slot.op, service_ns, bytes);
-            self.completed_bytes += bytes;
         }
         if !open && think_ns > 0 {
             self.thinking += 1;

@@ -17,7 +17,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use crate::calendar::Calendar;
 use crate::event::{Event, us_to_ns};
-use crate::geometry::{Geometry, Place};
+use crate::geometry::Place;
 use crate::params::{SenseTime, SsdParams, UNIT_BYTES};
 
 const NONE: u32 = u32::MAX;
@@ -36,6 +36,8 @@ pub enum Finished {
     Program(u32),
     /// Pages for cleaning are in the controller: the caller's identifier.
     CleaningRead(u32),
+    /// A die has erased an erase unit.
+    Erase(u32),
 }
 
 #[derive(Clone, Copy, Default)]
@@ -179,7 +181,8 @@ pub struct Flash {
     budget: u32,
     budget_waiters: VecDeque<u32>,
     program_running_ns: u64,
-    unit_bytes: u64,
+    /// What a program adds to the erases that are due: nothing where they are asked for.
+    due_bytes: u64,
     erase_unit_bytes: u64,
     planes: u32,
     read_ns: [u64; 65],
@@ -190,19 +193,23 @@ pub struct Flash {
 
 impl Flash {
     /// Idle dies.
-    pub fn new(params: &SsdParams, geometry: &Geometry, seed: u64) -> Self {
+    pub fn new(params: &SsdParams, seed: u64) -> Self {
         let times = Times::new(params);
         let servers_per_die = if params.independent_plane_reads {
             params.planes_per_die
         } else {
             1
         };
-        let dies = geometry.dies;
+        let dies = params.dies();
+        let zoned = params.zone_bytes > 0;
         Self {
             // Erases are spread over time: no two dies have programmed the same share of a unit.
             dies: (0..dies)
                 .map(|die| {
-                    let programmed = params.erase_unit_bytes * u64::from(die) / u64::from(dies);
+                    let programmed = match zoned {
+                        true => 0,
+                        false => params.erase_unit_bytes * u64::from(die) / u64::from(dies),
+                    };
                     Die::new(die % params.channels, programmed)
                 })
                 .collect(),
@@ -222,7 +229,7 @@ impl Flash {
             budget: params.programming_dies_max.min(dies),
             budget_waiters: VecDeque::with_capacity(dies as usize),
             program_running_ns: 0,
-            unit_bytes: params.program_bytes(),
+            due_bytes: if zoned { 0 } else { params.program_bytes() },
             erase_unit_bytes: params.erase_unit_bytes,
             planes: params.planes_per_die,
             read_ns: std::array::from_fn(|n| {
@@ -299,6 +306,13 @@ impl Flash {
     fn enqueue_program(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
         self.dies[die as usize].programs.push_back(unit);
         self.load_next(now_ns, calendar, die);
+        self.start_background(now_ns, calendar, die);
+    }
+
+    /// A die of a zoned drive is to erase so many erase units, before it programs again.
+    pub fn erase(&mut self, now_ns: u64, calendar: &mut Calendar, die: u32, erase_units: u32) {
+        let due_bytes = u64::from(erase_units) * self.erase_unit_bytes;
+        self.dies[die as usize].programmed_bytes += due_bytes;
         self.start_background(now_ns, calendar, die);
     }
 
@@ -642,7 +656,7 @@ impl Flash {
         match die.job {
             Job::Program(unit) => {
                 self.program_running_ns += die.remaining_ns;
-                die.programmed_bytes += self.unit_bytes;
+                die.programmed_bytes += self.due_bytes;
                 match unit & SLC {
                     0 => self.counts.programs += 1,
                     _ => self.counts.slc_programs += 1,
@@ -653,6 +667,7 @@ impl Flash {
             Job::Erase => {
                 self.program_running_ns += die.remaining_ns;
                 self.counts.erases += 1;
+                finished = Some(Finished::Erase(index));
                 self.release_budget(now_ns, calendar);
             }
             Job::Cleaning(job) => {

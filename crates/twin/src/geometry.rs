@@ -142,6 +142,51 @@ impl Geometry {
         })
     }
 
+    /// Layout of the slice of a zoned drive, which has fewer zones of the same size: superblock i is what lies
+    /// behind zone i, and `dies` are those of one zone. No page is mapped. `None`: no zone is left, or
+    /// there are too many pages for 32-bit page numbers.
+    pub fn zoned(params: &SsdParams) -> Option<Self> {
+        let model = params.zone_model()?;
+        let dies = params.dies_of_zone();
+        let unit = u64::from(UNIT_BYTES);
+        let program_bytes = params.program_bytes();
+        let rows = model.zone_capacity_bytes / (program_bytes * u64::from(dies));
+        let pages = u64::from(model.zones) * model.zone_bytes / unit;
+        if model.zones == 0 || pages >= u64::from(u32::MAX) {
+            return None;
+        }
+        let superblock_pages = (model.zone_capacity_bytes / unit) as u32;
+        let nand_pages = params.nand_page_bytes / UNIT_BYTES;
+        // Unit after unit: what is open of a zone is less than a unit, not a row of them.
+        let unit_pages = (program_bytes / unit) as u32;
+        Some(Self {
+            logical_pages: 0,
+            map_pages: 0,
+            superblocks: model.zones,
+            slc_superblocks: 0,
+            superblock_pages,
+            superblock_units: rows as u32 * dies,
+            unit_pages,
+            stripe_pages: unit_pages,
+            unit_stripes: 1,
+            nand_pages,
+            dies,
+            by_nand_page: Divisor::new(nand_pages),
+            by_superblock: Divisor::new(superblock_pages),
+            by_stripe: Divisor::new(unit_pages),
+            by_dies: Divisor::new(dies),
+            by_unit_stripes: Divisor::new(1),
+        })
+    }
+
+    /// The same without superblocks: what the map of a zoned drive has to hold.
+    pub fn unmapped(&self) -> Self {
+        Self {
+            superblocks: 0,
+            ..self.clone()
+        }
+    }
+
     /// Physical pages.
     pub const fn physical_pages(&self) -> u32 {
         self.superblocks * self.superblock_pages

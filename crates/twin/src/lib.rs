@@ -36,10 +36,11 @@ mod system;
 mod tests;
 mod victim;
 mod wear;
+mod zoned;
 mod zones;
 
 pub use device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
-pub use disk::{Disk, DiskParams, Scheduling, Tracks, ZoneModel};
+pub use disk::{Disk, DiskParams, Scheduling, Tracks};
 pub use driver::{Control, TwinError, run, run_until_precise};
 pub use fs::{FileSystem, FsParams, Placement};
 pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, VictimPolicy};
@@ -47,3 +48,4 @@ pub use precision::{Judge, Precision};
 pub use ssd::Ssd;
 pub use system::{Between, ClusterParams, DriveParams, FabricParams, System, SystemParams};
 pub use wear::EraseCounts;
+pub use zoned::{Condition, Refusal, ZoneAction, ZoneInfo, ZoneModel};

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::zoned::ZoneModel;
+
 /// A parameter that makes no sense, alone or with the others.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("twin parameter {name}: {message}")]
@@ -217,6 +219,22 @@ pub struct SsdParams {
     #[serde(default)]
     pub placement_isolation: Isolation,
 
+    /// A zoned namespace (NVMe ZNS): from the start of a zone to the next one's. 0: pages are mapped.
+    #[serde(default)]
+    pub zone_bytes: u64,
+    /// Bytes of a zone that can be written: whole programming units of its dies. 0: as many as fit.
+    #[serde(default)]
+    pub zone_capacity_bytes: u64,
+    /// Dies over which a zone is striped. 0: all.
+    #[serde(default)]
+    pub zone_dies: u32,
+    /// Most zones open at once; one more closes the one used longest ago. 0: no limit.
+    #[serde(default)]
+    pub max_open_zones: u32,
+    /// Most zones open or closed; one more is refused. 0: no limit.
+    #[serde(default)]
+    pub max_active_zones: u32,
+
     /// The page map is written to flash after each such number of bytes of host writes (of the whole
     /// drive), as far as they have changed it. 0: never.
     #[serde(default)]
@@ -320,6 +338,32 @@ impl SsdParams {
         self.nand_page_bytes as u64 * self.planes_per_die as u64 * self.pages_per_program as u64
     }
 
+    /// Dies of a zone.
+    pub const fn dies_of_zone(&self) -> u32 {
+        match self.zone_dies {
+            0 => self.dies(),
+            dies => dies,
+        }
+    }
+
+    /// The zones of the slice; `None` for a drive without.
+    pub fn zone_model(&self) -> Option<ZoneModel> {
+        let row_bytes = self.program_bytes() * u64::from(self.dies_of_zone());
+        let zone_capacity_bytes = match self.zone_capacity_bytes {
+            0 => self.zone_bytes / row_bytes * row_bytes,
+            given => given,
+        };
+        let slice_bytes = self.capacity_bytes / u64::from(self.slice_denominator);
+        (self.zone_bytes > 0).then(|| ZoneModel {
+            zone_bytes: self.zone_bytes,
+            zone_capacity_bytes,
+            zones: slice_bytes.checked_div(zone_capacity_bytes).unwrap_or(0) as u32,
+            conventional: 0,
+            max_open: self.max_open_zones,
+            max_active: self.max_active_zones,
+        })
+    }
+
     /// Streams that fill superblocks for the host: the handles', and that of the page map.
     pub const fn host_streams(&self) -> u32 {
         self.placement_handles + (self.map_flush_bytes > 0) as u32
@@ -376,6 +420,7 @@ impl SsdParams {
             );
         }
         self.check_power()?;
+        self.check_zones()?;
         if self.slc_bytes > 0 && (self.slc_program_us == 0.0 || self.pages_per_program == 1) {
             return fail(
                 "slc_bytes",
@@ -438,6 +483,71 @@ impl SsdParams {
         Ok(())
     }
 
+    fn check_zones(&self) -> Result<(), ParamError> {
+        let Some(zones) = self.zone_model() else {
+            return Ok(());
+        };
+        let row_bytes = self.program_bytes() * u64::from(self.dies_of_zone());
+        let within = (row_bytes..=zones.zone_bytes).contains(&zones.zone_capacity_bytes);
+        if !within || !zones.zone_capacity_bytes.is_multiple_of(row_bytes) {
+            return fail(
+                "zone_capacity_bytes",
+                format!(
+                    "{} is no multiple of {row_bytes}, a programming unit of each of {} dies, up to zone_bytes, {}",
+                    zones.zone_capacity_bytes,
+                    self.dies_of_zone(),
+                    zones.zone_bytes
+                ),
+            );
+        }
+        // The size of a reset is 32 bits.
+        if !zones.zone_bytes.is_multiple_of(u64::from(UNIT_BYTES)) || zones.zone_bytes >= 1 << 32 {
+            return fail(
+                "zone_bytes",
+                format!("{} is no multiple of 4096 below 4 GiB", zones.zone_bytes),
+            );
+        }
+        // Every active zone may hold a unit that waits for its last pages.
+        let active = match zones.max_active {
+            0 => zones.zones,
+            most => most.min(zones.zones),
+        };
+        let needed = (u64::from(active) + 1) * self.program_bytes();
+        if self.write_buffer_bytes < needed {
+            return fail(
+                "max_active_zones",
+                format!(
+                    "{active} active zones need a write buffer of {needed} bytes, a programming unit each and one more; there are {}",
+                    self.write_buffer_bytes
+                ),
+            );
+        }
+        if !self.dies().is_multiple_of(self.dies_of_zone()) {
+            return fail(
+                "zone_dies",
+                format!("{} does not divide {} dies", self.zone_dies, self.dies()),
+            );
+        }
+        let mapped = [
+            ("block_bytes", self.block_bytes != UNIT_BYTES),
+            ("placement_handles", self.placement_handles > 1),
+            ("slc_bytes", self.slc_bytes > 0),
+            ("map_flush_bytes", self.map_flush_bytes > 0),
+            ("gc_idle_free_share", self.gc_idle_free_share > 0.0),
+        ];
+        match mapped.into_iter().find(|(_, given)| *given) {
+            Some(("block_bytes", _)) => fail(
+                "block_bytes",
+                format!(
+                    "{}: a zoned drive has blocks of 4096 bytes here",
+                    self.block_bytes
+                ),
+            ),
+            Some((name, _)) => fail(name, "a zoned drive has no page map for it".into()),
+            None => Ok(()),
+        }
+    }
+
     fn check_link(&self) -> Result<(), ParamError> {
         match (self.pcie_generation, self.pcie_lanes, self.sata_gbps > 0.0) {
             (3..=6, 1..=16, false) | (0, 0, true) => Ok(()),
@@ -449,7 +559,7 @@ impl SsdParams {
         }
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 20] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 23] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
@@ -475,6 +585,9 @@ impl SsdParams {
             ("wear_spread_max", n(self.wear_spread_max), 0, 1 << 30),
             ("rated_pe_cycles", n(self.rated_pe_cycles), 0, 1 << 30),
             ("placement_handles", n(self.placement_handles), 1, 128),
+            ("zone_dies", n(self.zone_dies), 0, 4096),
+            ("max_open_zones", n(self.max_open_zones), 0, 1 << 30),
+            ("max_active_zones", n(self.max_active_zones), 0, 1 << 30),
             ("cores", n(self.host.cores), 1, 4096),
             (
                 "tlp_payload_bytes",

@@ -11,6 +11,7 @@
 //! what cleaning moves goes into one stream, or into one for each handle.
 
 mod cleaning;
+mod zns;
 
 use std::collections::VecDeque;
 
@@ -33,7 +34,9 @@ use crate::slab::Slab;
 use crate::slc::SlcCache;
 use crate::victim::Victims;
 use crate::wear::EraseCounts;
+use crate::zoned::{Refusal, ZoneAction, ZoneModel};
 use cleaning::{CleaningRead, Victim};
+use zns::Zns;
 
 /// Free superblocks that only cleaning may use.
 const RESERVED_SUPERBLOCKS: u32 = 2;
@@ -152,6 +155,7 @@ pub struct Ssd {
     idle: Option<IdleCleaning>,
     governor: Option<Box<Governor>>,
     slc: Option<SlcCache>,
+    zns: Option<Box<Zns>>,
     cleaning_reads: Slab<CleaningRead>,
     command_ps: u64,
     read_unit_ps: u64,
@@ -174,18 +178,27 @@ impl Ssd {
     /// A parameter that cannot be simulated.
     pub fn new(params: &SsdParams, seed: u64) -> Result<Self, ParamError> {
         params.check()?;
-        let geometry = Geometry::new(params).ok_or_else(|| ParamError {
+        let (geometry, lacking) = match params.zone_bytes {
+            0 => (Geometry::new(params), "room for cleaning"),
+            _ => (Geometry::zoned(params), "zone"),
+        };
+        let geometry = geometry.ok_or_else(|| ParamError {
             name: "slice_denominator",
             message: format!(
-                "a 1/{} slice of {} bytes leaves no room for cleaning or does not fit 32-bit page numbers",
+                "a 1/{} slice of {} bytes leaves no {lacking} or does not fit 32-bit page numbers",
                 params.slice_denominator, params.capacity_bytes
             ),
         })?;
+        let zns = Zns::new(params, &geometry);
+        let mapped = match zns {
+            Some(_) => geometry.unmapped(),
+            None => geometry.clone(),
+        };
         let ps = |ns: f64| (ns * 1000.0).round() as u64;
         let merge_pages = if params.independent_plane_reads {
             geometry.nand_pages
         } else {
-            geometry.stripe_pages
+            geometry.nand_pages * params.planes_per_die
         }
         .min(Flash::READ_UNITS_MAX);
         let idle = SuperblockState {
@@ -196,10 +209,10 @@ impl Ssd {
         };
         let units = (geometry.superblocks * geometry.superblock_units) as usize;
         Ok(Self {
-            flash: Flash::new(params, &geometry, seed),
+            flash: Flash::new(params, seed),
             ftl: Ftl::new(
-                &geometry,
-                Victims::new(params.gc_policy, params.gc_choices, &geometry, seed),
+                &mapped,
+                Victims::new(params.gc_policy, params.gc_choices, &mapped, seed),
                 params.streams(),
                 params.wear_spread_max,
             ),
@@ -218,9 +231,10 @@ impl Ssd {
                 * geometry.dies
                 * geometry.unit_pages,
             cleaning_buffered: 0,
-            units: vec![UnitState::default(); units].into_boxed_slice(),
+            units: vec![UnitState::default(); if zns.is_some() { 0 } else { units }]
+                .into_boxed_slice(),
             in_buffer: Bits::new(units),
-            superblocks: vec![idle; geometry.superblocks as usize].into_boxed_slice(),
+            superblocks: vec![idle; mapped.superblocks as usize].into_boxed_slice(),
             streams: Streams {
                 handles: params.placement_handles as u8,
                 hosts: params.host_streams() as u8,
@@ -236,6 +250,7 @@ impl Ssd {
             idle: IdleCleaning::new(params, &geometry),
             governor: Governor::new(params),
             slc: SlcCache::new(&geometry),
+            zns,
             cleaning_reads: Slab::default(),
             command_ps: ps(params.command_ns),
             read_unit_ps: ps(params.read_unit_ns),
@@ -260,7 +275,9 @@ impl Ssd {
 
     /// Simulated over real capacity.
     pub fn scale(&self) -> f64 {
-        self.capacity_bytes() as f64 / self.params.capacity_bytes as f64
+        let simulated = self.zns.as_ref().map(|zns| zns.capacity_bytes());
+        simulated.unwrap_or_else(|| self.capacity_bytes()) as f64
+            / self.params.capacity_bytes as f64
     }
 
     /// Logical 4 KiB pages that hold data.
@@ -396,6 +413,9 @@ impl Ssd {
 
     #[inline]
     fn dispatch(&mut self, slot: u32) {
+        if self.zns.is_some() {
+            return self.dispatch_zoned(slot);
+        }
         let request = self.requests[slot].request;
         let (first, count) = Self::pages(&request);
         if u64::from(first) + u64::from(count) > u64::from(self.geometry.logical_pages) {
@@ -486,6 +506,12 @@ impl Ssd {
                 .read(self.now_ns, &mut self.calendar, slot, place, run);
             logical += run;
         }
+        self.answer_from_dram(slot, dram_pages, unmapped);
+    }
+
+    /// The part of a read that no die is asked for.
+    #[inline]
+    fn answer_from_dram(&mut self, slot: u32, dram_pages: u32, unmapped: bool) {
         self.unmapped_reads += u64::from(unmapped);
         if dram_pages > 0 {
             self.requests[slot].parts += 1;
@@ -561,6 +587,9 @@ impl Ssd {
 
     /// Puts as many pages of a write into the buffer as there is room for; true when all are in.
     fn admit(&mut self, slot: u32) -> bool {
+        if self.zns.is_some() {
+            return self.admit_zoned(slot);
+        }
         let InFlight {
             request,
             mut placed,
@@ -596,10 +625,16 @@ impl Ssd {
         if placed < count {
             return false;
         }
-        let in_buffer_ns = self.link.fetch(self.now_ns, request.size_bytes);
+        self.accept(slot, request.size_bytes);
+        true
+    }
+
+    /// A write has room in the buffer: its data comes, and is acknowledged.
+    #[inline]
+    fn accept(&mut self, slot: u32, size_bytes: u32) {
+        let in_buffer_ns = self.link.fetch(self.now_ns, size_bytes);
         let at_ns = in_buffer_ns + self.acknowledge_ns;
         self.calendar.push(at_ns, Event::Acknowledge.with(slot));
-        true
     }
 
     /// Whether so much of the map is overdue that host writes have to wait for it.
@@ -732,11 +767,15 @@ impl Ssd {
             Finished::Read(slot, units) => self.arrived(slot, units, self.ecc_ns),
             Finished::Program(unit) => self.programmed(unit),
             Finished::CleaningRead(id) => self.cleaning_arrived(id),
+            Finished::Erase(die) => self.erased(die),
         }
     }
 
     fn programmed(&mut self, unit: u32) {
         self.in_buffer.clear(unit);
+        if self.zns.is_some() {
+            return self.programmed_in_zone();
+        }
         let superblock = unit / self.geometry.superblock_units;
         let state = &mut self.superblocks[superblock as usize];
         state.programmed_units += 1;
@@ -769,7 +808,10 @@ impl Ssd {
 
     /// Program/erase cycles of the superblocks so far.
     pub fn erase_counts(&self) -> EraseCounts {
-        self.ftl.erase_counts()
+        match &self.zns {
+            Some(zns) => zns.wear.counts(),
+            None => self.ftl.erase_counts(),
+        }
     }
 
     fn joules(&self) -> f64 {
@@ -794,7 +836,10 @@ impl Ssd {
 
 impl Device for Ssd {
     fn capacity_bytes(&self) -> u64 {
-        u64::from(self.geometry.logical_pages) * u64::from(UNIT_BYTES)
+        match &self.zns {
+            Some(zns) => zns.address_bytes(),
+            None => u64::from(self.geometry.logical_pages) * u64::from(UNIT_BYTES),
+        }
     }
 
     fn block_bytes(&self) -> u32 {
@@ -855,6 +900,23 @@ impl Device for Ssd {
         !self.calendar.is_empty()
     }
 
+    fn zone_model(&self) -> Option<ZoneModel> {
+        self.zns.as_ref().map(|zns| zns.zones.model)
+    }
+
+    fn write_pointer(&self, zone: u32) -> Option<u64> {
+        let zones = &self.zns.as_ref()?.zones;
+        (zone < zones.model.zones).then(|| zones.pointer(zone))
+    }
+
+    fn zone_refusal(&self, request: &Request) -> Option<Refusal> {
+        self.zns.as_ref()?.refusal(request)
+    }
+
+    fn manage_zone(&mut self, zone: u32, action: ZoneAction) -> Result<(), Refusal> {
+        self.manage(zone, action)
+    }
+
     fn account(&self, into: &mut Account) {
         let now_ns = self.now_ns;
         let counts = &self.flash.counts;
@@ -888,7 +950,7 @@ impl Device for Ssd {
         if let Some(governor) = self.governor.as_ref().filter(|governor| governor.has_cap()) {
             add("power cap", &mut std::iter::once(governor.busy_ns(joules)));
         }
-        if self.params.programming_dies_max < self.geometry.dies {
+        if self.params.programming_dies_max < self.params.dies() {
             add(
                 "program power budget",
                 &mut std::iter::once(self.flash.budget_busy_ns(now_ns)),

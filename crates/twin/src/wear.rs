@@ -65,6 +65,11 @@ impl Wear {
             .map_or(0, |(_, at)| at)
     }
 
+    /// Cycles of one superblock.
+    pub fn of(&self, superblock: u32) -> u32 {
+        self.erases[superblock as usize]
+    }
+
     /// Cycles so far.
     pub fn counts(&self) -> EraseCounts {
         EraseCounts {

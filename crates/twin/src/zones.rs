@@ -7,8 +7,8 @@
 use workload::{Job, Op, Pattern, Request, Span};
 
 use crate::device::Device;
-use crate::disk::ZoneModel;
 use crate::driver::TwinError;
+use crate::zoned::{ZoneAction, ZoneModel};
 
 /// Refused writes that are told one by one.
 const TOLD: usize = 4;
@@ -32,6 +32,7 @@ struct Share {
     open: Vec<usize>,
     /// Zones that hold data.
     readable: Vec<usize>,
+    zone_bytes: u64,
 }
 
 /// What is known of a request in flight.
@@ -58,7 +59,11 @@ impl Zoning {
     /// # Errors
     /// The pattern asks for zones that are not there or more than may be open; or writes would go
     /// anywhere in zones that must be written in order.
-    pub fn new<D: Device>(job: &Job, device: &D, region: Span) -> Result<Option<Self>, TwinError> {
+    pub fn new<D: Device>(
+        job: &Job,
+        device: &mut D,
+        region: Span,
+    ) -> Result<Option<Self>, TwinError> {
         let by_zone = matches!(job.pattern, Pattern::Zones { .. });
         let Some(model) = device.zone_model() else {
             return if by_zone {
@@ -90,15 +95,16 @@ impl Zoning {
     }
 
     /// Moves a request to where the device takes it, and gives the reset that has to come before.
-    pub fn place(
+    pub fn place<D: Device>(
         &mut self,
         thread: u32,
         tag: u32,
         mut request: Request,
+        device: &mut D,
     ) -> (Request, Option<Request>) {
         let mut placed = (None, None);
         if let Some(share) = self.shares.get_mut(thread as usize) {
-            placed = share.place(&mut request);
+            placed = share.place(&mut request, device);
         }
         let (zone, reset) = placed;
         self.resets += u64::from(reset.is_some());
@@ -116,10 +122,10 @@ impl Zoning {
     }
 
     /// A request has ended.
-    pub fn settle<D: Device>(&mut self, thread: u32, tag: u32, errno: i32, device: &D) {
+    pub fn settle<D: Device>(&mut self, thread: u32, tag: u32, errno: i32, device: &mut D) {
         let Flight { request, zone } = self.flights[tag as usize];
         if errno != 0 && request.op.is_destructive() {
-            self.tell(&request, device);
+            self.tell(&request, &*device);
         }
         if let (Some(share), Some(zone)) = (self.shares.get_mut(thread as usize), zone) {
             share.settle(zone, u64::from(request.size_bytes), errno == 0, device);
@@ -138,7 +144,7 @@ impl Zoning {
             ..
         } = *request;
         let number = (at / self.model.zone_bytes) as u32;
-        let end = (u64::from(number) + 1) * self.model.zone_bytes;
+        let end = u64::from(number) * self.model.zone_bytes + self.model.zone_capacity_bytes;
         let about = match device.write_pointer(number) {
             _ if number < self.model.conventional => {
                 format!("zone {number} is conventional, so the order is not the reason")
@@ -154,9 +160,13 @@ impl Zoning {
             }
             None => "there is no such zone".into(),
         };
-        let name = op.name();
+        let status = device.zone_refusal(request).map(|refusal| {
+            let (name, code) = refusal.status();
+            format!(": {name} (NVMe status {code:03X}h)")
+        });
+        let (name, status) = (op.name(), status.unwrap_or_default());
         self.told.push(format!(
-            "{name} of {size_bytes} bytes at {at} was refused: {about}"
+            "{name} of {size_bytes} bytes at {at} was refused: {about}{status}"
         ));
     }
 
@@ -181,7 +191,7 @@ impl Zoning {
 /// Deals the region's sequential zones out among the threads.
 fn shares<D: Device>(
     job: &Job,
-    device: &D,
+    device: &mut D,
     model: &ZoneModel,
     region: Span,
     open: u32,
@@ -218,32 +228,27 @@ fn shares<D: Device>(
         ));
     }
     let bound = |thread: u32| first + count * u64::from(thread) / u64::from(threads);
+    let writes = has(Op::Write) || has(Op::Append);
     let share = |thread| {
-        Share::new(
-            device,
-            zone,
-            bound(thread)..bound(thread + 1),
-            open as usize,
-        )
+        let mut share = Share::new(device, model, bound(thread)..bound(thread + 1));
+        if writes {
+            share.open_first(open as usize, device);
+        }
+        share
     };
     Ok((0..threads).map(share).collect())
 }
 
 impl Share {
-    fn new<D: Device>(
-        device: &D,
-        zone_bytes: u64,
-        zones: std::ops::Range<u64>,
-        open: usize,
-    ) -> Self {
+    fn new<D: Device>(device: &D, model: &ZoneModel, zones: std::ops::Range<u64>) -> Self {
         let own: Vec<Own> = zones
             .map(|number| {
-                let start = number * zone_bytes;
+                let start = number * model.zone_bytes;
                 let pointer = device.write_pointer(number as u32).unwrap_or(start);
                 Own {
                     number: number as u32,
                     start,
-                    end: start + zone_bytes,
+                    end: start + model.zone_capacity_bytes,
                     issued: pointer,
                     written: pointer,
                     in_flight: 0,
@@ -252,37 +257,56 @@ impl Share {
             })
             .collect();
         let readable = (0..own.len()).filter(|&index| own[index].written > own[index].start);
-        let mut share = Self {
+        Self {
             readable: readable.collect(),
             open: Vec::new(),
+            zone_bytes: model.zone_bytes,
             own,
-        };
-        share.open_first(open);
-        share
+        }
     }
 
-    /// Goes on with zones that were left partly written, then takes empty ones, and full ones at last.
-    fn open_first(&mut self, count: usize) {
+    /// Goes on with zones that were left partly written, finishing what is too many; then takes empty
+    /// ones, and full ones at last.
+    fn open_first<D: Device>(&mut self, count: usize, device: &mut D) {
         let mut order: Vec<usize> = (0..self.own.len()).collect();
         order.sort_by_key(|&index| match &self.own[index] {
             own if own.issued == own.start => 1,
             own if own.issued == own.end => 2,
             _ => 0,
         });
-        order.truncate(count);
+        let rest = order.split_off(count);
         for &index in &order {
             self.own[index].open = true;
         }
         self.open = order;
+        rest.into_iter()
+            .for_each(|index| self.finish(index, device));
     }
 
-    fn place(&mut self, request: &mut Request) -> (Option<usize>, Option<Request>) {
+    /// Makes a zone full that was begun and is not gone on with: it would count as active for nothing.
+    fn finish<D: Device>(&mut self, index: usize, device: &mut D) {
+        let own = &mut self.own[index];
+        let begun = own.issued > own.start && own.issued < own.end;
+        if begun
+            && !own.open
+            && own.in_flight == 0
+            && device.manage_zone(own.number, ZoneAction::Finish).is_ok()
+        {
+            own.issued = own.end;
+        }
+    }
+
+    fn place<D: Device>(
+        &mut self,
+        request: &mut Request,
+        device: &mut D,
+    ) -> (Option<usize>, Option<Request>) {
         match request.op {
             Op::Read => {
                 self.place_read(request);
                 (None, None)
             }
-            Op::Write | Op::Append => self.place_write(request),
+            Op::Write | Op::Append => self.place_write(request, device),
             Op::Trim | Op::Flush | Op::WriteZeroes => (None, None),
         }
     }
@@ -303,7 +327,11 @@ impl Share {
     }
 
     /// At the pointer of an open zone that takes a write now; there is one, or the job was refused.
-    fn place_write(&mut self, request: &mut Request) -> (Option<usize>, Option<Request>) {
+    fn place_write<D: Device>(
+        &mut self,
+        request: &mut Request,
+        device: &mut D,
+    ) -> (Option<usize>, Option<Request>) {
         let size_bytes = u64::from(request.size_bytes);
         let (draw, count) = (
             (request.offset_bytes / size_bytes) as usize,
@@ -316,7 +344,7 @@ impl Share {
         };
         let mut reset = None;
         if self.own[self.open[at]].issued + size_bytes > self.own[self.open[at]].end {
-            reset = self.replace(at, draw / count);
+            reset = self.replace(at, draw / count, device);
         }
         let index = self.open[at];
         let own = &mut self.own[index];
@@ -330,9 +358,10 @@ impl Share {
     }
 
     /// Another zone in place of a full one, drawn at random; its reset, if it holds data.
-    fn replace(&mut self, at: usize, draw: usize) -> Option<Request> {
+    fn replace<D: Device>(&mut self, at: usize, draw: usize, device: &mut D) -> Option<Request> {
         let (old, count) = (self.open[at], self.own.len());
         self.own[old].open = false;
+        self.finish(old, device);
         let free = |own: &Own| !own.open && own.in_flight == 0;
         let next = (0..count).map(|step| (draw + step) % count);
         let next = next
@@ -349,13 +378,19 @@ impl Share {
         self.readable.retain(|&index| index != next);
         Some(Request {
             offset_bytes: own.start,
-            size_bytes: (own.end - own.start) as u32,
+            size_bytes: self.zone_bytes as u32,
             placement: 0,
             op: Op::Trim,
         })
     }
 
-    fn settle<D: Device>(&mut self, index: usize, size_bytes: u64, succeeded: bool, device: &D) {
+    fn settle<D: Device>(
+        &mut self,
+        index: usize,
+        size_bytes: u64,
+        succeeded: bool,
+        device: &mut D,
+    ) {
         let own = &mut self.own[index];
         own.in_flight -= 1;
         if succeeded {
@@ -366,5 +401,6 @@ impl Share {
         } else if let Some(pointer) = device.write_pointer(own.number) {
             (own.issued, own.written) = (pointer, pointer);
         }
+        self.finish(index, device);
     }
 }

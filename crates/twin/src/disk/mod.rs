@@ -14,7 +14,6 @@ mod queue;
 mod seek;
 #[cfg(test)]
 mod tests;
-mod zoned;
 
 use std::collections::VecDeque;
 
@@ -26,14 +25,13 @@ use self::media_cache::MediaCache;
 pub use self::params::{DiskParams, Scheduling, Tracks};
 use self::queue::{Arm, Queue, Waiting};
 use self::seek::Seek;
-pub use self::zoned::ZoneModel;
-use self::zoned::Zones;
 use crate::calendar::Calendar;
 use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};
 use crate::event::{Event, us_to_ns};
 use crate::params::{HostParams, ParamError};
 use crate::server::Fifo;
 use crate::slab::Slab;
+use crate::zoned::{Refusal, ZoneAction, ZoneModel, Zones};
 
 const EOPNOTSUPP: i32 = 95;
 const EINVAL: i32 = 22;
@@ -177,7 +175,8 @@ impl Disk {
             flushes: Vec::new(),
             segments: Segments::new(params),
             stream: None,
-            zones: (params.tracks == Tracks::HostManaged).then(|| Zones::new(params)),
+            zones: (params.tracks == Tracks::HostManaged)
+                .then(|| Zones::new(params.zone_model(), params.capacity_bytes)),
             media_cache: (params.tracks == Tracks::DriveManaged).then(|| MediaCache::new(params)),
             last_command_ns: 0,
             quiet: false,
@@ -265,7 +264,8 @@ impl Disk {
             },
             Op::Append => {
                 let zones = self.zones.as_mut();
-                match zones.map_or(Err(EOPNOTSUPP), |zones| zones.append(offset_bytes, bytes)) {
+                let place = zones.map(|zones| zones.append(offset_bytes, bytes));
+                match place.map_or(Err(EOPNOTSUPP), |place| place.map_err(Refusal::errno)) {
                     Ok(place) => {
                         self.requests[slot].request.offset_bytes = place;
                         self.write(slot);
@@ -275,10 +275,9 @@ impl Disk {
             }
             Op::Trim => {
                 let zones = self.zones.as_mut();
-                let errno = zones
-                    .map_or(Err(EOPNOTSUPP), |zones| zones.reset(offset_bytes, bytes))
-                    .err();
-                self.answer(slot, errno.unwrap_or(0));
+                let reset = zones.map(|zones| zones.reset(offset_bytes, bytes));
+                let errno = reset.map_or(EOPNOTSUPP, |reset| reset.err().map_or(0, Refusal::errno));
+                self.answer(slot, errno);
             }
             Op::Flush if self.cache.is_clean() && self.shut_out.is_empty() => self.answer(slot, 0),
             Op::Flush => self.flushes.push(slot),
@@ -291,6 +290,7 @@ impl Disk {
         self.zones
             .as_mut()
             .map_or(Ok(()), |zones| zones.write(at, bytes))
+            .map_err(Refusal::errno)
     }
 
     fn answer(&mut self, slot: u32, errno: i32) {
@@ -920,6 +920,11 @@ impl Device for Disk {
     fn write_pointer(&self, zone: u32) -> Option<u64> {
         let zones = self.zones.as_ref()?;
         (zone < zones.model.zones).then(|| zones.pointer(zone))
+    }
+
+    fn manage_zone(&mut self, zone: u32, action: ZoneAction) -> Result<(), Refusal> {
+        let zones = self.zones.as_mut();
+        zones.map_or(Ok(()), |zones| zones.manage(zone, action))
     }
 
     fn account(&self, into: &mut Account) {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::params::{HostParams, ParamError};
+use crate::zoned::ZoneModel;
 
 /// How tracks lie to each other, and who keeps the order that this asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +143,19 @@ impl DiskParams {
             name: "document",
             message: error.to_string(),
         })
+    }
+
+    /// The zones of a host-managed disk.
+    pub fn zone_model(&self) -> ZoneModel {
+        let zones = self.capacity_bytes.div_ceil(self.zone_bytes) as u32;
+        ZoneModel {
+            zone_bytes: self.zone_bytes,
+            zone_capacity_bytes: self.zone_bytes,
+            zones,
+            conventional: (f64::from(zones) * self.conventional_share).round() as u32,
+            max_open: self.max_open_zones,
+            max_active: self.max_active_zones,
+        }
     }
 
     /// Checks every value and their relations.

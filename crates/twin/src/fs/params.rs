@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::ZoneModel;
 use crate::params::{ParamError, fail};
+use crate::zoned::ZoneModel;
 
 /// How changed data is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +127,15 @@ impl FsParams {
             return fail(
                 "file_system",
                 "a host-managed disk takes no writes in place: take btrfs".into(),
+            );
+        }
+        if zones.zone_capacity_bytes < zones.zone_bytes {
+            return fail(
+                "file_system",
+                format!(
+                    "zones of {} bytes with a capacity of {} are not modelled under a file system: take zones without a gap",
+                    zones.zone_bytes, zones.zone_capacity_bytes
+                ),
             );
         }
         Ok(Self {

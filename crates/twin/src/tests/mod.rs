@@ -9,6 +9,7 @@ mod queues;
 mod sata;
 mod translation;
 mod upkeep;
+mod zns;
 
 pub use drives::small_drive;
 

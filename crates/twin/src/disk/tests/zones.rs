@@ -7,6 +7,7 @@ use crate::CompletionKind;
 
 const ZONE: u64 = 256 << 20;
 const EIO: i32 = 5;
+const EINVAL: i32 = 22;
 const EOVERFLOW: i32 = 75;
 
 fn shingled() -> DiskParams {
@@ -95,7 +96,7 @@ fn a_reset_empties_whole_zones_only() {
     let zone = first(&disk);
     outcome(&mut disk, Op::Write, zone, 8192);
     let half = outcome(&mut disk, Op::Trim, zone, (ZONE / 2) as u32);
-    assert_eq!(half, CompletionKind::Failed(EIO));
+    assert_eq!(half, CompletionKind::Failed(EINVAL));
     assert_eq!(
         outcome(&mut disk, Op::Trim, zone, ZONE as u32),
         CompletionKind::Done

@@ -1,0 +1,48 @@
+"""Zoned SSDs of the catalogue: their published figures, and any drive made zoned."""
+
+import pytest
+
+from fathom import _core
+from fathom.backend import TwinBackend
+from fathom.catalog import load_device
+from fathom.errors import FathomError
+
+ZN540 = "wd-ultrastar-dc-zn540-1tb"
+
+
+def run(name: str, job: str) -> _core.Recording:
+    backend = TwinBackend(load_device(name).twin_params_json(), seed=1)
+    handle = backend.start(_core.parse_job(job, "job.json"), seed=1)
+    while not handle.done():
+        handle.poll()
+    return handle.result()[0]
+
+
+def zones_job(threads: int, until: str = '{"time": "1s"}') -> str:
+    load = f'{{"threads": {threads}, "iodepth": 1}}'
+    return (
+        f'{{"mix": "write", "block": "128KiB", "pattern": {{"zones": 1}}, "load": {load}, "until": {until}}}'
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 14])
+def test_the_zn540_writes_at_its_published_rate_into_one_zone_and_into_all_it_may_have_open(threads: int):
+    recording = run(ZN540, zones_job(threads))
+    written = sum(op.bytes for op in recording.ops)
+    assert written / (recording.window_s) == pytest.approx(1_230e6, rel=0.05)
+    assert not recording.errno
+
+
+def test_the_zn540_refuses_more_zones_than_it_may_have_open():
+    with pytest.raises(_core.BackendError, match="= 15, the device allows 14"):
+        run(ZN540, zones_job(15))
+
+
+def test_any_drive_becomes_a_zoned_one_and_says_what_it_then_cannot_have():
+    settings = "zone_bytes=1073741824,zone_dies=16,max_active_zones=64"
+    with pytest.raises(FathomError, match="block_bytes: 512: a zoned drive has blocks of 4096 bytes"):
+        run(f"samsung-pm9a3-7.68tb?{settings}", zones_job(1))
+    recording = run(f"samsung-pm9a3-7.68tb?block_bytes=4096,{settings}", zones_job(1))
+    assert sum(op.bytes for op in recording.ops) > 0
+    with pytest.raises(_core.BackendError, match="needs a host-managed zoned device"):
+        run("samsung-pm9a3-7.68tb", zones_job(1))
