@@ -19,6 +19,8 @@ pub struct Place {
     pub head: u32,
     /// Streaming time.
     pub stream_ns: u64,
+    /// Its remainder by the turn: where on the track.
+    pub angle_ns: u64,
 }
 
 struct Zone {
@@ -132,6 +134,7 @@ impl Layout {
             cylinder: zone.first_cylinder + (sweep * self.run + along) as u32,
             head: head as u32,
             stream_ns,
+            angle_ns: stream_ns % self.turn_ns,
         }
     }
 
@@ -143,13 +146,13 @@ impl Layout {
         bytes as u64 / 4096 * 4096
     }
 
-    /// Wait from `at_ns` until the byte of that streaming time comes round.
+    /// Wait until a place comes round for a head that is over `head_ns` of a turn, or of a later one.
     #[inline]
-    pub fn wait_ns(&self, at_ns: u64, stream_ns: u64) -> u64 {
-        let (angle_ns, head_ns) = (stream_ns % self.turn_ns, at_ns % self.turn_ns);
-        match angle_ns >= head_ns {
-            true => angle_ns - head_ns,
-            false => angle_ns + self.turn_ns - head_ns,
+    pub fn wait_ns(&self, head_ns: u64, to: &Place) -> u64 {
+        let mut angle_ns = to.angle_ns;
+        while angle_ns < head_ns {
+            angle_ns += self.turn_ns;
         }
+        angle_ns - head_ns
     }
 }

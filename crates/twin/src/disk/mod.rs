@@ -593,11 +593,12 @@ impl Disk {
         self.calendar.push(end_ns, Event::Die.with(WORK));
     }
 
-    fn arm(&self) -> Arm<'_> {
+    fn arm_at(&self, now_ns: u64) -> Arm<'_> {
         Arm {
             at: self.at,
             next_stream_ns: self.at_stream_ns,
-            now_ns: self.now_ns,
+            now_ns,
+            angle_ns: now_ns % self.layout.turn_ns,
             setup_ns: self.setup_ns,
             layout: &self.layout,
             seek: &self.seek,
@@ -607,7 +608,7 @@ impl Disk {
     /// Serves the best of the waiting commands.
     fn command(&mut self) {
         let mut queue = std::mem::take(&mut self.queue);
-        let next = queue.next(&self.arm());
+        let next = queue.next(&self.arm_at(self.now_ns));
         self.queue = queue;
         let Some(waiting) = next else { return };
         let inflight = self.requests[waiting.slot];
@@ -624,7 +625,7 @@ impl Disk {
 
     /// Writes the range of the cache that the arm reaches first.
     fn destage(&mut self) {
-        let arm = self.arm();
+        let arm = self.arm_at(self.now_ns);
         let window = self.params.destage_window as usize;
         let mut best = None;
         for (start, place) in self.cache.places_from(self.at_byte).take(window) {
@@ -764,11 +765,7 @@ impl Disk {
 
     /// Moves the arm, free at `at_ns`, to a range and over it; gives the end.
     fn visit(&mut self, at_ns: u64, start: u64, end: u64, place: &Place, write: bool) -> u64 {
-        let arm = Arm {
-            now_ns: at_ns,
-            ..self.arm()
-        };
-        let positioning = arm.position(place, write);
+        let positioning = self.arm_at(at_ns).position(place, write);
         self.rest_at(end);
         let transfer_ns = self.layout.stream_ns(end) - place.stream_ns;
         let busy_ns = positioning.total_ns() + transfer_ns;

@@ -28,6 +28,8 @@ pub struct Arm<'a> {
     pub next_stream_ns: u64,
     /// The present.
     pub now_ns: u64,
+    /// Its remainder by the turn.
+    pub angle_ns: u64,
     /// From the choice of a command to the start of its seek.
     pub setup_ns: u64,
     /// The address map.
@@ -62,11 +64,10 @@ impl Arm<'_> {
         } else {
             (self.setup_ns, self.seek.time_ns(&self.at, to, write))
         };
-        let over_ns = self.now_ns + setup_ns + seek_ns;
         Positioning {
             setup_ns,
             seek_ns,
-            wait_ns: self.layout.wait_ns(over_ns, to.stream_ns),
+            wait_ns: self.layout.wait_ns(self.angle_ns + setup_ns + seek_ns, to),
         }
     }
 }

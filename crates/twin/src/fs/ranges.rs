@@ -1,63 +1,139 @@
-//! A set of blocks: dirty pages, pages under write-back, pages read ahead. A bit for each block, in
-//! leaves of 4 MiB that exist while they hold any, and a bit for each leaf: what is scattered costs no
-//! more than what is in order.
+//! A set of blocks: dirty pages, pages under write-back, pages read ahead, free space. A bit for each
+//! block, in leaves of 4 MiB that take memory while they hold some blocks but not all, and a bit for each
+//! leaf that holds any: what is scattered costs no more than what is in order.
 
 const WORDS: usize = 16;
-const LEAF: u64 = 64 * WORDS as u64;
+const WORD: u64 = 64;
+const LEAF: u64 = WORD * WORDS as u64;
 
 /// The bits of `LEAF` neighbouring blocks.
-#[derive(Clone, Copy, Default)]
-struct Leaf([u64; WORDS]);
+type Bits = [u64; WORDS];
+const NONE: Bits = [0; WORDS];
+const ALL: Bits = [u64::MAX; WORDS];
+
+#[derive(Clone, Default)]
+enum Leaf {
+    #[default]
+    Empty,
+    Full,
+    Some(Box<Bits>),
+}
 
 impl Leaf {
+    #[inline]
+    fn bits(&self) -> &Bits {
+        match self {
+            Self::Empty => &NONE,
+            Self::Full => &ALL,
+            Self::Some(bits) => bits,
+        }
+    }
+
     fn is_empty(&self) -> bool {
-        self.0 == [0; WORDS]
+        matches!(self, Self::Empty)
     }
 
     /// Changes the bits `low..high`; gives how many were set.
+    #[inline]
     fn change(&mut self, low: u64, high: u64, set: bool) -> u64 {
-        let mut before = 0;
-        for index in low / 64..high.div_ceil(64) {
-            let first = low.max(64 * index) % 64;
-            let len = high.min(64 * index + 64) - low.max(64 * index);
-            let mask = (u64::MAX >> (64 - len)) << first;
-            let word = &mut self.0[index as usize];
-            before += u64::from((*word & mask).count_ones());
-            *word = if set { *word | mask } else { *word & !mask };
+        let (alike, other) = match set {
+            true => (Self::Full, NONE),
+            false => (Self::Empty, ALL),
+        };
+        let len = high - low;
+        let before = match self {
+            Self::Some(bits) => change(bits, low, high, set),
+            Self::Empty | Self::Full if set == matches!(self, Self::Full) => {
+                return if set { len } else { 0 };
+            }
+            Self::Empty | Self::Full => {
+                if len < LEAF {
+                    let mut bits = Box::new(other);
+                    change(&mut bits, low, high, set);
+                    *self = Self::Some(bits);
+                } else {
+                    *self = alike;
+                }
+                return if set { 0 } else { len };
+            }
+        };
+        let (bits, word) = (self.bits(), if set { u64::MAX } else { 0 });
+        // The word just changed first: it is in the processor's cache.
+        if bits[(low / WORD) as usize] == word && bits.iter().all(|&bits| bits == word) {
+            *self = alike;
         }
         before
     }
 
     /// The first bit at or behind `from` that is as asked.
+    #[inline]
     fn find(&self, from: u64, set: bool) -> Option<u64> {
-        first_bit(from, WORDS, |index| match set {
-            true => self.0[index],
-            false => !self.0[index],
-        })
+        match self {
+            Self::Empty | Self::Full => (set == matches!(self, Self::Full)).then_some(from),
+            Self::Some(bits) if set => first_bit(from, WORDS, |index| bits[index]),
+            Self::Some(bits) => first_bit(from, WORDS, |index| !bits[index]),
+        }
     }
 }
 
+/// Changes the bits `low..high`; gives how many were set.
+#[inline]
+fn change(bits: &mut Bits, low: u64, high: u64, set: bool) -> u64 {
+    let mut before = 0;
+    for index in low / WORD..high.div_ceil(WORD) {
+        let word = &mut bits[index as usize];
+        let mask = mask(WORD * index, low, high);
+        before += u64::from((*word & mask).count_ones());
+        *word = if set { *word | mask } else { *word & !mask };
+    }
+    before
+}
+
+/// Which bits of the word that begins at `first` lie in `low..high`.
+#[inline]
+fn mask(first: u64, low: u64, high: u64) -> u64 {
+    let (low, high) = (low.max(first) - first, high.min(first + WORD) - first);
+    (u64::MAX >> (WORD - (high - low))) << low
+}
+
 /// The first bit at or behind `from` in so many words.
+#[inline]
 fn first_bit(from: u64, words: usize, word: impl Fn(usize) -> u64) -> Option<u64> {
     (from as usize / 64..words).find_map(|index| {
-        let first = 64 * index as u64;
+        let first = WORD * index as u64;
         let shift = from.saturating_sub(first);
         let left = word(index) >> shift << shift;
         (left != 0).then(|| first + u64::from(left.trailing_zeros()))
     })
 }
 
+/// The bits of a word at which `len` set ones begin.
+#[inline]
+fn runs(mut word: u64, len: u64) -> u64 {
+    if len > WORD {
+        return 0;
+    }
+    let mut known = 1;
+    while known < len && word != 0 {
+        let step = known.min(len - known);
+        word &= word >> step;
+        known += step;
+    }
+    word
+}
+
 /// Blocks of a file.
 #[derive(Default)]
 pub struct Ranges {
-    /// By first block over `LEAF`; none is empty.
-    leaves: Vec<Option<Box<Leaf>>>,
-    /// Which of them exist.
+    /// By first block over `LEAF`.
+    leaves: Vec<Leaf>,
+    /// Which of them are not empty.
     held: Vec<u64>,
     blocks: u64,
 }
 
 /// The leaves that `start..end` touches, each with the part of it that is touched.
+#[inline]
 fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u64)> {
     let leaves = if start < end {
         start / LEAF..end.div_ceil(LEAF)
@@ -81,12 +157,11 @@ impl Ranges {
         for (leaf, low, high) in parts(start, end) {
             let leaf = leaf as usize;
             if leaf >= self.leaves.len() {
-                self.leaves.resize_with(leaf + 1, || None);
+                self.leaves.resize_with(leaf + 1, Leaf::default);
                 self.held.resize(leaf / 64 + 1, 0);
             }
             self.held[leaf / 64] |= 1 << (leaf % 64);
-            let bits = self.leaves[leaf].get_or_insert_default();
-            self.blocks += high - low - bits.change(low, high, true);
+            self.blocks += high - low - self.leaves[leaf].change(low, high, true);
         }
     }
 
@@ -97,48 +172,85 @@ impl Ranges {
         }
         for (leaf, low, high) in parts(start, end) {
             let leaf = leaf as usize;
-            let Some(Some(bits)) = self.leaves.get_mut(leaf) else {
-                continue;
+            let Some(bits) = self.leaves.get_mut(leaf) else {
+                return;
             };
             self.blocks -= bits.change(low, high, false);
             if bits.is_empty() {
-                self.leaves[leaf] = None;
                 self.held[leaf / 64] &= !(1 << (leaf % 64));
             }
         }
     }
 
     /// The first block of the set at or behind `from`.
-    fn first(&self, from: u64) -> Option<u64> {
-        let own = self
-            .leaf(from / LEAF)
-            .and_then(|bits| bits.find(from % LEAF, true));
+    pub fn first(&self, from: u64) -> Option<u64> {
+        let own = self.leaf(from / LEAF).find(from % LEAF, true);
         if let Some(found) = own {
             return Some(from / LEAF * LEAF + found);
         }
         let leaf = first_bit(from / LEAF + 1, self.held.len(), |index| self.held[index])?;
-        Some(leaf * LEAF + self.leaf(leaf)?.find(0, true)?)
+        Some(leaf * LEAF + self.leaf(leaf).find(0, true)?)
     }
 
-    fn leaf(&self, leaf: u64) -> Option<&Leaf> {
-        self.leaves.get(leaf as usize)?.as_deref()
+    #[inline]
+    fn leaf(&self, leaf: u64) -> &Leaf {
+        self.leaves.get(leaf as usize).unwrap_or(&Leaf::Empty)
+    }
+
+    /// Whether a block is in the set.
+    #[inline]
+    pub fn contains(&self, block: u64) -> bool {
+        let word = self.leaf(block / LEAF).bits()[(block % LEAF / WORD) as usize];
+        word >> (block % WORD) & 1 == 1
     }
 
     /// Behind the last block of the run that `start` begins, or `limit` if that comes first.
-    fn run_end(&self, start: u64, limit: u64) -> u64 {
+    pub fn run_end(&self, start: u64, limit: u64) -> u64 {
         let mut at = start;
         while at < limit {
             let (leaf, low) = (at / LEAF, at % LEAF);
-            match self.leaf(leaf).map(|bits| bits.find(low, false)) {
-                None => break,
-                Some(Some(end)) => {
-                    at = leaf * LEAF + end;
-                    break;
-                }
-                Some(None) => at = (leaf + 1) * LEAF,
+            if let Some(end) = self.leaf(leaf).find(low, false) {
+                at = leaf * LEAF + end;
+                break;
             }
+            at = (leaf + 1) * LEAF;
         }
         at.min(limit)
+    }
+
+    /// Where the first run of `len` blocks or more begins, in `from..until`; runs end at `limit` at the
+    /// latest.
+    pub fn run_of(&self, len: u64, from: u64, until: u64, limit: u64) -> Option<u64> {
+        let mut at = from;
+        let mut run = 0;
+        while at - run < until {
+            let leaf = self.leaf(at / LEAF);
+            if run == 0 && leaf.is_empty() {
+                at = self.first(at)?;
+                continue;
+            }
+            if at >= limit {
+                return None;
+            }
+            let first = at / WORD * WORD;
+            let word = leaf.bits()[(first % LEAF / WORD) as usize] & mask(first, at, limit);
+            // What went before this word goes on in it, from its first bit.
+            let goes_on = u64::from((word >> (at - first)).trailing_ones());
+            if run + goes_on >= len {
+                return Some(at - run);
+            }
+            let inside = runs(word, len);
+            if inside != 0 {
+                let found = first + u64::from(inside.trailing_zeros());
+                return (found < until).then_some(found);
+            }
+            run = match word {
+                u64::MAX => run + WORD,
+                _ => u64::from(word.leading_ones()),
+            };
+            at = first + WORD;
+        }
+        None
     }
 
     /// Takes out the first blocks at or behind `from`, at most `most` and contiguous; begins again at
@@ -211,6 +323,13 @@ mod tests {
                 let count: u64 = outside.iter().map(|(s, e)| e - s).sum();
                 prop_assert_eq!(count, flags[low..high].iter().filter(|&&flag| !flag).count() as u64);
                 prop_assert!(outside.iter().all(|&(s, e)| !flags[s as usize..e as usize].contains(&true)));
+                let (until, limit) = (low + 700, high + 500);
+                let run = |first: usize| flags[first..limit.min(4500)].iter().take_while(|&&flag| flag).count();
+                let found = (low..until.min(limit)).find(|&first| {
+                    (first == low || !flags[first - 1]) && run(first) as u64 >= len
+                });
+                let found = found.map(|first| first as u64);
+                prop_assert_eq!(set.run_of(len, at, until as u64, limit as u64), found);
             }
         }
     }

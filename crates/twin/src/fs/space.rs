@@ -1,80 +1,42 @@
 //! Free space: block groups searched from a hint, as on ordinary disks, and zones written in order.
 //!
-//! Block groups, as btrfs searches (`find_free_extent`): the group of the hint from the hint on, then
-//! every group, then a new group, and only then a shorter piece. Where files grow in place, what is free
-//! right at the hint comes first, however short (ext4 `EXT4_MB_HINT_MERGE`). Zones follow its zoned mode: one open data
-//! zone, filled in order; what is overwritten is unusable until the whole zone is reset.
+//! Block groups, as btrfs searches (`find_free_extent`, kernel 5.16): the group of the hint, then every
+//! group, then a new group, and only then a shorter piece; in a group the first that is long enough. Where
+//! files grow in place, what is free right at the hint comes first, however short (ext4
+//! `EXT4_MB_HINT_MERGE`). Zones follow btrfs's zoned mode: one open data zone, filled in order; what is
+//! overwritten is unusable until the whole zone is reset.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// Free extents behind the hint that are looked at before any that is long enough is taken.
-const LOOK_AT: usize = 64;
+use super::ranges::Ranges;
 
-/// A block group and its free extents.
-struct Group {
-    /// Start to length.
-    free: BTreeMap<u64, u64>,
-    /// Length and start of the same.
-    by_length: BTreeSet<(u64, u64)>,
+/// Blocks that one page of btrfs's free-space bitmaps stands for, 128 MiB. A search begins where that of
+/// the hint does (`find_free_space`), not at the hint itself.
+const WINDOW: u64 = 32_768;
+
+/// What is known of the free space of a window, so that searches need not look again.
+struct Window {
+    /// No block before it is free.
+    from: u64,
+    /// No free run that begins in the window is longer.
+    longest: u64,
 }
 
-impl Group {
-    fn new(start: u64, len: u64) -> Self {
-        Self {
-            free: BTreeMap::from([(start, len)]),
-            by_length: BTreeSet::from([(len, start)]),
-        }
-    }
-
-    /// First fit at or behind `from`, where it is near.
-    fn near(&self, from: u64, len: u64) -> Option<u64> {
-        let mut behind = self.free.range(from..).take(LOOK_AT);
-        behind.find(|&(_, &l)| l >= len).map(|(&start, _)| start)
-    }
-
-    /// The shortest that is long enough.
-    fn fit(&self, len: u64) -> Option<u64> {
-        let found = self.by_length.range((len, 0)..).next();
-        found.map(|&(_, start)| start)
-    }
-
-    fn insert(&mut self, start: u64, len: u64) {
-        self.free.insert(start, len);
-        self.by_length.insert((len, start));
-    }
-
-    fn remove(&mut self, start: u64) -> Option<u64> {
-        let len = self.free.remove(&start)?;
-        self.by_length.remove(&(len, start));
-        Some(len)
-    }
-
-    fn take(&mut self, start: u64, len: u64) {
-        if let Some(length) = self.remove(start)
-            && length > len
-        {
-            self.insert(start + len, length - len);
-        }
-    }
-
-    fn give(&mut self, mut start: u64, mut len: u64) {
-        len += self.remove(start + len).unwrap_or(0);
-        let before = self.free.range(..start).next_back();
-        if let Some((&s, &l)) = before.filter(|&(&s, &l)| s + l == start) {
-            self.remove(s);
-            (start, len) = (s, l + len);
-        }
-        self.insert(start, len);
-    }
-}
-
-/// Space in block groups of equal length, made when they are needed.
+/// Space in block groups of equal length, made when they are needed. Blocks are counted from the first.
 pub struct Groups {
     first: u64,
-    end: u64,
+    blocks: u64,
+    /// Blocks of a group.
     length: u64,
+    /// Windows of a group.
+    each: usize,
     grows: bool,
-    groups: Vec<Group>,
+    /// Blocks in groups made so far.
+    made: u64,
+    free: Ranges,
+    windows: Vec<Window>,
+    /// No free run of a group is longer.
+    longest: Vec<u64>,
 }
 
 impl Groups {
@@ -82,69 +44,137 @@ impl Groups {
     pub fn new(first: u64, end: u64, length: u64, grows: bool) -> Self {
         Self {
             first,
-            end,
+            blocks: end - first,
             length,
+            each: length.div_ceil(WINDOW) as usize,
             grows,
-            groups: Vec::new(),
+            made: 0,
+            free: Ranges::default(),
+            windows: Vec::new(),
+            longest: Vec::new(),
         }
     }
 
     fn allocate(&mut self, want: u64, hint: Option<u64>) -> Option<(u64, u64)> {
-        if let Some(found) = hint.and_then(|hint| self.continued(want, hint)) {
-            return Some(found);
-        }
-        let mut len = want.min(self.length);
-        loop {
+        let hint = hint.map(|hint| hint - self.first);
+        let continued = hint.and_then(|hint| self.continued(want, hint));
+        let (start, len) = match continued {
+            Some(found) => found,
+            None => self.anywhere(want.min(self.length), hint)?,
+        };
+        self.free.remove(start, start + len);
+        Some((self.first + start, len))
+    }
+
+    /// Where `len` blocks are free, in a new group if need be; else half as many, and so on.
+    fn anywhere(&mut self, mut len: u64, hint: Option<u64>) -> Option<(u64, u64)> {
+        while len > 0 {
             if let Some(start) = self.fit(len, hint) {
                 return Some((start, len));
             }
-            if self.grow() {
-                continue;
+            if !self.grow() {
+                len /= 2;
             }
-            if len == 1 {
-                return None;
-            }
-            len /= 2;
         }
+        None
     }
 
     /// What is free from `hint` on, even if it is less than `want`.
-    fn continued(&mut self, want: u64, hint: u64) -> Option<(u64, u64)> {
-        let near = self.group_of(hint);
-        let group = self.groups.get_mut(near).filter(|_| self.grows)?;
-        let len = want.min(*group.free.get(&hint)?);
-        group.take(hint, len);
-        Some((hint, len))
+    fn continued(&self, want: u64, hint: u64) -> Option<(u64, u64)> {
+        if !self.grows || !self.free.contains(hint) {
+            return None;
+        }
+        let limit = (hint + want).min((hint / self.length + 1) * self.length);
+        Some((hint, self.free.run_end(hint, limit) - hint))
     }
 
+    /// Where `len` blocks are free: in the group of the hint, from its window on, or in the first group
+    /// that has them.
     fn fit(&mut self, len: u64, hint: Option<u64>) -> Option<u64> {
-        let count = self.groups.len();
-        let first = hint.map_or(0, |hint| self.group_of(hint));
-        let behind = hint.and_then(|hint| self.groups.get(first)?.near(hint, len));
-        let (group, start) = match behind {
-            Some(start) => (first, start),
-            None => (0..count)
-                .map(|step| (first + step) % count)
-                .find_map(|group| Some((group, self.groups[group].fit(len)?)))?,
-        };
-        self.groups[group].take(start, len);
-        Some(start)
+        let near = hint.filter(|&hint| hint < self.made).and_then(|hint| {
+            let first = (hint % self.length / WINDOW) as usize;
+            self.search((hint / self.length) as usize, first, len)
+        });
+        near.or_else(|| {
+            (0..self.longest.len()).find_map(|group| {
+                if self.longest[group] < len {
+                    return None;
+                }
+                let found = self.search(group, 0, len);
+                if found.is_none() {
+                    self.longest[group] = len - 1;
+                }
+                found
+            })
+        })
+    }
+
+    /// The first run of `len` blocks in a group that begins in its window `first` or later.
+    fn search(&mut self, group: usize, first: usize, len: u64) -> Option<u64> {
+        let (start, limit) = self.bounds(group);
+        let windows = &mut self.windows[group * self.each..][..self.each];
+        for (number, window) in windows.iter_mut().enumerate().skip(first) {
+            if window.longest < len {
+                continue;
+            }
+            let until = (start + (number as u64 + 1) * WINDOW).min(limit);
+            let free = self.free.first(window.from);
+            window.from = free.map_or(until, |free| free.min(until));
+            if let Some(found) = self.free.run_of(len, window.from, until, limit) {
+                return Some(found);
+            }
+            window.longest = len - 1;
+        }
+        None
     }
 
     /// Makes the next group; false when the device is used up.
     fn grow(&mut self) -> bool {
-        let start = self.first + self.groups.len() as u64 * self.length;
-        let end = (start + self.length).min(self.end);
-        if start >= end {
+        let (start, end) = (self.made, (self.made + self.length).min(self.blocks));
+        if start == end {
             return false;
         }
-        self.groups.push(Group::new(start, end - start));
+        self.made = end;
+        self.free.insert(start, end);
+        let windows = (0..self.length).step_by(WINDOW as usize).map(|at| Window {
+            from: start + at,
+            longest: u64::MAX,
+        });
+        self.windows.extend(windows);
+        self.longest.push(u64::MAX);
         true
     }
 
-    fn group_of(&self, block: u64) -> usize {
-        let group = (block.saturating_sub(self.first) / self.length) as usize;
-        group.min(self.groups.len().saturating_sub(1))
+    /// Gives blocks back.
+    fn give(&mut self, start: u64, len: u64) {
+        let (start, end) = (start - self.first, start - self.first + len);
+        self.free.insert(start, end);
+        let mut at = start;
+        while at < end {
+            let group = (at / self.length) as usize;
+            let (first, limit) = self.bounds(group);
+            let last = (end.min(limit) - 1 - first) / WINDOW;
+            self.longest[group] = u64::MAX;
+            for number in (at - first) / WINDOW..=last {
+                let window = &mut self.windows[group * self.each + number as usize];
+                window.from = window.from.min(at.max(first + number * WINDOW));
+                window.longest = u64::MAX;
+            }
+            // What is free up to a window's start belongs to a run that begins further in front.
+            for number in (0..(at - first) / WINDOW).rev() {
+                if !self.free.contains(first + (number + 1) * WINDOW - 1) {
+                    break;
+                }
+                self.windows[group * self.each + number as usize].longest = u64::MAX;
+            }
+            at = limit;
+        }
+    }
+
+    /// A group's first block, and behind its last.
+    fn bounds(&self, group: usize) -> (u64, u64) {
+        let start = group as u64 * self.length;
+        (start, (start + self.length).min(self.made))
     }
 }
 
@@ -256,8 +286,7 @@ impl Space {
     pub fn free(&mut self, start: u64, len: u64) -> Option<(u64, u64)> {
         match self {
             Self::Groups(groups) => {
-                let group = groups.group_of(start);
-                groups.groups[group].give(start, len);
+                groups.give(start, len);
                 None
             }
             Self::Zones(zones) => zones.free(start, len),
@@ -269,6 +298,72 @@ impl Space {
         match self {
             Self::Groups(_) => None,
             Self::Zones(zones) => zones.victim(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GROUP: usize = 40_000;
+    const FIRST: u64 = 7;
+
+    /// The first run of `len` free blocks that begins in `from..`, in the group of `from`.
+    fn first_fit(free: &[bool], from: usize, len: usize) -> Option<usize> {
+        let limit = ((from / GROUP + 1) * GROUP).min(free.len());
+        let mut run = 0;
+        (from..limit).find_map(|at| {
+            run = if free[at] { run + 1 } else { 0 };
+            (run == len).then(|| at + 1 - len)
+        })
+    }
+
+    proptest! {
+        /// Against one flag per block: the hint's group from its window on, then every group from its
+        /// start, then a new group, then half as much.
+        #[test]
+        fn free_space_is_found_as_btrfs_finds_it(
+            steps in proptest::collection::vec((1u64..30_000, 0u64..90_000, 0u8..4), 1..60)
+        ) {
+            let mut groups = Groups::new(FIRST, FIRST + 90_000, GROUP as u64, false);
+            let mut free: Vec<bool> = Vec::new();
+            let mut held: Vec<(u64, u64)> = Vec::new();
+            for (size, place, what) in steps {
+                if what == 0 && !held.is_empty() {
+                    let (start, len) = held.swap_remove(place as usize % held.len());
+                    let len = len.min(size);
+                    free[(start - FIRST) as usize..][..len as usize].fill(true);
+                    groups.give(start, len);
+                    continue;
+                }
+                let want = if what == 1 { size % 9 + 1 } else { size };
+                let (mut len, hint) = (want, place as usize);
+                let expected = loop {
+                    let window = hint % GROUP / WINDOW as usize * WINDOW as usize;
+                    let near = (hint < free.len())
+                        .then(|| first_fit(&free, hint / GROUP * GROUP + window, len as usize));
+                    let starts = (0..free.len()).step_by(GROUP);
+                    let any = || starts.clone().find_map(|start| first_fit(&free, start, len as usize));
+                    if let Some(found) = near.flatten().or_else(any) {
+                        break Some((FIRST + found as u64, len));
+                    }
+                    if free.len() < 90_000 {
+                        free.resize((free.len() + GROUP).min(90_000), true);
+                    } else if len == 1 {
+                        break None;
+                    } else {
+                        len /= 2;
+                    }
+                };
+                let found = groups.allocate(want, Some(FIRST + place));
+                prop_assert_eq!(found, expected);
+                if let Some((start, len)) = found {
+                    free[(start - FIRST) as usize..][..len as usize].fill(false);
+                    held.push((start, len));
+                }
+            }
         }
     }
 }
