@@ -12,7 +12,7 @@ from fathom.report import write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
-from fathom.report.drive_array import called_together, disks, ratio
+from fathom.report.drive_array import called, called_together, disks, ratio
 from fathom.report.sections import block_sizes, disk_verdict
 from fathom.report.sections.disk_verdict import Judged, Judgement
 from fathom.runs.document import TargetRecord
@@ -22,7 +22,8 @@ from fathom.sizing.files import read_prices
 CMR, SMR = "twin:wd-ultrastar-dc-hc560-20tb", "twin:wd-ultrastar-dc-hc650-20tb"
 KEPT = (
     *("fill", "64k-seq-read", "1m-seq-read", "1m-seq-write", "4k-rand-read", "64k-rand-read"),
-    *("1m-rand-read", "32m-rand-read", "1m-rand-write", "1m-seq-read-scattered"),
+    *("1m-rand-read", "32m-rand-read", "4k-rand-read-8-readers"),
+    *("1m-rand-write", "1m-seq-read-scattered"),
 )
 PRICES = """schema = "fathom-prices/1"
 currency = "EUR"
@@ -81,6 +82,17 @@ def test_the_table_shows_every_block_size_beside_what_is_published(comparison: C
     assert published["Random write, IOPS"][1:3] == ["no figure", "no figure"]
 
 
+def test_one_reader_on_a_drive_stands_beside_what_is_published_and_eight_beside_that(
+    comparison: Comparison,
+) -> None:
+    cmr, _ = disks(comparison)
+    assert cmr.outstanding("4k-rand-read") == pytest.approx(1, rel=0.01)
+    assert cmr.outstanding("4k-rand-read-8-readers") == pytest.approx(8, rel=0.01)
+    assert "8 readers on each drive let it order their commands: HC560 (CMR) at 4 KiB" in str(
+        block_sizes.build(comparison)
+    )
+
+
 def test_what_no_arm_can_do_is_called_memory_and_decides_nothing(comparison: Comparison) -> None:
     cmr, _ = disks(comparison)
     assert cmr.in_memory("1m-rand-write")
@@ -88,7 +100,8 @@ def test_what_no_arm_can_do_is_called_memory_and_decides_nothing(comparison: Com
     text = str(block_sizes.build(comparison))
     assert "came out faster than arm and platters can be" in text
     assert "only at the write pointer of a zone" in text
-    assert "Over the full stroke the figure is lower" in text
+    assert "With one at a time there is nothing to re-order" in text
+    assert "over the full stroke the figure is clearly lower, 85" in text
     assert "not judged: taken in memory" in str(disk_verdict.build(comparison))
 
 
@@ -138,4 +151,6 @@ def test_limits_follow_their_closed_forms() -> None:
 
 def test_all_blocks_of_a_kind_are_named_at_once() -> None:
     steps = ["4k-seq-write", "64k-seq-write", "1m-seq-write", "32m-seq-write", "64k-rand-write"]
+    assert called("64k-rand-read-8-readers") == "64 KiB random read, 8 readers on each drive"
+    assert called("1m-seq-read-scattered") == "1 MiB sequential read of the scattered file"
     assert called_together(steps) == "all sequential writes and 64 KiB random write"

@@ -29,6 +29,9 @@ KINDS = {
 }
 SCATTERED = "scattered"
 """Ends the names of sequential reads of the file that random writes have scattered."""
+READERS = "8-readers"
+"""Ends the names of random reads by so many on each drive, where the others have one."""
+ENDINGS = {SCATTERED: " of the scattered file", READERS: ", 8 readers on each drive"}
 IN_MEMORY = 1.1
 """A rate this many times the most that the medium allows is mostly that of the host's memory."""
 
@@ -41,9 +44,9 @@ def is_sequential(step: str) -> bool:
 def called(step: str) -> str:
     """A step in words: `64 KiB random read`."""
     block, _, kind = step.partition("-")
-    scattered = kind.endswith(SCATTERED)
-    name = KINDS.get(kind.removesuffix(f"-{SCATTERED}"), kind).lower()
-    return f"{BLOCKS[block][0]} {name}{' of the scattered file' if scattered else ''}"
+    ending = next((ending for ending in ENDINGS if kind.endswith(f"-{ending}")), "")
+    kind = kind.removesuffix(f"-{ending}")
+    return f"{BLOCKS[block][0]} {KINDS.get(kind, kind).lower()}{ENDINGS.get(ending, '')}"
 
 
 def called_together(steps: Collection[str]) -> str:
