@@ -1,18 +1,198 @@
-//! The event queue: a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies
-//! beyond. Events come out in time order, equal times in the order they went in. Pushing and
-//! popping cost a few nanoseconds and allocate nothing once the node pool has grown.
+//! The event queue. Events come out in time order; those of one kind at the same time in the order they went in, those
+//! of several kinds always in the same order.
 //!
-//! Simulated drives hold a few hundred pending events 0.1 to 1 us apart, so a bucket rarely holds more
-//! than three; a bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower
-//! buckets would save a step in a list and cost a cache miss: time runs through the whole ring.
+//! Most kinds of event follow their cause after a fixed time, or from a server that takes one after the other: they are
+//! pushed in order, and wait in a lane of their kind. What does not fit behind its lane goes to a calendar of 256 ns
+//! buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the lanes' and
+//! the calendar's firsts, found without a branch. Nothing is allocated once lanes and calendar have grown.
+//!
+//! A bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower buckets would save a step in a list
+//! and cost a cache miss: time runs through the whole ring.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+use crate::event::INDEX_BITS;
+
+/// Bits of a place: a lane's, or the calendar's.
+const PLACE_BITS: u32 = 3;
+const PLACES: usize = 1 << PLACE_BITS;
+/// The calendar takes the kinds from here on, and what is out of order. It comes last at equal times: what went there
+/// found a later event in its lane, which is still there when the time comes, so nothing passes it.
+const CALENDAR: usize = PLACES - 1;
+/// The end of time: 73 years.
+const END_NS: u64 = (1 << (u64::BITS - PLACE_BITS)) - 2;
+/// The first of a place that has none.
+const NEVER: u64 = u64::MAX;
 
 const WIDTH_BITS: u32 = 8;
 const RING_BITS: u32 = 14;
 const RING: u64 = 1 << RING_BITS;
 const NIL: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Pending {
+    at_ns: u64,
+    payload: u32,
+}
+
+/// Pending events with a 32-bit payload each, whose top bits are their kind.
+pub struct Calendar {
+    /// The first of each place: its time, and the place in the low bits.
+    firsts: [u64; PLACES],
+    payloads: [u32; PLACES],
+    /// The time of each lane's last event.
+    lasts_ns: [u64; PLACES],
+    /// What follows each lane's first.
+    lanes: [Lane; CALENDAR],
+    ring: Ring,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        Self {
+            firsts: [NEVER; PLACES],
+            payloads: [0; PLACES],
+            lasts_ns: [0; PLACES],
+            lanes: std::array::from_fn(|_| Lane::default()),
+            ring: Ring::default(),
+        }
+    }
+}
+
+impl Calendar {
+    /// Adds an event. `at_ns` must not lie before the event popped last.
+    #[inline]
+    pub fn push(&mut self, at_ns: u64, payload: u32) {
+        let at_ns = at_ns.min(END_NS);
+        let place = (payload >> INDEX_BITS) as usize;
+        if place >= CALENDAR {
+            self.push_out_of_order(at_ns, payload);
+        } else if self.firsts[place] == NEVER {
+            self.lasts_ns[place] = at_ns;
+            self.set_first(place, at_ns, payload);
+        } else if at_ns >= self.lasts_ns[place] {
+            self.lasts_ns[place] = at_ns;
+            self.lanes[place].push(Pending { at_ns, payload });
+        } else {
+            self.push_out_of_order(at_ns, payload);
+        }
+    }
+
+    #[inline]
+    fn set_first(&mut self, place: usize, at_ns: u64, payload: u32) {
+        self.firsts[place] = at_ns << PLACE_BITS | place as u64;
+        self.payloads[place] = payload;
+    }
+
+    #[inline(never)]
+    fn push_out_of_order(&mut self, at_ns: u64, payload: u32) {
+        self.ring.push(at_ns, payload);
+        if at_ns < self.firsts[CALENDAR] >> PLACE_BITS {
+            self.set_first(CALENDAR, at_ns, payload);
+        }
+    }
+
+    /// Takes the earliest event due at or before `limit_ns` and moves `now_ns` to it; to the limit, where there is one,
+    /// when nothing is due.
+    #[inline]
+    pub fn advance(&mut self, now_ns: &mut u64, limit_ns: u64) -> Option<u32> {
+        if let Some((at_ns, payload)) = self.pop(limit_ns) {
+            *now_ns = at_ns;
+            return Some(payload);
+        }
+        if limit_ns != u64::MAX {
+            *now_ns = (*now_ns).max(limit_ns);
+        }
+        None
+    }
+
+    /// Takes the earliest event if it is due at or before `limit_ns`.
+    #[inline]
+    fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {
+        let least = |a: usize, b: usize| self.firsts[a].min(self.firsts[b]);
+        let first = (least(0, 1).min(least(2, 3))).min(least(4, 5).min(least(6, 7)));
+        let at_ns = first >> PLACE_BITS;
+        if at_ns > limit_ns.min(END_NS) {
+            return None;
+        }
+        let place = first as usize % PLACES;
+        let payload = self.payloads[place];
+        if place == CALENDAR {
+            self.pop_out_of_order();
+        } else if let Some(Pending { at_ns, payload }) = self.lanes[place].pop() {
+            self.set_first(place, at_ns, payload);
+        } else {
+            self.firsts[place] = NEVER;
+        }
+        Some((at_ns, payload))
+    }
+
+    #[inline(never)]
+    fn pop_out_of_order(&mut self) {
+        self.ring.pop();
+        match self.ring.first() {
+            Some(Pending { at_ns, payload }) => self.set_first(CALENDAR, at_ns, payload),
+            None => self.firsts[CALENDAR] = NEVER,
+        }
+    }
+
+    /// Whether nothing is pending.
+    pub fn is_empty(&self) -> bool {
+        self.firsts.iter().all(|&first| first == NEVER)
+    }
+}
+
+/// Events in the order they come out, in a ring whose length is a power of two.
+struct Lane {
+    events: Box<[Pending]>,
+    first: usize,
+    count: usize,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        let none = Pending {
+            at_ns: 0,
+            payload: 0,
+        };
+        Self {
+            events: vec![none; 64].into_boxed_slice(),
+            first: 0,
+            count: 0,
+        }
+    }
+}
+
+impl Lane {
+    #[inline]
+    fn push(&mut self, event: Pending) {
+        if self.count == self.events.len() {
+            self.grow();
+        }
+        let end = (self.first + self.count) & (self.events.len() - 1);
+        self.events[end] = event;
+        self.count += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Pending> {
+        if self.count == 0 {
+            return None;
+        }
+        let event = self.events[self.first];
+        self.first = (self.first + 1) & (self.events.len() - 1);
+        self.count -= 1;
+        Some(event)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.events.rotate_left(self.first);
+        self.first = 0;
+        self.events = [&*self.events, &*self.events].concat().into_boxed_slice();
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Node {
@@ -28,8 +208,8 @@ struct Bucket {
     tail: u32,
 }
 
-/// Pending events with a 32-bit payload each.
-pub struct Calendar {
+/// The calendar proper: equal times come out in the order they went in.
+struct Ring {
     buckets: Box<[Bucket]>,
     occupied: Box<[u64]>,
     nodes: Vec<Node>,
@@ -41,17 +221,14 @@ pub struct Calendar {
     far_sequence: u64,
 }
 
-impl Default for Calendar {
+impl Default for Ring {
     fn default() -> Self {
+        let empty = Bucket {
+            head: NIL,
+            tail: NIL,
+        };
         Self {
-            buckets: vec![
-                Bucket {
-                    head: NIL,
-                    tail: NIL
-                };
-                RING as usize
-            ]
-            .into_boxed_slice(),
+            buckets: vec![empty; RING as usize].into_boxed_slice(),
             occupied: vec![0; (RING / 64) as usize].into_boxed_slice(),
             nodes: Vec::with_capacity(1024),
             free: NIL,
@@ -63,10 +240,8 @@ impl Default for Calendar {
     }
 }
 
-impl Calendar {
-    /// Adds an event. `at_ns` must not lie before the event popped last.
-    #[inline]
-    pub fn push(&mut self, at_ns: u64, payload: u32) {
+impl Ring {
+    fn push(&mut self, at_ns: u64, payload: u32) {
         let bucket = at_ns >> WIDTH_BITS;
         debug_assert!(bucket >= self.cursor, "event in the past");
         if bucket >= self.cursor + RING {
@@ -127,63 +302,45 @@ impl Calendar {
         }
     }
 
-    /// Takes the earliest event due at or before `limit_ns` and moves `now_ns` to it; to the limit, where there is one,
-    /// when nothing is due.
-    #[inline]
-    pub fn advance(&mut self, now_ns: &mut u64, limit_ns: u64) -> Option<u32> {
-        if let Some((at_ns, payload)) = self.pop(limit_ns) {
-            *now_ns = at_ns;
-            return Some(payload);
-        }
-        if limit_ns != u64::MAX {
-            *now_ns = (*now_ns).max(limit_ns);
-        }
-        None
+    /// The earliest event. At equal times the far one went in first: the horizon only moves on.
+    fn first(&self) -> Option<Pending> {
+        let far = self
+            .far
+            .peek()
+            .map(|&Reverse((at_ns, _, payload))| Pending { at_ns, payload });
+        let Some(slot) = self.seek() else {
+            return far;
+        };
+        let Node { at_ns, payload, .. } = self.nodes[self.buckets[slot].head as usize];
+        far.filter(|far| far.at_ns <= at_ns)
+            .or(Some(Pending { at_ns, payload }))
     }
 
-    /// Takes the earliest event if it is due at or before `limit_ns`.
-    #[inline]
-    fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {
+    /// Drops the earliest event.
+    fn pop(&mut self) {
         let slot = self.seek();
-        if !self.far.is_empty()
-            && let Some(event) = self.pop_far(slot, limit_ns)
+        let near_ns = slot.map_or(u64::MAX, |slot| {
+            self.nodes[self.buckets[slot].head as usize].at_ns
+        });
+        if let Some(&Reverse((at_ns, ..))) = self.far.peek()
+            && at_ns <= near_ns
         {
-            return Some(event);
+            self.far.pop();
+            self.cursor = at_ns >> WIDTH_BITS;
+            return;
         }
-        let slot = slot?;
+        let Some(slot) = slot else {
+            return;
+        };
         let index = self.buckets[slot].head;
-        let Node {
-            at_ns,
-            payload,
-            next,
-        } = self.nodes[index as usize];
-        if at_ns > limit_ns {
-            return None;
-        }
+        let next = std::mem::replace(&mut self.nodes[index as usize].next, self.free);
+        self.free = index;
         self.buckets[slot].head = next;
         if next == NIL {
             self.occupied[slot >> 6] &= !(1 << (slot & 63));
         }
-        self.nodes[index as usize].next = self.free;
-        self.free = index;
         self.in_ring -= 1;
-        self.cursor = at_ns >> WIDTH_BITS;
-        Some((at_ns, payload))
-    }
-
-    /// The far event if it comes before everything in the ring.
-    #[cold]
-    fn pop_far(&mut self, slot: Option<usize>, limit_ns: u64) -> Option<(u64, u32)> {
-        let Reverse((at_ns, _, payload)) = *self.far.peek()?;
-        let near = slot.map_or(u64::MAX, |s| {
-            self.nodes[self.buckets[s].head as usize].at_ns
-        });
-        if at_ns > near || at_ns > limit_ns {
-            return None;
-        }
-        self.far.pop();
-        self.cursor = at_ns >> WIDTH_BITS;
-        Some((at_ns, payload))
+        self.cursor = near_ns >> WIDTH_BITS;
     }
 
     /// Slot of the first occupied bucket. Every ring event lies in `[cursor, cursor + RING)`, so
@@ -202,11 +359,6 @@ impl Calendar {
         }
         Some((word << 6) | bits.trailing_zeros() as usize)
     }
-
-    /// Whether nothing is pending.
-    pub fn is_empty(&self) -> bool {
-        self.in_ring == 0 && self.far.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -215,33 +367,48 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a sorted list: near, far and equal times, pushed while popping.
+        /// Against a sorted list: events of all kinds, near, far and at equal times, pushed while popping.
         #[test]
-        fn events_come_out_in_time_order_and_equal_times_in_push_order(
-            delays in proptest::collection::vec((0u64..4, 0u64..12_000_000), 1..400)
+        fn events_come_out_in_time_order_and_equal_times_of_a_kind_in_push_order(
+            delays in proptest::collection::vec((0u64..4, 0u64..12_000_000, 0u32..9), 1..400)
         ) {
             let mut calendar = Calendar::default();
             let mut expected: Vec<(u64, u32)> = Vec::new();
             let mut now_ns = 0;
-            for (payload, (scale, delay_ns)) in (0u32..).zip(delays) {
+            for (number, (scale, delay_ns, kind)) in (0u32..).zip(delays) {
                 let at_ns = now_ns + [0, delay_ns % 3, delay_ns % 5_000, delay_ns][scale as usize];
+                let payload = kind << INDEX_BITS | number;
                 calendar.push(at_ns, payload);
                 expected.push((at_ns, payload));
-                if payload % 3 == 0 {
-                    expected.sort_by_key(|&(at_ns, payload)| (at_ns, payload));
-                    let first = expected.remove(0);
-                    if first.0 > 0 {
-                        prop_assert_eq!(calendar.pop(first.0 - 1), None);
-                    }
-                    prop_assert_eq!(calendar.pop(u64::MAX), Some(first));
-                    now_ns = first.0;
+                if number % 3 == 0 {
+                    now_ns = pop_and_check(&mut calendar, &mut expected);
                 }
             }
-            expected.sort_by_key(|&(at_ns, payload)| (at_ns, payload));
-            for event in expected {
-                prop_assert_eq!(calendar.pop(u64::MAX), Some(event));
+            while !expected.is_empty() {
+                pop_and_check(&mut calendar, &mut expected);
             }
             prop_assert!(calendar.is_empty());
+            prop_assert_eq!(calendar.pop(u64::MAX), None);
         }
+    }
+
+    /// Pops one event, which must be the first pushed among those expected of its kind and the earliest time.
+    fn pop_and_check(calendar: &mut Calendar, expected: &mut Vec<(u64, u32)>) -> u64 {
+        let first_ns = expected
+            .iter()
+            .map(|event| event.0)
+            .min()
+            .expect("one is left");
+        if first_ns > 0 {
+            assert_eq!(calendar.pop(first_ns - 1), None);
+        }
+        let event = calendar.pop(u64::MAX).expect("one is left");
+        assert_eq!(event.0, first_ns);
+        let same = |other: &(u64, u32)| {
+            other.0 == first_ns && other.1 >> INDEX_BITS == event.1 >> INDEX_BITS
+        };
+        let at = expected.iter().position(same).expect("it was pushed");
+        assert_eq!(expected.remove(at), event);
+        first_ns
     }
 }

@@ -22,7 +22,8 @@ pub enum Event {
     Wake = 7,
 }
 
-const INDEX_BITS: u32 = 28;
+/// Bits of the index; the kind lies above.
+pub const INDEX_BITS: u32 = 28;
 
 impl Event {
     /// Packs the event with its index, below 2^28.

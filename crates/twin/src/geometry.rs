@@ -72,6 +72,7 @@ pub struct Geometry {
     by_stripe: Divisor,
     by_dies: Divisor,
     by_unit_stripes: Divisor,
+    by_superblock_units: Divisor,
 }
 
 /// A decoded physical page.
@@ -139,6 +140,7 @@ impl Geometry {
             by_stripe: Divisor::new(stripe_pages),
             by_dies: Divisor::new(dies),
             by_unit_stripes: Divisor::new(params.pages_per_program),
+            by_superblock_units: Divisor::new(rows as u32 * dies),
         })
     }
 
@@ -176,6 +178,7 @@ impl Geometry {
             by_stripe: Divisor::new(unit_pages),
             by_dies: Divisor::new(dies),
             by_unit_stripes: Divisor::new(1),
+            by_superblock_units: Divisor::new((rows as u32 * dies).max(1)),
         })
     }
 
@@ -216,17 +219,23 @@ impl Geometry {
     /// First page of stripe `index` (0..unit_stripes) of a unit.
     #[inline]
     pub const fn stripe_start(&self, unit: u32, index: u32) -> u32 {
-        let superblock = unit / self.superblock_units;
-        let local = unit - superblock * self.superblock_units;
+        let (superblock, local) = self.by_superblock_units.div_rem(unit);
         let (row, die) = self.by_dies.div_rem(local);
         let stripe = (row * self.unit_stripes + index) * self.dies + die;
         superblock * self.superblock_pages + stripe * self.stripe_pages
     }
 
+    /// Superblock of a unit.
+    #[inline]
+    pub const fn unit_superblock(&self, unit: u32) -> u32 {
+        self.by_superblock_units.div(unit)
+    }
+
     /// Die of a unit.
     #[inline]
     pub const fn unit_die(&self, unit: u32) -> u32 {
-        self.by_dies.div_rem(unit % self.superblock_units).1
+        // A superblock is a whole number of rows.
+        self.by_dies.div_rem(unit).1
     }
 
     /// Pages from `page` to the end of its stripe, `page` included.

@@ -38,9 +38,10 @@ pub struct Link {
     payload_bytes: u32,
     overhead_bytes: u32,
     frame_ps: f64,
-    /// Data that is a multiple of this takes a multiple of `chunk_ps`.
+    /// What the data of most requests takes: whole packets, and 4 KiB where that is less than one.
     chunk_bytes: u32,
     chunk_ps: u64,
+    unit_ps: u64,
     completion_ps: u64,
     /// Data bytes carried, both directions.
     pub bytes: u64,
@@ -55,6 +56,7 @@ impl Link {
             Self::pcie(params)
         };
         link.chunk_ps = link.packets_ps(link.chunk_bytes);
+        link.unit_ps = link.packets_ps(UNIT_BYTES);
         link
     }
 
@@ -72,6 +74,7 @@ impl Link {
             frame_ps: 0.0,
             chunk_bytes: UNIT_BYTES,
             chunk_ps: 0,
+            unit_ps: 0,
             completion_ps: (f64::from(entry_bytes) * ps_per_byte).round() as u64,
             bytes: 0,
         }
@@ -91,6 +94,7 @@ impl Link {
             frame_ps,
             chunk_bytes: SATA_PAYLOAD_BYTES,
             chunk_ps: 0,
+            unit_ps: 0,
             completion_ps: command_ps.round() as u64,
             bytes: 0,
         }
@@ -105,7 +109,9 @@ impl Link {
 
     #[inline]
     fn data_ps(&self, bytes: u32) -> u64 {
-        if bytes.is_multiple_of(self.chunk_bytes) {
+        if bytes == UNIT_BYTES {
+            self.unit_ps
+        } else if bytes.is_multiple_of(self.chunk_bytes) {
             self.chunk_ps * u64::from(bytes / self.chunk_bytes)
         } else {
             self.packets_ps(bytes)

@@ -25,7 +25,9 @@ impl PageNumbers {
             Some(pages) => Self::Mapped(pages),
             None => Self::Plain(vec![value; count].into_boxed_slice()),
         };
-        numbers.fill(value);
+        if value != 0 {
+            numbers.fill(value);
+        }
         numbers
     }
 

@@ -707,7 +707,7 @@ impl Ssd {
         let first = superblock * self.geometry.superblock_units;
         let units = first..first + self.geometry.superblock_units;
         self.units[units.start as usize..units.end as usize].fill(UnitState::default());
-        units.for_each(|unit| self.in_buffer.set(unit));
+        self.in_buffer.set_all(units.start, units.end);
         self.ftl.frontier(stream)
     }
 
@@ -776,7 +776,7 @@ impl Ssd {
         if self.zns.is_some() {
             return self.programmed_in_zone();
         }
-        let superblock = unit / self.geometry.superblock_units;
+        let superblock = self.geometry.unit_superblock(unit);
         let state = &mut self.superblocks[superblock as usize];
         state.programmed_units += 1;
         let SuperblockState {
