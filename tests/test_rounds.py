@@ -8,7 +8,10 @@ import pytest
 from rich.console import Console
 
 import fathom
+from fathom import _core
 from fathom.analysis.steady import snia_window
+from fathom.backend import TwinBackend
+from fathom.catalog import load_device
 from fathom.errors import UsageError
 from fathom.method import parse_method
 from fathom.report.blocks import Prose, Section
@@ -19,6 +22,7 @@ from fathom.report.terminal import print_table
 from fathom.rounds import figure, parse_round
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
+from fathom.stepper import precision_of
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 METHOD = """
@@ -177,3 +181,35 @@ def test_all_tracked_steps_must_be_steady_at_once() -> None:
     assert place.steady([[100.0] * 5, [100.0] * 5])
     assert not place.steady([[100.0] * 5, [100, 100, 100, 100, 130]])
     assert not place.steady([])
+
+
+@pytest.mark.parametrize(
+    ("metric", "half_width", "least_count", "turnover"),
+    [("iops", 0.02 * 5**0.5, 20_000, 1 / 16), ("latency", 0.02, 1_000_000, 1 / 4)],
+)
+def test_a_twin_may_know_a_step_in_rounds_less_well_than_their_mean(
+    monkeypatch: pytest.MonkeyPatch, metric: str, half_width: float, least_count: int, turnover: float
+) -> None:
+    asked: list[tuple[float, int, int, int]] = []
+    monkeypatch.setattr(_core, "Precision", lambda *rule: asked.append(rule))
+    tracked = f'track = ["rnd-4kib-r0"], window = 5, metric = "{metric}"'
+    text = METHOD.replace('window = 3, track = ["rnd-4kib-r0"]', tracked)
+    method = parse_method(text.replace('name = "rounds"', 'name = "rounds"\nprecision = "2%"', 1), "m.toml")
+    twin = TwinBackend(load_device(PM9A3.removeprefix("twin:")).twin_params_json(), 1)
+    step = next(one for one in method.steps if one.name.endswith("1.rnd-4kib-r0"))
+    assert precision_of(step, twin) is None
+    [(half, count, written, most)] = asked
+    assert (half, count) == (pytest.approx(half_width), least_count)
+    assert written == round(turnover * twin.capacity_bytes)
+    assert most > written
+
+
+def test_a_twin_says_what_it_does_in_a_pause(run: Run, method_file: str, tmp_path: Path) -> None:
+    [said] = [note for note in run.notes if note.rule == "idle-time"]
+    assert "does nothing in a pause" in said.text
+    assert "gc_idle_free_share" in said.next_step
+    cleaning = f"{PM9A3}?gc_idle_free_share=0.5,gc_idle_after_us=1000"
+    told = fathom.run(method_file, cleaning, quick=False, out=tmp_path)
+    [said] = [note for note in told.notes if note.rule == "idle-time"]
+    assert "cleans until 50% of its spare superblocks are free" in said.text
+    assert "1024 times as long" in said.text

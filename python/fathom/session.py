@@ -24,6 +24,7 @@ from fathom.array import ArrayBackend
 from fathom.backend import Backend, TwinBackend
 from fathom.curve import figures, open_job, rate_of
 from fathom.errors import FathomError, InterruptedRunError, UsageError
+from fathom.idle import idle_notes
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step, parse_method
 from fathom.parts import part_seed
@@ -293,7 +294,14 @@ class _Session:
         view = RunView.of(run, self.remarks, self._verdicts(), self.not_measured)
         about_site = self.options.site.notes()
         about_power = power_notes(self.store.path, self.meter) if self.meter else []
-        return [*about_targets, *about_site, *about_power, *(note.record() for note in validity.notes(view))]
+        about_idle = idle_notes(self.method, self.store.document.targets)
+        return [
+            *about_targets,
+            *about_site,
+            *about_power,
+            *about_idle,
+            *(note.record() for note in validity.notes(view)),
+        ]
 
     def _run_target(self, index: int) -> None:
         target = self.targets[index]

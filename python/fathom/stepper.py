@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from threading import Event
 
 from fathom import _core
@@ -17,6 +18,11 @@ POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
 MEASURED_COUNT = 1_000_000
 """Fewest I/O of small blocks in a measured step: enough for their p99.99."""
+ROUND_COUNT = 20_000
+"""Fewest I/O of a step in rounds: enough for its p99. The figure is the mean of several rounds, whose intervals shrink
+with the root of their number."""
+ROUND_TURNOVER = 1 / 16
+"""Least share of its region that a step in rounds writes, if it writes: many buffers full. A round writes more."""
 LARGE_BLOCK_BYTES = 64 * 1024
 LEAST_TURNOVER = 1 / 4
 """Least share of its region that a twin's window or round writes, if it writes: what is far from steady shows."""
@@ -92,7 +98,7 @@ def run_step(
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
     rounds = _Rounds(judge) if judge else None
-    handle = backend.start(step.job.json, seed, judge.round_s if judge else None, _precision(step, backend))
+    handle = backend.start(step.job.json, seed, judge.round_s if judge else None, precision_of(step, backend))
     enough = False
     moved_bytes = 0
     while not handle.done():
@@ -120,7 +126,7 @@ def run_step(
     )
 
 
-def _precision(step: Step, backend: Backend) -> _core.Precision | None:
+def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     """When a twin may end the step's window or rounds. A point follows its maximum's state and writes what it may."""
     capacity_bytes = backend.capacity_bytes
     if step.precision is None or capacity_bytes is None or step.kind == "fill":
@@ -134,6 +140,9 @@ def _precision(step: Step, backend: Backend) -> _core.Precision | None:
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:
         return _core.Precision(step.precision, POINT_COUNT, 0, most_bytes)
+    if step.round and step.round.metric != "latency":
+        least_bytes = round(ROUND_TURNOVER * region_bytes)
+        return _core.Precision(step.precision * sqrt(step.round.window), ROUND_COUNT, least_bytes, most_bytes)
     if not step.job.direct:
         return _core.Precision(step.precision, POINT_COUNT, least_bytes, least_bytes or WITHOUT_LIMIT)
     largest = max(max(sizes, default=0) for sizes in step.job.block_sizes.values())

@@ -1,0 +1,53 @@
+"""What pauses can do for a twin: a method that has some must say whether the drive does anything in them.
+
+No data sheet tells what a drive does in idle time, so that twins do nothing unless they are told to.
+"""
+
+import json
+from collections.abc import Sequence
+
+from fathom import _core
+from fathom.catalog import load_device
+from fathom.method import Method
+from fathom.runs.document import NoteRecord, TargetRecord
+
+RULE = "idle-time"
+
+
+def idle_notes(method: Method, targets: Sequence[TargetRecord]) -> list[NoteRecord]:
+    """A note on each virtual SSD, where the method pauses."""
+    if all(step.kind != "idle" for step in method.steps):
+        return []
+    twins = [one for one in targets if one.kind == "twin" and one.part_of is None]
+    return [note for one in twins if (note := _note(one)) is not None]
+
+
+def _note(target: TargetRecord) -> NoteRecord | None:
+    device = load_device(target.catalog or target.name)
+    if device.twin is None or device.twin.kind != "ssd":
+        return None
+    drive = json.loads(_core.ssd_parameters(device.twin_params_json()))
+    share, has_cache = drive["gc_idle_free_share"], drive["slc_bytes"] > 0
+    if not share and not has_cache:
+        return NoteRecord(
+            rule=RULE,
+            level="warning",
+            target=target.name,
+            text="this twin does nothing in a pause, since nobody has published what the drive does: no cleaning in "
+            "idle time, so that what follows a pause is what went before it",
+            next_step="try a drive that cleans when idle: twin:NAME?gc_idle_free_share=0.5,gc_idle_after_us=1000",
+        )
+    cleans = f"cleans until {share:.0%} of its spare superblocks are free" if share else "folds its SLC cache"
+    times = 1 / (target.scale or 1)
+    return NoteRecord(
+        rule=RULE,
+        level="info" if times == 1 else "warning",
+        target=target.name,
+        text=f"in a pause this twin {cleans}, as it was told to"
+        + (
+            f"; it is a slice, so that pauses and bursts are to it what {times:.0f} times as long ones are to the drive"
+            if times > 1
+            else ""
+        ),
+        next_step="read whether a pause helps, not by how much" if times > 1 else "",
+    )
