@@ -8,18 +8,24 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Event
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 
 import fathom
-from fathom.errors import UsageError
+from fathom.errors import InterruptedRunError, UsageError
+from fathom.method import Step, parse_method
 from fathom.power.csv_file import CsvFile
 from fathom.power.energy import Energy, energy
 from fathom.power.meter import open_meter
 from fathom.power.source import MeterError
 from fathom.runs.reader import Run
+from fathom.runs.store import StepOutcome
+from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.targets.parse import parse_targets
+from fathom.targets.target import Target
 
 NOW = 1_800_000_000.0
 READ = """
@@ -200,6 +206,26 @@ def test_a_meter_that_is_lost_costs_the_figure_and_not_the_run(tmp_path: Path) -
     assert {row["joules"] for row in run.points.to_pylist()} == {None}
     [missing] = notes(run)
     assert "the meter cannot be read" in missing
+
+
+def test_a_resumed_run_goes_on_with_its_meter(tmp_path: Path) -> None:
+    class Hurried(SilentObserver):
+        def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+            interrupt.set()
+
+    interrupt = Event()
+    log = tmp_path / "power.csv"
+    method = parse_method(READ.replace("50ms", "600ms").replace("1s", "600ms"), "read.toml")
+    options = Options(out=tmp_path / "out", power=f"csv:{log}", observer=Hurried(), interrupt=interrupt)
+    with metered(log, 8.0):
+        with pytest.raises(InterruptedRunError):
+            start_run(method, parse_targets(["null:"]), options)
+        [path] = (tmp_path / "out").iterdir()
+        run = resume_run(path, Options())
+    points = run.points.to_pylist()
+    assert [row["step"] for row in points] == ["read", "short"]
+    assert all(row["joules"] == pytest.approx(8.0 * row["window_s"], rel=1e-3) for row in points)
+    assert len(notes(run)) == 1
 
 
 def test_twins_need_no_meter(tmp_path: Path) -> None:
