@@ -68,7 +68,7 @@ def _twin_facts(name: str) -> TwinFacts:
     stated = device.twin.parameters.get("block_bytes") if device.twin else None
     return TwinFacts(
         label=f"{device.identity.label}, {settings}" if settings else device.identity.label,
-        capacity_bytes=device.capacity_bytes,
+        capacity_bytes=device.addressed_bytes,
         logical_block_bytes=int(stated.value) if stated else TWIN_BLOCK_BYTES,
         placement_handles=device.placement_handles,
     )

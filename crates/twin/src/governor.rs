@@ -65,7 +65,7 @@ pub struct Governor {
 impl Governor {
     /// `None` for a drive with neither a cap nor a temperature.
     pub fn new(params: &SsdParams) -> Option<Box<Self>> {
-        let capped = params.power_cap_w > 0.0;
+        let capped = params.cap_w().is_finite();
         let thermal = params.thermal_resistance_c_per_w > 0.0;
         (capped || thermal).then(|| {
             let heat = Heat {
@@ -77,7 +77,7 @@ impl Governor {
                 cap_w: none_if_zero(params.throttle_cap_w),
             };
             Box::new(Self {
-                cap_w: none_if_zero(params.power_cap_w),
+                cap_w: params.cap_w(),
                 tokens_j: 0.0,
                 at_ns: 0,
                 joules: 0.0,

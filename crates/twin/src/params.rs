@@ -219,6 +219,14 @@ pub struct SsdParams {
     #[serde(default)]
     pub placement_isolation: Isolation,
 
+    /// Namespaces, one behind the other: how many equal ones, or the percentages of the drive that they
+    /// have, `50+25+25`. With as many placement handles or more each has its share of them to itself.
+    #[serde(default = "one_namespace")]
+    pub namespaces: String,
+    /// The namespace that jobs address, from 1; the others stay as they are. 0: all, one behind the other.
+    #[serde(default)]
+    pub namespace: u32,
+
     /// A zoned namespace (NVMe ZNS): from the start of a zone to the next one's. 0: pages are mapped.
     #[serde(default)]
     pub zone_bytes: u64,
@@ -257,7 +265,13 @@ pub struct SsdParams {
     pub program_uj: f64,
     /// Energy of erasing one unit.
     pub erase_uj: f64,
-    /// Most power of the NVMe power state in force, over a millisecond or more. 0: no cap.
+    /// Most power of each NVMe power state, W, that of state 0 first: `25+14+10`. `none`: they are not known.
+    #[serde(default = "no_power_states")]
+    pub power_states: String,
+    /// The state in force.
+    #[serde(default)]
+    pub power_state: u32,
+    /// A cap on the power over a millisecond or more, beside that of the state in force. 0: none.
     #[serde(default)]
     pub power_cap_w: f64,
     /// Air temperature.
@@ -281,6 +295,14 @@ pub struct SsdParams {
 
     /// The bench.
     pub host: HostParams,
+}
+
+fn one_namespace() -> String {
+    "1".into()
+}
+
+fn no_power_states() -> String {
+    "none".into()
 }
 
 const fn default_choices() -> u32 {
@@ -364,6 +386,28 @@ impl SsdParams {
         })
     }
 
+    /// Shares of the drive that its namespaces have; `None`: the text says something else.
+    pub fn namespace_shares(&self) -> Option<Vec<f64>> {
+        if let Ok(count) = self.namespaces.parse::<u32>() {
+            let equal = || vec![1.0 / f64::from(count); count as usize];
+            return (1..=128).contains(&count).then(equal);
+        }
+        let shares = numbers(&self.namespaces)?;
+        let whole = (shares.iter().sum::<f64>() - 100.0).abs() < 0.01;
+        whole.then(|| shares.iter().map(|share| share / 100.0).collect())
+    }
+
+    /// The cap that holds, W: the lower of the state's and the one beside it; infinite without one.
+    pub fn cap_w(&self) -> f64 {
+        let states = numbers(&self.power_states).unwrap_or_default();
+        let of_state = states.get(self.power_state as usize).copied();
+        let beside = (self.power_cap_w > 0.0).then_some(self.power_cap_w);
+        of_state
+            .into_iter()
+            .chain(beside)
+            .fold(f64::INFINITY, f64::min)
+    }
+
     /// Streams that fill superblocks for the host: the handles', and that of the page map.
     pub const fn host_streams(&self) -> u32 {
         self.placement_handles + (self.map_flush_bytes > 0) as u32
@@ -421,6 +465,25 @@ impl SsdParams {
         }
         self.check_power()?;
         self.check_zones()?;
+        let Some(namespaces) = self.namespace_shares() else {
+            return fail(
+                "namespaces",
+                format!(
+                    "{}: expected how many equal ones, or percentages that add up to 100, 50+25+25",
+                    self.namespaces
+                ),
+            );
+        };
+        if self.namespace as usize > namespaces.len() {
+            return fail(
+                "namespace",
+                format!(
+                    "{}: there are {}, numbered from 1",
+                    self.namespace,
+                    namespaces.len()
+                ),
+            );
+        }
         if self.slc_bytes > 0 && (self.slc_program_us == 0.0 || self.pages_per_program == 1) {
             return fail(
                 "slc_bytes",
@@ -444,6 +507,41 @@ impl SsdParams {
 
     fn check_power(&self) -> Result<(), ParamError> {
         let floor = self.idle_w;
+        let states = match self.power_states.as_str() {
+            "none" => Some(Vec::new()),
+            text => numbers(text),
+        };
+        let Some(states) = states else {
+            return fail(
+                "power_states",
+                format!(
+                    "{}: expected watts from state 0 on, 25+14+10",
+                    self.power_states
+                ),
+            );
+        };
+        match states.get(self.power_state as usize) {
+            Some(&watts) if watts <= floor => {
+                return fail(
+                    "power_state",
+                    format!(
+                        "{watts} W of state {} leave nothing above idle_w, {floor}",
+                        self.power_state
+                    ),
+                );
+            }
+            None if self.power_state > 0 => {
+                return fail(
+                    "power_state",
+                    format!(
+                        "{}: there are {} power_states, numbered from 0",
+                        self.power_state,
+                        states.len()
+                    ),
+                );
+            }
+            _ => {}
+        }
         if self.power_cap_w > 0.0 && self.power_cap_w <= floor {
             return fail(
                 "power_cap_w",
@@ -534,6 +632,7 @@ impl SsdParams {
             ("slc_bytes", self.slc_bytes > 0),
             ("map_flush_bytes", self.map_flush_bytes > 0),
             ("gc_idle_free_share", self.gc_idle_free_share > 0.0),
+            ("namespaces", self.namespaces != "1"),
         ];
         match mapped.into_iter().find(|(_, given)| *given) {
             Some(("block_bytes", _)) => fail(
@@ -659,6 +758,14 @@ impl SsdParams {
             ("adapter_mbps", host.adapter_mbps, 1e7),
         ]
     }
+}
+
+/// Numbers above 0 that are joined by `+`.
+fn numbers(text: &str) -> Option<Vec<f64>> {
+    let numbers = text.split('+').map(|number| number.parse::<f64>().ok());
+    numbers
+        .map(|number| number.filter(|&number| number > 0.0 && number.is_finite()))
+        .collect()
 }
 
 /// An error about one parameter.

@@ -11,6 +11,7 @@
 //! what cleaning moves goes into one stream, or into one for each handle.
 
 mod cleaning;
+mod namespaces;
 mod zns;
 
 use std::collections::VecDeque;
@@ -36,6 +37,7 @@ use crate::victim::Victims;
 use crate::wear::EraseCounts;
 use crate::zoned::{Refusal, ZoneAction, ZoneModel};
 use cleaning::{CleaningRead, Victim};
+use namespaces::Namespaces;
 use zns::Zns;
 
 /// Free superblocks that only cleaning may use.
@@ -156,6 +158,7 @@ pub struct Ssd {
     governor: Option<Box<Governor>>,
     slc: Option<SlcCache>,
     zns: Option<Box<Zns>>,
+    namespaces: Option<Box<Namespaces>>,
     cleaning_reads: Slab<CleaningRead>,
     command_ps: u64,
     read_unit_ps: u64,
@@ -251,6 +254,7 @@ impl Ssd {
             governor: Governor::new(params),
             slc: SlcCache::new(&geometry),
             zns,
+            namespaces: Namespaces::new(params, geometry.logical_pages),
             cleaning_reads: Slab::default(),
             command_ps: ps(params.command_ns),
             read_unit_ps: ps(params.read_unit_ns),
@@ -275,9 +279,11 @@ impl Ssd {
 
     /// Simulated over real capacity.
     pub fn scale(&self) -> f64 {
-        let simulated = self.zns.as_ref().map(|zns| zns.capacity_bytes());
-        simulated.unwrap_or_else(|| self.capacity_bytes()) as f64
-            / self.params.capacity_bytes as f64
+        let simulated = match &self.zns {
+            Some(zns) => zns.capacity_bytes(),
+            None => u64::from(self.geometry.logical_pages) * u64::from(UNIT_BYTES),
+        };
+        simulated as f64 / self.params.capacity_bytes as f64
     }
 
     /// Logical 4 KiB pages that hold data.
@@ -416,10 +422,17 @@ impl Ssd {
         if self.zns.is_some() {
             return self.dispatch_zoned(slot);
         }
-        let request = self.requests[slot].request;
+        let mut request = self.requests[slot].request;
         let (first, count) = Self::pages(&request);
         if u64::from(first) + u64::from(count) > u64::from(self.geometry.logical_pages) {
             return self.refuse(slot, EINVAL);
+        }
+        if let Some(namespaces) = &self.namespaces {
+            match namespaces.handle(&request) {
+                Ok(handle) => request.placement = handle,
+                Err(errno) => return self.refuse(slot, errno),
+            }
+            self.requests[slot].request = request;
         }
         match request.op {
             Op::Read => self.read(slot, first, count),
@@ -455,8 +468,16 @@ impl Ssd {
     }
 
     fn complete(&mut self, slot: u32) -> Completion {
-        let InFlight { tag, errno, .. } = self.requests[slot];
+        let InFlight {
+            request,
+            tag,
+            errno,
+            ..
+        } = self.requests[slot];
         self.requests.release(slot);
+        if let Some(namespaces) = self.namespaces.as_mut().filter(|_| errno == 0) {
+            namespaces.completed(slot, &request, self.now_ns);
+        }
         self.commands_taken -= 1;
         if !self.kept_by_host.is_empty() {
             self.take_kept();
@@ -836,9 +857,10 @@ impl Ssd {
 
 impl Device for Ssd {
     fn capacity_bytes(&self) -> u64 {
-        match &self.zns {
-            Some(zns) => zns.address_bytes(),
-            None => u64::from(self.geometry.logical_pages) * u64::from(UNIT_BYTES),
+        match (&self.zns, &self.namespaces) {
+            (Some(zns), _) => zns.address_bytes(),
+            (None, Some(namespaces)) => namespaces.address_bytes,
+            (None, None) => u64::from(self.geometry.logical_pages) * u64::from(UNIT_BYTES),
         }
     }
 
@@ -877,6 +899,10 @@ impl Device for Ssd {
             errno: 0,
         };
         let slot = self.requests.add(inflight);
+        if let Some(namespaces) = &mut self.namespaces {
+            self.requests[slot].request = namespaces.on_drive(request);
+            namespaces.submitted(slot, at_ns.max(self.now_ns));
+        }
         self.calendar
             .push(at_ns.max(self.now_ns), Event::Submit.with(slot));
     }
@@ -933,6 +959,10 @@ impl Device for Ssd {
         let climate = climate.and_then(|governor| governor.temperature(now_ns, into.joules));
         into.temperature_c = climate.map(|(celsius, _)| celsius);
         into.throttled_ns = climate.map(|(_, throttled_ns)| throttled_ns);
+        into.shares.clear();
+        if let Some(namespaces) = &self.namespaces {
+            into.shares.extend(&namespaces.shares);
+        }
         into.resources.clear();
         let joules = into.joules;
         let mut add = |resource, busy: &mut dyn Iterator<Item = u64>| {

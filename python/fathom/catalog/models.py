@@ -109,9 +109,30 @@ class Device(_Strict):
 
     @property
     def placement_handles(self) -> int:
-        """How many placement handles its twin has; 1 is none to choose from."""
-        stated = self.twin.parameters.get("placement_handles") if self.twin else None
-        return 1 if stated is None else int(_values({"placement_handles": stated})["placement_handles"])
+        """How many placement handles each namespace of its twin has; 1 is none to choose from."""
+        values = _values(self.twin.parameters) if self.twin else {}
+        handles = int(values.get("placement_handles", 1))
+        namespaces = self.namespaces
+        return handles // namespaces if handles >= namespaces else handles
+
+    @property
+    def namespaces(self) -> int:
+        """How many namespaces its twin has."""
+        values = _values(self.twin.parameters) if self.twin else {}
+        stated = str(values.get("namespaces", "1"))
+        return max(1, int(stated)) if stated.isdigit() else stated.count("+") + 1
+
+    @property
+    def addressed_bytes(self) -> int:
+        """What jobs on its twin address: the drive, or the one namespace that was asked for."""
+        values = _values(self.twin.parameters) if self.twin else {}
+        number, stated = int(values.get("namespace", 0)), str(values.get("namespaces", "1"))
+        if not 1 <= number <= self.namespaces:
+            return self.capacity_bytes
+        percent = "" if stated.isdigit() else stated.split("+")[number - 1]
+        if not percent.replace(".", "", 1).isdigit():
+            return self.capacity_bytes // self.namespaces
+        return int(self.capacity_bytes * float(percent) / 100)
 
     def twin_params_json(self, bench: str | None = None, sharing: int = 1) -> str:
         """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.

@@ -168,6 +168,32 @@ fn warm_drive() -> SsdParams {
 }
 
 #[test]
+fn the_power_state_in_force_is_the_cap_and_a_lower_cap_beside_it_holds() {
+    let mut params = hungry_drive();
+    params.power_states = "25+8+7.5".into();
+    let cap = |state: u32, beside: f64| {
+        let mut params = params.clone();
+        (params.power_state, params.power_cap_w) = (state, beside);
+        params.check().map(|()| params.cap_w())
+    };
+    assert_eq!(cap(0, 0.0), Ok(25.0));
+    assert_eq!(cap(1, 0.0), Ok(8.0));
+    assert_eq!(cap(1, 20.0), Ok(8.0));
+    assert_eq!(cap(0, 20.0), Ok(20.0));
+    assert_eq!(cap(3, 0.0).map_err(|error| error.name), Err("power_state"));
+    params.power_state = 1;
+    let mut ssd = filled(&params);
+    let job = closed("\"read\"", "4KiB", "uniform", 4, 16, r#"{"time":"1s"}"#);
+    let (intervals, _) = intervals(&mut ssd, &job);
+    assert_close("W", intervals[0].counters.joules.expect("known"), 8.0, 0.01);
+    for (states, name) in [("25 W", "power_states"), ("25+5", "power_state")] {
+        params.power_states = states.into();
+        let refused = Ssd::new(&params, 1).err().map(|error| error.name);
+        assert_eq!(refused, Some(name), "{states}");
+    }
+}
+
+#[test]
 fn temperature_follows_the_closed_form_of_one_heat_capacity_behind_one_resistance() {
     let params = warm_drive();
     let mut ssd = filled(&params);

@@ -1,0 +1,77 @@
+"""Drives split into namespaces, and held to a power state, as named on the command line."""
+
+import pytest
+
+from fathom import _core
+from fathom.backend import TwinBackend
+from fathom.catalog import load_device
+from fathom.errors import FathomError
+from fathom.resolve import resolve_targets
+
+PM9A3 = "samsung-pm9a3-7.68tb"
+
+
+def target(settings: str):
+    [found] = resolve_targets([f"twin:{PM9A3}?{settings}"])
+    return found
+
+
+def backend(settings: str) -> TwinBackend:
+    return TwinBackend(load_device(f"{PM9A3}?{settings}").twin_params_json(), seed=1)
+
+
+def test_a_target_is_the_drive_or_one_of_its_namespaces():
+    whole = load_device(PM9A3).capacity_bytes
+    assert target("namespaces=2").capacity_bytes == whole
+    assert target("namespaces=2,namespace=2").capacity_bytes == whole // 2
+    assert target("namespaces=50+30+20,namespace=2").capacity_bytes == pytest.approx(0.3 * whole, rel=1e-9)
+    simulated = (
+        backend("namespaces=50+30+20,namespace=2").capacity_bytes / backend("namespaces=1").capacity_bytes
+    )
+    assert simulated == pytest.approx(0.3, rel=1e-4)
+
+
+def test_handles_are_dealt_out_among_namespaces_if_there_are_enough():
+    buffer = "write_buffer_bytes=200000000"
+    assert target(f"placement_handles=6,{buffer},namespaces=3").placement_handles == 2
+    assert target(f"placement_handles=2,{buffer},namespaces=3").placement_handles == 2
+
+
+def test_the_drive_counts_each_namespace_by_itself():
+    job = """{"until": {"time": "20ms"}, "streams": [
+        {"name": "one", "mix": "read", "block": "4KiB", "pattern": "uniform", "region": "50%", "load": {"iodepth": 4}},
+        {"name": "two", "mix": "read", "block": "4KiB", "pattern": "uniform", "region": {"start": "50%"},
+         "load": {"iodepth": 8}}]}"""
+    handle = backend("namespaces=2").start(_core.parse_job(job, "job.json"), seed=1)
+    intervals = []
+    while not handle.done():
+        intervals += handle.poll()
+    streams = handle.result()[0].streams
+    counted = {(group, member): n for interval in intervals for group, member, n, _ in interval.shares}
+    for member, name, depth in ((1, "one", 4), (2, "two", 8)):
+        seen = sum(op.n for op in streams[name])
+        assert abs(counted["namespace", member] - seen) <= depth, "but for what was under way at the end"
+
+
+def test_what_cannot_be_is_refused_in_one_line():
+    for settings, message in (
+        ("namespaces=50+x", "namespaces: 50[+]x: expected how many equal ones, or percentages"),
+        ("namespaces=2,namespace=3", "namespace: 3: there are 2, numbered from 1"),
+        ("power_state=1", "power_state: 1: there are 0 power_states"),
+        ("power_states=25+2,power_state=1", "leave nothing above idle_w"),
+    ):
+        with pytest.raises(FathomError, match=message):
+            backend(settings)
+
+
+def test_a_power_state_caps_the_power():
+    job = """{"mix": "read", "block": "128KiB", "pattern": "uniform", "load": {"threads": 4, "iodepth": 16},
+              "until": {"time": "1s"}}"""
+    fill = job.replace('"read"', '"write"').replace("uniform", "sequential").replace("1s", "3s")
+    drive = backend("power_states=25+9,power_state=1")
+    for text in (fill, job):
+        handle = drive.start(_core.parse_job(text, "job.json"), seed=1)
+        while not handle.done():
+            handle.poll()
+    recording = handle.result()[0]
+    assert recording.counters["joules"] / recording.window_s == pytest.approx(9, rel=0.02)
