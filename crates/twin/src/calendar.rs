@@ -2,8 +2,8 @@
 //! of several kinds always in the same order.
 //!
 //! Most kinds of event follow their cause after a fixed time, or from a server that takes one after the other: they are
-//! pushed in order, and wait in a lane of their kind. What does not fit behind its lane goes to a calendar of 256 ns
-//! buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the lanes' and
+//! pushed in order, and wait in a lane of their kind. What does not fit behind its lane tries two that all kinds share,
+//! and goes else to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the lanes' and
 //! the calendar's firsts, found without a branch. Nothing is allocated once lanes and calendar have grown.
 //!
 //! A bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower buckets would save a step in a list
@@ -14,13 +14,14 @@ use std::collections::BinaryHeap;
 
 use crate::event::INDEX_BITS;
 
-/// Bits of a place: a lane's, or the calendar's.
-const PLACE_BITS: u32 = 3;
-const PLACES: usize = 1 << PLACE_BITS;
-/// The calendar takes the kinds from here on, and what is out of order. It comes last at equal times: what went there
-/// found a later event in its lane, which is still there when the time comes, so nothing passes it.
+/// Lanes, and last the calendar. What did not fit behind a lane found a later event there, which is still there when the
+/// time comes: so at equal times nothing of its kind passes it if the places further on come later.
+const PLACES: usize = 10;
+const PLACE_BITS: u32 = 4;
+/// The first of the lanes that are no kind's own.
+const SHARED: usize = 7;
 const CALENDAR: usize = PLACES - 1;
-/// The end of time: 73 years.
+/// The end of time: 36 years.
 const END_NS: u64 = (1 << (u64::BITS - PLACE_BITS)) - 2;
 /// The first of a place that has none.
 const NEVER: u64 = u64::MAX;
@@ -42,7 +43,7 @@ pub struct Calendar {
     firsts: [u64; PLACES],
     payloads: [u32; PLACES],
     /// The time of each lane's last event.
-    lasts_ns: [u64; PLACES],
+    lasts_ns: [u64; CALENDAR],
     /// What follows each lane's first.
     lanes: [Lane; CALENDAR],
     ring: Ring,
@@ -53,7 +54,7 @@ impl Default for Calendar {
         Self {
             firsts: [NEVER; PLACES],
             payloads: [0; PLACES],
-            lasts_ns: [0; PLACES],
+            lasts_ns: [0; CALENDAR],
             lanes: std::array::from_fn(|_| Lane::default()),
             ring: Ring::default(),
         }
@@ -65,31 +66,40 @@ impl Calendar {
     #[inline]
     pub fn push(&mut self, at_ns: u64, payload: u32) {
         let at_ns = at_ns.min(END_NS);
-        let place = (payload >> INDEX_BITS) as usize;
-        if place >= CALENDAR {
-            self.push_out_of_order(at_ns, payload);
-        } else if self.firsts[place] == NEVER {
-            self.lasts_ns[place] = at_ns;
-            self.set_first(place, at_ns, payload);
-        } else if at_ns >= self.lasts_ns[place] {
-            self.lasts_ns[place] = at_ns;
-            self.lanes[place].push(Pending { at_ns, payload });
-        } else {
-            self.push_out_of_order(at_ns, payload);
+        let kind = (payload >> INDEX_BITS) as usize;
+        if !self.append(kind.min(SHARED), Pending { at_ns, payload }) {
+            self.push_out_of_order(Pending { at_ns, payload });
         }
     }
 
+    /// Adds an event to a lane, if it fits there.
     #[inline]
-    fn set_first(&mut self, place: usize, at_ns: u64, payload: u32) {
+    fn append(&mut self, place: usize, event: Pending) -> bool {
+        if self.firsts[place] == NEVER {
+            self.set_first(place, event);
+        } else if event.at_ns >= self.lasts_ns[place] {
+            self.lanes[place].push(event);
+        } else {
+            return false;
+        }
+        self.lasts_ns[place] = event.at_ns;
+        true
+    }
+
+    #[inline]
+    fn set_first(&mut self, place: usize, Pending { at_ns, payload }: Pending) {
         self.firsts[place] = at_ns << PLACE_BITS | place as u64;
         self.payloads[place] = payload;
     }
 
     #[inline(never)]
-    fn push_out_of_order(&mut self, at_ns: u64, payload: u32) {
-        self.ring.push(at_ns, payload);
-        if at_ns < self.firsts[CALENDAR] >> PLACE_BITS {
-            self.set_first(CALENDAR, at_ns, payload);
+    fn push_out_of_order(&mut self, event: Pending) {
+        if (SHARED..CALENDAR).any(|place| self.append(place, event)) {
+            return;
+        }
+        self.ring.push(event.at_ns, event.payload);
+        if event.at_ns < self.firsts[CALENDAR] >> PLACE_BITS {
+            self.set_first(CALENDAR, event);
         }
     }
 
@@ -111,17 +121,19 @@ impl Calendar {
     #[inline]
     fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {
         let least = |a: usize, b: usize| self.firsts[a].min(self.firsts[b]);
-        let first = (least(0, 1).min(least(2, 3))).min(least(4, 5).min(least(6, 7)));
+        let first = (least(0, 1).min(least(2, 3)))
+            .min(least(4, 5).min(least(6, 7)))
+            .min(least(8, 9));
         let at_ns = first >> PLACE_BITS;
         if at_ns > limit_ns.min(END_NS) {
             return None;
         }
-        let place = first as usize % PLACES;
+        let place = first as usize % (1 << PLACE_BITS);
         let payload = self.payloads[place];
         if place == CALENDAR {
             self.pop_out_of_order();
-        } else if let Some(Pending { at_ns, payload }) = self.lanes[place].pop() {
-            self.set_first(place, at_ns, payload);
+        } else if let Some(next) = self.lanes[place].pop() {
+            self.set_first(place, next);
         } else {
             self.firsts[place] = NEVER;
         }
@@ -132,7 +144,7 @@ impl Calendar {
     fn pop_out_of_order(&mut self) {
         self.ring.pop();
         match self.ring.first() {
-            Some(Pending { at_ns, payload }) => self.set_first(CALENDAR, at_ns, payload),
+            Some(next) => self.set_first(CALENDAR, next),
             None => self.firsts[CALENDAR] = NEVER,
         }
     }

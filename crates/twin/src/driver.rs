@@ -126,7 +126,9 @@ pub enum TwinError {
 /// One submitting thread.
 struct Thread {
     stream: RequestStream,
+    /// Requests drawn ahead in a ring, and the one before the oldest of them.
     ahead: Vec<Request>,
+    oldest: usize,
     core: u32,
     /// Which recorder counts its I/O: its stream's.
     recorder: u32,
@@ -260,6 +262,7 @@ impl<'a, D: Device> Driver<'a, D> {
                     arrivals: stream.clone(),
                     stream,
                     ahead: Vec::with_capacity(LOOK_AHEAD),
+                    oldest: LOOK_AHEAD - 1,
                     core: thread % host.cores,
                     recorder: part.stream.unwrap_or(0) as u32,
                     iodepth: part.job.load.iodepth(),
@@ -563,19 +566,23 @@ impl<'a, D: Device> Driver<'a, D> {
         }
     }
 
-    /// The next request of the thread's stream, drawn in batches ahead.
+    /// The next request of the thread's stream, drawn ahead.
     #[inline]
     fn draw(&mut self, thread: u32) -> Request {
-        let Thread { stream, ahead, .. } = &mut self.threads[thread as usize];
-        if let Some(request) = ahead.pop() {
-            return request;
+        let Thread {
+            stream,
+            ahead,
+            oldest,
+            ..
+        } = &mut self.threads[thread as usize];
+        if ahead.is_empty() {
+            ahead.extend((0..LOOK_AHEAD).map(|_| stream.next_request()));
         }
-        ahead.resize_with(LOOK_AHEAD, || stream.next_request());
-        ahead.reverse();
-        for request in ahead.iter() {
-            self.device.prefetch(request);
-        }
-        ahead.pop().unwrap_or_else(|| stream.next_request())
+        // One at a time: the processor stops where too many prefetches are under way.
+        let drawn = stream.next_request();
+        self.device.prefetch(&drawn);
+        *oldest = (*oldest + 1) % LOOK_AHEAD;
+        std::mem::replace(&mut ahead[*oldest], drawn)
     }
 
     /// A completion reaches its thread, which reaps it and issues the next request.

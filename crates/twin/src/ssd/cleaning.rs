@@ -100,12 +100,14 @@ impl Ssd {
     fn clean_next(&mut self) -> bool {
         let free = self.free_superblocks();
         let idle = self.idle_target();
-        let until = idle.unwrap_or(0).max(self.params.gc_free_superblocks);
-        let Some(victim) = self.victim.or_else(|| self.choose_victim(free, until)) else {
+        if self.victim.is_none() {
+            let until = idle.unwrap_or(0).max(self.params.gc_free_superblocks);
+            self.victim = self.choose_victim(free, until);
+        }
+        let Some(victim) = self.victim else {
             self.host_waits = false;
             return false;
         };
-        self.victim = Some(victim);
         let urgent = free <= RESERVED_SUPERBLOCKS;
         if self.credit < 0 && !urgent && idle.is_none() {
             self.host_waits = false;
