@@ -16,6 +16,8 @@ from fathom.runs.store import StepOutcome
 POLL_S = 0.25
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
+LARGE_READS_COUNT = 10_000
+"""The same of a window of large reads through a file system, of which minutes hold no more: enough for its p99."""
 MEASURED_COUNT = 1_000_000
 """Fewest I/O of small blocks in a measured step: enough for their p99.99."""
 ROUND_COUNT = 20_000
@@ -143,9 +145,11 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if step.round and step.round.metric != "latency":
         least_bytes = round(ROUND_TURNOVER * region_bytes)
         return _core.Precision(step.precision * sqrt(step.round.window), ROUND_COUNT, least_bytes, most_bytes)
-    if not step.job.direct:
-        return _core.Precision(step.precision, POINT_COUNT, least_bytes, least_bytes or WITHOUT_LIMIT)
     largest = max(max(sizes, default=0) for sizes in step.job.block_sizes.values())
+    if not step.job.direct:
+        large_reads = not step.job.destructive and largest > LARGE_BLOCK_BYTES
+        count = LARGE_READS_COUNT if large_reads else POINT_COUNT
+        return _core.Precision(step.precision, count, least_bytes, least_bytes or WITHOUT_LIMIT)
     if step.curve or largest >= LARGE_BLOCK_BYTES:
         return _core.Precision(step.precision, POINT_COUNT, least_bytes, most_bytes)
     return _core.Precision(step.precision, MEASURED_COUNT, least_bytes, WITHOUT_LIMIT)

@@ -213,7 +213,7 @@ impl Disk {
             Event::Submit => self.enter(index),
             Event::Dispatch => self.dispatch(index),
             Event::Sensed => self.send(index, TAIL_BYTES),
-            Event::Channel => self.arrived(index),
+            Event::Channel => return Some(self.arrived(index)),
             Event::Acknowledge | Event::Complete => return Some(self.complete(index)),
             Event::Die if index == QUIET => self.look_for_quiet(),
             Event::Die => self.work_done(),
@@ -489,16 +489,15 @@ impl Disk {
         self.calendar.push(at_ns, Event::Channel.with(slot));
     }
 
-    /// Written data has crossed the interface.
+    /// Written data has crossed the interface: that is the acknowledgement.
     #[inline]
-    fn arrived(&mut self, slot: u32) {
+    fn arrived(&mut self, slot: u32) -> Completion {
         let inflight = self.requests[slot];
         self.cache.moving_bytes -= u64::from(inflight.request.size_bytes);
         self.cache
             .insert(inflight.request.offset_bytes, inflight.end(), &self.layout);
-        self.calendar
-            .push(self.now_ns, Event::Acknowledge.with(slot));
         self.start_work();
+        self.complete(slot)
     }
 
     /// Reads must not be answered with what a write has made stale.

@@ -242,7 +242,7 @@ impl<D: Device> FileSystem<D> {
     /// Ends a request when its data has been copied between user and page cache.
     fn copy(&mut self, slot: u32) {
         let bytes = self.requests[slot].request.size_bytes;
-        let copy_ns = (f64::from(bytes) * 1e3 / self.params.copy_mbps).round() as u64;
+        let copy_ns = (f64::from(bytes) * 1e3 / self.params.copy_mbps + 0.5) as u64;
         self.wake_at(self.device.now_ns() + copy_ns, Below::Copied(slot));
     }
 

@@ -204,6 +204,12 @@ impl Ranges {
         word >> (block % WORD) & 1 == 1
     }
 
+    /// Whether all of `start..end` is in the set.
+    #[inline]
+    pub fn covers(&self, start: u64, end: u64) -> bool {
+        self.run_end(start, end) == end
+    }
+
     /// Behind the last block of the run that `start` begins, or `limit` if that comes first.
     pub fn run_end(&self, start: u64, limit: u64) -> u64 {
         let mut at = start;

@@ -45,6 +45,10 @@ impl<D: Device> FileSystem<D> {
         if let Some((low, high)) = ahead.dropped {
             self.fetched.remove(low, high);
         }
+        if ahead.window.is_none() && self.fetched.covers(start, end) {
+            self.fetched.remove(start, end);
+            return false;
+        }
         self.fetch_missing(start, end, end);
         if let Some((low, high)) = ahead.window {
             self.fetch_missing(low, high.min(self.file_blocks), end);

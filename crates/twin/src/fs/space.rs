@@ -120,8 +120,12 @@ impl Groups {
             let until = (start + (number as u64 + 1) * WINDOW).min(limit);
             let free = self.free.first(window.from);
             window.from = free.map_or(until, |free| free.min(until));
-            if let Some(found) = self.free.run_of(len, window.from, until, limit) {
-                return Some(found);
+            let found = match len {
+                1 => (window.from < until).then_some(window.from),
+                _ => self.free.run_of(len, window.from, until, limit),
+            };
+            if found.is_some() {
+                return found;
             }
             window.longest = len - 1;
         }
