@@ -55,7 +55,8 @@ def _table(found: Sequence[Disk]) -> Table:
         "level: it includes 1.",
         "Rates are those behind the transient at the start of a step (MSER-5), in which caches fill; rates of whole "
         "windows are among the results above.",
-        f"memory: even then more than {IN_MEMORY:g} times what arm and platters allow, so mostly of the page cache.",
+        f"memory: even then more than {IN_MEMORY:g} times what arm and platters allow, so of the page cache. Less than "
+        "that is left to random writes that hit a page which is dirty already, and reach the disk once.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
     ]
     return Table("One drive", [Item(label) for label, _ in BLOCKS.values()], groups, footnotes)
