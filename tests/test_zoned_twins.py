@@ -1,7 +1,10 @@
 """Zoned SSDs of the catalogue: their published figures, and any drive made zoned."""
 
+from pathlib import Path
+
 import pytest
 
+import fathom
 from fathom import _core
 from fathom.backend import TwinBackend
 from fathom.catalog import load_device
@@ -46,3 +49,8 @@ def test_any_drive_becomes_a_zoned_one_and_says_what_it_then_cannot_have():
     assert sum(op.bytes for op in recording.ops) > 0
     with pytest.raises(_core.BackendError, match="needs a host-managed zoned device"):
         run("samsung-pm9a3-7.68tb", zones_job(1))
+
+
+def test_a_step_that_fails_on_zones_names_the_zone_and_why_it_refused(tmp_path: Path):
+    with pytest.raises(FathomError, match=r"I/O failed .* was refused: zone 0 is full .*NVMe status 1B9h"):
+        fathom.run("four-corners", targets=[f"twin:{ZN540}"], quick=True, out=tmp_path)

@@ -582,7 +582,12 @@ def _mostly_failed(step: Step, recording: _core.Recording) -> str | None:
     kinds = ", ".join(
         f"{os.strerror(code) if code else 'short I/O'} {count:,}" for code, count in recording.errno.items()
     )
-    return f"step {step.name}: {failed:,} of {failed + done:,} I/O failed" + (f" ({kinds})" if kinds else "")
+    refused = next((f"; {note}" for note in recording.notes if "was refused" in note), "")
+    return (
+        f"step {step.name}: {failed:,} of {failed + done:,} I/O failed"
+        + (f" ({kinds})" if kinds else "")
+        + refused
+    )
 
 
 def _inapplicable(step: Step, target: Target) -> str | None:
