@@ -75,6 +75,7 @@ def test_reads_of_blocks_never_written_are_noted_with_their_share():
     note = only(sound(telemetry=[sample("unmapped_reads", 6e6)]))
     assert note.rule == "unmapped-reads"
     assert note.text.startswith("10.0% of the reads")
+    assert notes(sound(telemetry=[sample("unmapped_reads", 0.2e6)])) == []
 
 
 def test_the_governor_is_noted_for_hardware_only():
