@@ -16,7 +16,14 @@ def bench(name: str) -> str | None:
 
 
 TWINS = [name for name in device_names() if load_device(name).twin]
-REVIEWED = [name for name in TWINS if bench(name) == "storagereview-r760-fio"]
+REVIEWED = [
+    name
+    for name in TWINS
+    if any(
+        row.workload.startswith("vdbench-")
+        for row in load_published(load_device(name).published or name).rows
+    )
+]
 
 
 def tiny_cases() -> dict[str, Case]:
