@@ -10,11 +10,6 @@ from fathom.catalog import device_names, load_device, load_published
 from fathom.validation.cases import Case, cases_of, published_jobs
 
 
-def bench(name: str) -> str | None:
-    twin = load_device(name).twin
-    return twin and twin.bench
-
-
 TWINS = [name for name in device_names() if load_device(name).twin]
 REVIEWED = [
     name
