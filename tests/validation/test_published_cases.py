@@ -9,7 +9,6 @@ from tiny_drive import NAME, RANDOM_READ, READ_ROW, Catalogue, bench_toml
 from fathom.catalog import device_names, load_device, load_published
 from fathom.validation.cases import Case, cases_of, published_jobs
 
-
 TWINS = [name for name in device_names() if load_device(name).twin]
 REVIEWED = [
     name
