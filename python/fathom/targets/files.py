@@ -59,22 +59,33 @@ def dir_target(directory: Path, size_bytes: int | None) -> Target:
     directory = directory.absolute()
     if not directory.is_dir():
         raise UsageError(f"dir:{directory}: is not a directory", "create it, or write file:PATH for a file")
+    path = directory / SCRATCH_NAME
     if size_bytes:
-        path = _scratch_path(directory)
+        _lstat(path)
         return _describe(path, f"dir:{directory}", "dir", size_bytes)
-    return replace(scratch_file(directory), name=f"dir:{directory}", kind="dir")
+    return replace(_planned(path, SCRATCH_BYTES), name=f"dir:{directory}", kind="dir")
 
 
 def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES) -> Target:
-    """Plans the scratch file of a review: `want_bytes`, or less so that a tenth of the free space stays free.
+    """Plans the scratch file of a review, beside any of its name that Fathom did not make.
 
-    Without a directory the user's cache and /var/tmp are tried, memory file systems last. A smaller size
-    and a memory file system are said in the target's notes.
+    Without a directory the user's cache and /var/tmp are tried, memory file systems last. A directory that was copied
+    or restored holds such files: their mark is that of another inode.
 
-    Raises FathomError when not even 64 MiB fit.
+    Raises FathomError when not even 64 MiB fit, RefusedError for symlinks and special files of the name.
     """
     directory = (directory or _scratch_directory()).absolute()
-    path = _scratch_path(directory)
+    names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
+    paths = (directory / name for name in names)
+    return _planned(next(path for path in paths if _lstat(path) is None or is_own(path)), want_bytes)
+
+
+def _planned(path: Path, want_bytes: int) -> Target:
+    """Fathom's own file: `want_bytes`, or less so that a tenth of the free space stays free.
+
+    A smaller size and a memory file system are said in the target's notes. Raises FathomError when not even 64 MiB fit.
+    """
+    directory = path.parent
     status = _lstat(path)
     usable = int(_free_bytes(directory) * (1 - _RESERVED_SHARE)) + (_allocated_bytes(status) if status else 0)
     size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
@@ -90,18 +101,6 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
         )
         target = replace(target, notes=(*target.notes, note))
     return target
-
-
-def _scratch_path(directory: Path) -> Path:
-    """Where Fathom's file in a directory is or will be: beside any of that name that it did not make.
-
-    A directory that was copied or restored holds such files: their mark is that of another inode.
-
-    Raises RefusedError for symlinks and special files of the name.
-    """
-    names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
-    paths = (directory / name for name in names)
-    return next(path for path in paths if _lstat(path) is None or is_own(path))
 
 
 def check_file(target: Target, *, writes: bool) -> list[Refusal]:

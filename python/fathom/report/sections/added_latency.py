@@ -93,8 +93,10 @@ def build(comparison: Comparison) -> Section | None:
 def _spent(system: _Measured) -> list[str]:
     """What the controller itself adds, where the system tells."""
     parts = []
-    for mix, (label, ops) in list(MIXES.items())[:2]:
-        load = next(iter(SYSTEM_LOADS))
+    load = next(iter(SYSTEM_LOADS))
+    for mix, (label, ops) in MIXES.items():
+        if len(ops) > 1:
+            continue
         added_us = system.times_us(mix, load).get(CONTROLLER)
         point = system.point(mix, load, ops[0])
         if added_us is not None and point is not None and point.mean_us:
