@@ -266,7 +266,8 @@ impl Meter {
             libc::ENODEV | libc::ENXIO | libc::EBADF | libc::ENOTCONN
         ) {
             self.give_up(format!("the device is gone ({})", describe_errno(errno)));
-        } else if self.post.errors.most.is_some_and(|most| failed > most) {
+        } else if self.post.errors.most.is_some_and(|most| failed == most + 1) {
+            // Only the thread whose I/O went over the limit speaks: others may fail before they see the stop.
             self.give_up(format!(
                 "{failed} I/O failed, and the job asks to stop then; the last: {} of {size_bytes} bytes at {offset_bytes} ({})",
                 op.name(),
