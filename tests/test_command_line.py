@@ -124,6 +124,14 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path, runs_home: 
     assert (code, text) == (1, f"fathom: {tmp_path}: Is a directory")
 
 
+def test_a_report_of_a_run_with_a_damaged_table_is_one_line(tmp_path: Path, runs_home: Path) -> None:
+    made = run(str(SHORT), [TWIN], out=runs_home)
+    (made.path / "latency.parquet").write_bytes(b"PAR1")
+    code, text = refused("report", "last", "--out", tmp_path / "report.html")
+    assert code == 1
+    assert f"{made.path}: table latency is damaged: " in text
+
+
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_a_seed_out_of_range_is_refused(seed: int) -> None:
     result = fathom("run", SHORT, TWIN, "--seed", str(seed))

@@ -117,12 +117,14 @@ def test_a_run_is_found_by_part_of_its_id_and_by_last(runs_home: Path) -> None:
         find_run("short")
     with pytest.raises(UsageError, match="no run 'zzzz'"):
         find_run("zzzz")
+    with pytest.raises(UsageError, match="a folder without run.json, so no run"):
+        find_run(str(runs_home))
 
 
-@pytest.mark.parametrize("damage", ["{", '{"schema": "fathom-run/1"}'])
-def test_a_damaged_run_is_one_line(runs_home: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", [b"{", b'{"schema": "fathom-run/1"}', b"\xff\xfe"])
+def test_a_damaged_run_is_one_line(runs_home: Path, damage: bytes) -> None:
     path = new_store(runs_home).path
-    (path / "run.json").write_text(damage)
+    (path / "run.json").write_bytes(damage)
     with pytest.raises(FathomError, match=r"run\.json: not a readable run"):
         Run(path)
 
@@ -141,7 +143,7 @@ def test_a_damaged_table_is_one_line_that_says_how_to_go_on(runs_home: Path) -> 
 
 def test_a_damaged_line_of_the_journal_is_named(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    path.write_text('{"a": 1}\ngarbage\n{"a": 2}\n')
+    path.write_bytes(b'{"a": 1}\n\xff\xfe\n{"a": 2}\n')
     with pytest.raises(FathomError, match=r"journal\.jsonl:2: damaged"):
         read_lines(path)
 

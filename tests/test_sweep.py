@@ -52,6 +52,9 @@ def workers() -> Iterator[Executor]:
         yield pool
 
 
+SATA_DRIVE = "twin:micron-m510dc-480gb"
+
+
 def sweep(*settings: str, targets: tuple[str, ...] = (DRIVE,)) -> Sweep:
     method = parse_method(METHOD, "tiny.toml")
     axes = [parse_axis(text) for text in settings]
@@ -75,6 +78,20 @@ def test_every_combination_is_simulated_with_its_values(tmp_path: Path, workers:
     # One read at a time meets an idle die; many meet as many dies as there are.
     assert found[16, 1] == pytest.approx(found[64, 1], rel=0.02)
     assert found[64, 64] > 1.5 * found[16, 64]
+
+
+@pytest.mark.parametrize(
+    ("setting", "column"), [("op=0.28", "over_provisioning"), ("block_bytes=4096", "twin.block_bytes")]
+)
+def test_what_is_set_has_a_column_beside_those_of_the_points(
+    setting: str, column: str, tmp_path: Path, workers: Executor
+) -> None:
+    asked = sweep(setting, targets=(SATA_DRIVE,))
+    outcomes, _ = simulated(asked, tmp_path, workers)
+    table = gather(asked.axes, outcomes)
+    assert table[column].to_pylist() == [float(setting.partition("=")[2])]
+    assert table["op"].to_pylist() == ["read"]
+    assert write_page(asked, tmp_path, table, outcomes).is_file()
 
 
 def test_tables_and_page_are_written_and_agree(tmp_path: Path, workers: Executor) -> None:

@@ -192,7 +192,7 @@ def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -
     try:
         return _core.TwinDevice(parameters_json, seed, file_system)
     except _core.BackendError as error:
-        raise FathomError(f"twin: {error}") from error
+        raise FathomError(str(error)) from error
 
 
 def sync_twins(devices: Sequence[_core.TwinDevice]) -> None:

@@ -14,6 +14,7 @@ from fathom.curve import Curve, CurveJson, Place, parse_curve, point_name, searc
 from fathom.errors import UsageError
 from fathom.parts import split_job
 from fathom.rounds import Round, RoundJson, parse_round
+from fathom.text_file import read_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -279,13 +280,9 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
 def load_method(name: str, *, quick: bool = False) -> Method:
     """The method of that name in the catalogue, or the method file at that path."""
     if "/" in name or name.endswith((".toml", ".json")):
-        try:
-            text = Path(name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            raise UsageError(
-                f"method file {name}: {why}", "copy a built-in one with `fathom methods show`"
-            ) from error
+        text = read_text(
+            Path(name), "name a method file; `fathom methods show` prints a built-in one to copy"
+        )
         return parse_method(text, name, quick=quick)
     from fathom.catalog import method_text
 

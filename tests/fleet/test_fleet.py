@@ -323,10 +323,12 @@ def test_a_slow_round_trip_is_refused(pool: ThreadPoolExecutor) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("# none\n", "no host in it"), ("a\nb\na\n", "a: twice")],
+    [(b"# none\n", "no host in it"), (b"a\nb\na\n", "a: twice"), (b"\xff\xfe", "not UTF-8 text")],
 )
-def test_a_bad_file_of_hosts_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_bad_file_of_hosts_is_refused_before_any_is_brought_up(
+    tmp_path: Path, text: bytes, message: str
+) -> None:
     path = tmp_path / "hosts"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=message), hosts_of_file(path):
-        pass
+    path.write_bytes(text)
+    with pytest.raises(UsageError, match=message):
+        hosts_of_file(path)

@@ -117,6 +117,7 @@ def test_a_missing_directory_is_a_usage_error(tmp_path: Path):
         ("/", "write dir:/"),
         ("flie:x.bin", "did you mean file:x.bin"),
         ("twn:a*8", "did you mean twin:a*8"),
+        ("acme-fast-1tb*8", "write twin:acme-fast-1tb*8"),
         ("nonsense", "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, null:, twin:NAME"),
         ("file:", "write file:PATH"),
     ],

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fathom.errors import FathomError, UsageError
 from fathom.fleet.agent import HostAgent
 from fathom.fleet.fleet import Fleet
+from fathom.text_file import read_text
 
 if TYPE_CHECKING:
     from ray.actor import ActorProxy
@@ -56,23 +57,19 @@ def fleet_of(nodes: Nodes) -> Fleet:
     return Fleet([_agent(name, node_id) for name, node_id in nodes])
 
 
-@contextmanager
-def local_nodes(count: int) -> Iterator[Nodes]:
+def local_nodes(count: int) -> AbstractContextManager[Nodes]:
     """So many nodes on this machine, each on a loopback address of its own: for trying a fleet out."""
     if not 1 <= count <= MOST_LOCAL_HOSTS:
         raise UsageError(f"--local-hosts {count}: out of range", f"expected 1 to {MOST_LOCAL_HOSTS}")
     nodes = {f"host{k}": (["sh"], f"127.0.0.{k + 2}") for k in range(1, count + 1)}
-    with _cluster(LOCAL_HEAD, nodes) as found:
-        yield found
+    return _cluster(LOCAL_HEAD, nodes)
 
 
-@contextmanager
-def hosts_of_file(path: Path, shell: str = "ssh") -> Iterator[Nodes]:
+def hosts_of_file(path: Path, shell: str = "ssh") -> AbstractContextManager[Nodes]:
     """The hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
     names = _read_hosts(path)
     nodes = {name: ([*shlex.split(shell), name, "sh"], None) for name in names}
-    with _cluster(_own_address(names[0]), nodes) as found:
-        yield found
+    return _cluster(_own_address(names[0]), nodes)
 
 
 @contextmanager
@@ -91,10 +88,7 @@ def ray_cluster(address: str) -> Iterator[Nodes]:
 
 
 def _read_hosts(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "give a file with one host a line") from error
+    lines = read_text(path, "give a file with one host a line").splitlines()
     names = [line.partition("#")[0].strip() for line in lines]
     names = [name for name in names if name]
     if not names:

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from fathom.analysis.percentiles import Histogram, histograms
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
+from fathom.errors import FathomError
 from fathom.method import Job, JobJson, parse_job
 from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
@@ -362,14 +363,21 @@ class RunData:
         compacted = self.document.status == "complete" or not steps
         files = [str(path) for path in ([whole] if compacted else steps) if path.exists()]
         with duckdb.connect(":memory:") as connection:
-            if files:
-                source = connection.read_parquet(files, file_row_number=True, filename=True)
-                connection.register("rows", source.project("*, (filename, file_row_number) as ordinal"))
-            else:
-                connection.register(
-                    "rows", TABLES[table].append(pa.field("ordinal", pa.int64())).empty_table()
-                )
-            return connection.sql(sql, params=parameters or {}).to_arrow_table()
+            try:
+                if files:
+                    source = connection.read_parquet(files, file_row_number=True, filename=True)
+                    connection.register("rows", source.project("*, (filename, file_row_number) as ordinal"))
+                else:
+                    connection.register(
+                        "rows", TABLES[table].append(pa.field("ordinal", pa.int64())).empty_table()
+                    )
+                return connection.sql(sql, params=parameters or {}).to_arrow_table()
+            except (duckdb.IOException, duckdb.InvalidInputException) as error:
+                first = str(error).partition("\n")[0]
+                raise FathomError(
+                    f"{self.run.path}: table {table} is damaged: {first}",
+                    "bring it back from a copy of the run",
+                ) from error
 
 
 def load(path: Path) -> RunData:

@@ -92,9 +92,15 @@ class RunDocument(_Model):
         path = run / "run.json"
         try:
             document = cls.model_validate_json(path.read_text(encoding="utf-8"))
-        except (OSError, ValidationError) as error:
-            first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.strerror
-            raise FathomError(f"{path}: not a readable run: {first}", f"expected {RUN_SCHEMA}") from error
+        except (OSError, UnicodeDecodeError, ValidationError) as error:
+            match error:
+                case ValidationError():
+                    why = error.errors()[0]["msg"]
+                case OSError():
+                    why = error.strerror
+                case _:
+                    why = "not UTF-8 text"
+            raise FathomError(f"{path}: not a readable run: {why}", f"expected {RUN_SCHEMA}") from error
         if document.format != RUN_SCHEMA:
             raise FathomError(
                 f"{path}: format {document.format}, this Fathom reads {RUN_SCHEMA}", "update Fathom"

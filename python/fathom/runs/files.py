@@ -39,7 +39,7 @@ def read_lines(path: Path) -> list[dict[str, object]]:
     """
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     complete = lines[:-1]
     return [_parse_line(path, number, line) for number, line in enumerate(complete, 1) if line]
 

@@ -35,6 +35,8 @@ def find_run(text: str) -> Path:
     path = Path(text)
     if (path / "run.json").is_file():
         return path
+    if path.is_dir() and path.name != text:
+        raise UsageError(f"{text}: a folder without run.json, so no run", "`fathom runs` lists the runs")
     runs = run_directories()
     if text == "last" and runs:
         return runs[-1]
@@ -46,4 +48,4 @@ def find_run(text: str) -> Path:
         raise UsageError(
             f"run {text!r} is not unique: {len(matches)} runs match ({names})", "name one in full"
         )
-    raise UsageError(f"no run {text!r} in {runs_home()}", "list what there is with `fathom runs`")
+    raise UsageError(f"no run {text!r} in {runs_home()}", "`fathom runs` lists the runs")

@@ -15,6 +15,7 @@ from fathom.catalog.check import parse_as
 from fathom.catalog.models import Name, Positive, Text
 from fathom.errors import UsageError
 from fathom.sizing.needs import OP, Kind, Need, Op, parse_need
+from fathom.text_file import read_text
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _PREFERENCES: dict[Kind | Literal["cost"], str] = {
@@ -109,9 +110,4 @@ def shipped_prices() -> str:
 
 
 def _read(model: type[_Model], path: Path) -> _Model:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise UsageError(f"{path}: cannot be read: {reason}") from error
-    return parse_as(model, text, str(path))
+    return parse_as(model, read_text(path, f"give a {model.__name__.lower()} file"), str(path))

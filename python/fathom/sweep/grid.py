@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.catalog.settings import MARK
+from fathom.catalog.settings import MARK, SHORT
 from fathom.errors import UsageError
 from fathom.method import Method, parse_method
+from fathom.runs.schema import POINTS
 
 JOB = "job."
 """What a key of a job begins with."""
@@ -24,6 +25,11 @@ class Axis:
 
     key: str
     values: tuple[str, ...]
+
+    @property
+    def column(self) -> str:
+        """Its name in the table of points, which has columns of its own."""
+        return f"twin.{self.key}" if self.key in POINTS.names else self.key
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ def parse_axis(text: str) -> Axis:
         raise UsageError(f"--set {text}: not KEY=VALUE,...", "write such as --set op=0.07,0.28")
     if len(set(values)) < len(values):
         raise UsageError(f"--set {text}: a value is there twice", "name each value once")
-    return Axis(key.strip(), values)
+    member, dot, last = key.strip().rpartition(".")
+    return Axis(f"{member}{dot}{SHORT.get(last, last)}", values)
 
 
 def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -> list[Combination]:

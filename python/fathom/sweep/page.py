@@ -26,7 +26,7 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     failed = [f"{plain(one.combination.label)}: {plain(one.error)}" for one in outcomes if one.error]
     rows = _table(sweep.axes, table)
     x = next(
-        (axis for axis in reversed(sweep.axes) if pa.types.is_floating(table.schema.field(axis.key).type)),
+        (axis for axis in reversed(sweep.axes) if pa.types.is_floating(table.schema.field(axis.column).type)),
         None,
     )
     drawn = _figure(sweep.axes, x, table.to_pylist(), rows) if x and table.num_rows else rows
@@ -66,7 +66,7 @@ def _table(axes: Sequence[Axis], table: pa.Table) -> Table:
 
 def _figure(axes: Sequence[Axis], x: Axis, rows: Rows, table: Table) -> Figure:
     panels = [(step, list(own)) for step, own in groupby(sorted(rows, key=_panel), key=_panel)][:MOST_PANELS]
-    others = [axis.key for axis in axes if axis is not x]
+    others = [axis.column for axis in axes if axis is not x]
     names = sorted({_series(others, row) for row in rows})
     charts = [
         Chart(
@@ -91,7 +91,7 @@ def _figure(axes: Sequence[Axis], x: Axis, rows: Rows, table: Table) -> Figure:
 
 def _line(name: str, place: int, x: Axis, others: Sequence[str], rows: Rows) -> Line:
     own = [row for row in rows if _series(others, row) == name]
-    points = sorted((float(str(row[x.key])), float(str(row["iops"]))) for row in own)
+    points = sorted((float(str(row[x.column])), float(str(row["iops"]))) for row in own)
     return Line(plain(name) or "IOPS", slot(place), [(at, float(f"{y:.5g}")) for at, y in points], marks=True)
 
 

@@ -23,11 +23,11 @@ def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
 
     `target` is the name without what was set. A column of settings holds numbers where all its values are numbers.
     """
-    columns = pa.schema([*(pa.field(axis.key, _type(axis)) for axis in axes), *POINTS])
+    columns = pa.schema([*(pa.field(axis.column, _type(axis)) for axis in axes), *POINTS])
     rows = [
         {
-            key: _value(axis, value)
-            for axis, (key, value) in zip(axes, outcome.combination.settings, strict=True)
+            axis.column: _value(axis, value)
+            for axis, (_, value) in zip(axes, outcome.combination.settings, strict=True)
         }
         | row
         | {"target": NAME.sub("", str(row["target"]))}

@@ -23,7 +23,7 @@ def headings(axes: Sequence[Axis], table: pa.Table) -> list[str]:
     several = len(set(table["target"].to_pylist())) > 1
     known = [name for name in FIGURES if table[name].null_count < table.num_rows]
     return [
-        *(axis.key for axis in axes),
+        *(axis.column for axis in axes),
         *(["target"] if several else []),
         "step",
         "op",

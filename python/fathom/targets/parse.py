@@ -91,7 +91,7 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
         return _null_target()
     if kind == "twin" and colon:
         return _twin_target(rest, twins)
-    raise UsageError(f"{text!r} is not a target", _advice(text))
+    raise UsageError(f"{text!r} is not a target", _advice(text, twins))
 
 
 def device_target(path: Path) -> Target:
@@ -238,14 +238,24 @@ def _twin_number(rest: str, text: str) -> int:
     return int(text)
 
 
-def _advice(text: str) -> str:
-    """The nearest right form: a prefix misspelt, a path without one, or the list of forms."""
+def _advice(text: str, twins: TwinLookup | None) -> str:
+    """The nearest right form: a prefix misspelt or left out, or the list of forms."""
     kind, colon, rest = text.partition(":")
     near = difflib.get_close_matches(kind, ["file", "dir", "null", "twin"], n=1)
     if colon and near:
         return f"did you mean {near[0]}:{rest}"
     if not colon and text and Path(text).is_dir():
         return f"write dir:{text}"
+    if not colon and twins is not None and _is_twin(text, twins):
+        return f"write twin:{text}"
     if not colon and text and ("/" in text or Path(text).suffix or Path(text).exists()):
         return f"write file:{text}"
     return f"write one of {', '.join(_KINDS)}"
+
+
+def _is_twin(text: str, twins: TwinLookup) -> bool:
+    form = _TWIN.fullmatch(text)
+    try:
+        return form is not None and bool(twins(form["name"]))
+    except UsageError:
+        return False
