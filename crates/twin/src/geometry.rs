@@ -101,10 +101,11 @@ impl Geometry {
         let logical_bytes = params.capacity_bytes / slice;
         let physical_bytes = logical_bytes as f64 * (1.0 + params.over_provisioning);
         let unit = u64::from(UNIT_BYTES);
-        let logical_pages = logical_bytes / unit;
+        let indirection_pages = u64::from(params.indirection_unit_bytes) / unit;
+        let logical_pages = logical_bytes / unit / indirection_pages * indirection_pages;
         let map_pages = match params.map_flush_bytes {
             0 => 0,
-            _ => logical_pages.div_ceil(u64::from(MapFlush::ENTRIES)),
+            _ => logical_pages.div_ceil(indirection_pages * u64::from(MapFlush::ENTRIES)),
         };
         // Free superblocks hold no data, so they come on top of the space that does: else a slice
         // with few, large superblocks would have less room for cleaning than the whole drive.

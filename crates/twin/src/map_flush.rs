@@ -9,7 +9,7 @@
 
 use crate::bits::Bits;
 use crate::geometry::Geometry;
-use crate::params::SsdParams;
+use crate::params::{SsdParams, UNIT_BYTES};
 
 /// Shares and arrears are counted in 1/1024 of a page.
 const FRACTION: u64 = 1024;
@@ -20,6 +20,8 @@ pub struct MapFlush {
     first: u32,
     pages: u32,
     changed: Bits,
+    /// Logical pages that one page of the map describes, as a power of two.
+    described_log2: u32,
     /// Host pages between two flushes.
     interval: u64,
     written: u64,
@@ -31,18 +33,19 @@ pub struct MapFlush {
 }
 
 impl MapFlush {
-    /// Mapped units that one page of the map describes, 4 bytes each.
+    /// Indirection units that one page of the map describes, 4 bytes each.
     pub const ENTRIES: u32 = 1024;
 
     /// `None` for a drive that never writes its map.
     pub fn new(params: &SsdParams, geometry: &Geometry) -> Option<Self> {
         let pages = geometry.map_pages;
-        let unit = u64::from(crate::params::UNIT_BYTES);
+        let unit = u64::from(UNIT_BYTES);
         let interval = params.map_flush_bytes / u64::from(params.slice_denominator) / unit;
         (pages > 0).then(|| Self {
             first: geometry.logical_pages,
             pages,
             changed: Bits::new(pages as usize),
+            described_log2: (Self::ENTRIES * params.indirection_unit_bytes / UNIT_BYTES).ilog2(),
             interval: interval.max(1),
             written: 0,
             share: (params.map_flush_share * FRACTION as f64).round() as u64,
@@ -54,8 +57,9 @@ impl MapFlush {
     /// The mapping of these logical pages changes: of fewer than [`Self::ENTRIES`].
     #[inline]
     pub fn change(&mut self, logical: u32, count: u32) {
-        self.changed.set(logical / Self::ENTRIES);
-        self.changed.set((logical + count - 1) / Self::ENTRIES);
+        self.changed.set(logical >> self.described_log2);
+        self.changed
+            .set((logical + count - 1) >> self.described_log2);
     }
 
     /// The host has written `count` pages.

@@ -243,6 +243,10 @@ pub struct SsdParams {
     #[serde(default)]
     pub max_active_zones: u32,
 
+    /// What one entry of the page map stands for: a write of part of it reads the rest and programs all of it.
+    #[serde(default = "default_indirection_unit")]
+    pub indirection_unit_bytes: u32,
+
     /// The page map is written to flash after each such number of bytes of host writes (of the whole
     /// drive), as far as they have changed it. 0: never.
     #[serde(default)]
@@ -318,7 +322,11 @@ const fn default_slots() -> u32 {
     65_535
 }
 
-const fn default_flush_share() -> f64 {
+const fn default_indirection_unit() -> u32 {
+    UNIT_BYTES
+}
+
+fn default_flush_share() -> f64 {
     1.0
 }
 
@@ -452,6 +460,12 @@ impl SsdParams {
             return fail(
                 "block_bytes",
                 format!("{} is neither 512 nor 4096", self.block_bytes),
+            );
+        }
+        if !self.indirection_unit_bytes.is_power_of_two() {
+            return fail(
+                "indirection_unit_bytes",
+                format!("{} is not a power of two", self.indirection_unit_bytes),
             );
         }
         if self.channel_parity_ratio < 1.0 {
@@ -631,6 +645,10 @@ impl SsdParams {
             ("placement_handles", self.placement_handles > 1),
             ("slc_bytes", self.slc_bytes > 0),
             ("map_flush_bytes", self.map_flush_bytes > 0),
+            (
+                "indirection_unit_bytes",
+                self.indirection_unit_bytes > UNIT_BYTES,
+            ),
             ("gc_idle_free_share", self.gc_idle_free_share > 0.0),
             ("namespaces", self.namespaces != "1"),
         ];
@@ -658,7 +676,7 @@ impl SsdParams {
         }
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 23] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 24] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
@@ -666,6 +684,12 @@ impl SsdParams {
             ("command_slots", n(self.command_slots), 1, 65_535),
             ("gc_ahead_bytes", self.gc_ahead_bytes, 0, 1 << 40),
             ("map_flush_bytes", self.map_flush_bytes, 0, 1 << 50),
+            (
+                "indirection_unit_bytes",
+                n(self.indirection_unit_bytes),
+                n(UNIT_BYTES),
+                1 << 20,
+            ),
             ("command_pipelines", n(self.command_pipelines), 1, 64),
             ("channels", n(self.channels), 1, 64),
             ("dies_per_channel", n(self.dies_per_channel), 1, 64),

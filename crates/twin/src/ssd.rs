@@ -169,6 +169,7 @@ pub struct Ssd {
     acknowledge_ns: u64,
     by_merge: Divisor,
     merge_pages: u32,
+    indirection_pages: u32,
     commands: u64,
     unmapped_reads: u64,
 }
@@ -265,6 +266,7 @@ impl Ssd {
             acknowledge_ns: us_to_ns(params.write_ack_us),
             by_merge: Divisor::new(merge_pages),
             merge_pages,
+            indirection_pages: params.indirection_unit_bytes / UNIT_BYTES,
             commands: 0,
             unmapped_reads: 0,
             params: params.clone(),
@@ -308,6 +310,15 @@ impl Ssd {
         let first = request.offset_bytes / unit;
         let end = (request.offset_bytes + u64::from(request.size_bytes)).div_ceil(unit);
         (first as u32, (end - first) as u32)
+    }
+
+    /// First page and number of pages that a write programs: whole indirection units.
+    #[inline]
+    fn written_pages(&self, request: &Request) -> (u32, u32) {
+        let (first, count) = Self::pages(request);
+        let within = self.indirection_pages - 1;
+        let from = first & !within;
+        (from, ((first + count + within) & !within) - from)
     }
 
     #[inline]
@@ -442,10 +453,11 @@ impl Ssd {
             }
             Op::Write => self.write(slot),
             Op::Trim | Op::WriteZeroes => {
-                // Both deallocate; only whole pages can be, as NVMe allows.
-                let unit = u64::from(UNIT_BYTES);
-                let from = request.offset_bytes.div_ceil(unit) as u32;
-                let to = ((request.offset_bytes + u64::from(request.size_bytes)) / unit) as u32;
+                // Both deallocate; only whole indirection units can be, as NVMe allows.
+                let unit = u64::from(self.params.indirection_unit_bytes);
+                let end_bytes = request.offset_bytes + u64::from(request.size_bytes);
+                let from = request.offset_bytes.div_ceil(unit) as u32 * self.indirection_pages;
+                let to = (end_bytes / unit) as u32 * self.indirection_pages;
                 (from..to).for_each(|page| self.ftl.trim(page));
                 if let Some(flush) = &mut self.map_flush {
                     (from..to).for_each(|page| flush.change(page, 1));
@@ -496,9 +508,16 @@ impl Ssd {
         }
     }
 
-    /// Splits a read by where its pages lie and sends each part there.
     #[inline]
     fn read(&mut self, slot: u32, first: u32, count: u32) {
+        let (dram_pages, unmapped) = self.sense(slot, first, count);
+        self.answer_from_dram(slot, dram_pages, unmapped);
+    }
+
+    /// Splits pages by where they lie and asks the dies for their parts. Gives the pages that no die is asked
+    /// for, and whether some of those were never written.
+    #[inline]
+    fn sense(&mut self, slot: u32, first: u32, count: u32) -> (u32, bool) {
         let mut dram_pages = 0;
         let mut unmapped = false;
         let mut logical = first;
@@ -527,7 +546,7 @@ impl Ssd {
                 .read(self.now_ns, &mut self.calendar, slot, place, run);
             logical += run;
         }
-        self.answer_from_dram(slot, dram_pages, unmapped);
+        (dram_pages, unmapped)
     }
 
     /// The part of a read that no die is asked for.
@@ -568,36 +587,25 @@ impl Ssd {
             size_bytes,
             ..
         } = self.requests[slot].request;
-        let edges_bytes = [offset_bytes, offset_bytes + u64::from(size_bytes)];
-        if (edges_bytes[0] | edges_bytes[1]) & u64::from(UNIT_BYTES - 1) != 0 {
-            self.read_edges(slot, edges_bytes);
+        let end_bytes = offset_bytes + u64::from(size_bytes);
+        let within = u64::from(self.params.indirection_unit_bytes - 1);
+        if (offset_bytes | end_bytes) & within != 0 {
+            self.sense_rest(slot, offset_bytes, end_bytes);
         }
         if self.requests[slot].parts == 0 {
             self.queue_write(slot);
         }
     }
 
-    /// A write that covers part of a page needs the rest of the page first.
+    /// A write that covers part of an indirection unit needs the rest of it first.
     #[cold]
-    fn read_edges(&mut self, slot: u32, edges_bytes: [u64; 2]) {
+    fn sense_rest(&mut self, slot: u32, offset_bytes: u64, end_bytes: u64) {
         let unit = u64::from(UNIT_BYTES);
-        let mut before = None;
-        for edge_bytes in edges_bytes {
-            let logical = (edge_bytes / unit) as u32;
-            if edge_bytes.is_multiple_of(unit) || before.replace(logical) == Some(logical) {
-                continue;
-            }
-            let page = self.ftl.lookup(logical);
-            if page == NONE {
-                continue;
-            }
-            let place = self.geometry.place(page);
-            if !self.in_buffer.get(place.unit) {
-                self.requests[slot].parts += 1;
-                self.flash
-                    .read(self.now_ns, &mut self.calendar, slot, place, 1);
-            }
-        }
+        let (first, count) = self.written_pages(&self.requests[slot].request);
+        let head_end = offset_bytes.div_ceil(unit) as u32;
+        let tail = ((end_bytes / unit) as u32).max(head_end);
+        self.sense(slot, first, head_end - first);
+        self.sense(slot, tail, first + count - tail);
     }
 
     fn queue_write(&mut self, slot: u32) {
@@ -616,7 +624,7 @@ impl Ssd {
             mut placed,
             ..
         } = self.requests[slot];
-        let (first, count) = Self::pages(&request);
+        let (first, count) = self.written_pages(&request);
         let stream = Stream(request.placement as u8);
         while placed < count {
             let room = self.buffer_pages - self.buffered;
@@ -1004,6 +1012,11 @@ impl Ssd {
     pub fn written_by(&self, logical: u32) -> Stream {
         let superblock = self.geometry.superblock(self.ftl.lookup(logical));
         self.superblocks[superblock as usize].stream
+    }
+
+    /// 4 KiB pages that dies have been asked for.
+    pub fn flash_reads(&self) -> u64 {
+        self.flash.counts.units_out
     }
 
     /// Where pages are, when only whole pages were written, nothing read, and nothing is under way.

@@ -35,11 +35,12 @@ impl Namespaces {
         } else {
             params.placement_handles
         };
+        let indirection_pages = params.indirection_unit_bytes / UNIT_BYTES;
         let mut begin = 0.0;
         let starts: Vec<u32> = parts
             .iter()
             .map(|part| {
-                let start = (f64::from(logical_pages) * begin) as u32;
+                let start = (f64::from(logical_pages) * begin) as u32 & !(indirection_pages - 1);
                 begin += part;
                 start
             })

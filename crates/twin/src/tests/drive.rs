@@ -320,6 +320,10 @@ fn a_drive_that_cannot_be_is_refused_with_the_parameter() {
         refused(|p| p.read_sense_us = f64::NAN),
         Some("read_sense_us")
     );
+    assert_eq!(
+        refused(|p| p.indirection_unit_bytes = 12_288),
+        Some("indirection_unit_bytes")
+    );
     assert_eq!(refused(|_| {}), None);
 }
 

@@ -63,6 +63,7 @@ pub fn small_drive() -> SsdParams {
         max_active_zones: 0,
         map_flush_bytes: 0,
         map_flush_share: 1.0,
+        indirection_unit_bytes: 4096,
         idle_w: 5.0,
         command_uj: 0.5,
         link_nj_per_byte: 0.1,
