@@ -5,7 +5,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help review test test-rust test-python lint format bench docs lock clean
+.PHONY: help review test test-rust test-python test-vm lint format bench docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ test-rust:
 
 test-python: .venv/.built
 	$(BIN)/pytest
+
+test-vm: .venv/.built ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (seven minutes)
+	@tests/vm/run $(ARGS)
 
 lint: .venv/.built ## Formatting, lints and types, Rust and Python
 	cargo fmt --all --check

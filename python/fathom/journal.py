@@ -18,6 +18,8 @@ class JournalReport(BaseModel):
     journals: int
     writes: int
     torn_bytes: int
+    last_acked_ns: int
+    behind_ns: int
     blocks: int
     wrong: dict[str, int]
     wrong_though_flushed: int
@@ -43,10 +45,12 @@ def print_report(console: Console, report: JournalReport) -> None:
     """
     what = f"{report.writes:,} acknowledged writes in {report.journals} journals, {report.blocks:,} blocks looked for"
     console.print(f"{report.target}: {what}", soft_wrap=True, highlight=False)
+    last = f"the last of them was acknowledged {report.last_acked_ns / 1e9:.6f} s after the start"
+    behind = f"; writes waited up to {report.behind_ns / 1e6:.1f} ms to be safe in the journal"
+    lines = [f"{last}{behind if report.behind_ns else ''}"] if report.writes else []
     if report.torn_bytes:
-        text = f"the journals end with {report.torn_bytes} bytes that were not whole; they are left out"
-        console.print(text, soft_wrap=True, highlight=False)
-    for line in report.told:
+        lines.append(f"{report.torn_bytes} bytes of the journals are not whole records; they are left out")
+    for line in [*lines, *report.told]:
         console.print(line, soft_wrap=True, highlight=False)
     if not report.wrong:
         console.print("every one of them is there", highlight=False)

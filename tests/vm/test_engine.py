@@ -163,6 +163,23 @@ def test_btrfs_on_a_host_managed_disk_takes_random_writes_of_a_file(smr: Path, t
     assert all(errors == 0 for _, errors in counts(load).values())
 
 
+def test_a_journal_where_a_power_cut_may_take_it_along_is_told(tmp_path: Path) -> None:
+    sh("modprobe", "ext4")
+    sh("mkfs.ext4", "-q", "-F", "/dev/nvme2n1")
+    sh("mount", "/dev/nvme2n1", str(tmp_path))
+    try:
+        job = {"mix": "write", "block": "4KiB", "pattern": "uniform", "content": {"verify": 1}}
+        for journal, told in (
+            (tmp_path / "acks", "is on nvme2n1, as is the target: a disk that loses"),
+            (Path("/dev/shm/acks"), "is in memory (tmpfs), which a power cut empties"),
+        ):
+            file = touched(tmp_path / "x.bin")
+            notes = run("file", file, 64 << 20, journal=str(journal), **job).notes
+            assert [told in note for note in notes if note.startswith("journal:")] == [True], notes
+    finally:
+        sh("umount", str(tmp_path))
+
+
 def touched(path: Path) -> Path:
     path.touch()
     return path

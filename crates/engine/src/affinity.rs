@@ -30,6 +30,20 @@ pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
     }
 }
 
+/// Lets the calling thread run wherever the process may, though it was made by a pinned one.
+pub(crate) fn unpin() {
+    // SAFETY: a zeroed cpu_set_t is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: a system call without arguments. The process's id is that of its first thread, which is never pinned.
+    let first = unsafe { libc::getpid() };
+    // SAFETY: `set` is valid for writes, then for reads, of its own size.
+    unsafe {
+        if libc::sched_getaffinity(first, mem::size_of_val(&set), &mut set) == 0 {
+            libc::sched_setaffinity(0, mem::size_of_val(&set), &set);
+        }
+    }
+}
+
 /// CPU time of one thread, ns since it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuTime {

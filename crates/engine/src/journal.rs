@@ -1,34 +1,40 @@
 //! The write journal: which writes were acknowledged, on another device than the target, so that after a crash
-//! each of them can be looked for. A load thread notes its writes and hands them to a thread of their own, which
-//! appends and syncs; the load never waits for it. What a crash keeps from the journal is not looked for, what
-//! is in it was acknowledged.
+//! each of them can be looked for. A load thread notes its writes; a thread of their own gathers them for a few
+//! milliseconds, appends and syncs. The load waits for it only when it is a million writes behind. What is in the
+//! journal was acknowledged; what was acknowledged and not yet synced when the crash came is not looked for, and
+//! the journal tells how long that took at most.
 //!
 //! A file is a line of JSON padded to 512 bytes, then records of 48 bytes, each with a checksum, so that a torn
 //! end is seen. [`crate::verify_journal`] reads it back.
 
 use std::{
     fs::{File, OpenOptions},
-    io::Write,
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{self, Write},
     path::{Path, PathBuf},
-    sync::mpsc::{self, Sender},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use workload::Verify;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::EngineError;
+use crate::{EngineError, affinity::unpin, clock::Clock, journal_place};
 
-pub(crate) const SCHEMA: &str = "fathom-journal/1";
+pub(crate) const SCHEMA: &str = "fathom-journal/2";
 pub(crate) const SUFFIX: &str = "journal";
 pub(crate) const HEADER_BYTES: usize = 512;
 pub(crate) const RECORD_BYTES: usize = 48;
-/// Records are handed on when there are so many, or the first is so old.
-const BATCH: usize = 4096;
-const BATCH_NS: u64 = 5_000_000;
+/// Records are gathered for so long before they are synced together.
+const GATHER: Duration = Duration::from_millis(5);
+/// Records that may wait for a slow journal before the load does: 48 MiB.
+const MOST_WAITING: usize = 1 << 20;
 /// Position of the thread in the number of a write.
 const THREAD_SHIFT: u32 = 48;
+/// The number of a record that is of the journal itself.
+const SYNCED: u64 = u64::MAX;
 
 /// What a journal is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +44,8 @@ pub(crate) struct Header {
     pub(crate) thread: usize,
     pub(crate) generation: u32,
     pub(crate) seed: u64,
+    /// Chance: tells the writes of this journal from those of an earlier one that used the same numbers.
+    pub(crate) run: u64,
 }
 
 /// An acknowledged write, or flush: that has no size and the number 0.
@@ -53,7 +61,24 @@ pub(crate) struct Record {
     pub(crate) size_bytes: u32,
 }
 
+/// What a record is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Write,
+    Flush,
+    /// The records before it were synced: the first was acknowledged at `issued_ns`, all durable at `acked_ns`.
+    Synced,
+}
+
 impl Record {
+    pub(crate) fn kind(self) -> Kind {
+        match (self.size_bytes, self.number) {
+            (0, SYNCED) => Kind::Synced,
+            (0, _) => Kind::Flush,
+            _ => Kind::Write,
+        }
+    }
+
     fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         let size = u64::from(self.size_bytes);
@@ -89,16 +114,49 @@ impl Record {
     }
 }
 
+/// What the load thread and the writer share.
+#[derive(Debug, Default)]
+struct Desk {
+    waiting: Mutex<Waiting>,
+    /// There are records, or there will be no more.
+    noted: Condvar,
+    /// There is room again.
+    taken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    records: Vec<u8>,
+    /// When the first of them was acknowledged.
+    since_ns: u64,
+    /// No more will come: the load thread is done, or the writer has failed.
+    ended: bool,
+}
+
+impl Desk {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self) {
+        self.waiting().ended = true;
+        self.noted.notify_all();
+        self.taken.notify_all();
+    }
+}
+
 /// One load thread's journal being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     thread: usize,
+    run: u64,
     numbers: u64,
-    batch: Vec<u8>,
-    batch_since_ns: u64,
-    sender: Option<Sender<Vec<u8>>>,
-    writer: Option<JoinHandle<std::io::Result<()>>>,
+    desk: Arc<Desk>,
+    /// Times that the load waited for the journal.
+    waits: u64,
+    caveat: Option<String>,
+    writer: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Journal {
@@ -108,6 +166,7 @@ impl Journal {
         target: &Path,
         thread: usize,
         verify: Verify,
+        clock: Clock,
     ) -> Result<Self, EngineError> {
         let name = target.to_string_lossy().replace('/', "_");
         let path = directory.join(format!(
@@ -124,83 +183,150 @@ impl Journal {
             thread,
             generation: verify.generation,
             seed: verify.seed,
+            run: RandomState::new().build_hasher().finish(),
         };
         let file = begin(directory, &path, &header).map_err(refuse)?;
-        let (sender, receiver) = mpsc::channel::<Vec<u8>>();
-        let write = move || {
-            for batch in receiver {
-                (&file).write_all(&batch)?;
-                file.sync_data()?;
-            }
-            Ok(())
-        };
+        let desk = Arc::new(Desk::default());
+        let theirs = Arc::clone(&desk);
         let writer = std::thread::Builder::new()
             .name("journal".into())
-            .spawn(write);
+            .spawn(move || {
+                unpin();
+                let ended = write(file, &theirs, clock);
+                theirs.end();
+                ended
+            });
         Ok(Self {
             writer: Some(writer.map_err(refuse)?),
+            caveat: journal_place::caveat(directory, target),
             path,
             thread,
+            run: header.run,
             numbers: 0,
-            batch: Vec::with_capacity(BATCH * RECORD_BYTES),
-            batch_since_ns: 0,
-            sender: Some(sender),
+            desk,
+            waits: 0,
         })
     }
 
-    /// The number of the next write.
-    pub(crate) fn number(&mut self) -> u64 {
+    /// What the sectors of the next write carry: its number, and the journal it is in.
+    pub(crate) fn sign(&mut self) -> [u64; 2] {
         self.numbers += 1;
-        (self.thread as u64) << THREAD_SHIFT | self.numbers
+        [
+            (self.thread as u64) << THREAD_SHIFT | self.numbers,
+            self.run,
+        ]
     }
 
     /// Notes what was acknowledged.
     pub(crate) fn note(&mut self, record: Record) {
-        if self.batch.is_empty() {
-            self.batch_since_ns = record.acked_ns;
+        let mut waiting = self.desk.waiting();
+        while waiting.records.len() >= MOST_WAITING * RECORD_BYTES && !waiting.ended {
+            self.waits += 1;
+            let woken = self.desk.taken.wait(waiting);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        self.batch.extend_from_slice(&record.to_bytes());
-        let old = record.acked_ns - self.batch_since_ns >= BATCH_NS;
-        if old || self.batch.len() >= BATCH * RECORD_BYTES {
-            self.hand_on();
+        // Of a writer that has failed `finish` tells.
+        if waiting.ended {
+            return;
         }
-    }
-
-    fn hand_on(&mut self) {
-        let next = Vec::with_capacity(BATCH * RECORD_BYTES);
-        let batch = std::mem::replace(&mut self.batch, next);
-        if let Some(sender) = &self.sender {
-            // A writer that has failed no longer listens; `finish` tells why.
-            let _ = sender.send(batch);
+        let first = waiting.records.is_empty();
+        if first {
+            waiting.since_ns = record.acked_ns;
+        }
+        waiting.records.extend_from_slice(&record.to_bytes());
+        drop(waiting);
+        if first {
+            self.desk.noted.notify_one();
         }
     }
 
     /// Writes what is left; what a reader must know.
-    pub(crate) fn finish(&mut self) -> Option<String> {
-        self.hand_on();
-        self.sender = None;
-        let ended = self.writer.take()?.join();
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        let Some(writer) = self.writer.take() else {
+            return Vec::new();
+        };
+        self.desk.end();
         let path = self.path.display();
-        let error = ended.ok()?.err()?;
-        Some(format!(
-            "journal: {path}: {error}; later writes are not in it"
-        ))
+        let failed = writer.join().ok().and_then(Result::err);
+        let failed = failed.map(|error| format!("{error}; later writes are not in it"));
+        let waits = (self.waits > 0).then(|| {
+            format!(
+                "the load waited for it {} times: its device is too slow for this load",
+                self.waits
+            )
+        });
+        [self.caveat.take(), waits, failed]
+            .into_iter()
+            .flatten()
+            .map(|text| format!("journal: {path}: {text}"))
+            .collect()
     }
 }
 
-fn begin(directory: &Path, path: &Path, header: &Header) -> std::io::Result<File> {
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The writer: appends and syncs until there is no more.
+fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
+    let mut records = Vec::new();
+    let mut synced: Option<Record> = None;
+    loop {
+        let mut waiting = desk.waiting();
+        while waiting.records.is_empty() && !waiting.ended {
+            let woken = desk.noted.wait(waiting);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        if waiting.records.is_empty() {
+            return Ok(());
+        }
+        if !waiting.ended {
+            let woken = desk.noted.wait_timeout(waiting, GATHER);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        std::mem::swap(&mut waiting.records, &mut records);
+        let since_ns = waiting.since_ns;
+        drop(waiting);
+        desk.taken.notify_one();
+        records.extend(synced.iter().flat_map(|record| record.to_bytes()));
+        file.write_all(&records)?;
+        file.sync_data()?;
+        records.clear();
+        synced = Some(Record {
+            offset_bytes: 0,
+            number: SYNCED,
+            issued_ns: since_ns,
+            acked_ns: clock.now_ns(),
+            size_bytes: 0,
+        });
+    }
+}
+
+fn begin(directory: &Path, path: &Path, header: &Header) -> io::Result<File> {
+    let missing = directory.ancestors().take_while(|path| !path.exists());
+    let missing: Vec<&Path> = missing.collect();
     std::fs::create_dir_all(directory)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let mut line = serde_json::to_vec(header)?;
     if line.len() >= HEADER_BYTES {
-        return Err(std::io::Error::other("the target's path is too long"));
+        return Err(io::Error::other("the target's path is too long"));
     }
     line.resize(HEADER_BYTES - 1, b' ');
     line.push(b'\n');
     file.write_all(&line)?;
     file.sync_all()?;
-    // The name itself must outlive the crash, too.
-    File::open(directory)?.sync_all()?;
+    // The names themselves must outlive the crash, too: of the file, and of every directory that was made for it.
+    let parents = missing.iter().filter_map(|made| made.parent());
+    for holder in std::iter::once(directory).chain(parents) {
+        let holder = if holder == Path::new("") {
+            Path::new(".")
+        } else {
+            holder
+        };
+        File::open(holder)?.sync_all()?;
+    }
     Ok(file)
 }
 

@@ -12,6 +12,7 @@ mod buffers;
 mod clock;
 mod error;
 mod journal;
+mod journal_place;
 mod lane;
 mod nvme;
 mod options;

@@ -217,7 +217,9 @@ fn checked<P: Protocol>(lane: &Lane, below: P) -> Result<Checked<P>, EngineError
     let journal = match (&job.journal, job.content.verify) {
         (Some(directory), Some(verify)) => {
             let (directory, target) = (Path::new(directory), &lane.target.spec.path);
-            Some(Journal::create(directory, target, thread, verify)?)
+            Some(Journal::create(
+                directory, target, thread, verify, lane.clock,
+            )?)
         }
         _ => None,
     };

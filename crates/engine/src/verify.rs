@@ -24,8 +24,8 @@ pub(crate) const MISMATCH: i32 = -libc::EILSEQ;
 pub(crate) const SECTOR_BYTES: usize = 512;
 /// Words at a sector's start: magic, place, seed, generation. The checksum is its last word.
 const HEADER_WORDS: usize = 4;
-/// Behind them, with a journal: the number of the write.
-const NUMBER_AT: usize = HEADER_WORDS * 8;
+/// Behind them, with a journal: the number of the write, and the journal that it is in.
+const SIGNATURE_AT: usize = HEADER_WORDS * 8;
 const CHECKSUM_AT: usize = SECTOR_BYTES - 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathom\0\x01");
 /// Blocks that are told one by one.
@@ -48,6 +48,8 @@ pub(crate) enum Finding {
     Foreign,
     /// Of this kind, with a wrong checksum.
     Corrupt,
+    /// The device gives an error instead.
+    Unreadable,
 }
 
 /// What a block turned out to be, its sectors together.
@@ -60,7 +62,7 @@ pub(crate) enum Verdict {
     Torn,
 }
 
-pub(crate) const KINDS: [&str; 7] = [
+pub(crate) const KINDS: [&str; 8] = [
     "unwritten",
     "stale",
     "of a later generation",
@@ -68,6 +70,7 @@ pub(crate) const KINDS: [&str; 7] = [
     "foreign",
     "corrupt",
     "torn",
+    "unreadable",
 ];
 
 impl Verdict {
@@ -81,6 +84,7 @@ impl Verdict {
             Verdict::Bad(Finding::Foreign) => Some(4),
             Verdict::Bad(Finding::Corrupt) => Some(5),
             Verdict::Torn => Some(6),
+            Verdict::Bad(Finding::Unreadable) => Some(7),
         }
     }
 }
@@ -91,22 +95,25 @@ fn word(sector: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The number of the write that a sector is of; only with a journal.
-pub(crate) fn write_number(sector: &[u8]) -> u64 {
-    word(sector, NUMBER_AT)
+/// The number of the write that a sector is of, and the journal that it is in; only with a journal.
+pub(crate) fn signature(sector: &[u8]) -> [u64; 2] {
+    [word(sector, SIGNATURE_AT), word(sector, SIGNATURE_AT + 8)]
 }
 
 /// Makes a block describe itself.
-pub(crate) fn seal(data: &mut [u8], offset_bytes: u64, expected: Verify, number: Option<u64>) {
+pub(crate) fn seal(
+    data: &mut [u8],
+    offset_bytes: u64,
+    expected: Verify,
+    signature: Option<[u64; 2]>,
+) {
     let places = (offset_bytes..).step_by(SECTOR_BYTES);
     for (sector, place) in data.chunks_exact_mut(SECTOR_BYTES).zip(places) {
         let header: [u64; HEADER_WORDS] =
             [MAGIC, place, expected.seed, u64::from(expected.generation)];
-        for (bytes, value) in sector.chunks_exact_mut(8).zip(header) {
+        let words = header.into_iter().chain(signature.into_iter().flatten());
+        for (bytes, value) in sector.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&value.to_le_bytes());
-        }
-        if let Some(number) = number {
-            sector[NUMBER_AT..NUMBER_AT + 8].copy_from_slice(&number.to_le_bytes());
         }
         let checksum = xxh3_64(&sector[..CHECKSUM_AT]);
         sector[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
@@ -179,6 +186,7 @@ struct Flight {
     offset_bytes: u64,
     size_bytes: u32,
     op: Op,
+    /// Of a write that a journal notes, else 0.
     number: u64,
     issued_ns: u64,
 }
@@ -291,16 +299,18 @@ impl<P: Protocol> Protocol for Checked<P> {
             number: 0,
             issued_ns: 0,
         };
+        let mut signature = None;
         if let Some(journal) = &mut self.journal {
             flight.issued_ns = self.clock.now_ns();
             if request.op == Op::Write {
-                flight.number = journal.number();
+                let signed = journal.sign();
+                flight.number = signed[0];
+                signature = Some(signed);
             }
         }
         if request.op == Op::Write {
             let data = buffers.data_to_write(index, request.size_bytes);
-            let number = self.journal.as_ref().map(|_| flight.number);
-            seal(data, request.offset_bytes, self.expected, number);
+            seal(data, request.offset_bytes, self.expected, signature);
         }
         self.flights[index] = flight;
         queued
@@ -341,7 +351,7 @@ impl<P: Protocol> Protocol for Checked<P> {
                 "verify: thread {thread}: {checked} blocks read, {bad} wrong{kinds}"
             ));
         }
-        notes.extend(self.journal.as_mut().and_then(Journal::finish));
+        notes.extend(self.journal.as_mut().into_iter().flat_map(Journal::finish));
         notes.extend(self.below.notes());
         notes
     }

@@ -1,12 +1,12 @@
 //! After a crash: every write that a journal says was acknowledged is looked for on the target.
 //!
-//! A sector passes if it carries the latest write to its place that the journal knows, or one that may have come
-//! later: a write that overlapped that one in time, or one that the journal does not know (issued but not
-//! acknowledged when the crash came, or acknowledged too late for the journal). Anything else is told apart as
-//! reads under verify tell it. Reads through the page cache, which a crash has emptied.
+//! A sector passes if it carries the latest write to its place that the journal knows, or one of the same run that
+//! may have come later: a write that overlapped that one in time, or one that the journal does not know (issued
+//! but not acknowledged when the crash came, or acknowledged too late for the journal). Anything else is told apart
+//! as reads under verify tell it. Reads through the page cache, which a crash has emptied.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::File,
     os::{fd::AsRawFd, unix::fs::FileExt},
     path::{Path, PathBuf},
@@ -17,8 +17,8 @@ use workload::Verify;
 
 use crate::{
     EngineError,
-    journal::{HEADER_BYTES, Header, RECORD_BYTES, Record, SCHEMA, SUFFIX},
-    verify::{Finding, KINDS, SECTOR_BYTES, combine, find, write_number},
+    journal::{HEADER_BYTES, Header, Kind, RECORD_BYTES, Record, SCHEMA, SUFFIX},
+    verify::{Finding, KINDS, SECTOR_BYTES, combine, find, signature},
 };
 
 /// Sectors of one place in the map.
@@ -36,8 +36,13 @@ pub struct JournalReport {
     pub journals: usize,
     /// Acknowledged writes in them.
     pub writes: u64,
-    /// Bytes behind the last whole record: an append that the crash interrupted.
+    /// Bytes of the journals that are no whole record: appends that the crash interrupted.
     pub torn_bytes: u64,
+    /// When the last of the writes was acknowledged, since the start: what came after it is not looked for.
+    pub last_acked_ns: u64,
+    /// The longest that an acknowledged write or flush waited until it was safe in the journal, as far as the journal
+    /// lived to tell.
+    pub behind_ns: u64,
     /// Blocks looked for: the latest acknowledged write of each place.
     pub blocks: u64,
     /// Blocks that are not as they must be, by kind; only those that occur.
@@ -57,6 +62,9 @@ struct Journals {
     /// When the last acknowledged flush was issued, over all threads.
     flushed_ns: u64,
     torn_bytes: u64,
+    behind_ns: u64,
+    /// What tells the writes of these journals from those of earlier ones.
+    runs: HashSet<u64>,
 }
 
 /// Looks for every write that the journals of a directory say was acknowledged, on `target` or, without one, on
@@ -78,6 +86,13 @@ pub fn verify_journal(
         journals: journals.files,
         writes: journals.writes.len() as u64,
         torn_bytes: journals.torn_bytes,
+        last_acked_ns: journals
+            .writes
+            .iter()
+            .map(|write| write.acked_ns)
+            .max()
+            .unwrap_or(0),
+        behind_ns: journals.behind_ns,
         target: target.clone(),
         ..JournalReport::default()
     };
@@ -100,22 +115,23 @@ fn read(directory: &Path) -> Result<Journals, EngineError> {
         .collect();
     paths.sort();
     let mut found: Option<Journals> = None;
+    let mut torn_bytes = 0;
     for path in &paths {
         let bytes = std::fs::read(path).map_err(|error| refuse(path, error))?;
+        // The crash came before the load began: every journal is durable by then.
+        if bytes.iter().all(|&byte| byte == 0) {
+            torn_bytes += bytes.len() as u64;
+            continue;
+        }
         let line = bytes.get(..HEADER_BYTES).unwrap_or_default();
         let header: Header = serde_json::from_slice(line)
             .ok()
             .filter(|header: &Header| header.schema == SCHEMA)
             .ok_or_else(|| refuse(path, std::io::Error::other("is no write journal")))?;
-        let journals = found.get_or_insert_with(|| Journals {
-            header: header.clone(),
-            files: 0,
-            writes: Vec::new(),
-            flushed_ns: 0,
-            torn_bytes: 0,
-        });
+        let journals = found.get_or_insert_with(|| Journals::new(header.clone()));
         let alike = Header {
             thread: header.thread,
+            run: header.run,
             ..journals.header.clone()
         } == header;
         if !alike {
@@ -123,23 +139,44 @@ fn read(directory: &Path) -> Result<Journals, EngineError> {
             return Err(refuse(path, std::io::Error::other(reason)));
         }
         journals.files += 1;
+        journals.runs.insert(header.run);
         journals.take(&bytes[HEADER_BYTES..]);
     }
-    found.ok_or_else(|| refuse(directory, std::io::Error::other("holds no write journal")))
+    let empty = || refuse(directory, std::io::Error::other("holds no write journal"));
+    let mut found = found.ok_or_else(empty)?;
+    found.torn_bytes += torn_bytes;
+    Ok(found)
 }
 
 impl Journals {
-    /// Takes in the records of one file, up to the first that is not whole.
+    fn new(header: Header) -> Self {
+        Self {
+            header,
+            files: 0,
+            writes: Vec::new(),
+            flushed_ns: 0,
+            torn_bytes: 0,
+            behind_ns: 0,
+            runs: HashSet::new(),
+        }
+    }
+
+    /// Takes in the whole records of one file. What is torn need not be its end: a crash may keep later pages of
+    /// an append and not the earlier ones.
     fn take(&mut self, bytes: &[u8]) {
-        let records = bytes
-            .chunks_exact(RECORD_BYTES)
-            .map_while(Record::from_bytes);
         let mut whole = 0;
-        for record in records {
+        for record in bytes
+            .chunks_exact(RECORD_BYTES)
+            .filter_map(Record::from_bytes)
+        {
             whole += RECORD_BYTES;
-            match record.size_bytes {
-                0 => self.flushed_ns = self.flushed_ns.max(record.issued_ns),
-                _ => self.writes.push(record),
+            match record.kind() {
+                Kind::Write => self.writes.push(record),
+                Kind::Flush => self.flushed_ns = self.flushed_ns.max(record.issued_ns),
+                Kind::Synced => {
+                    let behind_ns = record.acked_ns.saturating_sub(record.issued_ns);
+                    self.behind_ns = self.behind_ns.max(behind_ns);
+                }
             }
         }
         self.torn_bytes += (bytes.len() - whole) as u64;
@@ -183,8 +220,7 @@ fn check(file: &File, journals: &Journals, report: &mut JournalReport) -> std::i
     let mut run = Run::default();
     let mut data = [0; PLACE_BYTES as usize];
     for (place, latest) in journals.latest() {
-        let read = read_up_to(file, &mut data, place * PLACE_BYTES)?;
-        data[read..].fill(0);
+        let readable = read_place(file, &mut data, place * PLACE_BYTES)?;
         for (index, sector) in data.chunks_exact(SECTOR_BYTES).enumerate() {
             let Some(at) = latest[index].checked_sub(1) else {
                 run.end(journals, report);
@@ -192,16 +228,14 @@ fn check(file: &File, journals: &Journals, report: &mut JournalReport) -> std::i
             };
             let write = &journals.writes[at as usize];
             let offset_bytes = place * PLACE_BYTES + (index * SECTOR_BYTES) as u64;
-            let later = |number| {
-                number == write.number
-                    || acked_ns
-                        .get(&number)
-                        .is_none_or(|&acked_ns| acked_ns >= write.issued_ns)
+            let later = |[number, run]: [u64; 2]| {
+                let acked_ns = acked_ns.get(&number);
+                journals.runs.contains(&run)
+                    && acked_ns.is_none_or(|&acked_ns| acked_ns >= write.issued_ns)
             };
             let finding = match find(sector, offset_bytes, expected, true) {
-                Finding::Good if !later(write_number(sector)) => {
-                    Finding::Stale(expected.generation)
-                }
+                _ if !readable => Finding::Unreadable,
+                Finding::Good if !later(signature(sector)) => Finding::Stale(expected.generation),
                 finding => finding,
             };
             if run.write != Some(at) || run.end_bytes() != offset_bytes {
@@ -258,24 +292,27 @@ impl Run {
     }
 }
 
-/// Reads until the buffer is full or the target ends.
-fn read_up_to(file: &File, data: &mut [u8], offset_bytes: u64) -> std::io::Result<usize> {
+/// Reads a place; behind the target's end are zeroes. Whether it can be read: a sector that lost power while it was
+/// written may give an error until it is written again.
+fn read_place(file: &File, data: &mut [u8], offset_bytes: u64) -> std::io::Result<bool> {
+    data.fill(0);
     let mut done = 0;
     while done < data.len() {
         match file.read_at(&mut data[done..], offset_bytes + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(false),
             Err(error) => return Err(error),
         }
     }
-    Ok(done)
+    Ok(true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{journal::Journal, verify::seal};
+    use crate::{clock::Clock, journal::Journal, verify::seal};
 
     const PASS: Verify = Verify {
         generation: 2,
@@ -296,7 +333,7 @@ mod tests {
             let directory = std::env::temp_dir().join(name);
             let _ = std::fs::remove_dir_all(&directory);
             let target = directory.join("target");
-            let journal = Journal::create(&directory, &target, 0, PASS);
+            let journal = Journal::create(&directory, &target, 0, PASS, Clock::new());
             Self {
                 journal: journal.expect("made"),
                 data: vec![0; 16 * BLOCK as usize],
@@ -304,22 +341,27 @@ mod tests {
             }
         }
 
-        /// Issues a write; its number.
-        fn issue(&mut self) -> u64 {
-            self.journal.number()
+        /// Issues a write; its signature.
+        fn issue(&mut self) -> [u64; 2] {
+            self.journal.sign()
         }
 
         /// What the target holds of a write.
-        fn land(&mut self, block: u64, number: u64) {
+        fn land(&mut self, block: u64, signature: [u64; 2]) {
             let start = (block * BLOCK) as usize;
             let data = &mut self.data[start..start + BLOCK as usize];
-            seal(data, block * BLOCK, PASS, Some(number));
+            seal(data, block * BLOCK, PASS, Some(signature));
         }
 
-        fn acknowledge(&mut self, block: u64, number: u64, (issued_ns, acked_ns): (u64, u64)) {
+        fn acknowledge(
+            &mut self,
+            block: u64,
+            signature: [u64; 2],
+            (issued_ns, acked_ns): (u64, u64),
+        ) {
             self.journal.note(Record {
                 offset_bytes: block * BLOCK,
-                number,
+                number: signature[0],
                 issued_ns,
                 acked_ns,
                 size_bytes: BLOCK as u32,
@@ -336,8 +378,19 @@ mod tests {
             });
         }
 
+        /// The journal's file, once it is written.
+        fn file(&mut self) -> PathBuf {
+            self.journal.finish();
+            let mut names = std::fs::read_dir(&self.directory).expect("there");
+            names.next().expect("a journal").expect("listed").path()
+        }
+
         fn verified(mut self) -> JournalReport {
-            assert_eq!(self.journal.finish(), None);
+            let notes = self.journal.finish();
+            assert!(
+                notes.iter().all(|note| note.contains("(tmpfs)")),
+                "{notes:?}"
+            );
             std::fs::write(self.directory.join("target"), &self.data).expect("written");
             let report = verify_journal(&self.directory, None).expect("read");
             std::fs::remove_dir_all(&self.directory).expect("removed");
@@ -373,7 +426,7 @@ mod tests {
     #[test]
     fn writes_that_overlapped_in_time_and_writes_that_were_not_acknowledged_may_stand() {
         let mut crash = Crash::new("overlap");
-        let numbers: Vec<u64> = (0..4).map(|_| crash.issue()).collect();
+        let numbers: Vec<_> = (0..4).map(|_| crash.issue()).collect();
         crash.acknowledge(0, numbers[0], (10, 35));
         crash.acknowledge(0, numbers[1], (30, 40));
         crash.land(0, numbers[0]);
@@ -405,27 +458,57 @@ mod tests {
     }
 
     #[test]
-    fn the_torn_end_of_a_journal_is_left_out_and_counted() {
-        let mut crash = Crash::new("torn-end");
-        let number = crash.issue();
-        crash.land(0, number);
-        crash.acknowledge(0, number, (1, 2));
-        assert_eq!(crash.journal.finish(), None);
-        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("listed").path();
-        let file = std::fs::read_dir(&crash.directory)
-            .expect("there")
-            .map(name);
-        let file = file
-            .into_iter()
-            .find(|path| path.extension().is_some())
-            .expect("a journal");
+    fn what_an_earlier_run_of_the_same_pass_wrote_does_not_pass_for_a_later_write() {
+        let mut earlier = Crash::new("earlier");
+        let mut crash = Crash::new("run");
+        for block in 0..2 {
+            crash.land(block, earlier.issue());
+            let signature = crash.issue();
+            crash.acknowledge(block, signature, (10, 20));
+        }
+        let report = crash.verified();
+        assert_eq!(wrong(&report), [("stale", 2)]);
+        std::fs::remove_dir_all(&earlier.directory).expect("removed");
+    }
+
+    #[test]
+    fn what_is_torn_in_a_journal_is_left_out_and_counted_and_the_rest_is_looked_for() {
+        let mut crash = Crash::new("torn-records");
+        for block in 0..3 {
+            let signature = crash.issue();
+            crash.acknowledge(block, signature, (10 * block, 10 * block + 5));
+        }
+        let file = crash.file();
         let mut bytes = std::fs::read(&file).expect("read");
+        bytes[HEADER_BYTES + RECORD_BYTES] ^= 1;
         bytes.extend_from_slice(&[1; 30]);
         std::fs::write(&file, bytes).expect("written");
+        std::fs::write(file.with_file_name("not-yet.journal"), "").expect("written");
         let report = crash.verified();
+        assert_eq!((report.journals, report.writes), (1, 2));
+        assert_eq!(report.torn_bytes, 30 + RECORD_BYTES as u64);
         assert_eq!(
-            (report.writes, report.torn_bytes, wrong(&report)),
-            (1, 30, vec![])
+            (wrong(&report), report.last_acked_ns),
+            (vec![("unwritten", 2)], 25)
         );
+    }
+
+    #[test]
+    fn one_write_alone_is_safe_within_milliseconds_and_the_next_tells_after_how_many() {
+        let mut crash = Crash::new("alone");
+        let written = |directory: &Path| read(directory).expect("read").writes.len();
+        for block in 0..2 {
+            let signature = crash.issue();
+            crash.land(block, signature);
+            crash.acknowledge(block, signature, (1, 2));
+            let give_up = std::time::Instant::now() + std::time::Duration::from_secs(30);
+            while written(&crash.directory) as u64 <= block {
+                assert!(std::time::Instant::now() < give_up, "nothing was written");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+        let report = crash.verified();
+        assert_eq!(wrong(&report), []);
+        assert!(report.behind_ns >= 5_000_000, "{report:?}");
     }
 }

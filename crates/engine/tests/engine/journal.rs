@@ -9,7 +9,10 @@ use std::{
 use engine::{Options, verify_journal};
 use workload::{Content, Job, Load, Op, Verify};
 
-use crate::support::*;
+use crate::{
+    faulty::{Fate, Faulty},
+    support::*,
+};
 
 const TARGET: &str = "FATHOM_TEST_JOURNAL_TARGET";
 const DIRECTORY: &str = "FATHOM_TEST_JOURNAL_DIRECTORY";
@@ -106,6 +109,24 @@ fn a_journal_that_is_there_already_is_not_overwritten() {
         message.contains("an earlier pass left it; verify it"),
         "{message}"
     );
+}
+
+#[test]
+fn sectors_that_give_an_error_are_unreadable_and_the_others_are_still_looked_for() {
+    let file = Scratch::filled(SIZE, 0);
+    let directory = directory(&file);
+    let mut job = journaled(&directory.0);
+    job.until = count(500);
+    run(&job, &file.spec(SIZE), &Options::default());
+    let whole = verify_journal(&directory.0, None).unwrap();
+    let broken = Faulty::new(SIZE, |io| match io.offset < SIZE / 2 {
+        true => Fate::Error(libc::EIO),
+        false => Fate::Good,
+    });
+    let report = verify_journal(&directory.0, Some(&broken.spec().path)).unwrap();
+    let [unreadable, foreign] = ["unreadable", "foreign"].map(|kind| report.wrong[kind]);
+    assert!(unreadable > 50 && foreign > 50, "{report:?}");
+    assert_eq!(unreadable + foreign, whole.blocks);
 }
 
 #[test]

@@ -1,0 +1,233 @@
+"""A power cut of the host under load: QEMU is killed with signal 9, which takes the guest's memory, its page cache
+and the volatile caches of its drives. What the write journal says was acknowledged is looked for after the next boot,
+on a drive without a write cache, on one with a volatile one, and on drives that lie."""
+
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+HERE = Path(__file__).parent
+MIB = 1 << 20
+GIB = 1 << 30
+BLOCK = 4096
+SECTOR = 512
+LOAD_S = 6.0
+"""Of the slower of the two drives, after its first interval was told."""
+WINDOW_S = 1.0
+"""A write whose acknowledgement was told so long before the cut must be in the journal: far more than the few
+milliseconds that a sync takes, for a guest that is starved of CPU."""
+HEADER_BYTES = 512
+RECORD = struct.Struct("<6Q")
+SIGNATURE = struct.Struct("<8s5Q")
+FORGETFUL = range(8 * MIB, 9 * MIB, BLOCK)
+"""Of the drive without a cache: blocks that fall back to what they were in the middle of the load."""
+
+
+@dataclass
+class Cut:
+    """What is left after the cut."""
+
+    drives: Path
+    results: Path
+    arguments: str
+    told: dict[str, int] = field(default_factory=dict)
+    """Writes acknowledged by what the guest had printed `WINDOW_S` before the cut."""
+    earlier: bytes = b""
+    """What `FORGETFUL` held in the middle of the load."""
+
+    @property
+    def plain(self) -> Path:
+        return self.drives / "nvme.img"
+
+    def boot(self, *command: str, pid: Path | None = None) -> subprocess.Popen[str]:
+        pidfile = f" -pidfile {pid}" if pid else ""
+        lab = [
+            str(HERE / "vmlab"),
+            "run",
+            "-t",
+            "300",
+            "-d",
+            str(self.drives),
+            "-a",
+            self.arguments + pidfile,
+        ]
+        guest = [sys.executable, str(HERE / "power_cut_guest.py"), *command]
+        run = [*lab, "--", "env", f"PYTHONPATH={os.environ['PYTHONPATH']}", "PYTHONUNBUFFERED=1", *guest]
+        return subprocess.Popen(run, stdout=subprocess.PIPE, text=True)
+
+    def verified(self, *names: str) -> dict[str, dict]:
+        """Boots the guest on the drives as they are and verifies in it; the reports."""
+        guest = self.boot("verify", str(self.results), *names)
+        output, _ = guest.communicate(timeout=400)
+        assert guest.returncode == 0, output
+        reports = {name: json.loads((self.results / f"{name}.json").read_text()) for name in names}
+        print(f"{self.told=}", *reports.values(), sep="\n")
+        return reports
+
+    def journaled(self, name: str) -> dict[tuple[int, int], tuple[int, int]]:
+        """By (number, run): offset and size of every write in the journals, read by this test's own code."""
+        writes = {}
+        for path in (self.results / name).glob("*.journal"):
+            data = path.read_bytes()
+            run = json.loads(data[:HEADER_BYTES])["run"]
+            records = data[HEADER_BYTES:]
+            for offset, number, _, _, size, _ in RECORD.iter_unpack(records[: len(records) // 48 * 48]):
+                if size:
+                    writes[number, run] = (offset, size)
+        return writes
+
+
+def qcow2(path: Path, size: int) -> None:
+    """An empty image. QEMU keeps its maps in memory until a flush: what was written to new places since the last one
+    is lost with QEMU, as with a drive's volatile cache (QEMU, docs/interop/qcow2.rst)."""
+    cluster_bits = 12
+    cluster = 1 << cluster_bits
+    tables = size // (cluster * cluster // 8)
+    table_clusters = -(-tables * 8 // cluster)
+    l1, refcount_table, refcount_block = (
+        cluster,
+        (1 + table_clusters) * cluster,
+        (2 + table_clusters) * cluster,
+    )
+    head = struct.pack(
+        ">4sIQIIQIIQQIIQQQQII",
+        *(b"QFI\xfb", 3, 0, 0, cluster_bits, size, 0, tables, l1, refcount_table, 1, 0, 0, 0, 0, 0, 4, 104),
+    )
+    counts = struct.pack(f">{3 + table_clusters}H", *[1] * (3 + table_clusters))
+    with path.open("wb") as image:
+        image.write(head)
+        image.seek(refcount_table)
+        image.write(struct.pack(">Q", refcount_block))
+        image.seek(refcount_block)
+        image.write(counts.ljust(cluster, b"\0"))
+
+
+def disk(name: str, path: Path) -> str:
+    drive = f"if=none,id={name},file={path},format=qcow2,cache=writeback,discard=ignore"
+    return f"-drive {drive} -device virtio-blk-pci,drive={name}"
+
+
+def killed_under_load(cut: Cut) -> None:
+    """Boots, loads both drives, and kills QEMU after a while."""
+    pid = cut.results / "pid"
+    guest = cut.boot("load", "plain", "volatile", pid=pid)
+    told: list[tuple[float, str, int]] = []
+
+    def listen() -> None:
+        for line in guest.stdout or ():
+            name, writes = line.split()
+            told.append((time.monotonic(), name, int(writes)))
+
+    listener = Thread(target=listen)
+    listener.start()
+    try:
+        deadline = time.monotonic() + 200
+        while {name for _, name, _ in told} < {"plain", "volatile"} and time.monotonic() < deadline:
+            assert guest.poll() is None
+            time.sleep(0.1)
+        time.sleep(LOAD_S / 2)
+        with cut.plain.open("rb") as image:
+            image.seek(FORGETFUL.start)
+            cut.earlier = image.read(FORGETFUL.stop - FORGETFUL.start)
+        time.sleep(LOAD_S / 2)
+    finally:
+        cut_at = time.monotonic()
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+    guest.wait(60)
+    listener.join(60)
+    for at, name, writes in told:
+        if at < cut_at - WINDOW_S:
+            cut.told[name] = writes
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cut]:
+    drives = tmp_path_factory.mktemp("drives")
+    results = HERE.parents[1] / "target" / "power-cut"
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    for name, size in (("journal", GIB), ("volatile", GIB)):
+        qcow2(drives / f"{name}.qcow2", size)
+    arguments = " ".join(disk(name, drives / f"{name}.qcow2") for name in ("journal", "volatile"))
+    cut = Cut(drives, results, arguments)
+    killed_under_load(cut)
+    yield cut
+    shutil.rmtree(results)
+    shutil.rmtree(drives)
+
+
+@pytest.fixture(scope="module")
+def after_boot(cut: Cut) -> dict[str, dict]:
+    return cut.verified("plain", "volatile")
+
+
+def test_every_acknowledged_write_is_on_a_drive_without_a_cache(after_boot: dict[str, dict]) -> None:
+    report = after_boot["plain"]
+    assert (report["wrong"], report["journals"]) == ({}, 2)
+
+
+@pytest.mark.parametrize("name", ["plain", "volatile"])
+def test_the_journal_has_every_write_that_was_told_before_the_cut(
+    name: str, cut: Cut, after_boot: dict[str, dict]
+) -> None:
+    report = after_boot[name]
+    assert report["writes"] >= cut.told[name] > 1000
+    assert len(cut.journaled(name)) == report["writes"]
+    assert 0 < report["behind_ns"] < WINDOW_S * 1e9
+
+
+def test_a_volatile_cache_loses_only_what_was_not_flushed(after_boot: dict[str, dict]) -> None:
+    report = after_boot["volatile"]
+    assert report["wrong"].keys() <= {"unwritten", "stale", "torn"}
+    assert 0 < sum(report["wrong"].values()) < report["blocks"] / 2
+    assert report["wrong_though_flushed"] == 0
+
+
+def test_a_drive_that_lies_is_caught_with_each_offset(cut: Cut, after_boot: dict[str, dict]) -> None:
+    """A range that fell back to an earlier state, a torn block, and one that went to another place."""
+    assert after_boot["plain"]["wrong"] == {}
+    known = cut.journaled("plain")
+    expected = {"misdirected": 1, "stale": 0, "torn": 1, "unwritten": 0}
+    offsets = []
+    with cut.plain.open("r+b") as image:
+
+        def block(offset: int) -> bytes:
+            image.seek(offset)
+            return image.read(BLOCK)
+
+        def is_journaled(offset: int) -> bool:
+            magic, place, _, _, number, run = SIGNATURE.unpack(block(offset)[: SIGNATURE.size])
+            return magic.startswith(b"fathom") and place == offset and (number, run) in known
+
+        for offset, at in zip(FORGETFUL, range(0, len(cut.earlier), BLOCK), strict=True):
+            was = cut.earlier[at : at + BLOCK]
+            if was != block(offset) and is_journaled(offset):
+                expected["stale" if any(was) else "unwritten"] += 1
+                offsets.append(offset)
+        torn, other, misplaced = [
+            offset for offset in range(16 * MIB, 32 * MIB, BLOCK) if is_journaled(offset)
+        ][:3]
+        image.seek(FORGETFUL.start)
+        image.write(cut.earlier)
+        data = block(other)
+        image.seek(misplaced)
+        image.write(data)
+        image.seek(torn + 3 * SECTOR)
+        image.write(bytes(BLOCK - 3 * SECTOR))
+    report = cut.verified("plain")["plain"]
+    assert min(expected.values()) > 0
+    assert report["wrong"] == expected
+    assert report["wrong_though_flushed"] > 0
+    told = "\n".join(report["told"])
+    assert all(f"4096 bytes at {offset}, acknowledged" in told for offset in offsets[:10])
