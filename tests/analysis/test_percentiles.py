@@ -12,7 +12,6 @@ from fathom.analysis.percentiles import (
     OVERFLOW_NS,
     Histogram,
     histograms,
-    percentile_table,
     quantile_us,
 )
 from fathom.runs.schema import LATENCY
@@ -123,16 +122,18 @@ def test_seconds_are_merged_by_adding_counts_and_targets_on_request():
     assert histograms(table, kind="response") == {}
 
 
-def test_the_percentile_table_has_figures_errors_and_nulls():
-    rows = percentile_table(latency_table()).to_pylist()
-    assert [(row["target"], row["op"]) for row in rows] == [
-        ("twin:a", "read"),
-        ("twin:a", "write"),
-        ("twin:b", "read"),
-        ("twin:b", "write"),
-    ]
-    for row, median_us in zip(rows, (80, 80, 200, 200), strict=True):
-        assert row["p50_us"] == pytest.approx(median_us, rel=0.02)
-        assert row["p99_us"] == pytest.approx(median_us * np.exp(0.5 * 2.326), rel=0.05)
-        assert 0 < row["p99_error_us"] < 0.004 * row["p99_us"]
-        assert row["p999_us"] is None
+def test_a_percentile_has_an_interval_from_the_seconds_beyond_its_bin():
+    table = latency_table()
+    drive = next(one for key, one in histograms(table).items() if key[0] == "twin:a")
+    found, edge = drive.quantile(0.99), drive.edge_ns(0.99)
+    assert found is not None
+    assert edge == pytest.approx((found.us + found.error_us) * 1000 + 1, abs=1)
+    alike, uneven = np.full(20, 10.0), np.repeat([0.0, 20.0], 10)
+    total = np.full(20, drive.n / 20)
+    narrow, wide = (drive.interval_us(0.99, beyond, total) for beyond in (alike, uneven))
+    assert narrow is not None
+    assert wide is not None
+    assert wide[0] <= narrow[0] < found.us < narrow[1] < wide[1]
+    assert drive.interval_us(0.99, alike[:4], total[:4]) is None
+    assert drive.interval_us(0.999, alike, total) is None
+    assert drive.edge_ns(0.999) is None

@@ -13,7 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from fathom.analysis.uncertainty import percentile_allowed
+from fathom.analysis.uncertainty import (
+    LEAST_SAMPLES,
+    effective_count,
+    percentile_allowed,
+    quantile_interval_us,
+)
 
 QUANTILES = {"p50_us": 0.50, "p99_us": 0.99, "p999_us": 0.999, "p9999_us": 0.9999}
 """Column of the points table -> quantile."""
@@ -68,6 +73,25 @@ class Histogram:
     def quantile(self, q: float) -> Quantile | None:
         """Quantile q, or `None` when fewer than 100 I/Os lie beyond it."""
         return quantile_us(self.low_ns, self.high_ns, self.count, q)
+
+    def edge_ns(self, q: float) -> int | None:
+        """Where the bin of quantile q ends, ns: I/Os from there on lie beyond it. `None` as for `quantile`."""
+        found = self.quantile(q)
+        return (
+            None
+            if found is None
+            else int(self.high_ns[np.searchsorted(self.low_ns, found.us * 1000, "right") - 1])
+        )
+
+    def interval_us(self, q: float, beyond: ArrayLike, total: ArrayLike) -> tuple[float, float] | None:
+        """95 % interval of quantile q in us, from each second's I/Os beyond `edge_ns` and in all.
+
+        `None` as for `quantile`, and for fewer seconds than an interval of a mean takes.
+        """
+        if np.size(total) < LEAST_SAMPLES:
+            return None
+        n_effective = effective_count(beyond, total)
+        return quantile_interval_us(self.low_ns, self.high_ns, self.count, q, n_effective=n_effective)
 
     def mean_us(self) -> float | None:
         """Mean of the bins' middles: within 0.4 % of the exact mean, which the points table has."""
@@ -124,23 +148,3 @@ def histograms(
         owners[start]: Histogram(low[start:end], high[start:end], count[start:end])
         for start, end in zip(starts, ends, strict=True)
     }
-
-
-def percentile_table(latency: pa.Table, keys: Sequence[str] = KEYS, kind: str = "service") -> pa.Table:
-    """One row per distinct `keys`: n, the percentiles of `QUANTILES` and their bin errors; null: n too small."""
-    rows = []
-    for owner, histogram in histograms(latency, keys, kind).items():
-        row: dict[str, object] = dict(zip(keys, owner, strict=True))
-        row["n"] = histogram.n
-        for column, q in QUANTILES.items():
-            found = histogram.quantile(q)
-            row[column] = found.us if found else None
-            row[column.replace("_us", "_error_us")] = found.error_us if found else None
-        rows.append(row)
-    figures = [name for column in QUANTILES for name in (column, column.replace("_us", "_error_us"))]
-    schema = pa.schema(
-        [(key, pa.string()) for key in keys]
-        + [("n", pa.int64())]
-        + [(name, pa.float64()) for name in figures]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)

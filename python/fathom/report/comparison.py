@@ -70,6 +70,11 @@ class Cell:
         scale = self.value / point.iops
         return point.iops_low * scale, point.iops_high * scale
 
+    def percentile_interval_us(self, name: str) -> tuple[float, float] | None:
+        """The 95 % interval of a percentile, by its column of the points; None of several operations together."""
+        point = self.point
+        return self.column.run.percentile_intervals.get((point.target, point.step, point.op), {}).get(name)
+
     @property
     def error_pct(self) -> float | None:
         """Headline against published figure."""

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fathom.analysis.percentiles import Histogram
+from fathom.analysis.percentiles import QUANTILES, Histogram
 from fathom.analysis.uncertainty import mean_interval
 from fathom.report.data import Floats, Point, RunData
 
 TOTAL = "total"
 """What stands for the operation in a total."""
-QUANTILES = {"p50_us": 0.5, "p99_us": 0.99, "p999_us": 0.999, "p9999_us": 0.9999}
 
 
 def total(run: RunData, halves: Sequence[Point]) -> Point:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from fathom.analysis.percentiles import QUANTILES
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
@@ -19,7 +20,7 @@ def build(comparison: Comparison) -> Section | None:
     groups = [Group(corner.label, _rows(corner, comparison, sources)) for corner in comparison.corners]
     footnotes = [
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
-        "95 % interval of the mean rate within the window.",
+        "95 % interval of the mean rate within the window; under a percentile stands its own 95 % interval.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
     ]
@@ -42,10 +43,10 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("Published", corner.unit, lambda cell: _published(cell, sources)),
         ("Difference", "", _difference),
         ("Latency, mean", "us", lambda cell: _number(cell.point.mean_us)),
-        ("p50", "us", lambda cell: _percentile(cell, cell.point.p50_us, 0.5)),
-        ("p99", "us", lambda cell: _percentile(cell, cell.point.p99_us, 0.99)),
-        ("p99.9", "us", lambda cell: _percentile(cell, cell.point.p999_us, 0.999)),
-        ("p99.99", "us", lambda cell: _percentile(cell, cell.point.p9999_us, 0.9999)),
+        ("p50", "us", lambda cell: _percentile(cell, "p50_us")),
+        ("p99", "us", lambda cell: _percentile(cell, "p99_us")),
+        ("p99.9", "us", lambda cell: _percentile(cell, "p999_us")),
+        ("p99.99", "us", lambda cell: _percentile(cell, "p9999_us")),
         ("Largest", "us", lambda cell: _number(cell.point.max_us)),
         ("Write amplification", "", lambda cell: _number(cell.point.waf)),
         ("Power, mean", "W", _power),
@@ -106,11 +107,15 @@ def _number(value: float | None) -> Item:
     return NONE if value is None else Item(grouped(value))
 
 
-def _percentile(cell: Cell, value_us: float | None, q: float) -> Item:
-    if value_us is not None:
-        return Item(grouped(value_us))
-    need = round(MIN_TAIL / (1 - q))
-    return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {cell.point.n or 0:,}")
+def _percentile(cell: Cell, name: str) -> Item:
+    value_us: float | None = getattr(cell.point, name)
+    if value_us is None:
+        need = round(MIN_TAIL / (1 - QUANTILES[name]))
+        return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {cell.point.n or 0:,}")
+    bounds = cell.percentile_interval_us(name)
+    if bounds is None:
+        return Item(grouped(value_us), title="no interval: too few seconds")
+    return Item(grouped(value_us), " to ".join(grouped(bound) for bound in bounds), title="95 % interval")
 
 
 def _power(cell: Cell) -> Item:
