@@ -128,12 +128,13 @@ def test_a_percentile_has_an_interval_from_the_seconds_beyond_its_bin():
     found, edge = drive.quantile(0.99), drive.edge_ns(0.99)
     assert found is not None
     assert edge == pytest.approx((found.us + found.error_us) * 1000 + 1, abs=1)
-    alike, uneven = np.full(20, 10.0), np.repeat([0.0, 20.0], 10)
+    alike, uneven, unlike = np.full(20, 10.0), np.repeat([9.0, 11.0], 10), np.repeat([0.0, 20.0], 10)
     total = np.full(20, drive.n / 20)
     narrow, wide = (drive.interval_us(0.99, beyond, total) for beyond in (alike, uneven))
     assert narrow is not None
     assert wide is not None
     assert wide[0] <= narrow[0] < found.us < narrow[1] < wide[1]
+    assert drive.interval_us(0.99, unlike, total) is None
     assert drive.interval_us(0.99, alike[:4], total[:4]) is None
     assert drive.interval_us(0.999, alike, total) is None
     assert drive.edge_ns(0.999) is None

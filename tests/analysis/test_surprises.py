@@ -63,6 +63,19 @@ def test_more_than_the_link_carries_cannot_be_and_nearly_as_much_is_said():
     assert far == []
 
 
+def test_targets_that_come_nearest_to_the_same_limit_are_told_together():
+    rates = [mbps * 1e6 / 262_144 for mbps in (880, 940)]
+    measured = [
+        Measured(name, [rate] * 9, block_bytes=262_144)
+        for name, rate in zip(("twin:a", "twin:b"), rates, strict=True)
+    ]
+    [near] = found(measured, Physics(link_mbps=1000.0, link="its PCIe 3.0 x1"))
+    assert near.text == (
+        "Nearest to a physical limit in 4k rand read, of what its PCIe 3.0 x1 carries raw: "
+        "Drive A 88 % (880 of 1,000 MB/s) and Drive B 94 % (940 of 1,000 MB/s)."
+    )
+
+
 def test_writes_are_held_against_the_dies_with_what_cleaning_adds():
     dies = Physics(program_mbps=4000.0)
     writes = Measured("twin:a", [240_000.0] * 9, op="write", point={"waf": 4.0})
@@ -84,7 +97,7 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
     ]
     [off] = found(measured, rated=1e6)
     assert off.text == (
-        "Drive A, at its best in q64: 600,000 IOPS is 40 % below its data sheet's 1,000,000; here host CPU limits it "
+        "Drive A at its best, against its data sheet: q64 600,000 IOPS, 40 % below 1,000,000, limited by host CPU "
         "(data sheet)."
     )
     [agreement] = found(measured, rated=620_000.0)

@@ -3,11 +3,11 @@
 What must hold comes in through lookups; a target that they do not know is not judged.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fathom.analysis.finding import Finding, number, rate_text
+from fathom.analysis.finding import Finding, joined, number, rate_text
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
 from fathom.runs.document import TargetRecord
@@ -60,6 +60,18 @@ class _Against:
         return self.measured / self.ceiling
 
 
+@dataclass(frozen=True, slots=True)
+class _Rated:
+    """A target's best figure of a kind and what the data sheet states of it, in the same unit."""
+
+    figures: StepFigures
+    stated: float
+
+    @property
+    def off_pct(self) -> float:
+        return 100 * (self.figures.headline / self.stated - 1)
+
+
 def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -> Iterator[Finding]:
     """Contradictions first, then how near to its ceilings each target came, then the data sheet."""
     yield from _little(view)
@@ -86,6 +98,8 @@ def _little(view: RunView) -> Iterator[Finding]:
 
 
 def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
+    """What is beyond a ceiling one by one; targets that come nearest to the same ceiling in the same step together."""
+    near: dict[tuple[str, str], list[_Against]] = {}
     for target in view.document.targets:
         known = physics(target)
         nearest: dict[str, _Against] = {}
@@ -99,7 +113,8 @@ def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
                     nearest[against.what] = against
         best = max(nearest.values(), key=lambda one: one.ratio, default=None)
         if best and best.ratio >= NEAR:
-            yield _near(view, best)
+            near.setdefault((best.figures.step, best.what), []).append(best)
+    yield from (_near(view, together) for together in near.values())
 
 
 def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_Against]:
@@ -126,13 +141,25 @@ def _impossible(view: RunView, one: _Against) -> Finding:
     return Finding("surprise", text, (one.figures.target,), one.figures.step, _figures(one))
 
 
-def _near(view: RunView, one: _Against) -> Finding:
+def _near(view: RunView, together: Sequence[_Against]) -> Finding:
+    one = together[0]
+    if len(together) == 1:
+        text = (
+            f"{view.label(one.figures.target)} comes nearest to a physical limit in {one.figures.label}: "
+            f"{number(one.measured)} {one.unit}{_media(one)} are {100 * one.ratio:.0f} % of {one.what} "
+            f"({number(one.ceiling)} {one.unit})."
+        )
+        return Finding("bound", text, (one.figures.target,), one.figures.step, _figures(one))
+    shares = [
+        f"{view.label(each.figures.target)} {100 * each.ratio:.0f} % "
+        f"({number(each.measured)} of {number(each.ceiling)} {each.unit})"
+        for each in together
+    ]
     text = (
-        f"{view.label(one.figures.target)} comes nearest to a physical limit in {one.figures.label}: "
-        f"{number(one.measured)} {one.unit}{_media(one)} are {100 * one.ratio:.0f} % of {one.what} "
-        f"({number(one.ceiling)} {one.unit})."
+        f"Nearest to a physical limit in {one.figures.label},{_media(one)} of {one.what}: {joined(shares)}."
     )
-    return Finding("bound", text, (one.figures.target,), one.figures.step, _figures(one))
+    ratios = {each.figures.target: each.ratio for each in together}
+    return Finding("bound", text, tuple(ratios), one.figures.step, ratios)
 
 
 def _media(one: _Against) -> str:
@@ -146,7 +173,7 @@ def _figures(one: _Against) -> dict[str, float]:
 def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
     """The best figure of each kind that a data sheet states; what is near it is counted."""
     near: list[float] = []
-    far: list[tuple[float, Finding]] = []
+    far: list[Finding] = []
     for target in view.document.targets:
         sheet = rated(target.catalog) if target.catalog else {}
         best: dict[tuple[str, str], StepFigures] = {}
@@ -154,18 +181,19 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
             kind = _kind(view, figures) if figures.target == target.name else None
             if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):
                 best[kind] = figures
+        off: dict[str, list[_Rated]] = {}
         for kind, figures in best.items():
-            stated = sheet[kind].value / (1e6 if kind[0] == "bandwidth" else 1.0)
-            off_pct = 100 * (figures.headline / stated - 1)
-            if abs(off_pct) < RATED_PCT:
-                near.append(off_pct)
+            one = _Rated(figures, sheet[kind].value / (1e6 if kind[0] == "bandwidth" else 1.0))
+            if abs(one.off_pct) < RATED_PCT:
+                near.append(one.off_pct)
             else:
-                far.append((abs(off_pct), _off(view, figures, stated, sheet[kind].source, off_pct)))
-    yield from (finding for _, finding in sorted(far, key=lambda pair: -pair[0]))
+                off.setdefault(sheet[kind].source, []).append(one)
+        far += [_off(view, together, source) for source, together in off.items()]
+    yield from sorted(far, key=lambda one: -max(map(abs, one.figures.values())))
     if near:
-        worst = max(near, key=abs)
+        worst, judged = max(near, key=abs), len(near) + sum(len(one.figures) for one in far)
         text = (
-            f"{len(near)} of {len(near) + len(far)} best figures come within {RATED_PCT:.0f} % of the data sheet, "
+            f"{len(near)} of {judged} best figures come within {RATED_PCT:.0f} % of the data sheet, "
             f"the farthest {worst:+.1f} %."
         )
         yield Finding("agreement", text, (), None, {"worst_pct": worst})
@@ -185,12 +213,20 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
     return ("iops", op) if small else None
 
 
-def _off(view: RunView, figures: StepFigures, stated: float, source: str, off_pct: float) -> Finding:
-    limit = figures.rows[0]["limited_by"]
-    why = f"; here {limit_of(limit).name} limits it" if limit else ""
-    text = (
-        f"{view.label(figures.target)}, at its best in {figures.label}: {rate_text(figures)} is {abs(off_pct):.0f} % "
-        f"{'above' if off_pct > 0 else 'below'} its data sheet's {number(stated)}{why} ({source})."
+def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
+    """All that one sheet states otherwise of a target, the farthest first, so that its source is named once."""
+    ranked = sorted(together, key=lambda one: -abs(one.off_pct))
+    target = ranked[0].figures.target
+    told = "; ".join(_off_text(one) for one in ranked)
+    text = f"{view.label(target)} at its best, against its data sheet: {told} ({source})."
+    off_pct = {one.figures.step: one.off_pct for one in ranked}
+    return Finding("surprise", text, (target,), ranked[0].figures.step, off_pct)
+
+
+def _off_text(one: _Rated) -> str:
+    limit = one.figures.rows[0]["limited_by"]
+    return (
+        f"{one.figures.label} {rate_text(one.figures)}, {abs(one.off_pct):.0f} % "
+        f"{'above' if one.off_pct > 0 else 'below'} {number(one.stated)}"
+        + (f", limited by {limit_of(limit).name}" if limit else "")
     )
-    measured = {"measured": figures.headline, "rated": stated}
-    return Finding("surprise", text, (figures.target,), figures.step, measured, figures.interval)

@@ -176,7 +176,8 @@ def quantile_interval_us(
     confidence: float = 0.95,
     n_effective: float | None = None,
 ) -> tuple[float, float] | None:
-    """Distribution-free interval of a percentile from its rank, in us; `None` by the minimum-n rule.
+    """Distribution-free interval of a percentile from its rank, in us; `None` by the minimum-n rule, and where so few
+    independent I/Os leave an end open.
 
     The ranks are those between which a binomial(n, q) count falls (order statistics: David & Nagaraja, 7.1), with
     n reduced to `n_effective` where latencies of one second resemble each other; the ends are the outer edges of the
@@ -188,7 +189,9 @@ def quantile_interval_us(
         return None
     enough = min(float(n), n_effective or n)
     reach = _NORMAL.inv_cdf((1 + confidence) / 2) * sqrt(q * (1 - q) / enough) * n
-    ranks = np.clip([np.floor(q * n - reach), np.ceil(q * n + reach) + 1], 1, n)
+    ranks = np.floor(q * n - reach), np.ceil(q * n + reach) + 1
+    if ranks[0] < 1 or ranks[1] > n:
+        return None
     first, last = np.searchsorted(np.cumsum(counts), ranks)
     return float(np.asarray(low_ns)[first]) / 1000, float(np.asarray(high_ns)[last]) / 1000
 

@@ -114,7 +114,7 @@ def _percentile(cell: Cell, name: str) -> Item:
         return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {cell.point.n or 0:,}")
     bounds = cell.percentile_interval_us(name)
     if bounds is None:
-        return Item(grouped(value_us), title="no interval: too few seconds")
+        return Item(grouped(value_us), title="no interval: too few seconds, or too unlike")
     return Item(grouped(value_us), " to ".join(grouped(bound) for bound in bounds), title="95 % interval")
 
 

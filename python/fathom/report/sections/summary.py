@@ -1,4 +1,4 @@
-"""The outcome at a glance: findings in words, then one card per corner with every target's bar."""
+"""The outcome at a glance: who leads, one card per corner with every target's bar, then the findings in words."""
 
 from fathom.analysis.findings import joined
 from fathom.report.blocks import Bar, Block, Card, Cards, Points, Prose, Section
@@ -13,24 +13,23 @@ SHOWN = 6
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Findings and cards."""
+    """Cards and findings."""
     ranked = [corner for corner in comparison.corners if corner.ranking]
     if not ranked:
         said = verdicts(rounds_of(comparison)) or [
             "No measured step has finished, so there is no result to show."
         ]
         return Section("summary", "Summary", [Prose(said)])
-    return Section(
-        "summary",
-        "Summary",
-        [*_prose(tell(comparison)), Cards([_card(corner) for corner in ranked], shown=SHOWN)],
-    )
+    told = tell(comparison)
+    overall = [Prose([told.overall])] if told.overall else []
+    cards = Cards([_card(corner) for corner in ranked], shown=SHOWN)
+    return Section("summary", "Summary", [*overall, cards, *_prose(told)])
 
 
 def _prose(told: Told) -> list[Block]:
     """A single workload or target needs no list."""
-    blocks: list[Block] = [Prose([told.overall])] if told.overall else []
-    blocks.append(Points(told.outcomes, shown=SHOWN) if len(told.outcomes) > 1 else Prose(told.outcomes))
+    several = len(told.outcomes) > 1
+    blocks: list[Block] = [Points(told.outcomes, shown=SHOWN) if several else Prose(told.outcomes)]
     if told.agreement:
         blocks.append(Prose([told.agreement]))
     if told.surprises:
