@@ -23,34 +23,55 @@ pub struct Place {
     pub angle_ns: u64,
 }
 
+/// What is divided by often: a division that costs a multiplication. Exact up to quotients of 2^50.
+#[derive(Clone, Copy)]
+struct Divisor {
+    value: u64,
+    inverse: f64,
+}
+
+impl Divisor {
+    fn new(value: u64) -> Self {
+        Self {
+            value,
+            inverse: 1.0 / value as f64,
+        }
+    }
+
+    /// Quotient and remainder.
+    #[inline]
+    fn divide(self, number: u64) -> (u64, u64) {
+        let near = (number as i64 as f64 * self.inverse) as i64 as u64;
+        let first = near * self.value;
+        let quotient = near + u64::from(first + self.value <= number) - u64::from(first > number);
+        (quotient, number - quotient * self.value)
+    }
+}
+
+/// Slots of the table that finds a zone, about.
+const SLOTS_LOG2: u32 = 9;
+
 struct Zone {
     first_byte: u64,
     first_cylinder: u32,
     first_ns: u64,
-    track_bytes: u64,
-    tracks_per_byte: f64,
+    track_bytes: Divisor,
     ns_per_byte: f64,
-}
-
-impl Zone {
-    /// Whole tracks in so many bytes: a division that costs a multiplication.
-    #[inline]
-    fn tracks(&self, bytes: u64) -> u64 {
-        let near = (bytes as f64 * self.tracks_per_byte) as u64;
-        let first = near * self.track_bytes;
-        near + u64::from(first + self.track_bytes <= bytes) - u64::from(first > bytes)
-    }
 }
 
 /// The address map of a disk.
 pub struct Layout {
     zones: Vec<Zone>,
+    /// The zone of the first byte in each `1 << slot_bits` bytes: a search begins there.
+    slots: Vec<u32>,
+    slot_bits: u32,
     /// Of one turn.
     pub turn_ns: u64,
     /// From the outermost to the innermost.
     pub cylinders: u32,
-    heads: u64,
-    run: u64,
+    turn: Divisor,
+    heads: Divisor,
+    run: Divisor,
     track_ns: u64,
     switch_ns: u64,
 }
@@ -81,7 +102,7 @@ impl Layout {
         let tracks = zone_cylinders * heads;
         let zone_ns = tracks * track_ns + tracks / run * switch_ns - tracks / run * track_ns;
         let mut first_byte = 0;
-        let zones = track_bytes
+        let zones: Vec<Zone> = track_bytes
             .into_iter()
             .enumerate()
             .map(|(index, track_bytes)| {
@@ -89,20 +110,27 @@ impl Layout {
                     first_byte,
                     first_cylinder: index as u32 * zone_cylinders as u32,
                     first_ns: index as u64 * zone_ns,
-                    track_bytes,
-                    tracks_per_byte: 1.0 / track_bytes as f64,
+                    track_bytes: Divisor::new(track_bytes),
                     ns_per_byte: turn_ns as f64 / track_bytes as f64,
                 };
                 first_byte += tracks * track_bytes;
                 zone
             })
             .collect();
+        let slot_bits = first_byte.ilog2().saturating_sub(SLOTS_LOG2);
+        let slots = (0..=first_byte >> slot_bits).map(|slot| {
+            let byte = slot << slot_bits;
+            zones.partition_point(|zone: &Zone| zone.first_byte <= byte) as u32 - 1
+        });
         Self {
+            slots: slots.collect(),
+            slot_bits,
             zones,
             turn_ns,
             cylinders: count * zone_cylinders as u32,
-            heads,
-            run,
+            turn: Divisor::new(turn_ns),
+            heads: Divisor::new(heads),
+            run: Divisor::new(run),
             track_ns,
             switch_ns,
         }
@@ -110,8 +138,11 @@ impl Layout {
 
     #[inline]
     fn zone(&self, byte: u64) -> &Zone {
-        let after = self.zones.partition_point(|zone| zone.first_byte <= byte);
-        &self.zones[after - 1]
+        let slot = ((byte >> self.slot_bits) as usize).min(self.slots.len() - 1);
+        let first = self.slots[slot] as usize;
+        let further = self.zones[first + 1..].iter();
+        let further = further.take_while(|zone| zone.first_byte <= byte).count();
+        &self.zones[first + further]
     }
 
     /// Streaming time of a byte.
@@ -121,40 +152,48 @@ impl Layout {
         self.stream_in(zone, byte - zone.first_byte).0
     }
 
+    /// Streaming time, and the run and the track of it where a byte of a zone lies.
     #[inline]
-    fn stream_in(&self, zone: &Zone, byte: u64) -> (u64, u64) {
-        let track = zone.tracks(byte);
-        let along_ns = (byte - track * zone.track_bytes) as f64 * zone.ns_per_byte;
-        let switches = track / self.run;
-        let before_ns = (track - switches) * self.track_ns + switches * self.switch_ns;
-        (zone.first_ns + before_ns + along_ns as u64, track)
+    fn stream_in(&self, zone: &Zone, byte: u64) -> (u64, u64, u64) {
+        let (track, along) = zone.track_bytes.divide(byte);
+        let along_ns = along as f64 * zone.ns_per_byte;
+        let (runs, track_of_run) = self.run.divide(track);
+        let before_ns = (track - runs) * self.track_ns + runs * self.switch_ns;
+        let stream_ns = zone.first_ns + before_ns + along_ns as u64;
+        (stream_ns, runs, track_of_run)
     }
 
     /// Where a byte lies.
     #[inline]
     pub fn place(&self, byte: u64) -> Place {
         let zone = self.zone(byte);
-        let (stream_ns, track) = self.stream_in(zone, byte - zone.first_byte);
-        let (runs, along) = (track / self.run, track % self.run);
-        let (sweep, head) = (runs / self.heads, runs % self.heads);
+        let (stream_ns, runs, track) = self.stream_in(zone, byte - zone.first_byte);
+        let (sweep, head) = self.heads.divide(runs);
+        let run = self.run.value;
         let along = if head % 2 == 0 {
-            along
+            track
         } else {
-            self.run - 1 - along
+            run - 1 - track
         };
         Place {
-            cylinder: zone.first_cylinder + (sweep * self.run + along) as u32,
+            cylinder: zone.first_cylinder + (sweep * run + along) as u32,
             head: head as u32,
             stream_ns,
-            angle_ns: stream_ns % self.turn_ns,
+            angle_ns: self.angle_ns(stream_ns),
         }
+    }
+
+    /// Where in its turn the disk is at a time, or the head at a streaming time.
+    #[inline]
+    pub fn angle_ns(&self, at_ns: u64) -> u64 {
+        self.turn.divide(at_ns).1
     }
 
     /// Bytes that pass a head in `elapsed_ns` from `byte` on, at the mean rate of its zone.
     #[inline]
     pub fn bytes_in(&self, byte: u64, elapsed_ns: u64) -> u64 {
         let zone = self.zone(byte);
-        let bytes = elapsed_ns as f64 * zone.track_bytes as f64 / self.track_ns as f64;
+        let bytes = elapsed_ns as f64 * zone.track_bytes.value as f64 / self.track_ns as f64;
         bytes as u64 / 4096 * 4096
     }
 
@@ -162,6 +201,10 @@ impl Layout {
     #[inline]
     pub fn wait_ns(&self, head_ns: u64, to: &Place) -> u64 {
         let mut angle_ns = to.angle_ns;
+        // Most seeks end within these turns: no branch for the processor to guess.
+        for _ in 0..2 {
+            angle_ns += self.turn_ns * u64::from(angle_ns < head_ns);
+        }
         while angle_ns < head_ns {
             angle_ns += self.turn_ns;
         }

@@ -597,7 +597,7 @@ impl Disk {
             at: self.at,
             next_stream_ns: self.at_stream_ns,
             now_ns,
-            angle_ns: now_ns % self.layout.turn_ns,
+            angle_ns: self.layout.angle_ns(now_ns),
             setup_ns: self.setup_ns,
             layout: &self.layout,
             seek: &self.seek,
@@ -766,7 +766,11 @@ impl Disk {
     fn visit(&mut self, at_ns: u64, start: u64, end: u64, place: &Place, write: bool) -> u64 {
         let positioning = self.arm_at(at_ns).position(place, write);
         self.rest_at(end);
-        let transfer_ns = self.layout.stream_ns(end) - place.stream_ns;
+        let end_stream_ns = match end > self.last_byte() {
+            true => self.layout.stream_ns(end),
+            false => self.at_stream_ns,
+        };
+        let transfer_ns = end_stream_ns - place.stream_ns;
         let busy_ns = positioning.total_ns() + transfer_ns;
         self.spent.busy_ns += busy_ns;
         self.spent.seek_ns += positioning.seek_ns;

@@ -13,6 +13,7 @@ struct Curve {
     settle_ns: f64,
     root_ns: f64,
     knee: f64,
+    knee_root: f64,
 }
 
 impl Curve {
@@ -21,16 +22,16 @@ impl Curve {
             settle_ns: track_us * 1e3,
             root_ns: (average_us - track_us) * 1e3 / mean_shape(knee),
             knee,
+            knee_root: knee.sqrt(),
         }
     }
 
     #[inline]
     fn time_ns(&self, distance: f64) -> f64 {
-        let root = self.knee.sqrt();
         let shape = if distance <= self.knee {
             distance.sqrt()
         } else {
-            0.5 * (root + distance / root)
+            0.5 * (self.knee_root + distance / self.knee_root)
         };
         self.settle_ns + self.root_ns * shape
     }

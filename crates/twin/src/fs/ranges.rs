@@ -2,6 +2,8 @@
 //! block, in leaves of 4 MiB that take memory while they hold some blocks but not all, and a bit for each
 //! leaf that holds any: what is scattered costs no more than what is in order.
 
+use prefetch_index::prefetch_index;
+
 const WORDS: usize = 16;
 const WORD: u64 = 64;
 const LEAF: u64 = WORD * WORDS as u64;
@@ -202,6 +204,14 @@ impl Ranges {
     pub fn contains(&self, block: u64) -> bool {
         let word = self.leaf(block / LEAF).bits()[(block % LEAF / WORD) as usize];
         word >> (block % WORD) & 1 == 1
+    }
+
+    /// Has the processor fetch what is known of a block.
+    #[inline]
+    pub fn prefetch(&self, block: u64) {
+        if let Leaf::Some(bits) = self.leaf(block / LEAF) {
+            prefetch_index(&bits[..], (block % LEAF / WORD) as usize);
+        }
     }
 
     /// Whether all of `start..end` is in the set.

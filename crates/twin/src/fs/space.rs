@@ -14,12 +14,31 @@ use super::ranges::Ranges;
 /// the hint does (`find_free_space`), not at the hint itself.
 const WINDOW: u64 = 32_768;
 
+/// Lengths, powers of two from 1 on, of which a window knows where to begin to look.
+const CLASSES: usize = 6;
+
 /// What is known of the free space of a window, so that searches need not look again.
+#[derive(Clone)]
 struct Window {
-    /// No block before it is free.
-    from: u64,
+    /// Blocks from the window's start in front of which no free run of 1, 2, 4 ... blocks begins.
+    from: [u16; CLASSES],
     /// No free run that begins in the window is longer.
     longest: u64,
+}
+
+impl Window {
+    const UNKNOWN: Self = Self {
+        from: [0; CLASSES],
+        longest: u64::MAX,
+    };
+
+    /// The block `at` is free now, counted from the window's start; one in a later window counts too.
+    fn give(&mut self, at: u64) {
+        for (class, from) in self.from.iter_mut().enumerate() {
+            let first = at.saturating_sub((1 << class) - 1);
+            *from = u64::from(*from).min(first) as u16;
+        }
+    }
 }
 
 /// Space in block groups of equal length, made when they are needed. Blocks are counted from the first.
@@ -117,13 +136,17 @@ impl Groups {
             if window.longest < len {
                 continue;
             }
-            let until = (start + (number as u64 + 1) * WINDOW).min(limit);
-            let free = self.free.first(window.from);
-            window.from = free.map_or(until, |free| free.min(until));
+            let begin = start + number as u64 * WINDOW;
+            let until = (begin + WINDOW).min(limit).max(begin);
+            let class = (len.ilog2() as usize).min(CLASSES - 1);
+            let from = begin + u64::from(window.from[class]);
             let found = match len {
-                1 => (window.from < until).then_some(window.from),
-                _ => self.free.run_of(len, window.from, until, limit),
+                1 => self.free.first(from).filter(|&free| free < until),
+                _ => self.free.run_of(len, from, until, limit),
             };
+            if len == 1 << class {
+                window.from[class] = (found.unwrap_or(until) - begin) as u16;
+            }
             if found.is_some() {
                 return found;
             }
@@ -140,11 +163,8 @@ impl Groups {
         }
         self.made = end;
         self.free.insert(start, end);
-        let windows = (0..self.length).step_by(WINDOW as usize).map(|at| Window {
-            from: start + at,
-            longest: u64::MAX,
-        });
-        self.windows.extend(windows);
+        let windows = self.windows.len() + self.each;
+        self.windows.resize(windows, Window::UNKNOWN);
         self.longest.push(u64::MAX);
         true
     }
@@ -159,13 +179,16 @@ impl Groups {
             let (first, limit) = self.bounds(group);
             let last = (end.min(limit) - 1 - first) / WINDOW;
             self.longest[group] = u64::MAX;
-            for number in (at - first) / WINDOW..=last {
+            let here = (at - first) / WINDOW;
+            for number in here.saturating_sub(1)..=last {
                 let window = &mut self.windows[group * self.each + number as usize];
-                window.from = window.from.min(at.max(first + number * WINDOW));
-                window.longest = u64::MAX;
+                window.give((at - first).saturating_sub(number * WINDOW));
+            }
+            for number in here..=last {
+                self.windows[group * self.each + number as usize].longest = u64::MAX;
             }
             // What is free up to a window's start belongs to a run that begins further in front.
-            for number in (0..(at - first) / WINDOW).rev() {
+            for number in (0..here).rev() {
                 if !self.free.contains(first + (number + 1) * WINDOW - 1) {
                     break;
                 }
