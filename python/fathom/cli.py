@@ -210,7 +210,7 @@ def resume(
 def verify(
     journal: Annotated[Path, typer.Argument(help="the directory that the job named", metavar="JOURNAL")],
     target: Annotated[
-        Path | None, typer.Argument(help="default: the one that the journal names", metavar="[PATH]")
+        Path | None, typer.Argument(help="default: the one target that the journal names", metavar="[PATH]")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

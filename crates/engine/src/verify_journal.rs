@@ -6,8 +6,9 @@
 //! as reads under verify tell it. Reads through the page cache, which a crash has emptied.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fs::File,
+    io,
     os::{fd::AsRawFd, unix::fs::FileExt},
     path::{Path, PathBuf},
 };
@@ -68,7 +69,7 @@ struct Journals {
 }
 
 /// Looks for every write that the journals of a directory say was acknowledged, on `target` or, without one, on
-/// the target that they name.
+/// the target that they name. Where they name several, `target` is one of them.
 ///
 /// # Errors
 /// No journal, journals that do not belong together, or a target that cannot be read.
@@ -76,12 +77,9 @@ pub fn verify_journal(
     directory: &Path,
     target: Option<&Path>,
 ) -> Result<JournalReport, EngineError> {
-    let journals = read(directory)?;
+    let journals = read(directory, target)?;
     let target = target.unwrap_or(&journals.header.target).to_owned();
-    let refuse = |source| EngineError::Journal {
-        path: target.clone(),
-        source,
-    };
+    let unread = |source| refuse(&target, source);
     let mut report = JournalReport {
         journals: journals.files,
         writes: journals.writes.len() as u64,
@@ -96,56 +94,79 @@ pub fn verify_journal(
         target: target.clone(),
         ..JournalReport::default()
     };
-    let file = File::open(&target).map_err(refuse)?;
+    let file = File::open(&target).map_err(unread)?;
     // SAFETY: a system call on an open descriptor. Only advice: a cached page may hide what the device lost.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    check(&file, &journals, &mut report).map_err(refuse)?;
+    check(&file, &journals, &mut report).map_err(unread)?;
     Ok(report)
 }
 
-fn read(directory: &Path) -> Result<Journals, EngineError> {
-    let refuse = |path: &Path, source| EngineError::Journal {
+fn refuse(path: &Path, source: io::Error) -> EngineError {
+    EngineError::Journal {
         path: path.into(),
         source,
+    }
+}
+
+/// The journals of `target`, or of the only target that they name.
+fn read(directory: &Path, target: Option<&Path>) -> Result<Journals, EngineError> {
+    let mut torn_bytes = 0;
+    let mut files = Vec::new();
+    for path in listed(directory)? {
+        let bytes = std::fs::read(&path).map_err(|error| refuse(&path, error))?;
+        match bytes.iter().all(|&byte| byte == 0) {
+            // The crash came before the load began: every journal is durable by then.
+            true => torn_bytes += bytes.len() as u64,
+            false => files.push((header(&path, &bytes)?, path, bytes)),
+        }
+    }
+    let targets: BTreeSet<PathBuf> = files.iter().map(|file| file.0.target.clone()).collect();
+    if targets.len() > 1 {
+        let Some(target) = target.filter(|target| targets.contains(*target)) else {
+            let names: Vec<_> = targets.iter().map(|name| name.to_string_lossy()).collect();
+            let reason = format!("is of {}: name one of them behind it", names.join(" and "));
+            return Err(refuse(directory, io::Error::other(reason)));
+        };
+        files.retain(|file| file.0.target == target);
+    }
+    let Some((first, ..)) = files.first() else {
+        return Err(refuse(
+            directory,
+            io::Error::other("holds no write journal"),
+        ));
     };
+    let mut journals = Journals::new(first.clone());
+    journals.torn_bytes = torn_bytes;
+    for (header, path, bytes) in &files {
+        let expected = &journals.header;
+        if (header.generation, header.seed) != (expected.generation, expected.seed) {
+            let reason = "is of another pass than the others: move it to a directory of its own";
+            return Err(refuse(path, io::Error::other(reason)));
+        }
+        journals.files += 1;
+        journals.runs.insert(header.run);
+        journals.take(&bytes[HEADER_BYTES..]);
+    }
+    Ok(journals)
+}
+
+/// Journal files, by name.
+fn listed(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let entries = std::fs::read_dir(directory).map_err(|error| refuse(directory, error))?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|suffix| suffix == SUFFIX))
         .collect();
     paths.sort();
-    let mut found: Option<Journals> = None;
-    let mut torn_bytes = 0;
-    for path in &paths {
-        let bytes = std::fs::read(path).map_err(|error| refuse(path, error))?;
-        // The crash came before the load began: every journal is durable by then.
-        if bytes.iter().all(|&byte| byte == 0) {
-            torn_bytes += bytes.len() as u64;
-            continue;
-        }
-        let line = bytes.get(..HEADER_BYTES).unwrap_or_default();
-        let header: Header = serde_json::from_slice(line)
-            .ok()
-            .filter(|header: &Header| header.schema == SCHEMA)
-            .ok_or_else(|| refuse(path, std::io::Error::other("is no write journal")))?;
-        let journals = found.get_or_insert_with(|| Journals::new(header.clone()));
-        let alike = Header {
-            thread: header.thread,
-            run: header.run,
-            ..journals.header.clone()
-        } == header;
-        if !alike {
-            let reason = "is of another target or pass than the others: verify them apart";
-            return Err(refuse(path, std::io::Error::other(reason)));
-        }
-        journals.files += 1;
-        journals.runs.insert(header.run);
-        journals.take(&bytes[HEADER_BYTES..]);
-    }
-    let empty = || refuse(directory, std::io::Error::other("holds no write journal"));
-    let mut found = found.ok_or_else(empty)?;
-    found.torn_bytes += torn_bytes;
-    Ok(found)
+    Ok(paths)
+}
+
+fn header(path: &Path, bytes: &[u8]) -> Result<Header, EngineError> {
+    let line = bytes.get(..HEADER_BYTES).unwrap_or_default();
+    serde_json::from_slice(line)
+        .ok()
+        .filter(|header: &Header| header.schema == SCHEMA)
+        .ok_or_else(|| refuse(path, io::Error::other("is no write journal")))
 }
 
 impl Journals {
@@ -207,7 +228,7 @@ fn sectors(bytes: u64) -> u64 {
     bytes / SECTOR_BYTES as u64
 }
 
-fn check(file: &File, journals: &Journals, report: &mut JournalReport) -> std::io::Result<()> {
+fn check(file: &File, journals: &Journals, report: &mut JournalReport) -> io::Result<()> {
     let acked_ns: HashMap<u64, u64> = journals
         .writes
         .iter()
@@ -294,14 +315,14 @@ impl Run {
 
 /// Reads a place; behind the target's end are zeroes. Whether it can be read: a sector that lost power while it was
 /// written may give an error until it is written again.
-fn read_place(file: &File, data: &mut [u8], offset_bytes: u64) -> std::io::Result<bool> {
+fn read_place(file: &File, data: &mut [u8], offset_bytes: u64) -> io::Result<bool> {
     data.fill(0);
     let mut done = 0;
     while done < data.len() {
         match file.read_at(&mut data[done..], offset_bytes + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(false),
             Err(error) => return Err(error),
         }
@@ -496,7 +517,7 @@ mod tests {
     #[test]
     fn one_write_alone_is_safe_within_milliseconds_and_the_next_tells_after_how_many() {
         let mut crash = Crash::new("alone");
-        let written = |directory: &Path| read(directory).expect("read").writes.len();
+        let written = |directory: &Path| read(directory, None).expect("read").writes.len();
         for block in 0..2 {
             let signature = crash.issue();
             crash.land(block, signature);

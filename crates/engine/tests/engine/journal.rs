@@ -112,6 +112,23 @@ fn a_journal_that_is_there_already_is_not_overwritten() {
 }
 
 #[test]
+fn of_the_journals_of_several_targets_one_is_chosen_by_name() {
+    let [one, other] = [0, 0].map(|byte| Scratch::filled(SIZE, byte));
+    let directory = directory(&one);
+    let mut job = journaled(&directory.0);
+    job.until = count(200);
+    let specs = [one.spec(SIZE), other.spec(SIZE)];
+    let started = engine::start(&job, &specs, &Options::default()).unwrap();
+    follow(started).1.unwrap();
+    let message = verify_journal(&directory.0, None).unwrap_err().to_string();
+    assert!(message.contains("name one of them behind it"), "{message}");
+    for file in [&one, &other] {
+        let report = verify_journal(&directory.0, Some(&file.0)).unwrap();
+        assert_eq!((report.journals, report.wrong.len()), (2, 0), "{report:?}");
+    }
+}
+
+#[test]
 fn sectors_that_give_an_error_are_unreadable_and_the_others_are_still_looked_for() {
     let file = Scratch::filled(SIZE, 0);
     let directory = directory(&file);
