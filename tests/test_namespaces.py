@@ -47,7 +47,7 @@ def test_the_drive_counts_each_namespace_by_itself():
     while not handle.done():
         intervals += handle.poll()
     streams = handle.result()[0].streams
-    counted = {(group, member): n for interval in intervals for group, member, n, _ in interval.shares}
+    counted = {(group, member): n for interval in intervals for group, member, n, *_ in interval.shares}
     for member, name, depth in ((1, "one", 4), (2, "two", 8)):
         seen = sum(op.n for op in streams[name])
         assert abs(counted["namespace", member] - seen) <= depth, "but for what was under way at the end"

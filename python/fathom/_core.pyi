@@ -50,7 +50,7 @@ class Interval:
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]
-    shares: list[tuple[str, int, int, float | None]]
+    shares: list[tuple[str, int, int, float | None, tuple[int, int] | None]]
     ends_round: bool
     @staticmethod
     def merged(parts: list[Interval], target: int) -> Interval: ...

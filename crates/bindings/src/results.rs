@@ -121,13 +121,22 @@ fn residence_us(parts: &[recording::Residence]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// (group, member, I/O completed, mean latency in us) of each member of a system.
-fn share_rows(shares: &[recording::Share]) -> Vec<(String, u32, u64, Option<f64>)> {
+/// Group, member, I/O completed, their mean latency in us, and the bytes written and programmed for it.
+type ShareRow = (String, u32, u64, Option<f64>, Option<(u64, u64)>);
+
+/// What each member of a system had.
+fn share_rows(shares: &[recording::Share]) -> Vec<ShareRow> {
     shares
         .iter()
         .map(|share| {
             let mean_us = share.mean_ns().map(|ns| ns / 1e3);
-            (share.group.clone(), share.member, share.n, mean_us)
+            (
+                share.group.clone(),
+                share.member,
+                share.n,
+                mean_us,
+                share.written(),
+            )
         })
         .collect()
 }
@@ -236,7 +245,7 @@ impl Interval {
     }
     /// What each host, port or drive of a system had: (group, member, n, mean latency in us).
     #[getter]
-    fn shares(&self) -> Vec<(String, u32, u64, Option<f64>)> {
+    fn shares(&self) -> Vec<ShareRow> {
         share_rows(&self.inner.shares)
     }
     /// Whether a round ended with it before its time.

@@ -148,12 +148,24 @@ pub struct Share {
     pub n: u64,
     /// Their latencies added up, ns.
     pub total_ns: u64,
+    /// Bytes that it wrote; this and the next are 0 where the target does not tell.
+    #[serde(default)]
+    pub host_write_bytes: u64,
+    /// Programmed for it: its writes, and what cleaning moved of its data.
+    #[serde(default)]
+    pub media_write_bytes: u64,
 }
 
 impl Share {
     /// Mean latency, ns; `None` without any I/O.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.n > 0).then(|| self.total_ns as f64 / self.n as f64)
+    }
+
+    /// Bytes written and programmed; `None` where the target does not tell.
+    pub fn written(&self) -> Option<(u64, u64)> {
+        let written = (self.host_write_bytes, self.media_write_bytes);
+        (written != (0, 0)).then_some(written)
     }
 }
 
@@ -165,6 +177,8 @@ pub(crate) fn merge_shares(into: &mut Vec<Share>, from: &[Share]) {
             Some(ours) => {
                 ours.n += theirs.n;
                 ours.total_ns += theirs.total_ns;
+                ours.host_write_bytes += theirs.host_write_bytes;
+                ours.media_write_bytes += theirs.media_write_bytes;
             }
             None => into.push(theirs.clone()),
         }

@@ -66,6 +66,10 @@ pub struct Share {
     pub n: u64,
     /// Their latencies added up, ns.
     pub total_ns: u64,
+    /// Bytes that it wrote; this and the next are 0 where they are not told apart.
+    pub host_write_bytes: u64,
+    /// Programmed for it: its writes, and what cleaning moved of its data.
+    pub media_write_bytes: u64,
 }
 
 /// Time that I/O spent in a part of a system, waiting and being served.

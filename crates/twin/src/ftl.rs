@@ -218,6 +218,11 @@ impl Ftl {
         (moved, page)
     }
 
+    /// Logical pages that physical ones were written for.
+    pub fn owners(&self, first: u32, count: u32) -> &[u32] {
+        &self.reverse[first as usize..(first + count) as usize]
+    }
+
     /// Fetches the map entries that relocating these pages will touch.
     #[inline]
     pub fn prefetch_reverse(&self, from: u32, to: u32) {

@@ -82,6 +82,8 @@ impl Meter {
                 member: now.member,
                 n: now.n - before.n,
                 total_ns: now.total_ns - before.total_ns,
+                host_write_bytes: now.host_write_bytes - before.host_write_bytes,
+                media_write_bytes: now.media_write_bytes - before.media_write_bytes,
             });
         }
         std::mem::swap(&mut self.now, &mut self.before);

@@ -654,6 +654,9 @@ impl Ssd {
         if placed < count {
             return false;
         }
+        if let Some(namespaces) = &mut self.namespaces {
+            namespaces.wrote(&request, count);
+        }
         self.accept(slot, request.size_bytes);
         true
     }

@@ -67,6 +67,8 @@ impl Shares {
                 member,
                 n: 0,
                 total_ns: 0,
+                host_write_bytes: 0,
+                media_write_bytes: 0,
             };
             (1..=members).map(empty).collect()
         };

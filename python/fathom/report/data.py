@@ -27,18 +27,20 @@ UTILISATION = "utilisation: "
 """How telemetry names the use of a resource."""
 TIME_IN = "time in: "
 """How telemetry names the mean time of an I/O in a part of a system."""
-IOPS_OF, MEAN_OF = "iops of: ", "mean of: "
-"""How telemetry names the rate and the mean latency of a member of a system: `iops of: port 1`."""
+IOPS_OF, MEAN_OF, HOST_OF, MEDIA_OF = "iops of: ", "mean of: ", "host writes of: ", "media writes of: "
+"""How telemetry names the rate and the mean latency of a member of a system, `iops of: port 1`, and the bytes
+that a namespace wrote and that were programmed for it."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one host, port or drive of a system had of a step: `n` I/O of `mean_us` each."""
+    """What one host, port, drive or namespace had of a step: `n` I/O of `mean_us` each, `waf` media writes a write."""
 
     member: int
     n: float
     window_s: float
     mean_us: float | None
+    waf: float | None
 
     @property
     def iops(self) -> float:
@@ -372,19 +374,22 @@ class RunData:
     def _shares(self) -> "dict[tuple[str, str], dict[str, list[Share]]]":
         table = self._query(
             "telemetry",
-            f"with shares as (select target, step, start_s, length_s, name[{len(IOPS_OF) + 1}:] as member, "
-            f"starts_with(name, '{IOPS_OF}') as rate, value from rows "
-            f"where starts_with(name, '{IOPS_OF}') or starts_with(name, '{MEAN_OF}')) "
-            "select i.target, i.step, i.member, sum(i.value * i.length_s) as n, sum(i.length_s) as window_s, "
-            "sum(m.value * i.value * i.length_s) / nullif(sum(i.value * i.length_s), 0) as mean_us "
-            "from shares i left join shares m on not m.rate and (m.target, m.step, m.start_s, m.member) = "
-            "(i.target, i.step, i.start_s, i.member) where i.rate and i.length_s > 0 group by all",
+            "with named as (select *, regexp_extract(name, '^([a-z ]+ of: )(.+)', ['kind', 'member']) as of "
+            "from rows where length_s > 0 and contains(name, ' of: ')), "
+            "shares as (select target, step, start_s, length_s, of.member as member, "
+            f"max(value) filter (of.kind = '{IOPS_OF}') as iops, "
+            f"max(value) filter (of.kind = '{MEAN_OF}') as mean_us, "
+            f"max(value) filter (of.kind = '{HOST_OF}') as host, "
+            f"max(value) filter (of.kind = '{MEDIA_OF}') as media from named group by all) "
+            "select target, step, member, sum(iops * length_s) as n, sum(length_s) as window_s, "
+            "sum(mean_us * iops * length_s) / nullif(sum(iops * length_s), 0) as mean_us, "
+            "sum(media) / nullif(sum(host), 0) as waf from shares group by all",
         )
         out: dict[tuple[str, str], dict[str, list[Share]]] = {}
-        for target, step, member, n, window_s, mean_us in zip(*table.to_pydict().values(), strict=True):
+        for target, step, member, n, window_s, mean_us, waf in zip(*table.to_pydict().values(), strict=True):
             group, number = member.rsplit(" ", 1)
             groups = out.setdefault((target, step), {})
-            groups.setdefault(group, []).append(Share(int(number), n, window_s, mean_us))
+            groups.setdefault(group, []).append(Share(int(number), n, window_s, mean_us, waf))
         for groups in out.values():
             for members in groups.values():
                 members.sort(key=lambda share: share.member)

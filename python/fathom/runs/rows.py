@@ -174,11 +174,15 @@ class StepRows:
             yield common | {"name": f"utilisation: {use.resource}", "value": use.mean, "unit": "1"}
         for part, mean_us in interval.residence_us.items():
             yield common | {"name": f"time in: {part}", "value": mean_us, "unit": "us"}
-        for group, member, n, mean_us in interval.shares:
+        for group, member, n, mean_us, written in interval.shares:
             rate_iops = n / interval.length_s
             yield common | {"name": f"iops of: {group} {member}", "value": rate_iops, "unit": "IOPS"}
             if mean_us is not None:
                 yield common | {"name": f"mean of: {group} {member}", "value": mean_us, "unit": "us"}
+            if written is not None:
+                host, media = written
+                yield common | {"name": f"host writes of: {group} {member}", "value": host, "unit": "B"}
+                yield common | {"name": f"media writes of: {group} {member}", "value": media, "unit": "B"}
 
     def _point(self, recording: Recording, op: OpResult, method: str, steady: bool | None) -> Row:
         job, window_s = self.step.job, recording.window_s

@@ -193,6 +193,9 @@ impl Ssd {
                 let (count, resume) = self.ftl.relocate(victim.stream, superblock, page, end);
                 page = resume;
                 read.extend(frontier, count);
+                if let Some(namespaces) = &mut self.namespaces {
+                    namespaces.moved(self.ftl.owners(frontier, count));
+                }
                 moved += count;
             }
             senses += u32::from(moved > before);

@@ -58,6 +58,8 @@ impl Namespaces {
             member,
             n: 0,
             total_ns: 0,
+            host_write_bytes: 0,
+            media_write_bytes: 0,
         };
         Some(Box::new(Self {
             starts: starts.into_boxed_slice(),
@@ -72,8 +74,28 @@ impl Namespaces {
     }
 
     fn of(&self, request: &Request) -> usize {
-        let page = (request.offset_bytes / u64::from(UNIT_BYTES)) as u32;
+        self.of_page((request.offset_bytes / u64::from(UNIT_BYTES)) as u32)
+    }
+
+    fn of_page(&self, page: u32) -> usize {
         self.starts.partition_point(|&start| start <= page) - 1
+    }
+
+    /// A write is in the buffer, and `pages` will be programmed for it.
+    pub(super) fn wrote(&mut self, request: &Request, pages: u32) {
+        let namespace = self.of(request);
+        let share = &mut self.shares[namespace];
+        share.host_write_bytes += u64::from(request.size_bytes);
+        share.media_write_bytes += u64::from(pages) * u64::from(UNIT_BYTES);
+    }
+
+    /// Cleaning moves these logical pages; those past the last namespace are the page map's own.
+    pub(super) fn moved(&mut self, logical_pages: &[u32]) {
+        let end = (self.drive_bytes / u64::from(UNIT_BYTES)) as u32;
+        for &page in logical_pages.iter().filter(|&&page| page < end) {
+            let namespace = self.of_page(page);
+            self.shares[namespace].media_write_bytes += u64::from(UNIT_BYTES);
+        }
     }
 
     /// A request as the drive sees it; what lies beyond the namespace lies beyond the drive.

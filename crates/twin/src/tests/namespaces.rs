@@ -171,3 +171,30 @@ fn namespaces_that_cannot_be_are_refused() {
         assert_eq!(refused.name, "namespaces", "{text}");
     }
 }
+
+#[test]
+fn each_namespace_tells_what_was_programmed_for_it() {
+    let mut ssd = drive("90+10", 1);
+    let fill = r#"{"mix":"write","block":"128KiB","pattern":"sequential","load":{"iodepth":32},"until":{"written":"1x"}}"#;
+    measure(&mut ssd, &job(fill));
+    let both = r#"{"until":{"time":"2s"},"streams":[
+        {"name":"log","mix":"write","block":"64KiB","pattern":"sequential","region":"90%","load":{"iodepth":4}},
+        {"name":"small","mix":"write","block":"4KiB","pattern":"uniform","region":{"start":"90%"},"load":{"iodepth":64}}]}"#;
+    measure(&mut ssd, &job(both));
+    settle(&mut ssd);
+    let [log, small] = shares(&ssd)[..] else {
+        panic!("two namespaces")
+    };
+    let mut account = Account::default();
+    ssd.account(&mut account);
+    let programmed = account.media_write_bytes as f64;
+    let buffered = ssd.page_totals().buffered as f64 * 4096.0;
+    let told = (log.media_write_bytes + small.media_write_bytes) as f64;
+    assert_close("programmed and buffered", programmed + buffered, told, 1e-9);
+    for share in [log, small] {
+        assert!(
+            share.media_write_bytes > share.host_write_bytes,
+            "{share:?}"
+        );
+    }
+}

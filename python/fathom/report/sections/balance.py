@@ -1,4 +1,4 @@
-"""How evenly a system's hosts, ports or servers, and drives share a load, and which of them lag."""
+"""How evenly hosts, ports or servers, and drives of a system, or namespaces of a drive, share a load, and who lags."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -29,20 +29,38 @@ def _blocks(column: Column) -> list[Block]:
     if not steps:
         return []
     kinds = {kind: len(members) for shares in steps.values() for kind, members in shares.items()}
+    writing = {
+        kind
+        for shares in steps.values()
+        for kind, members in shares.items()
+        if any(share.waf for share in members)
+    }
     rows = [
-        Row(Item(plain(step)), [cell for kind in kinds for cell in _cells(shares.get(kind, []))])
+        Row(
+            Item(plain(step)),
+            [cell for kind in kinds for cell in _cells(shares.get(kind, []), kind in writing)],
+        )
         for step, shares in steps.items()
     ]
     head = [
         item
         for kind, count in kinds.items()
-        for item in (Item(f"{kind}s ({count})", "Jain's index"), Item("", "mean, us"))
+        for item in (
+            Item(f"{kind}s ({count})", "Jain's index"),
+            Item("", "mean, us"),
+            *([Item("", "WAF of each")] if kind in writing else []),
+        )
     ]
     notes = [
         "Jain's index is 1 where all have the same rate. Below it: the shares of whom had least and most, and "
         "chi-square of the counts with its degrees of freedom, about as large as these where each I/O is sent at "
         "random. Latencies: the median member's, below it the slowest.",
     ]
+    if writing:
+        notes.append(
+            "WAF of each: bytes programmed for a member, its writes and what cleaning moved of its data, per byte it "
+            "wrote. Data that stays is moved for those who overwrite theirs in between."
+        )
     uneven = [
         f"{plain(step)}: uneven over {kind}s (Jain's index {index:.3f})"
         for step, shares in steps.items()
@@ -58,7 +76,15 @@ def _blocks(column: Column) -> list[Block]:
     return [*said, Table(column.label, head, [Group("", rows)], notes)]
 
 
-def _cells(members: Sequence[Share]) -> list[Item]:
+def _cells(members: Sequence[Share], writing: bool) -> list[Item]:
+    spread = _spread(members)
+    if not writing:
+        return spread
+    wafs = " / ".join("–" if share.waf is None else f"{share.waf:.2f}" for share in members)
+    return [*spread, Item(wafs) if members else NONE]
+
+
+def _spread(members: Sequence[Share]) -> list[Item]:
     counts = [share.n for share in members]
     index, total = jain(counts), sum(counts)
     if index is None:
