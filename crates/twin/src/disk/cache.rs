@@ -65,6 +65,13 @@ impl WriteCache {
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, layout: &Layout) {
         let (mut start, mut end, mut place) = (start, end, None);
+        let last = self.extents.range(..=end).next_back();
+        if last.is_none_or(|(_, held)| held.end < start) {
+            self.dirty_bytes += end - start;
+            let place = layout.place(start);
+            self.extents.insert(start, Dirty { end, place });
+            return;
+        }
         if let Some((&before, held)) = self.extents.range(..=start).next_back()
             && held.end >= start
         {

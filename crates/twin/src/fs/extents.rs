@@ -2,6 +2,8 @@
 //! found through a table of 4 MiB parts of the file. A part in one piece is a number, one in a few pieces
 //! a list, one that random writes have scattered a table of its blocks.
 
+use prefetch_index::prefetch_index;
+
 /// A part of the file and where it is; `None`: never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -128,6 +130,14 @@ impl Extents {
     pub fn device(&self, file: u64) -> Option<u64> {
         let device = self.at(file);
         (device != HOLE).then_some(device)
+    }
+
+    /// Has the processor fetch where a block is.
+    #[inline]
+    pub fn prefetch(&self, file: u64) {
+        if let Some(Part::Blocks(blocks)) = self.parts.get((file / PART) as usize) {
+            prefetch_index(blocks, (file % PART) as usize);
+        }
     }
 
     fn at(&self, file: u64) -> u64 {

@@ -84,7 +84,6 @@ pub struct FileSystem<D> {
     params: FsParams,
     below: Slab<Below>,
     requests: Slab<Held>,
-    ready: VecDeque<Completion>,
 
     extents: Extents,
     space: Space,
@@ -144,7 +143,6 @@ impl<D: Device> FileSystem<D> {
         Ok(Self {
             below: Slab::default(),
             requests: Slab::default(),
-            ready: VecDeque::new(),
             extents: Extents::default(),
             space,
             file_blocks: ((blocks - metadata) as f64 * (1.0 - RESERVE_SHARE)) as u64,
@@ -246,7 +244,8 @@ impl<D: Device> FileSystem<D> {
         self.wake_at(self.device.now_ns() + copy_ns, Below::Copied(slot));
     }
 
-    fn handle(&mut self, completion: Completion) {
+    /// Takes what the device below has to say; gives what the host gets to know of it.
+    fn handle(&mut self, completion: Completion) -> Option<Completion> {
         let Completion { at_ns, tag, kind } = completion;
         let what = self.below[tag];
         self.below.release(tag);
@@ -256,8 +255,7 @@ impl<D: Device> FileSystem<D> {
         };
         match what {
             Below::Wake(tag) => {
-                self.ready.push_back(Completion { at_ns, tag, kind });
-                return;
+                return Some(Completion { at_ns, tag, kind });
             }
             Below::Copied(slot) => {
                 let Held { tag, errno, .. } = self.requests[slot];
@@ -266,8 +264,7 @@ impl<D: Device> FileSystem<D> {
                     0 => CompletionKind::Done,
                     errno => CompletionKind::Failed(errno),
                 };
-                self.ready.push_back(Completion { at_ns, tag, kind });
-                return;
+                return Some(Completion { at_ns, tag, kind });
             }
             Below::Arrive(slot) => self.arrive(slot),
             Below::Timer => self.look(),
@@ -282,6 +279,7 @@ impl<D: Device> FileSystem<D> {
         }
         self.dispatch();
         self.set_timer();
+        None
     }
 }
 
@@ -327,15 +325,16 @@ impl<D: Device> Device for FileSystem<D> {
     }
 
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
-        while self.ready.is_empty() {
-            let completion = self.device.advance(limit_ns)?;
-            self.handle(completion);
+        loop {
+            let below = self.device.advance(limit_ns)?;
+            if let Some(completion) = self.handle(below) {
+                return Some(completion);
+            }
         }
-        self.ready.pop_front()
     }
 
     fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || self.device.is_busy()
+        self.device.is_busy()
     }
 
     fn account(&self, into: &mut Account) {

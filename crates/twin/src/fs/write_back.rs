@@ -31,6 +31,8 @@ pub struct WriteBack {
     limit: u64,
     background: u64,
     writes: Slab<Write>,
+    /// Empty lists of parts, for the next writes.
+    spare: Vec<Vec<(u64, u64)>>,
     /// Allocated, not sent; the last one may still grow.
     planned: VecDeque<u32>,
     writes_in_flight: u32,
@@ -71,6 +73,7 @@ impl WriteBack {
             limit: blocks(free_run),
             background: blocks(params.dirty_background_ratio),
             writes: Slab::default(),
+            spare: Vec::new(),
             planned: VecDeque::new(),
             writes_in_flight: 0,
             cursor: 0,
@@ -275,6 +278,9 @@ impl<D: Device> FileSystem<D> {
                 return;
             };
             self.write_back.cursor = end;
+            if let Some(next) = self.dirty.first(end) {
+                self.extents.prefetch(next);
+            }
             let placed = self.place(start, end, false);
             self.write_back.due = self.write_back.due.saturating_sub(placed - start);
             if placed < end {
@@ -363,10 +369,12 @@ impl<D: Device> FileSystem<D> {
                 write.parts.push((file + done, take));
             } else {
                 take = (len - done).min(most);
+                let mut parts = self.write_back.spare.pop().unwrap_or_default();
+                parts.push((file + done, take));
                 let number = self.write_back.writes.add(Write {
                     device: device + done,
                     len: take,
-                    parts: vec![(file + done, take)],
+                    parts,
                 });
                 self.write_back.planned.push_back(number);
             }
@@ -377,13 +385,14 @@ impl<D: Device> FileSystem<D> {
     /// Written-back data is on the device.
     pub(super) fn written(&mut self, number: u32, errno: i32) {
         self.commit.errno = self.commit.errno.max(errno);
-        let Write { len, parts, .. } = std::mem::take(&mut self.write_back.writes[number]);
+        let Write { len, mut parts, .. } = std::mem::take(&mut self.write_back.writes[number]);
         self.write_back.writes.release(number);
         self.write_back.writes_in_flight -= 1;
         self.write_back.done += len;
-        for (file, len) in parts {
+        for (file, len) in parts.drain(..) {
             self.writing.remove(file, file + len);
         }
+        self.write_back.spare.push(parts);
         while self.has_room()
             && let Some(slot) = self.write_back.throttled.pop_front()
         {
