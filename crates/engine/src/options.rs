@@ -17,7 +17,7 @@ pub enum Backend {
 /// How to run a job.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Seed of the request streams.
+    /// Seed of the request streams: the first target's is this one, the others' are derived from it.
     pub seed: u64,
     /// System interface.
     pub backend: Backend,

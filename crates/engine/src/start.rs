@@ -170,10 +170,11 @@ impl<'o> Starter<'o> {
         let streams: Vec<(Arc<str>, Arc<Job>)> = streams
             .map(|stream| (stream.name.as_str().into(), Arc::new(stream.job.clone())))
             .collect();
+        let seed = self.stream_seed(index);
         (0..threads)
             .zip(job.parts())
             .map(|(thread, part)| {
-                let requests = RequestStream::new(&job, target.geometry, self.options.seed, thread);
+                let requests = RequestStream::new(&job, target.geometry, seed, thread);
                 let stream = part.stream.map(|index| &streams[index]);
                 Ok(ThreadPart {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
@@ -244,6 +245,11 @@ impl<'o> Starter<'o> {
         let cpu = self.cpus.get(taken).copied()?;
         self.setups[target].cpus.push(cpu);
         Some(cpu)
+    }
+
+    /// Makes the requests of targets differ, so that members of an array are not one drive counted N times.
+    fn stream_seed(&self, target: usize) -> u64 {
+        self.options.seed ^ (target as u64) << 32
     }
 
     /// Makes the data written differ between threads and targets.

@@ -85,7 +85,7 @@ pub enum Pattern {
     Sequential,
     /// As `Sequential`, but each thread keeps several streams, taken in turn. The streams of all
     /// threads start at equal distances.
-    Streams {
+    SequentialStreams {
         /// Streams per thread.
         streams: u32,
     },

@@ -39,6 +39,14 @@ fn a_sequential_fill_writes_every_block_with_data_of_its_own() {
     }
 }
 
+/// Where the blocks of a file of zeroes are that something was written to.
+fn written_blocks(file: &Scratch) -> HashSet<u64> {
+    let data = file.read();
+    let blocks = (0..).step_by(4096).zip(data.chunks(4096));
+    let written = blocks.filter(|(_, block)| block.iter().any(|&byte| byte != 0));
+    written.map(|(at, _)| at).collect()
+}
+
 #[test]
 fn writes_land_where_the_request_stream_says() {
     let mut job = job(Op::Write);
@@ -54,17 +62,21 @@ fn writes_land_where_the_request_stream_says() {
         let expected: HashSet<u64> = (0..20)
             .map(|_| stream.next_request().offset_bytes)
             .collect();
-        let data = file.read();
-        let written: HashSet<u64> = (0..256u64)
-            .map(|block| block * 4096)
-            .filter(|&at| {
-                data[at as usize..at as usize + 4096]
-                    .iter()
-                    .any(|&b| b != 0)
-            })
-            .collect();
+        let written = written_blocks(&file);
         assert_eq!(written, expected);
     }
+}
+
+#[test]
+fn targets_that_are_loaded_together_are_written_in_different_places() {
+    let mut job = job(Op::Write);
+    job.until = count(20);
+    let files = [Scratch::filled(MIB, 0), Scratch::filled(MIB, 0)];
+    let specs = files.each_ref().map(|file| file.spec(MIB));
+    let run = engine::start(&job, &specs, &Options::default()).unwrap();
+    run.join().unwrap();
+    let [one, other] = files.each_ref().map(written_blocks);
+    assert_ne!(one, other);
 }
 
 #[test]

@@ -507,10 +507,10 @@ fn pattern(pattern: &Pattern) -> Checked {
         | Pattern::Uniform
         | Pattern::RandomOnce
         | Pattern::Strided { .. } => Ok(()),
-        Pattern::Streams { streams } => ensure(
+        Pattern::SequentialStreams { streams } => ensure(
             (1..=STREAMS_MAX).contains(streams),
-            "pattern.streams",
-            || format!("streams is {streams}, expected 1 to {STREAMS_MAX} per thread"),
+            "pattern.sequential",
+            || format!("sequential is {streams}, expected 1 to {STREAMS_MAX} streams per thread"),
         ),
         Pattern::Zones { open } => ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
             format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")

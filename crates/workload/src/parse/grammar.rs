@@ -468,7 +468,7 @@ fn pattern(node: &Node) -> Result<Pattern> {
         ("zipf", "{ zipf = 0.99 }"),
         ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
         ("random", "{ random = \"80%\" }"),
-        ("streams", "{ streams = 4 }"),
+        ("sequential", "{ sequential = 4 }"),
         ("stride", "{ stride = \"1MiB\" }"),
         ("zones", "{ zones = 4 }"),
     ];
@@ -490,7 +490,7 @@ fn pattern(node: &Node) -> Result<Pattern> {
             }),
             "hot-spots" => hot_spots(value),
             "random" => mixed(value),
-            "streams" => Ok(Pattern::Streams {
+            "sequential" => Ok(Pattern::SequentialStreams {
                 streams: value.integer(key)?,
             }),
             "stride" => Ok(Pattern::Strided {
@@ -510,10 +510,9 @@ fn pattern(node: &Node) -> Result<Pattern> {
     if let Value::Text(text) = &node.value {
         let here = FOREIGN_TABLES.iter().find(|(word, _)| word == text);
         let key = here.map_or(text.as_str(), |(_, key)| key);
-        // "random" alone is fio's word for what is "uniform" here.
-        let table = TABLES
-            .iter()
-            .find(|(table, _)| *table == key && text != "random");
+        // "sequential" is a pattern by itself, and "random" alone is fio's word for what is "uniform" here.
+        let alone = ["sequential", "random"].contains(&text.as_str());
+        let table = TABLES.iter().find(|(table, _)| *table == key && !alone);
         if let Some((_, example)) = table {
             return Err(node.refuse("pattern", example));
         }

@@ -124,7 +124,10 @@ fn every_pattern_and_pace_has_its_words() {
     let pattern = |text: &str| with("\"uniform\"", text).pattern;
     assert_eq!(pattern("\"random-once\""), Pattern::RandomOnce);
     assert_eq!(pattern("\"backwards\""), Pattern::Backwards);
-    assert_eq!(pattern("{ streams = 4 }"), Pattern::Streams { streams: 4 });
+    assert_eq!(
+        pattern("{ sequential = 4 }"),
+        Pattern::SequentialStreams { streams: 4 }
+    );
     let stride_bytes = 1 << 20;
     assert_eq!(
         pattern("{ stride = \"1MiB\" }"),
@@ -834,7 +837,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         Just(Pattern::Sequential),
         Just(Pattern::Uniform),
         Just(Pattern::Backwards),
-        (1..5u32).prop_map(|streams| Pattern::Streams { streams }),
+        (1..5u32).prop_map(|streams| Pattern::SequentialStreams { streams }),
         (0.1..3.0f64).prop_map(|theta| Pattern::Zipf { theta }),
         proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
         (0.0..1.0f64, 0.0..1.0f64).prop_map(|(read, write)| Pattern::Mixed { read, write }),
@@ -924,7 +927,7 @@ proptest! {
         let sequential = matches!(
             job.pattern,
             Pattern::Sequential
-                | Pattern::Streams { .. }
+                | Pattern::SequentialStreams { .. }
                 | Pattern::Backwards
                 | Pattern::Mixed { .. }
         );

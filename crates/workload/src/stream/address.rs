@@ -94,7 +94,7 @@ impl Addresses {
             Pattern::Sequential => State::Sequential {
                 cursor_bytes: start_bytes(thread, threads),
             },
-            Pattern::Streams { streams } => State::Streams {
+            Pattern::SequentialStreams { streams } => State::Streams {
                 cursors_bytes: (0..*streams)
                     .map(|stream| start_bytes(thread * streams + stream, threads * streams))
                     .collect(),

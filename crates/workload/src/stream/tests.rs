@@ -246,7 +246,7 @@ fn backwards_descends_from_each_threads_share_and_wraps_to_the_end() {
 
 #[test]
 fn streams_ascend_side_by_side_and_cover_the_region_once_per_pass() {
-    let parts = blocks_of(Pattern::Streams { streams: 2 }, 12, 2, 1, 1);
+    let parts = blocks_of(Pattern::SequentialStreams { streams: 2 }, 12, 2, 1, 1);
     assert_eq!(parts[0], [3, 0, 4, 1, 5, 2]);
     assert_eq!(parts[1], [9, 6, 10, 7, 11, 8]);
 }
