@@ -9,7 +9,7 @@ from fathom.expect import Endurance, endurance_of, expect, rating_of
 from fathom.method import Method
 from fathom.rounds import Round
 from fathom.targets.target import Target
-from fathom.text import capacity, duration, size
+from fathom.text import capacity, duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,7 +118,7 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target]) ->
 
 
 def _totals(plan: Plan) -> list[str]:
-    total = f"{duration(plan.time_s)}, {size(plan.written_bytes)} written"
+    total = f"{duration(plan.time_s)}, {capacity(plan.written_bytes)} written"
     if not plan.whole:
         return [
             f"at most {total}, and what the target's speed adds to steps that end by time or by volume",
@@ -186,4 +186,4 @@ def _volume(members: Sequence[PlannedStep]) -> str:
     known = [volume for volume in volumes if volume is not None]
     if len(known) < len(volumes):
         return "by time"
-    return size(sum(known)) if any(known) else "nothing"
+    return capacity(sum(known)) if any(known) else "nothing"

@@ -39,7 +39,12 @@ def review_method(*, full: bool) -> Method:
 def review_targets(
     texts: Sequence[str], scratch_directory: Path | None, size_bytes: int | None
 ) -> list[Target]:
-    """The targets of a review: those given, or a scratch file on this machine's disk beside four twins."""
+    """The targets of a review: those given, or a scratch file on this machine's disk beside four twins.
+
+    The directory is made where it is missing.
+    """
     if texts:
         return resolve_targets(texts, size_bytes)
+    if scratch_directory is not None:
+        scratch_directory.mkdir(parents=True, exist_ok=True)
     return [scratch_file(scratch_directory, size_bytes or SCRATCH_BYTES), *resolve_targets(DEFAULT_TWINS)]

@@ -34,10 +34,10 @@ def capacity(number_of_bytes: float) -> str:
 
 
 def iops_text(iops: float) -> str:
-    """`812 IOPS`, `45.2K IOPS`, `2.11M IOPS`."""
+    """`812 IOPS`, `45.2k IOPS`, `2.11M IOPS`."""
     if iops < 1e4:
         return f"{iops:,.0f} IOPS"
-    return f"{iops / 1e3:,.1f}K IOPS" if iops < 1e6 else f"{iops / 1e6:.2f}M IOPS"
+    return f"{iops / 1e3:,.1f}k IOPS" if iops < 1e6 else f"{iops / 1e6:.2f}M IOPS"
 
 
 def mbps_text(mbps: float) -> str:

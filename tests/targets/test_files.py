@@ -10,6 +10,7 @@ import pytest
 from loop_devices import Loops, sh
 
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
+from fathom.review import review_targets
 from fathom.targets import files
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.files import file_target, is_own, remove_file, scratch_file
@@ -327,6 +328,12 @@ def test_the_scratch_file_is_as_large_as_asked_where_there_is_room(tmp_path: Pat
     target = scratch_file(tmp_path, 8 * MIB)
     assert (target.capacity_bytes, target.notes) == (8 * MIB, ())
     assert not (tmp_path / files.SCRATCH_NAME).exists()
+
+
+def test_a_review_makes_the_directory_of_its_scratch_file(tmp_path: Path):
+    mine, *twins = review_targets([], tmp_path / "new" / "runs", 8 * MIB)
+    assert mine.path == tmp_path / "new" / "runs" / "fathom-scratch.bin"
+    assert {one.kind for one in twins} == {"twin"}
 
 
 def test_a_scratch_file_that_was_copied_is_left_alone_and_another_made_beside_it(tmp_path: Path):
