@@ -1,5 +1,6 @@
 //! How fast the twin is on a drive at full size: the Micron M510DC's 117 million mapped pages, filled in
-//! order, written at random, then read. `cargo run --release -p twin --example hours [million writes] [slice denominator]`
+//! order, written at random, then read. `cargo run --release -p twin --example hours [million writes] [slice denominator]
+//! [seconds of reads]`
 //!
 //! CPU time comes from the scheduler, so time spent waiting for a processor does not count. The digest tells whether two
 //! versions of the model give the same results.
@@ -112,5 +113,7 @@ fn main() -> Fallible<()> {
         write,
         &count(millions * 1_000_000),
     )?;
-    timed("4 KiB random read", &mut ssd, 4, read, r#"{"time":"60s"}"#)
+    let seconds: u64 = argument(3, 60)?;
+    let time = format!(r#"{{"time":"{seconds}s"}}"#);
+    timed("4 KiB random read", &mut ssd, 4, read, &time)
 }

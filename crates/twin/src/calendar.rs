@@ -2,7 +2,7 @@
 //! of several kinds always in the same order.
 //!
 //! Most kinds of event follow their cause after a fixed time, or from a server that takes one after the other: they are
-//! pushed in order, and wait in a lane of their kind. What does not fit behind its lane tries two that all kinds share,
+//! pushed in order, and wait in a lane of their kind. What does not fit behind its lane tries four that all kinds share,
 //! and goes else to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the lanes' and
 //! the calendar's firsts, found without a branch. Nothing is allocated once lanes and calendar have grown.
 //!
@@ -16,7 +16,7 @@ use crate::event::INDEX_BITS;
 
 /// Lanes, and last the calendar. What did not fit behind a lane found a later event there, which is still there when the
 /// time comes: so at equal times nothing of its kind passes it if the places further on come later.
-const PLACES: usize = 10;
+const PLACES: usize = 12;
 const PLACE_BITS: u32 = 4;
 /// The first of the lanes that are no kind's own.
 const SHARED: usize = 7;
@@ -123,7 +123,7 @@ impl Calendar {
         let least = |a: usize, b: usize| self.firsts[a].min(self.firsts[b]);
         let first = (least(0, 1).min(least(2, 3)))
             .min(least(4, 5).min(least(6, 7)))
-            .min(least(8, 9));
+            .min(least(8, 9).min(least(10, 11)));
         let at_ns = first >> PLACE_BITS;
         if at_ns > limit_ns.min(END_NS) {
             return None;

@@ -105,6 +105,9 @@ pub trait Device {
     fn now_ns(&self) -> u64;
     /// Says that a request will come soon, so that its state can be fetched into the cache.
     fn prefetch(&self, _request: &Request) {}
+    /// Says whether every later request will reach the device no sooner than those before it. A device may
+    /// then work out at once what becomes of a request that is still on its way.
+    fn expect_in_order(&mut self, _in_order: bool) {}
     /// Hands a request over: it reaches the device at `at_ns`, not before the present.
     fn submit(&mut self, at_ns: u64, tag: u32, request: Request);
     /// Asks for a [`CompletionKind::Wake`] at `at_ns`, so that one queue orders everything.

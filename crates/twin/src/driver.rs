@@ -276,6 +276,10 @@ impl<'a, D: Device> Driver<'a, D> {
             .collect::<Result<Vec<_>, StreamError>>()?;
         let start_ns = device.now_ns();
         let open = matches!(job.load, Load::Open { .. });
+        let adapter = Adapter::new(&host, start_ns);
+        let cores = host.cores.min(threads);
+        // One core issues one request after the other; an adapter lets reads pass data of writes.
+        device.expect_in_order(cores == 1 && adapter.is_none() && zoning.is_none());
         Ok(Self {
             recorders: (0..job.streams.len().max(1))
                 .map(|_| Recorder::new(0))
@@ -286,13 +290,13 @@ impl<'a, D: Device> Driver<'a, D> {
                 .map(|stream| stream.name.clone())
                 .collect(),
             batches: None,
-            meter: Meter::new(device, host.cores.min(threads)),
-            adapter: Adapter::new(&host, start_ns),
+            meter: Meter::new(device, cores),
+            adapter,
             zoning,
             recording: Recording::default(),
             threads: streams,
             slots: Slab::default(),
-            core_free_ns: vec![start_ns; host.cores.min(threads) as usize],
+            core_free_ns: vec![start_ns; cores as usize],
             submit_ns: us_to_ns(host.submit_us),
             complete_ns: us_to_ns(host.complete_us),
             wake_ns: us_to_ns(host.wake_us),

@@ -8,7 +8,8 @@
 //! current one runs. A channel carries one transfer at a time, reads first; a background transfer
 //! gives way at the next NAND-page boundary, and gets a turn after four reads.
 //!
-//! Every queue is served by events in time order; nothing is booked ahead.
+//! Every queue is served in time order. Nothing is booked ahead but the transfers of a channel that carries
+//! reads only: their order is that of their senses, and whoever is sensed sooner is put before the others.
 
 use std::collections::VecDeque;
 
@@ -127,9 +128,15 @@ enum Carrying {
 
 struct Channel {
     carrying: Carrying,
+    /// May lie ahead: a read whose page is still being sensed, and that nothing will pass.
     started_ns: u64,
     until_ns: u64,
     reads: VecDeque<u32>,
+    /// Reads that follow those, by when their pages are sensed. While there is no background transfer, the
+    /// order of reads is known when they start, and [`Event::Sensed`] is not needed.
+    ahead: VecDeque<(u64, u32)>,
+    /// Reads that have such an event.
+    sensing: u32,
     background: VecDeque<Transfer>,
     reads_in_a_row: u32,
     busy_ns: u64,
@@ -336,6 +343,7 @@ impl Flash {
     pub fn sensed(&mut self, now_ns: u64, calendar: &mut Calendar, op: u32) {
         let index = self.dies[self.ops[op as usize].die as usize].channel;
         let channel = &mut self.channels[index as usize];
+        channel.sensing -= 1;
         channel.reads.push_back(op);
         match channel.carrying {
             Carrying::Nothing => self.carry_next(now_ns, calendar, index),
@@ -429,7 +437,7 @@ impl Flash {
             let running = channel.carrying != Carrying::Nothing;
             channel.busy_ns
                 + if running {
-                    now_ns - channel.started_ns
+                    now_ns.saturating_sub(channel.started_ns)
                 } else {
                     0
                 }
@@ -500,7 +508,54 @@ impl Flash {
         } else {
             1
         };
-        calendar.push(now_ns + u64::from(sense_ns), Event::Sensed.with(op));
+        let channel = state.channel;
+        self.foresee(calendar, channel, now_ns + u64::from(sense_ns), op);
+    }
+
+    /// A page will be sensed at `sensed_ns`: its read gets its place among the channel's, or an event.
+    #[inline]
+    fn foresee(&mut self, calendar: &mut Calendar, index: u32, sensed_ns: u64, op: u32) {
+        let channel = &mut self.channels[index as usize];
+        if channel.sensing > 0 || !channel.background.is_empty() {
+            channel.sensing += 1;
+            return calendar.push(sensed_ns, Event::Sensed.with(op));
+        }
+        match channel.carrying {
+            Carrying::Nothing => self.carry_read(calendar, index, sensed_ns, op),
+            Carrying::Read(later) if sensed_ns < channel.started_ns => {
+                channel.ahead.push_front((channel.started_ns, later));
+                channel.reads_in_a_row -= 1;
+                self.carry_read(calendar, index, sensed_ns, op);
+            }
+            _ => {
+                let mut place = channel.ahead.len();
+                channel.ahead.push_back((sensed_ns, op));
+                while place > 0 && channel.ahead[place - 1].0 > sensed_ns {
+                    channel.ahead.swap(place - 1, place);
+                    place -= 1;
+                }
+            }
+        }
+    }
+
+    /// The channel gets a background transfer, so that reads still being sensed may find it in their way.
+    fn wait_for_senses(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
+        let channel = &mut self.channels[index as usize];
+        if let Carrying::Read(op) = channel.carrying
+            && channel.started_ns > now_ns
+        {
+            channel.ahead.push_front((channel.started_ns, op));
+            channel.reads_in_a_row -= 1;
+            channel.carrying = Carrying::Nothing;
+        }
+        while let Some((sensed_ns, op)) = channel.ahead.pop_front() {
+            if sensed_ns <= now_ns {
+                channel.reads.push_back(op);
+            } else {
+                channel.sensing += 1;
+                calendar.push(sensed_ns, Event::Sensed.with(op));
+            }
+        }
     }
 
     #[inline]
@@ -736,6 +791,9 @@ impl Flash {
         payload: Payload,
         ns: u64,
     ) {
+        if self.channels[index as usize].background.is_empty() {
+            self.wait_for_senses(now_ns, calendar, index);
+        }
         let channel = &mut self.channels[index as usize];
         channel.background.push_back(Transfer {
             payload,
@@ -751,11 +809,10 @@ impl Flash {
     fn carry_next(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
         let channel = &mut self.channels[index as usize];
         let turn = channel.background.is_empty() || channel.reads_in_a_row < READ_TURNS;
-        let duration_ns = if turn && let Some(op) = channel.reads.pop_front() {
-            channel.carrying = Carrying::Read(op);
-            channel.reads_in_a_row += 1;
-            self.read_ns[self.ops[op as usize].units as usize]
-        } else if let Some(transfer) = channel.background.front() {
+        if turn && let Some(op) = channel.reads.pop_front() {
+            return self.carry_read(calendar, index, now_ns, op);
+        }
+        let duration_ns = if let Some(transfer) = channel.background.front() {
             channel.carrying = Carrying::Background;
             channel.reads_in_a_row = 0;
             if channel.reads.is_empty() {
@@ -763,11 +820,24 @@ impl Flash {
             } else {
                 transfer.remaining_ns.min(self.times.chunk)
             }
+        } else if let Some((sensed_ns, op)) = channel.ahead.pop_front() {
+            return self.carry_read(calendar, index, sensed_ns.max(now_ns), op);
         } else {
             return;
         };
         channel.started_ns = now_ns;
         channel.until_ns = now_ns + duration_ns;
+        calendar.push(channel.until_ns, Event::Channel.with(index));
+    }
+
+    /// The channel's next transfer is a read's.
+    #[inline]
+    fn carry_read(&mut self, calendar: &mut Calendar, index: u32, start_ns: u64, op: u32) {
+        let channel = &mut self.channels[index as usize];
+        channel.carrying = Carrying::Read(op);
+        channel.reads_in_a_row += 1;
+        channel.started_ns = start_ns;
+        channel.until_ns = start_ns + self.read_ns[self.ops[op as usize].units as usize];
         calendar.push(channel.until_ns, Event::Channel.with(index));
     }
 }
@@ -824,6 +894,8 @@ impl Channel {
             started_ns: 0,
             until_ns: 0,
             reads: VecDeque::with_capacity(64),
+            ahead: VecDeque::with_capacity(64),
+            sensing: 0,
             background: VecDeque::with_capacity(64),
             reads_in_a_row: 0,
             busy_ns: 0,

@@ -32,8 +32,9 @@ fn lane_bytes_per_ns(generation: u32) -> f64 {
 
 /// The link, both directions.
 pub struct Link {
-    /// One server for each direction, or one for both.
-    ways: Vec<Fifo>,
+    /// To the host, and where they differ to the device.
+    to_host: Fifo,
+    to_device: Option<Fifo>,
     ps_per_byte: f64,
     payload_bytes: u32,
     overhead_bytes: u32,
@@ -67,7 +68,8 @@ impl Link {
         let ps_per_byte = 1000.0 / rate;
         let entry_bytes = COMPLETION_BYTES + 2 * params.host.tlp_overhead_bytes;
         Self {
-            ways: vec![Fifo::new(1), Fifo::new(1)],
+            to_host: Fifo::new(1),
+            to_device: Some(Fifo::new(1)),
             ps_per_byte,
             payload_bytes: params.host.tlp_payload_bytes,
             overhead_bytes: params.host.tlp_overhead_bytes,
@@ -87,7 +89,8 @@ impl Link {
         let command_ps =
             f64::from(SATA_COMMAND_FRAMES) * frame_ps + f64::from(SATA_COMMAND_BYTES) * ps_per_byte;
         Self {
-            ways: vec![Fifo::new(1)],
+            to_host: Fifo::new(1),
+            to_device: None,
             ps_per_byte,
             payload_bytes: SATA_PAYLOAD_BYTES,
             overhead_bytes: SATA_OVERHEAD_BYTES,
@@ -124,13 +127,13 @@ impl Link {
         self.bytes += u64::from(bytes);
         let entry_ps = if last { self.completion_ps } else { 0 };
         let service_ps = self.data_ps(bytes) + entry_ps;
-        self.ways[0].finish_ns(now_ns, service_ps)
+        self.to_host.finish_ns(now_ns, service_ps)
     }
 
     /// Sends a completion now.
     #[inline]
     pub fn complete(&mut self, now_ns: u64) -> u64 {
-        self.ways[0].finish_ns(now_ns, self.completion_ps)
+        self.to_host.finish_ns(now_ns, self.completion_ps)
     }
 
     /// Fetches written data from the host now.
@@ -138,17 +141,18 @@ impl Link {
     pub fn fetch(&mut self, now_ns: u64, bytes: u32) -> u64 {
         self.bytes += u64::from(bytes);
         let service_ps = self.data_ps(bytes);
-        let to_device = self.ways.len() - 1;
-        self.ways[to_device].finish_ns(now_ns, service_ps)
+        let way = self.to_device.as_mut().unwrap_or(&mut self.to_host);
+        way.finish_ns(now_ns, service_ps)
     }
 
     /// The directions by name, and how long each was busy up to now.
     pub fn busy_ns(&self, now_ns: u64) -> impl Iterator<Item = (&'static str, u64)> {
-        let names: &[_] = match self.ways.len() {
-            1 => &["SATA link"],
-            _ => &["PCIe link (read)", "PCIe link (write)"],
+        let names: &[_] = match self.to_device {
+            None => &["SATA link"],
+            Some(_) => &["PCIe link (read)", "PCIe link (write)"],
         };
-        let busy = self.ways.iter().flat_map(move |way| way.busy_ns(now_ns));
+        let ways = std::iter::once(&self.to_host).chain(&self.to_device);
+        let busy = ways.flat_map(move |way| way.busy_ns(now_ns));
         names.iter().copied().zip(busy)
     }
 }

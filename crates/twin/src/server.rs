@@ -9,31 +9,38 @@ const PS: u64 = 1000;
 
 /// One server, or several that serve one queue.
 pub struct Fifo {
-    free_ps: Vec<u64>,
-    busy_ps: Vec<u64>,
+    /// The first server, without a detour: mostly there is but one.
+    first: Server,
+    others: Box<[Server]>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Server {
+    free_ps: u64,
+    busy_ps: u64,
 }
 
 impl Fifo {
     /// `servers` equal servers.
     pub fn new(servers: u32) -> Self {
         Self {
-            free_ps: vec![0; servers as usize],
-            busy_ps: vec![0; servers as usize],
+            first: Server::default(),
+            others: vec![Server::default(); servers as usize - 1].into_boxed_slice(),
         }
     }
 
     /// A customer arrives at `now_ns`; gives the start of its service, ps.
     #[inline]
     pub fn serve(&mut self, now_ns: u64, service_ps: u64) -> u64 {
-        let mut server = 0;
-        for i in 1..self.free_ps.len() {
-            if self.free_ps[i] < self.free_ps[server] {
-                server = i;
+        let mut server = &mut self.first;
+        for other in &mut self.others {
+            if other.free_ps < server.free_ps {
+                server = other;
             }
         }
-        let start_ps = self.free_ps[server].max(now_ns * PS);
-        self.free_ps[server] = start_ps + service_ps;
-        self.busy_ps[server] += service_ps;
+        let start_ps = server.free_ps.max(now_ns * PS);
+        server.free_ps = start_ps + service_ps;
+        server.busy_ps += service_ps;
         start_ps
     }
 
@@ -45,9 +52,11 @@ impl Fifo {
 
     /// Busy time of each server up to `now_ns`. What is booked beyond is contiguous from now on.
     pub fn busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
-        self.busy_ps
-            .iter()
-            .zip(&self.free_ps)
-            .map(move |(&busy, &free)| (busy - free.saturating_sub(now_ns * PS)) / PS)
+        std::iter::once(&self.first)
+            .chain(&self.others)
+            .map(move |server| {
+                let booked_ps = server.free_ps.saturating_sub(now_ns * PS);
+                server.busy_ps.saturating_sub(booked_ps) / PS
+            })
     }
 }

@@ -131,6 +131,11 @@ pub struct Ssd {
     commands_taken: u32,
     slots: u32,
     kept_by_host: VecDeque<u32>,
+    /// Commands on their way that are not taken yet, whether commands come in the order in which they are
+    /// submitted, and until when the drive runs by itself.
+    submits_pending: u32,
+    in_order: bool,
+    limit_ns: u64,
     /// Writes waiting for buffer space, in order.
     waiting: VecDeque<u32>,
     buffer_pages: u32,
@@ -228,6 +233,9 @@ impl Ssd {
             commands_taken: 0,
             slots: params.command_slots,
             kept_by_host: VecDeque::new(),
+            submits_pending: 0,
+            in_order: false,
+            limit_ns: 0,
             waiting: VecDeque::new(),
             buffer_pages: (params.write_buffer_bytes / u64::from(UNIT_BYTES)) as u32,
             buffered: 0,
@@ -325,7 +333,10 @@ impl Ssd {
     fn handle(&mut self, payload: u32) -> Option<Completion> {
         let (event, index) = Event::unpack(payload);
         match event {
-            Event::Submit => self.take_command(index),
+            Event::Submit => {
+                self.submits_pending -= 1;
+                self.take_command(index);
+            }
             Event::Dispatch => self.dispatch(index),
             Event::Acknowledge => {
                 let at_ns = self.link.complete(self.now_ns);
@@ -360,18 +371,31 @@ impl Ssd {
         None
     }
 
+    /// Whether a command on its way can be taken now already: it will find a slot, nothing will come before it,
+    /// and nobody asks how busy the pipeline is before it is there.
+    #[inline]
+    fn takes_at_once(&self, at_ns: u64) -> bool {
+        self.in_order
+            && self.submits_pending == 0
+            && at_ns <= self.limit_ns
+            && self.commands_taken < self.slots
+            && self.governor.is_none()
+            && self.idle.is_none()
+    }
+
     #[inline]
     fn take_command(&mut self, slot: u32) {
         if self.commands_taken >= self.slots {
             self.kept_by_host.push_back(slot);
         } else {
             self.commands_taken += 1;
-            self.enter_pipeline(slot);
+            self.enter_pipeline(slot, self.now_ns);
         }
     }
 
+    /// A command that arrives at `at_ns`, after all others so far, goes through the pipeline.
     #[inline]
-    fn enter_pipeline(&mut self, slot: u32) {
+    fn enter_pipeline(&mut self, slot: u32, at_ns: u64) {
         let request = &self.requests[slot].request;
         let unit_ps = match request.op {
             Op::Read => self.read_unit_ps,
@@ -382,7 +406,7 @@ impl Ssd {
         self.commands += 1;
         let start_ps = self
             .pipelines
-            .serve(self.now_ns, self.command_ps + pages * unit_ps);
+            .serve(at_ns, self.command_ps + pages * unit_ps);
         let out_ns = (start_ps + self.command_ps).div_ceil(1000) + self.latency_ns;
         self.calendar.push(out_ns, Event::Dispatch.with(slot));
         if self.governor.is_some() {
@@ -424,7 +448,7 @@ impl Ssd {
             && let Some(next) = self.kept_by_host.pop_front()
         {
             self.commands_taken += 1;
-            self.enter_pipeline(next);
+            self.enter_pipeline(next, self.now_ns);
         }
     }
 
@@ -634,13 +658,12 @@ impl Ssd {
             let Some(page) = self.host_frontier(stream) else {
                 break;
             };
-            let run = (count - placed)
-                .min(room)
-                .min(self.geometry.left_in_stripe(page));
+            let left = self.geometry.left_in_stripe(page);
+            let run = (count - placed).min(room).min(left);
             self.ftl.place(stream, first + placed, run);
             self.buffered += run;
             placed += run;
-            if run == self.geometry.left_in_stripe(page) {
+            if run == left {
                 self.stripe_filled(page);
             }
             self.pace(run);
@@ -677,7 +700,14 @@ impl Ssd {
     }
 
     /// Writes what is due of the page map, as far as there is room.
+    #[inline]
     fn write_map(&mut self) {
+        if self.map_flush.as_ref().is_some_and(|flush| flush.owes(1)) {
+            self.write_owed_map();
+        }
+    }
+
+    fn write_owed_map(&mut self) {
         while self.map_flush.as_ref().is_some_and(|flush| flush.owes(1))
             && self.buffered < self.buffer_pages
             && !self.host_waits
@@ -698,6 +728,12 @@ impl Ssd {
     /// Admits waiting writes after space was gained.
     fn admit_waiting(&mut self) {
         self.write_map();
+        if !self.host_waits {
+            self.admit_all();
+        }
+    }
+
+    fn admit_all(&mut self) {
         while let Some(&slot) = self.waiting.front() {
             if !self.admit(slot) {
                 return;
@@ -891,6 +927,10 @@ impl Device for Ssd {
         self.now_ns
     }
 
+    fn expect_in_order(&mut self, in_order: bool) {
+        self.in_order = in_order;
+    }
+
     #[inline]
     fn prefetch(&self, request: &Request) {
         let page = (request.offset_bytes / u64::from(UNIT_BYTES)) as u32;
@@ -914,8 +954,14 @@ impl Device for Ssd {
             self.requests[slot].request = namespaces.on_drive(request);
             namespaces.submitted(slot, at_ns.max(self.now_ns));
         }
-        self.calendar
-            .push(at_ns.max(self.now_ns), Event::Submit.with(slot));
+        let at_ns = at_ns.max(self.now_ns);
+        if self.takes_at_once(at_ns) {
+            self.commands_taken += 1;
+            self.enter_pipeline(slot, at_ns);
+        } else {
+            self.submits_pending += 1;
+            self.calendar.push(at_ns, Event::Submit.with(slot));
+        }
     }
 
     fn wake(&mut self, at_ns: u64, tag: u32) {
@@ -925,6 +971,7 @@ impl Device for Ssd {
 
     #[inline]
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
+        self.limit_ns = limit_ns;
         while let Some(payload) = self.calendar.advance(&mut self.now_ns, limit_ns) {
             if let Some(completion) = self.handle(payload) {
                 return Some(completion);

@@ -47,7 +47,7 @@ impl Ssd {
     pub(super) fn pace(&mut self, pages: u32) {
         if let Some(victim) = self.victim {
             self.credit += i64::from(pages) * i64::from(victim.valid);
-            if self.credit > 0 {
+            if self.credit > 0 && self.has_cleaning_room() {
                 self.clean();
             }
         } else {
@@ -113,14 +113,19 @@ impl Ssd {
             self.host_waits = false;
             return false;
         }
-        let room = self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages;
         let credit = self.credit;
-        let cleaned = room && self.clean_unit(victim);
+        let cleaned = self.has_cleaning_room() && self.clean_unit(victim);
         if idle.is_some() {
             // What idle time gave is in the free superblocks; the host's account stays as it was.
             self.credit = credit;
         }
         cleaned
+    }
+
+    /// Whether one more unit can be moved into DRAM.
+    #[inline]
+    fn has_cleaning_room(&self) -> bool {
+        self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages
     }
 
     /// The next superblock to clean, while fewer than `until` are free, or in idle time to fold.
