@@ -233,7 +233,7 @@ def _generator_cpu(view: RunView) -> Iterable[Note]:
                 "generator-cpu",
                 "warning",
                 *key,
-                f"the load generator used {busy:.0%} of its {cores} cores: "
+                f"the load generator used {busy:.0%} of its {cores} {'core' if cores == 1 else 'cores'}: "
                 "the figure may be the host's, not the drive's",
                 "add threads on more cores, or fewer and larger I/Os",
             )
