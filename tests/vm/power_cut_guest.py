@@ -53,7 +53,7 @@ def verify(folder: Path, names: list[str]) -> None:
     for name in names:
         command = [sys.executable, "-m", "fathom", "verify", str(JOURNALS / name), "--json"]
         found = subprocess.run(command, capture_output=True, text=True, check=False)
-        print(found.stderr)
+        assert found.stdout, found.stderr
         (folder / f"{name}.json").write_text(found.stdout)
         shutil.copytree(JOURNALS / name, folder / name, dirs_exist_ok=True)
     sh("umount", str(JOURNALS))

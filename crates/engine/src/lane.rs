@@ -373,8 +373,13 @@ impl Meter {
         let (completed, failed) = self.recorder.counted();
         if completed == 0 && failed > 0 && at_ns - self.interval_start_ns >= SECOND_NS {
             let errno = self.summary.errno.keys().next_back().copied().unwrap_or(0);
+            // Linux takes a removed block device for one of no size.
+            let removed = match errno {
+                libc::ENOSPC => ": a file system is full, or a block device was removed",
+                _ => "",
+            };
             self.give_up(format!(
-                "every I/O of a whole second failed ({})",
+                "every I/O of a whole second failed ({}{removed})",
                 describe_errno(errno)
             ));
         }
