@@ -243,7 +243,7 @@ def test_the_root_disk_is_refused(runs_home: Path) -> None:
 def test_a_plan_touches_nothing(tmp_path: Path, runs_home: Path) -> None:
     result = fathom("plan", SHORT, f"file:{tmp_path}/x.bin", "--size", "64MiB")
     assert result.returncode == 0, result.stderr
-    assert "64 MiB" in result.stdout
+    assert "67.1 MB" in result.stdout
     assert not (tmp_path / "x.bin").exists()
     assert not runs_home.exists()
 
