@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from judged_runs import ENVIRONMENT, Measured, Row, device, run_view, sample, twin
 
@@ -21,6 +22,11 @@ def only(view: RunView) -> Note:
     assert len(found) == 1, found
     assert found[0].record().text == found[0].text
     return found[0]
+
+
+def uneven(rates: Sequence[float]) -> list[float]:
+    """The rates with 1 % of noise."""
+    return list(np.array(rates) * (1 + 0.01 * np.random.default_rng(1).standard_normal(len(rates))))
 
 
 def test_a_sound_run_has_no_notes():
@@ -172,6 +178,40 @@ def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
 def test_what_was_not_steady_is_noted():
     assert only(run_view([Measured(DEVICE, RATES, point={"steady": False})])).rule == "not-steady"
     assert notes(run_view([Measured(DEVICE, RATES, point={"steady": None})])) == []
+
+
+def test_a_rate_that_changes_level_is_noted_with_when_and_between_what():
+    fell = uneven([412_000.0] * 24 + [371_000.0] * 36)
+    note = only(run_view([Measured(DEVICE, fell)]))
+    assert (note.rule, note.level) == ("level-change", "info")
+    assert "after 40% of the window, from 412" in note.text
+    saw = uneven(([300_000.0] * 20 + [200_000.0] * 20) * 2)
+    assert "changes level 3 times in the window" in only(run_view([Measured(DEVICE, saw)])).text
+
+
+def test_levels_in_several_steps_are_one_note_that_names_the_widest():
+    steps = {"one": 371_000.0, "two": 206_000.0}
+    view = run_view(
+        [Measured(DEVICE, uneven([412_000.0] * 24 + [then] * 36), step=step) for step, then in steps.items()]
+    )
+    note = only(view)
+    assert note.step == "two"
+    assert note.text.endswith("so it does in another step")
+
+
+@pytest.mark.parametrize(
+    ("rates", "point"),
+    [
+        ([400_000.0] * 30 + [380_000.0] * 30, {}),
+        ([400_000.0] * 30 + [300_000.0] * 30, {"offered_iops": 350_000.0}),
+        ([400_000.0] * 4 + [300_000.0] * 4, {}),
+    ],
+    ids=["less than a tenth apart", "a rate that was asked for", "too few seconds to tell"],
+)
+def test_levels_that_say_nothing_are_not_noted(rates: list[float], point: Row):
+    assert "level-change" not in {
+        note.rule for note in notes(run_view([Measured(DEVICE, rates, point=point)]))
+    }
 
 
 def test_a_virtual_machine_is_noted_by_its_hypervisor():

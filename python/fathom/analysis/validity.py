@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
+import numpy as np
+
 from fathom.analysis.balance import jain
 from fathom.analysis.percentiles import QUANTILES
+from fathom.analysis.steady import change_points
 from fathom.analysis.uncertainty import percentile_allowed
 from fathom.analysis.view import JobJson, RunView, StepFigures
 from fathom.runs.document import NoteRecord, TargetRecord
@@ -50,6 +53,8 @@ NETWORK_TRANSPORTS = ("nvme-tcp", "nvme-rdma", "nvme-fc")
 NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 STEAL_MOST_PCT = 1.0
 WINDOW_SLACK = 0.01
+LEVEL_LEAST = 0.10
+"""Levels of a rate nearer to each other than this are not told apart."""
 UNMAPPED_LEAST = 0.005
 """Fewer reads of blocks never written move no figure by what it is known to: the end of a region that the fill's block
 does not divide has some."""
@@ -166,6 +171,37 @@ def _not_steady(view: RunView) -> Iterable[Note]:
                 + ": measured longer, it may come out lower",
                 "give the precondition more time",
             )
+
+
+def _level_change(view: RunView) -> Iterable[Note]:
+    """Where a closed load runs at several rates, so that the mean of the window is none of them: one note a target."""
+    by_target: dict[str, list[tuple[float, str, str]]] = {}
+    for (target, step), figures in view.steps.items():
+        rates = view.rates(figures)
+        changes = [] if figures.rows[0]["offered_iops"] else change_points(rates)
+        if not changes:
+            continue
+        levels = [float(part.mean()) for part in np.split(rates, changes)]
+        least, most = min(levels), max(levels)
+        if most < (1 + LEVEL_LEAST) * least:
+            continue
+        if len(changes) == 1:
+            when = f"after {changes[0] / len(rates):.0%} of the window, from {levels[0]:,.0f} to {levels[1]:,.0f}"
+        else:
+            when = f"{len(changes)} times in the window, between {least:,.0f} and {most:,.0f}"
+        by_target.setdefault(target, []).append((most / max(least, 1.0), step, f"{when} {figures.unit}"))
+    for target, found in by_target.items():
+        _, step, when = max(found)
+        more = len(found) - 1
+        others = f"; so it does in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+        yield Note(
+            "level-change",
+            "info",
+            target,
+            step,
+            f"the rate changes level {when}: the mean is none of these{others}",
+            "see when in the section Over time; caches that fill, heat, and parts of the load that end early do this",
+        )
 
 
 def _depth(view: RunView) -> Iterable[Note]:
@@ -574,6 +610,7 @@ RULES: tuple[Rule, ...] = (
     _unfinished,
     _quick,
     _not_steady,
+    _level_change,
     _depth,
     _little,
     _generator_cpu,
