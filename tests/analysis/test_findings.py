@@ -138,5 +138,13 @@ def test_uneven_seconds_are_said_with_the_worst_one():
     assert "43% of their mean, the worst second 57%" in consistency.text
 
 
+def test_a_target_that_is_uneven_in_several_workloads_is_named_once_with_the_worst():
+    series = {"4k-rand-read": [100_000.0, 60_000.0] * 30, "4k-rand-write": [100_000.0, 20_000.0] * 30}
+    measured = [Measured("twin:a", rates, step=step) for step, rates in series.items()]
+    told = [one for one in findings(run_view(measured, [A])) if one.kind == "consistency"]
+    assert [one.step for one in told] == ["4k-rand-write"]
+    assert "unevenly in 2 workloads, most in " in told[0].text
+
+
 def test_a_run_that_measured_nothing_has_no_findings():
     assert findings(run_view([], [A])) == []

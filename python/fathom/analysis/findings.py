@@ -206,19 +206,25 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
 
 
 def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
+    """Which targets run unevenly, one sentence per target about the workload where it is worst."""
+    found: dict[str, list[tuple[float, float, StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
         rates = view.rates(figures)
         if len(rates) < 20 or rates.mean() <= 0:
             continue
         spread = float(rates.std(ddof=1) / rates.mean())
-        worst = float(rates.min() / rates.mean())
         if spread > UNSTEADY:
-            text = (
-                f"{view.label(figures.target)} runs unevenly in {figures.label}: the standard deviation of one-second "
-                f"rates is {spread:.0%} of their mean, the worst second {worst:.0%}."
-            )
-            measured = {"deviation": spread, "worst_second": worst}
-            yield Finding("consistency", text, (figures.target,), figures.step, measured)
+            worst = float(rates.min() / rates.mean())
+            found.setdefault(figures.target, []).append((spread, worst, figures))
+    for target, uneven in found.items():
+        spread, worst, figures = max(uneven, key=lambda one: one[0])
+        where = figures.label if len(uneven) == 1 else f"{len(uneven)} workloads, most in {figures.label}"
+        text = (
+            f"{view.label(target)} runs unevenly in {where}: the standard deviation of "
+            f"one-second rates is {spread:.0%} of their mean, the worst second {worst:.0%}."
+        )
+        measured = {"deviation": spread, "worst_second": worst}
+        yield Finding("consistency", text, (target,), figures.step, measured)
 
 
 def _by(figures: StepFigures) -> str:
