@@ -46,4 +46,6 @@ def build_all(comparison: Comparison) -> list[Section]:
 def answers(built: Sequence[Section]) -> list[str]:
     """What the sections say to the questions of the runs' methods."""
     own = [section for section in built if section.key in OF_ONE_METHOD and section.answer]
-    return [text for section in own or built for text in section.answer]
+    overall = [section for section in built if section.key == "summary"]
+    told = [*own, *overall] if own else built
+    return [text for section in told for text in section.answer]

@@ -21,9 +21,9 @@ def build(comparison: Comparison) -> Section | None:
         ]
         return Section("summary", "Summary", [Prose(said)])
     told = tell(comparison)
-    overall = [Prose([told.overall])] if told.overall else []
+    overall = [told.overall] if told.overall else []
     cards = Cards([_card(corner) for corner in ranked], shown=SHOWN)
-    return Section("summary", "Summary", [*overall, cards, *_prose(told)])
+    return Section("summary", "Summary", [cards, *_prose(told)], answer=overall)
 
 
 def _prose(told: Told) -> list[Block]:
