@@ -21,7 +21,7 @@ test-rust:
 test-python: .venv/.built
 	$(BIN)/pytest
 
-test-vm: .venv/.built ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (seven minutes)
+test-vm: .venv/.built ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (a quarter of an hour)
 	@tests/vm/run $(ARGS)
 
 lint: .venv/.built ## Formatting, lints and types, Rust and Python

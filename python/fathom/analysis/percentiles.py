@@ -77,11 +77,9 @@ class Histogram:
     def edge_ns(self, q: float) -> int | None:
         """Where the bin of quantile q ends, ns: I/Os from there on lie beyond it. `None` as for `quantile`."""
         found = self.quantile(q)
-        return (
-            None
-            if found is None
-            else int(self.high_ns[np.searchsorted(self.low_ns, found.us * 1000, "right") - 1])
-        )
+        if found is None:
+            return None
+        return int(self.high_ns[np.searchsorted(self.low_ns, found.us * 1000, "right") - 1])
 
     def interval_us(self, q: float, beyond: ArrayLike, total: ArrayLike) -> tuple[float, float] | None:
         """95 % interval of quantile q in us, from each second's I/Os beyond `edge_ns` and in all.

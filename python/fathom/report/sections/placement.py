@@ -41,6 +41,11 @@ class Variant:
     line: Sequence[tuple[float, float]]
 
     @property
+    def handles(self) -> str:
+        """How many placement handles its streams use, in words."""
+        return "a handle per stream" if self.placed else "one handle"
+
+    @property
     def waf(self) -> float | None:
         """Media bytes / host bytes over the measured window."""
         return next((point.waf for point in self.points if point.waf is not None), None)
@@ -68,12 +73,13 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _sentence(column: Column, load: Sequence[Variant]) -> str:
-    """What the media take per byte of the load, with one handle and apart."""
-    parts = [
-        f"{variant.waf:.2f} with {'a handle per stream' if variant.placed else 'one handle'}"
-        for variant in load
-        if variant.waf
-    ]
+    """What the media take per byte of the load, with one handle and apart.
+
+    A job that names no handle, with nothing to compare it to, may still have several: one for each namespace.
+    """
+    known = [variant for variant in load if variant.waf]
+    told = len(known) > 1 or any(variant.placed for variant in known)
+    parts = [f"{variant.waf:.2f}" + (f" with {variant.handles}" if told else "") for variant in known]
     return f"{column.label}, {load[0].label.partition(',')[0]}: WAF {joined(parts)}." if parts else ""
 
 
@@ -124,7 +130,7 @@ def _waf_over_time(column: Column, step: str) -> list[tuple[float, float]]:
 def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
     lines = [
         Line(
-            "a handle per stream" if variant.placed else "one handle",
+            variant.handles,
             variant.placed + 0,
             variant.line,
             marks=len(variant.line) < 30,
