@@ -330,3 +330,13 @@ def test_a_piped_table_is_as_wide_as_it_needs_to_be() -> None:
     assert max(len(line.rstrip()) for line in lines) > 80
     narrow = fathom("catalog", "show", "wd-ultrastar-dc-sn861", COLUMNS="80").stdout.splitlines()
     assert max(len(line.rstrip()) for line in narrow) <= 80
+
+
+def test_repeats_are_runs_of_their_own_with_their_own_seeds_and_are_pooled(tmp_path: Path):
+    result = fathom("run", SHORT, TWIN, "--repeats", "2", "--seed", "5", "--out", tmp_path, "--json")
+    document = json.loads(result.stdout)
+    first, second = (run["run"] for run in document["runs"])
+    assert (first["seed"], second["seed"]) == (5, 6)
+    assert (first["repeat_of"], second["repeat_of"]) == (None, first["id"])
+    assert [row["repeats"] for row in document["pooled"]] == [2] * len(document["runs"][0]["points"])
+    assert "mean of 2 repeats" in (tmp_path / first["id"] / "report.html").read_text()

@@ -86,6 +86,10 @@ Together = Annotated[
     bool,
     typer.Option("--together", help="load the real targets at once, as one array, not one after another"),
 ]
+Repeats = Annotated[
+    int,
+    typer.Option(help="run it N times, each with its own seed, and pool them", metavar="N", min=1, max=100),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 PriceList = Annotated[
     Path | None, typer.Option("--prices", help="a price list (default: a relative one)", metavar="FILE")
@@ -111,12 +115,8 @@ def review(
     from fathom.review import review_method, review_targets
 
     method = review_method(full=full)
-    _conclude(
-        _measure(
-            method, review_targets(targets or [], out, _bytes(size)), _options(seed, destroy, out, power)
-        ),
-        as_json,
-    )
+    chosen = review_targets(targets or [], out, _bytes(size))
+    _conclude([_measure(method, chosen, _options(seed, destroy, out, power))], as_json)
 
 
 @app.command()
@@ -125,6 +125,7 @@ def run(
     targets: Targets,
     together: Together = False,
     quick: Quick = False,
+    repeats: Repeats = 1,
     seed: Seed = 1,
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006
@@ -156,7 +157,7 @@ def run(
         chosen = with_baselines(
             parsed, with_file_system(parsed, site.resolve(texts, _bytes(size)), _bytes(size))
         )
-        finished = _measure(parsed, chosen, options)
+        finished = _repeat(parsed, chosen, options, repeats)
     _conclude(finished, as_json, beside, listed)
 
 
@@ -166,6 +167,7 @@ def plan(
     targets: Targets,
     together: Together = False,
     quick: Quick = False,
+    repeats: Repeats = 1,
     size: Size = None,
 ) -> None:
     """Show what a run would do: steps, bytes written, time. Touches nothing."""
@@ -177,9 +179,8 @@ def plan(
 
     parsed = load_method(method, quick=quick)
     texts = as_array(targets) if together else targets
-    print_plan(
-        _stdout(), parsed, with_file_system(parsed, resolve_targets(texts, _bytes(size)), _bytes(size))
-    )
+    chosen = with_file_system(parsed, resolve_targets(texts, _bytes(size)), _bytes(size))
+    print_plan(_stdout(), parsed, chosen, repeats)
 
 
 @app.command()
@@ -203,7 +204,7 @@ def resume(
         options = _options(1, destroy, None, None, site)
         with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
             finished = resume_run(path, options)
-    _conclude(finished, as_json)
+    _conclude([finished], as_json)
 
 
 @app.command()
@@ -227,24 +228,26 @@ def verify(
 def report(
     runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
     out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,
+    pool: Annotated[
+        bool, typer.Option("--pool", help="take runs of one method and target as repeats, not side by side")
+    ] = False,
     prices: PriceList = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
     """Write one offline HTML report of runs, from their directories alone."""
-    from fathom.report import run_csv, run_json, write_html
+    from fathom.report import run_csv, runs_json, write_html
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
     _one_form(as_json, as_csv)
     paths = [find_run(name) for name in runs]
     if as_json:
-        documents = [run_json(path) for path in paths]
-        _print_json(documents[0] if len(documents) == 1 else {"schema": "fathom-runs/1", "runs": documents})
+        _print_json(runs_json(paths, pool=pool))
     elif as_csv:
         print("".join(run_csv(path) for path in paths), end="")
     else:
-        print(write_html(paths, out or paths[0] / "report.html", prices=read_prices(prices)))
+        print(write_html(paths, out or paths[0] / "report.html", prices=read_prices(prices), pool=pool))
 
 
 @app.command()
@@ -542,6 +545,18 @@ def _measure(method: "Method", targets: "Sequence[Target]", options: "Options") 
         return start_run(method, targets, options)
 
 
+def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", times: int) -> "list[Run]":
+    """Runs the method so many times; what a twin's luck is of differs by the seed."""
+    from dataclasses import replace
+
+    finished = [_measure(method, targets, options)]
+    for number in range(1, times):
+        print(f"repeat {number + 1} of {times}", file=sys.stderr)
+        seed = (options.seed + number) % 2**64
+        finished.append(_measure(method, targets, replace(options, seed=seed, repeat_of=finished[0].id)))
+    return finished
+
+
 @contextmanager
 def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
     """Shows progress on stderr, and turns the first Ctrl-C into a clean stop and the second into a hard one."""
@@ -564,20 +579,22 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
 
 
 def _conclude(
-    finished: "Run", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
+    finished: "Sequence[Run]", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
 ) -> None:
-    """Writes the report beside the run, with other runs next to it, and prints the result."""
-    from fathom.report import print_table, run_json, write_html
+    """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result."""
+    from fathom.report import print_table, runs_json, write_html
 
-    runs = [finished.path, *beside]
-    path = write_html(runs, finished.path / "report.html", prices=prices)
+    own = [run.path for run in finished]
+    runs = [*own, *beside]
+    path = write_html(runs, own[0] / "report.html", prices=prices)
     if as_json:
-        _print_json(run_json(finished.path))
+        _print_json(runs_json(own))
         return
     console = _stdout()
     print_table(console, runs)
     console.print(f"report  {path}", highlight=False, soft_wrap=True)
-    console.print(f"run     {finished.id}", highlight=False, soft_wrap=True)
+    for run in finished:
+        console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
 
 
 def _options(

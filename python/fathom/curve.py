@@ -15,6 +15,7 @@ Latency = Literal["service", "response"]
 
 MARK = "@"
 """Between the name of a curve and the name of a point on it; no step of a method file may have it in its name."""
+SEARCH = f"{MARK}slo-"
 SUSTAINED_LEAST = 0.99
 """Least achieved rate of a sustained point, as a fraction of the offered one."""
 GROWTH_MOST = 0.001
@@ -125,6 +126,11 @@ def is_point(step: str) -> bool:
     return MARK in step
 
 
+def is_search(step: str) -> bool:
+    """Whether a step of that name is a point where the search for an SLO led."""
+    return SEARCH in step
+
+
 def curve_of(step: str) -> str:
     """The curve that a point belongs to."""
     return step.partition(MARK)[0]
@@ -137,7 +143,7 @@ def point_name(curve: str, share: float) -> str:
 
 def search_name(curve: str, number: int) -> str:
     """`4k-rand-read@slo-1`."""
-    return f"{curve}{MARK}slo-{number}"
+    return f"{curve}{SEARCH}{number}"
 
 
 def figures(rows: Sequence[Mapping[str, object]]) -> Figures:

@@ -85,8 +85,8 @@ def plan_of(method: Method, target: Target) -> Plan:
     return Plan(target, tuple(steps), drive is not None, endurance_of(drive, max(1, len(target.parts))))
 
 
-def print_plan(console: "Console", method: Method, targets: Sequence[Target]) -> None:
-    """The plan as tables, one per target."""
+def print_plan(console: "Console", method: Method, targets: Sequence[Target], repeats: int = 1) -> None:
+    """The plan as tables, one per target, each with what so many repeats come to."""
     from rich.table import Table
 
     shortened = ""
@@ -113,7 +113,7 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target]) ->
             f"\n[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})", highlight=False
         )
         console.print(table)
-        for line in _totals(plan):
+        for line in (*_totals(plan), *_of_repeats(plan, repeats)):
             console.print(line, style="dim", highlight=False, soft_wrap=True)
 
 
@@ -139,6 +139,15 @@ def _totals(plan: Plan) -> list[str]:
     life = plan.endurance
     rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {life.source})"
     return [*lines, f"wear about {plan.wear_pct:.2g} % of the rated life of {rated}"]
+
+
+def _of_repeats(plan: Plan, repeats: int) -> list[str]:
+    if repeats == 1:
+        return []
+    most = "" if plan.whole else "at most "
+    wear = "" if plan.wear_pct is None else f", wear {repeats * plan.wear_pct:.2g} %"
+    volume = capacity(repeats * plan.written_bytes)
+    return [f"{repeats} repeats: {most}{duration(repeats * plan.time_s)}, {volume} written{wear}"]
 
 
 def _together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:

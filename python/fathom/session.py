@@ -91,6 +91,7 @@ class Options:
     observer: Observer = field(default_factory=SilentObserver)
     interrupt: Event = field(default_factory=Event)
     power: str | None = None
+    repeat_of: str | None = None
     site: Site = field(default_factory=ThisMachine)
 
     def __post_init__(self) -> None:
@@ -180,6 +181,7 @@ def _new_document(run_id: str, method: Method, targets: Sequence[Target], option
         created=_now(),
         status="running",
         seed=options.seed,
+        repeat_of=options.repeat_of,
         quick=QuickFactors(**asdict(quick)) if quick else None,
         method=MethodRecord(
             name=method.name,

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy import signal, stats
 
 from fathom.analysis import uncertainty
-from fathom.analysis.percentiles import Histogram
+from fathom.analysis.percentiles import Histogram, repeats_interval_us
 from fathom.analysis.uncertainty import (
     _student,
     block_length,
@@ -14,6 +14,7 @@ from fathom.analysis.uncertainty import (
     compare_intervals,
     effective_count,
     mean_interval,
+    means_interval,
     percentile_allowed,
     quantile_interval_us,
     repeats_interval,
@@ -210,3 +211,41 @@ def test_known_intervals_name_a_winner_only_where_that_of_the_ratio_excludes_one
     assert level is not None
     assert level.verdict == "level"
     assert compare_intervals((1.0, 2.0), (-1.0, 1.0)) is None
+
+
+def test_intervals_from_means_alone_cover_and_are_no_narrower_than_the_repeats_own():
+    rng = np.random.default_rng(11)
+    found = [means_interval(50 + rng.standard_normal(4)) for _ in range(2000)]
+    covered = np.mean([one is not None and one.low <= 50 <= one.high for one in found])
+    assert covered == pytest.approx(0.95, abs=0.015)
+    alike = means_interval([10.0, 10.0], [1.0, 1.0])
+    assert alike is not None
+    assert alike.high - alike.mean == pytest.approx(1 / np.sqrt(2))
+    assert means_interval([10.0]) is None
+
+
+@pytest.mark.parametrize("differ", [0.0, 0.1])
+def test_percentile_intervals_over_repeats_cover_whether_or_not_repeats_differ(differ: float):
+    rng = np.random.default_rng(12)
+    truth_us = 100 * np.exp(stats.norm.ppf(0.99) * np.hypot(differ, 0.3))
+    covered = []
+    for _ in range(150):
+        repeats = [levelled_histogram(rng, differ * rng.standard_normal()) for _ in range(4)]
+        interval = repeats_interval_us(repeats, 0.99)
+        assert interval is not None
+        covered.append(interval[0] <= truth_us <= interval[1])
+    assert 0.88 < np.mean(covered) <= 1
+
+
+def levelled_histogram(rng: np.random.Generator, level: float) -> Histogram:
+    latency_ns = 1e5 * np.exp(level + 0.3 * rng.standard_normal(20_000))
+    low_ns, count = np.unique(latency_ns.astype(np.int64) // 500 * 500, return_counts=True)
+    return Histogram.of(low_ns, low_ns + 500, count)
+
+
+def test_a_percentile_that_one_repeat_has_too_few_ios_for_has_no_interval():
+    rng = np.random.default_rng(13)
+    many = levelled_histogram(rng, 0.0)
+    few = Histogram.of([10**5], [10**5 + 500], [50])
+    assert repeats_interval_us([many, few], 0.99) is None
+    assert repeats_interval_us([many], 0.99) is None

@@ -13,7 +13,7 @@ import numpy as np
 
 from fathom.analysis.finding import Finding, joined, number, rate_text
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
-from fathom.analysis.uncertainty import Comparison, compare, compare_intervals, mean_interval
+from fathom.analysis.uncertainty import Comparison, compare, compare_intervals, repeats_interval
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
 
@@ -238,12 +238,12 @@ def _is_twin(view: RunView, figures: StepFigures) -> bool:
 
 def _interval(view: RunView, figures: StepFigures) -> tuple[float, float] | None:
     """From the seconds where there are enough of them, else as the load generator knew it."""
-    interval = mean_interval(view.rates(figures))
+    interval = repeats_interval(view.repeats(figures))
     return (interval.low, interval.high) if interval else figures.interval
 
 
 def _compare(view: RunView, best: StepFigures, other: StepFigures) -> Comparison | None:
-    verdict = compare(view.rates(best), view.rates(other))
+    verdict = compare(view.repeats(best), view.repeats(other))
     if verdict is None and best.interval and other.interval:
         return compare_intervals(best.interval, other.interval)
     return verdict

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from fathom.analysis.uncertainty import (
     LEAST_SAMPLES,
     effective_count,
+    means_interval,
     percentile_allowed,
     quantile_interval_us,
 )
@@ -65,6 +66,14 @@ class Histogram:
         np.add.at(total, where, np.asarray(count, dtype=np.int64))
         return cls(low, np.asarray(high_ns).astype(np.int64)[first], total)
 
+    @classmethod
+    def merged(cls, parts: Sequence["Histogram"]) -> "Histogram":
+        """One or more of them as one, by adding counts."""
+        columns = (
+            np.concatenate([getattr(one, name) for one in parts]) for name in ("low_ns", "high_ns", "count")
+        )
+        return cls.of(*columns)
+
     @property
     def n(self) -> int:
         """I/Os counted."""
@@ -112,6 +121,21 @@ class Histogram:
         part[:, self.low_ns >= OVERFLOW_NS] = 0.0
         below = part @ self.count
         return np.diff(np.concatenate([[0.0], below, [self.n]])) / max(self.n, 1)
+
+
+def repeats_interval_us(repeats: Sequence[Histogram], q: float) -> tuple[float, float] | None:
+    """95 % interval in us of quantile q of repeats merged, from how much the quantile differs between them.
+
+    Student's t with R - 1 degrees of freedom on the logarithms, around the merged quantile. `None` for a single repeat
+    where one of them has too few I/Os for the quantile, and in the overflow bin.
+    """
+    own = [found.us for one in repeats if (found := one.quantile(q))]
+    whole = Histogram.merged(repeats).quantile(q)
+    spread = means_interval(np.log(own)) if len(own) == len(repeats) else None
+    if spread is None or whole is None or not np.isfinite(whole.error_us):
+        return None
+    factor = float(np.exp(spread.high - spread.mean)) * (1 + whole.error_us / whole.us)
+    return whole.us / factor, whole.us * factor
 
 
 def quantile_us(low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike, q: float) -> Quantile | None:

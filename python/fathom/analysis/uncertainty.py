@@ -86,6 +86,25 @@ def repeats_interval(
     return _interval(float(np.mean([run.mean() for run in runs])), drawn, confidence)
 
 
+def means_interval(
+    means: ArrayLike, half_widths: Sequence[float | None] = (), confidence: float = 0.95
+) -> Interval | None:
+    """Interval of the mean over repeats of which only the means are known; `None` for fewer than two.
+
+    Student's t with R - 1 degrees of freedom, never narrower than what the repeats' own half-widths, where all are
+    known, say of their mean.
+    """
+    y = _series(means)
+    count = len(y)
+    if count < 2:
+        return None
+    known = [width for width in half_widths if width is not None]
+    within = hypot(*known) / count if len(known) == count else 0.0
+    half = max(_student(confidence, count - 1) * float(y.std(ddof=1)) / sqrt(count), within)
+    mean = float(y.mean())
+    return Interval(mean, mean - half, mean + half, float(count), confidence)
+
+
 def compare(
     a: ArrayLike | Sequence[ArrayLike],
     b: ArrayLike | Sequence[ArrayLike],

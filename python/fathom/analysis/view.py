@@ -162,6 +162,8 @@ class RunView:
     remarks: Sequence[Remark] = ()
     verdicts: Mapping[Key, str] = field(default_factory=dict)
     """Per (target, workload) what the judge of its precondition said last, in words."""
+    further: Sequence[pa.Table] = ()
+    """Intervals of the further repeats, where `points` are those of several pooled."""
     not_measured: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Per target what could not be sampled, each as `subject: why`."""
 
@@ -175,7 +177,13 @@ class RunView:
     ) -> "RunView":
         """The view of a run, with what its backends remarked, its preconditions came to and nobody could sample."""
         tables = (run.points, run.intervals, run.latency, run.telemetry)
-        return cls(run.document, *tables, remarks, verdicts or {}, not_measured or {})
+        return cls(
+            run.document,
+            *tables,
+            remarks=remarks,
+            verdicts=verdicts or {},
+            not_measured=not_measured or {},
+        )
 
     @property
     def real_targets(self) -> list[TargetRecord]:
@@ -262,7 +270,13 @@ class RunView:
 
         Seconds shorter than the first (the last of a step) are left out: a mean of seconds needs equal seconds.
         """
-        return self._rates.get((figures.target, figures.step), {}).get(figures.in_bandwidth, np.zeros(0))
+        return self.repeats(figures)[0]
+
+    def repeats(self, figures: StepFigures) -> list[NDArray[np.float64]]:
+        """The same of each repeat."""
+        key = (figures.target, figures.step)
+        found = [rates[key][figures.in_bandwidth] for rates in self._rates if key in rates]
+        return found or [np.zeros(0)]
 
     def moved_bytes(self) -> dict[Key, int]:
         """Bytes that each step moved, every kind of step."""
@@ -312,10 +326,14 @@ class RunView:
         return {(target, step): value or 0 for target, step, value in zip(*columns, strict=True)}
 
     @cached_property
-    def _rates(self) -> dict[Key, dict[bool, NDArray[np.float64]]]:
+    def _rates(self) -> list[dict[Key, dict[bool, NDArray[np.float64]]]]:
+        return [self._rates_of(intervals) for intervals in (self.intervals, *self.further)]
+
+    @staticmethod
+    def _rates_of(intervals: pa.Table) -> dict[Key, dict[bool, NDArray[np.float64]]]:
         keys = ["target", "step", "index"]
         sums = [("iops", "sum"), ("mbps", "sum"), ("length_s", "max")]
-        table = self.intervals.filter(pc.field("kind") == "measure").group_by(keys).aggregate(sums)
+        table = intervals.filter(pc.field("kind") == "measure").group_by(keys).aggregate(sums)
         table = table.sort_by([(key, "ascending") for key in keys])
         columns = (
             table[name].to_pylist() for name in ("target", "step", "iops_sum", "mbps_sum", "length_s_max")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_uppercase
 
+import numpy as np
+
 from fathom.analysis import uncertainty
 from fathom.analysis.percentiles import Histogram
 from fathom.baseline import METHODS as WITH_BASELINE
@@ -16,8 +18,10 @@ from fathom.curve import is_point
 from fathom.report import published
 from fathom.report.data import Busy, Floats, Point, RunData, Step
 from fathom.report.published import Lookup, Metric, Published
+from fathom.report.repeats import pool as pool_runs
+from fathom.report.repeats import repeats_by_target
 from fathom.report.style import plain
-from fathom.report.totals import TOTAL, merged, total, total_rates
+from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, TargetRecord
 from fathom.sizing.files import Prices, read_prices
 
@@ -28,13 +32,30 @@ BANDWIDTH_FROM_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Column:
-    """One target of one run. `index` fixes its colour on every figure; `short` is the label for narrow places."""
+    """One target of one run, or of its repeats pooled. `index` fixes its colour on every figure; `short` is the label
+    for narrow places.
+    """
 
     index: int
     run: RunData
     target: TargetRecord
     label: str
     short: str
+
+    @property
+    def repeats(self) -> int:
+        """Over how many runs its figures are pooled; 1 where nothing was repeated."""
+        return len(self.run.repeats)
+
+    def is_of(self, run: RunData) -> bool:
+        """Whether the run is the column's, or one of its repeats."""
+        return any(one is run for one in self.run.repeats)
+
+    @property
+    def kind(self) -> str:
+        """What kind of thing was measured how, for headings."""
+        kind = "twin, simulated" if self.is_twin else f"{self.target.kind}, measured"
+        return kind if self.repeats == 1 else f"{kind}, mean of {self.repeats} repeats"
 
     @property
     def is_twin(self) -> bool:
@@ -53,8 +74,13 @@ class Cell:
     published: Published | None
     histogram: Histogram | None
     busy: list[Busy]
-    rates: Floats
-    """IOPS of every whole second."""
+    repeats: Sequence[Floats]
+    """IOPS of every whole second, of each repeat that has any."""
+
+    @property
+    def rates(self) -> Floats:
+        """IOPS of every whole second, of the first repeat."""
+        return self.repeats[0] if self.repeats else np.zeros(0)
 
     @property
     def value(self) -> float | None:
@@ -69,6 +95,15 @@ class Cell:
             return None
         scale = self.value / point.iops
         return point.iops_low * scale, point.iops_high * scale
+
+    @property
+    def margin(self) -> str:
+        """Half the interval in percent of the value, `± 1.2 %` or `± 0.03 %`; empty where there is none."""
+        if self.interval is None or not self.value:
+            return ""
+        low, high = self.interval
+        half_pct = 50 * (high - low) / self.value
+        return f"± {half_pct:.1f} %" if half_pct >= 1 else f"± {half_pct:.1g} %"
 
     def percentile_interval_us(self, name: str) -> tuple[float, float] | None:
         """The 95 % interval of a percentile, by its column of the points; None of several operations together."""
@@ -118,7 +153,7 @@ class Corner:
 
 def level(best: Cell, other: Cell) -> bool:
     """Whether no winner may be declared: the 95 % interval of their ratio includes 1, or cannot be known."""
-    verdict = uncertainty.compare(best.rates, other.rates)
+    verdict = uncertainty.compare(best.repeats, other.repeats)
     if verdict is None and best.interval and other.interval:
         verdict = uncertainty.compare_intervals(best.interval, other.interval)
     return verdict is None or verdict.verdict != "a"
@@ -173,7 +208,7 @@ class Comparison:
         for place, run in enumerate(self.runs):
             if text := shortened(run):
                 said.setdefault(text, []).append(run_letter(place))
-        if len(self.runs) == 1:
+        if [len(letters) for letters in said.values()] == [len(self.runs)]:
             return list(said)
         return [f"run {', '.join(letters)}: {text}" for text, letters in said.items()]
 
@@ -182,7 +217,7 @@ class Comparison:
         if target is None:
             return f"Run {run_letter(self.runs.index(run))}" if len(self.runs) > 1 else ""
         return next(
-            (c.label for c in self.columns if c.run is run and c.target.name == target), plain(target)
+            (c.label for c in self.columns if c.is_of(run) and c.target.name == target), plain(target)
         )
 
 
@@ -204,10 +239,18 @@ def run_letter(index: int) -> str:
 
 
 def compare(
-    runs: Sequence[RunData], lookup: Lookup = published.catalogue, prices: Prices | None = None
+    runs: Sequence[RunData],
+    lookup: Lookup = published.catalogue,
+    prices: Prices | None = None,
+    *,
+    pool: bool = False,
 ) -> Comparison:
-    """Lays runs side by side, in the order given. Without prices, those shipped are taken, which are relative."""
-    columns = _columns(runs)
+    """Lays runs side by side, in the order given, those made as repeats of one as one.
+
+    `pool`: so also all other runs of one method on one target. Without prices, those shipped are taken, which are
+    relative.
+    """
+    columns = _columns(runs, pool=pool)
     cells: dict[str, list[Cell]] = {}
     labels: dict[str, str] = {}
     for column in columns:
@@ -222,21 +265,29 @@ def compare(
     return Comparison(runs, columns, corners, lookup, prices or read_prices(None))
 
 
-def _columns(runs: Sequence[RunData]) -> list[Column]:
+def _columns(runs: Sequence[RunData], *, pool: bool) -> list[Column]:
     """Labels are unique; short ones drop the capacity unless that would confuse two targets."""
-    targets = [(run, target) for run in runs for target in run.document.targets if target.part_of is None]
+    found = repeats_by_target(runs, by_hand=pool)
+    apart = len({tuple(map(id, members)) for members, _ in found}) > 1
     labels: list[str] = []
-    for run, target in targets:
-        label = plain(target.label or target.name) + (
-            f" · {run_letter(runs.index(run))}" if len(runs) > 1 else ""
-        )
+    for members, target in found:
+        letters = ", ".join(run_letter(_place(run, runs)) for run in members)
+        label = plain(target.label or target.name) + (f" · {letters}" if apart else "")
         labels.append(label if label not in labels else f"{label} ({len(labels) + 1})")
     shorts = [CAPACITY.sub("", label) for label in labels]
     shorts = shorts if len(set(shorts)) == len(shorts) else labels
-    named = zip(targets, labels, shorts, strict=True)
-    return [
-        Column(index, run, target, label, short) for index, ((run, target), label, short) in enumerate(named)
-    ]
+    pooled: dict[tuple[int, ...], RunData] = {}
+    columns = []
+    for (members, target), label, short in zip(found, labels, shorts, strict=True):
+        key = tuple(map(id, members))
+        if key not in pooled:
+            pooled[key] = pool_runs(members)
+        columns.append(Column(len(columns), pooled[key], target, label, short))
+    return columns
+
+
+def _place(run: RunData, runs: Sequence[RunData]) -> int:
+    return next(place for place, one in enumerate(runs) if one is run)
 
 
 def _same_step(point: Point, points: Sequence[Point]) -> list[Point]:
@@ -284,5 +335,5 @@ def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) 
         figure,
         merged(run, halves),
         run.busy(point.target, point.step),
-        total_rates(run, halves),
+        rates_of_repeats(run, halves),
     )

@@ -145,6 +145,11 @@ class RunData:
         """run.json."""
         return self.run.document
 
+    @property
+    def repeats(self) -> "Sequence[RunData]":
+        """The runs that its figures are of: itself, unless several are pooled (`fathom.report.repeats`)."""
+        return (self,)
+
     @cached_property
     def raw_steps(self) -> dict[str, JsonValue]:
         """The method's steps in normal form by name, in order."""

@@ -8,7 +8,7 @@ from fathom.analysis.findings import joined
 from fathom.analysis.mechanics import Mechanics, limits_of
 from fathom.analysis.steady import mser5
 from fathom.analysis.uncertainty import Comparison as Ratio
-from fathom.analysis.uncertainty import compare, mean_interval
+from fathom.analysis.uncertainty import compare, repeats_interval
 from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.data import Floats, Point
 from fathom.runs.document import TargetRecord
@@ -106,16 +106,16 @@ class Disk:
         """Whole seconds at the start of a step in which caches took what the disk could not: MSER-5, else 0."""
         return mser5(self.cells[step].rates) if step in self.cells else 0
 
-    def rates(self, step: str) -> Floats:
-        """A drive's IOPS in every whole second behind the transient."""
-        return self.cells[step].rates[self.transient_s(step) :] / self.drives
+    def repeats(self, step: str) -> list[Floats]:
+        """A drive's IOPS in every whole second behind the transient, of each repeat."""
+        return [rates[mser5(rates) :] / self.drives for rates in self.cells[step].repeats]
 
     def iops(self, step: str) -> float | None:
         """A drive's IOPS behind the transient; over the whole window where that has no whole seconds."""
         if (cell := self.cells.get(step)) is None or not cell.point.iops:
             return None
-        rates = self.rates(step)
-        return float(rates.mean()) if len(rates) else cell.point.iops / self.drives
+        means = [float(rates.mean()) for rates in self.repeats(step) if len(rates)]
+        return sum(means) / len(means) if means else cell.point.iops / self.drives
 
     def value(self, step: str) -> float | None:
         """A drive's MB/s where the step is sequential, else its IOPS; behind the transient."""
@@ -130,7 +130,7 @@ class Disk:
 
     def half_width_pct(self, step: str) -> float | None:
         """Half the 95 % interval of the mean rate, in percent of it; None with fewer than five seconds."""
-        found = mean_interval(self.rates(step)) if step in self.cells else None
+        found = repeats_interval(self.repeats(step)) if step in self.cells else None
         return 50 * (found.high - found.low) / found.mean if found and found.mean else None
 
     def outstanding(self, step: str) -> float | None:
@@ -197,7 +197,7 @@ def ratio(disk: Disk, reference: Disk, step: str) -> Ratio | None:
     """A drive's rate over the reference's behind the transients, with its 95 % interval; None where it is not known."""
     if step not in disk.cells or step not in reference.cells:
         return None
-    return compare(disk.rates(step), reference.rates(step))
+    return compare(disk.repeats(step), reference.repeats(step))
 
 
 def reference_of(found: Sequence[Disk]) -> Disk | None:

@@ -2,10 +2,13 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from fathom.report.data import Point, load
+from fathom.report.repeats import pool as pool_runs
+from fathom.report.repeats import repeats_by_target
 from fathom.runs.schema import RUN_SCHEMA
 
 
@@ -23,6 +26,24 @@ def run_json(run: Path) -> dict[str, object]:
         "points": [asdict(point) for point in data.points],
         "notes": notes,
     }
+
+
+def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
+    """`{"schema": "fathom-runs/1", "runs": [...], "pooled": [...]}`; a single run as by `run_json`.
+
+    `pooled` are points over all repeats of a target, each with `repeats`, their number, in front.
+    """
+    if len(runs) == 1:
+        return run_json(runs[0])
+    found = repeats_by_target([load(run) for run in runs], by_hand=pool)
+    pooled = [
+        {"repeats": len(members)} | asdict(point)
+        for members, target in found
+        if len(members) > 1
+        for point in pool_runs(members).points
+        if point.target == target.name
+    ]
+    return {"schema": "fathom-runs/1", "runs": [run_json(run) for run in runs], "pooled": pooled}
 
 
 def run_csv(run: Path) -> str:

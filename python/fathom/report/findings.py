@@ -5,7 +5,7 @@ as those of one run are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -74,16 +74,32 @@ def one_view(comparison: Comparison) -> RunView:
     for run in comparison.runs:
         steps |= run.raw_steps
     document.method.parsed["steps"] = list(steps.values())
-    points, intervals = (
-        [_renamed(getattr(c.run.run, name), c) for c in columns] for name in ("points", "intervals")
+    points = [_renamed(_table(c), c) for c in columns]
+    intervals, *further = (
+        pa.concat_tables([TABLES["intervals"].empty_table(), *tables]) for tables in _seconds(columns)
     )
     return RunView(
         document,
         points=pa.concat_tables(points),
-        intervals=pa.concat_tables(intervals),
+        intervals=intervals,
+        further=further,
         latency=TABLES["latency"].empty_table(),
         telemetry=TABLES["telemetry"].empty_table(),
     )
+
+
+def _table(column: Column) -> pa.Table:
+    """Points as the column has them: pooled, where there are repeats."""
+    return pa.Table.from_pylist([asdict(point) for point in column.run.points], schema=TABLES["points"])
+
+
+def _seconds(columns: Sequence[Column]) -> list[list[pa.Table]]:
+    """Intervals of every column's first repeat, then of all that have a second, and so on."""
+    most = max(column.repeats for column in columns)
+    return [
+        [_renamed(c.run.repeats[place].run.intervals, c) for c in columns if place < c.repeats]
+        for place in range(most)
+    ]
 
 
 def _renamed(table: pa.Table, column: Column) -> pa.Table:

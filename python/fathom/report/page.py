@@ -26,13 +26,18 @@ STATUS = {
 
 
 def write_html(
-    runs: Sequence[Path], out: Path, lookup: Lookup = catalogue, prices: Prices | None = None
+    runs: Sequence[Path],
+    out: Path,
+    lookup: Lookup = catalogue,
+    prices: Prices | None = None,
+    *,
+    pool: bool = False,
 ) -> Path:
-    """Writes the report of one or more run directories to `out` and returns it. `prices`: as `compare` takes them.
+    """Writes the report of one or more run directories to `out` and returns it. `prices`, `pool`: as of `compare`.
 
     Raises FathomError when a run cannot be read.
     """
-    page = render(compare([load(run) for run in runs], lookup, prices))
+    page = render(compare([load(run) for run in runs], lookup, prices, pool=pool))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, encoding="utf-8")
     return out
@@ -88,7 +93,7 @@ def _header(comparison: Comparison, place: int) -> dict[str, object]:
         "method": style.plain(document.method.name),
         "source": style.plain(document.method.source),
         "summary": style.plain(summary) if isinstance(summary, str) else "",
-        "targets": [c.label for c in comparison.columns if c.run is run],
+        "targets": [c.label for c in comparison.columns if c.is_of(run)],
         "version": document.versions.get("fathom", ""),
         "seed": document.seed,
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom.analysis.steady import SteadyState, Volume
+from fathom.analysis.uncertainty import means_interval
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Point
 from fathom.report.style import plain
@@ -26,6 +27,11 @@ class Series:
     def mean(self, window: int) -> float:
         """Mean of the figure over the last rounds."""
         return float(np.mean(self.values[-window:])) if self.values else 0.0
+
+    def half_width_pct(self, window: int) -> float | None:
+        """Half the 95 % interval of that mean, each round being a repeat, in percent; None with fewer than two."""
+        found = means_interval(self.values[-window:])
+        return 50 * (found.high - found.low) / found.mean if found and found.mean else None
 
     def latency_us(self, window: int) -> float:
         """Mean service latency over the same rounds."""

@@ -28,12 +28,14 @@ FAR_PCT = 10
 """A difference from the published figure beyond this is marked."""
 
 
-def print_table(console: Console, runs: Sequence[Path], lookup: Lookup = catalogue) -> None:
+def print_table(
+    console: Console, runs: Sequence[Path], lookup: Lookup = catalogue, *, pool: bool = False
+) -> None:
     """Prints the comparison of one or more runs.
 
     Raises FathomError when a run cannot be read.
     """
-    comparison = compare([load(run) for run in runs], lookup)
+    comparison = compare([load(run) for run in runs], lookup, pool=pool)
     for text in comparison.shortenings:
         console.print(Text(f"Shortened run: {text}", style="yellow"))
     if comparison.corners:
@@ -52,6 +54,7 @@ def _legend(comparison: Comparison) -> str:
     published = any(cell.published for corner in comparison.corners for cell in corner.cells)
     return (
         "Below each figure: "
+        + ("half its 95 % interval over repeats, " if any(c.repeats > 1 for c in comparison.columns) else "")
         + ("the published one and the difference, " if published else "")
         + "what limited it."
     )
@@ -133,6 +136,8 @@ def _table(*, lines: bool = True) -> Table:
 def _target(column: Column) -> Text:
     text = Text(column.short)
     text.append("\n" + ("twin" if column.is_twin else "measured"), style="dim not bold")
+    if column.repeats > 1:
+        text.append(f", {column.repeats} repeats", style="dim not bold")
     return text
 
 
@@ -148,6 +153,8 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
         return Text("–", style="dim")
     best = cell is corner.ranking[0] or (cell in corner.level_with_best)
     text = Text(grouped(cell.value), style="bold" if best else "")
+    if cell.column.repeats > 1:
+        text.append(f"\n{cell.margin or 'no interval'}", style="dim not bold")
     if cell.published is not None and cell.error_pct is not None:
         far = "yellow" if abs(cell.error_pct) > FAR_PCT else "dim"
         text.append(f"\n{grouped(cell.published.value)}", style="dim not bold")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from fathom.analysis.percentiles import QUANTILES, Histogram
-from fathom.analysis.uncertainty import mean_interval
+from fathom.analysis.uncertainty import repeats_interval
 from fathom.report.data import Floats, Point, RunData
 
 TOTAL = "total"
@@ -18,7 +18,7 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
     first = halves[0]
     if len(halves) == 1:
         return first
-    interval = mean_interval(total_rates(run, halves))
+    interval = repeats_interval(rates_of_repeats(run, halves))
     low, high = (interval.low, interval.high) if interval else _bounds(halves)
     histogram = merged(run, halves)
     quantiles = {name: histogram.quantile(q) if histogram else None for name, q in QUANTILES.items()}
@@ -56,14 +56,17 @@ def total_rates(run: RunData, halves: Sequence[Point]) -> Floats:
     return np.sum([one[:length] for one in rates], axis=0)
 
 
+def rates_of_repeats(run: RunData, halves: Sequence[Point]) -> list[Floats]:
+    """The same of each repeat that has them."""
+    series = [total_rates(repeat, halves) for repeat in run.repeats]
+    return [one for one in series if len(one)]
+
+
 def merged(run: RunData, halves: Sequence[Point], latency: str = "service") -> Histogram | None:
     """The histogram of all operations together, or None where none was recorded."""
     kept = run.histograms if latency == "service" else run.response_histograms
     found = [h for half in halves if (h := kept.get((half.target, half.step, half.op)))]
-    if not found:
-        return None
-    columns = (np.concatenate([getattr(h, name) for h in found]) for name in ("low_ns", "high_ns", "count"))
-    return Histogram.of(*columns)
+    return Histogram.merged(found) if found else None
 
 
 def _weighted(means: Sequence[tuple[int, float | None]]) -> float | None:

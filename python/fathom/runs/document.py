@@ -72,6 +72,9 @@ class RunDocument(_Model):
     status: Status
     error: str | None = None
     seed: int
+    repeat_of: str | None = Field(
+        default=None, description="id of the first of the runs that this one repeats"
+    )
     quick: QuickFactors | None = None
     method: MethodRecord
     targets: list[TargetRecord]

@@ -32,8 +32,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def head(column: Column) -> Item:
     """A target's column heading."""
-    sub = "twin, simulated" if column.is_twin else f"{column.target.kind}, measured"
-    return Item(column.label, sub, slot=slot(column.index))
+    return Item(column.label, column.kind, slot=slot(column.index))
 
 
 def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Row]:
@@ -78,10 +77,9 @@ def _headline(cell: Cell, corner: Corner) -> Item:
     place = "best" if best and not corner.level_with_best else ""
     if corner.level_with_best and (best or cell in corner.level_with_best):
         place = "level"
-    margin = f"± {50 * (high - low) / cell.value:.1f} %"
     return Item(
         grouped(cell.value),
-        " · ".join(part for part in (margin, place) if part),
+        " · ".join(part for part in (cell.margin, place) if part),
         tone="strong",
         title=f"95 % interval {grouped(low)} to {grouped(high)} {corner.unit}",
     )

@@ -117,9 +117,8 @@ def _means(members: Sequence[Rounds]) -> Table:
     groups = []
     heads: list[Item] = []
     for one in members:
-        means = {series.step: series.mean(place.window) for series in one.series}
-        latencies = {series.step: series.latency_us(place.window) for series in one.series}
-        rows, columns = axes(list(means))
+        steps = {series.step: series for series in one.series}
+        rows, columns = axes(list(steps))
         if rows:
             heads = [Item(column, unit) for column in columns]
             groups.append(
@@ -128,7 +127,7 @@ def _means(members: Sequence[Rounds]) -> Table:
                     [
                         Row(
                             Item(row),
-                            [_cell(means, latencies, place, f"{row}-{column}") for column in columns],
+                            [_cell(steps.get(f"{row}-{column}"), place) for column in columns],
                         )
                         for row in rows
                     ],
@@ -136,21 +135,24 @@ def _means(members: Sequence[Rounds]) -> Table:
             )
         else:
             heads = [Item("Mean", unit)]
-            cells = [Row(Item(plain(step)), [_cell(means, latencies, place, step)]) for step in means]
+            cells = [Row(Item(plain(step)), [_cell(series, place)]) for step, series in steps.items()]
             groups.append(Group(one.column.label, cells))
     count = min(place.window, *(one.count for one in members))
     notes = [
         f"Means over the last {count} rounds"
-        + ("." if place.metric == "latency" else "; beneath, mean latency.")
+        + " and half their 95 % interval, Student's over rounds"
+        + ("." if place.metric == "latency" else "; beneath, mean latency too.")
     ]
     return Table(plain(place.of), heads, groups, notes)
 
 
-def _cell(means: dict[str, float], latencies: dict[str, float], place: Round, step: str) -> Item:
-    if step not in means:
+def _cell(series: Series | None, place: Round) -> Item:
+    if series is None:
         return NONE
-    sub = "" if place.metric == "latency" else f"{grouped(latencies[step])} us"
-    return Item(grouped(means[step]), sub)
+    half_pct = series.half_width_pct(place.window)
+    margin = "" if half_pct is None else f"± {half_pct:.2g} %"
+    latency = "" if place.metric == "latency" else f"{grouped(series.latency_us(place.window))} us"
+    return Item(grouped(series.mean(place.window)), " · ".join(part for part in (margin, latency) if part))
 
 
 def _short(value: float) -> float:

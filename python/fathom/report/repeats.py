@@ -1,0 +1,198 @@
+"""Repeats of a measurement as one: the runs of one method on one target that were made to be pooled.
+
+Rates are means over repeats, counts and histograms are added; intervals hold what differs between repeats
+(`repeats_interval`, `means_interval`, `repeats_interval_us`). What is drawn over time remains the first repeat's.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from fathom.analysis.percentiles import QUANTILES, Histogram, repeats_interval_us
+from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
+from fathom.curve import is_search
+from fathom.report.data import Point, RunData
+from fathom.runs.document import TargetRecord
+
+Key = tuple[str, ...]
+"""(target, step, op)"""
+
+PASSING = frozenset({"device", "dev", "diskseq"})
+"""What the kernel calls a device changes from boot to boot, and the device does not."""
+
+
+@dataclass(frozen=True)
+class PooledRun(RunData):
+    """Several runs with the figures of all; `run` and what is read from it second by second are the first's."""
+
+    members: Sequence[RunData]
+
+    @property
+    def repeats(self) -> Sequence[RunData]:
+        """The runs pooled, in the order given."""
+        return self.members
+
+    @cached_property
+    def histograms(self) -> dict[Key, Histogram]:
+        """Service latency, added up."""
+        return {key: Histogram.merged(parts) for key, parts in self._service.items()}
+
+    @cached_property
+    def response_histograms(self) -> dict[Key, Histogram]:
+        """Response latency, added up."""
+        found = self._by_key([member.response_histograms for member in self.members])
+        return {key: Histogram.merged(parts) for key, parts in found.items()}
+
+    @cached_property
+    def percentile_intervals(self) -> dict[Key, dict[str, tuple[float, float]]]:
+        """As of one run, from how much the repeats differ."""
+        return {
+            key: {name: bound for name, q in QUANTILES.items() if (bound := repeats_interval_us(parts, q))}
+            for key, parts in self._service.items()
+        }
+
+    @cached_property
+    def _service(self) -> dict[Key, list[Histogram]]:
+        return self._by_key([member.histograms for member in self.members])
+
+    def _by_key(self, repeats: Sequence[Mapping[Key, Histogram]]) -> dict[Key, list[Histogram]]:
+        found: dict[Key, list[Histogram]] = {}
+        for place, own in enumerate(repeats):
+            for key, histogram in own.items():
+                if place == 0 or _poolable(key[1], self):
+                    found.setdefault(key, []).append(histogram)
+        return found
+
+
+def pool(runs: Sequence[RunData]) -> RunData:
+    """The runs as one. A single run remains what it is."""
+    if len(runs) == 1:
+        return runs[0]
+    pooled = PooledRun(runs[0].run, (), runs)
+    members: dict[Key, list[tuple[RunData, Point]]] = {}
+    for place, run in enumerate(runs):
+        for point in run.points:
+            if place == 0 or _poolable(point.step, runs[0]):
+                members.setdefault((point.target, point.step, point.op), []).append((run, point))
+    return replace(pooled, points=[_pooled(key, found, pooled) for key, found in members.items()])
+
+
+def _poolable(step: str, first: RunData) -> bool:
+    """Whether a step is the same in all repeats: not where a search led, nor the number of a round on the way to
+    steadiness. Of these the first repeat's stand.
+    """
+    return not is_search(step) and first.round_of(step) is None
+
+
+def repeats_by_target(
+    runs: Sequence[RunData], *, by_hand: bool = False
+) -> list[tuple[Sequence[RunData], TargetRecord]]:
+    """Every target with the runs that measured it, in order of first appearance.
+
+    Runs are taken together that were made as repeats of one, or `by_hand` all of one method, target and version. The
+    same run given twice, and a twin that had the same seed twice, are no repeats.
+    """
+    groups: dict[Key, tuple[list[RunData], TargetRecord]] = {}
+    for place, run in enumerate(runs):
+        for target in run.document.targets:
+            if target.part_of is not None:
+                continue
+            key = _measurement(run, target, by_hand=by_hand)
+            known = groups.get(key, ([], target))[0]
+            if any(_are_one(run, one, target) for one in known):
+                key = (*key, str(place))
+            groups.setdefault(key, ([], target))[0].append(run)
+    return list(groups.values())
+
+
+def _are_one(run: RunData, other: RunData, target: TargetRecord) -> bool:
+    same_seed = target.kind == "twin" and run.document.seed == other.document.seed
+    return same_seed or run.document.id == other.document.id
+
+
+def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
+    """What two runs have in common on a target if one can be the other's repeat."""
+    document = run.document
+    identity = {name: value for name, value in target.identity.items() if name not in PASSING}
+    machine = [document.environment.get(name) for name in ("kernel", "cpu_model", "governor")]
+    same = [document.method.parsed, identity, target.capacity_bytes, document.versions, machine]
+    series = "" if by_hand else document.repeat_of or document.id
+    return (series, document.method.name, target.name, json.dumps(same, sort_keys=True))
+
+
+def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun) -> Point:
+    points = [point for _, point in found]
+    if len(points) == 1:
+        return points[0]
+    first = points[0]
+    rates = [series for run, _ in found if len(series := run.rates(*key))]
+    own_widths = [_half(point.iops_low, point.iops_high) for point in points]
+    interval = repeats_interval(rates) if len(rates) == len(points) else None
+    interval = interval or means_interval([point.iops or 0.0 for point in points], own_widths)
+    service, response = pooled.histograms.get(key), pooled.response_histograms.get(key)
+    low, high = _around(_mean(points, "iops"), interval)
+    return replace(
+        first,
+        offered_iops=_mean(points, "offered_iops"),
+        iops=_mean(points, "iops"),
+        iops_low=low,
+        iops_high=high,
+        mbps=_mean(points, "mbps"),
+        mean_us=_mean(points, "mean_us", weighted=True),
+        max_us=_over(points, "max_us", max),
+        response_mean_us=_mean(points, "response_mean_us", weighted=True),
+        response_p99_us=_percentiles_us(response, {"p99": 0.99})["p99"],
+        errors=_over(points, "errors", sum),
+        waf=_mean(points, "waf"),
+        joules=_over(points, "joules", sum),
+        outstanding=_mean(points, "outstanding"),
+        backlog=_over(points, "backlog", sum),
+        limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
+        steady=_all_steady([point.steady for point in points]),
+        window_s=_over(points, "window_s", sum),
+        n=_over(points, "n", sum),
+        **_percentiles_us(service, QUANTILES),
+    )
+
+
+def _percentiles_us(histogram: Histogram | None, quantiles: Mapping[str, float]) -> dict[str, float | None]:
+    found = {name: histogram.quantile(q) if histogram else None for name, q in quantiles.items()}
+    return {name: quantile.us if quantile else None for name, quantile in found.items()}
+
+
+def _half(low: float | None, high: float | None) -> float | None:
+    return None if low is None or high is None else (high - low) / 2
+
+
+def _around(mean: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
+    """The interval around a mean that may be weighted otherwise than its own."""
+    if mean is None or interval is None:
+        return None, None
+    return mean + interval.low - interval.mean, mean + interval.high - interval.mean
+
+
+def _known(points: Sequence[Point], name: str) -> list[float] | None:
+    """A figure of every repeat; None as soon as one lacks it."""
+    values = [getattr(point, name) for point in points]
+    return None if any(value is None for value in values) else values
+
+
+def _mean(points: Sequence[Point], name: str, *, weighted: bool = False) -> float | None:
+    """Mean over repeats, or over their I/Os."""
+    values = _known(points, name)
+    if values is None:
+        return None
+    weights = [(point.n or 0) if weighted else 1 for point in points]
+    total = sum(weights)
+    return sum(w * value for w, value in zip(weights, values, strict=True)) / total if total else None
+
+
+def _over(points: Sequence[Point], name: str, function: Callable[[list[float]], float]) -> float | None:
+    values = _known(points, name)
+    return None if values is None else function(values)
+
+
+def _all_steady(said: Sequence[bool | None]) -> bool | None:
+    return False if False in said else None if None in said else True
