@@ -48,7 +48,7 @@ def test_every_twin_has_its_bench_and_published_results() -> None:
 def test_a_system_names_its_drives_and_brings_its_hosts() -> None:
     shelf = catalog.load_device("atto-xstreamcore-9400")
     parameters = json.loads(shelf.twin_params_json())
-    assert [drive["count"] for drive in parameters["drives"]] == [16, 8]
+    assert [drive["count"] for drive in parameters["drives"]] == [8, 16]
     assert parameters["between"]["fabric"]["ports"] == 4
     assert shelf.hosts == 4
     assert catalog.load_device("weka-6x-micron-6500-ion").hosts == 12

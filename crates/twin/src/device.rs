@@ -110,6 +110,11 @@ pub trait Device {
     fn expect_in_order(&mut self, _in_order: bool) {}
     /// Hands a request over: it reaches the device at `at_ns`, not before the present.
     fn submit(&mut self, at_ns: u64, tag: u32, request: Request);
+    /// The same from a thread of the load generator, for devices to which it matters where load comes from.
+    #[inline]
+    fn submit_from(&mut self, _thread: u32, at_ns: u64, tag: u32, request: Request) {
+        self.submit(at_ns, tag, request);
+    }
     /// Asks for a [`CompletionKind::Wake`] at `at_ns`, so that one queue orders everything.
     fn wake(&mut self, at_ns: u64, tag: u32);
     /// Runs until the next completion, or until `limit_ns` when there is none before it.

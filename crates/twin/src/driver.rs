@@ -552,7 +552,7 @@ impl<'a, D: Device> Driver<'a, D> {
             .cross(ready_ns, Way::ToDevice, slot.op, slot.size_bytes)
             .unwrap_or(ready_ns);
         let Some(zoning) = &mut self.zoning else {
-            return self.device.submit(at_ns, tag, request);
+            return self.device.submit_from(thread, at_ns, tag, request);
         };
         let (request, reset) = zoning.place(thread, tag, request, self.device);
         self.slots[tag].offset_bytes = request.offset_bytes;

@@ -76,7 +76,9 @@ impl Meter {
                 n: completed,
             });
         }
-        for (now, before) in now.shares.iter().zip(&before.shares) {
+        // Who did nothing was not asked to: a load need not reach every drive.
+        let shares = now.shares.iter().zip(&before.shares);
+        for (now, before) in shares.filter(|(now, before)| now != before) {
             interval.shares.push(Share {
                 group: now.group.to_owned(),
                 member: now.member,

@@ -47,6 +47,10 @@ pub struct HostParams {
     /// share. 0: it has none, or none that could be the limit.
     #[serde(default)]
     pub adapter_mbps: f64,
+    /// Of a system of several drives: whether each thread loads one of its own, thread `i` drive
+    /// `i % drives`; otherwise all load all of them.
+    #[serde(default)]
+    pub drive_per_thread: bool,
 }
 
 /// How long the array takes to sense a page.

@@ -2,9 +2,9 @@
 //! walks a route of queues, and what limits the system, or where an I/O spends its time, is what the
 //! queues show. See `docs/explanation/system-twins.md`.
 //!
-//! An I/O belongs to a host by its slot in the load generator (a thread stays on its host), to a
-//! drive by its address. A request is served by one server and one drive: striping spreads requests
-//! over servers and drives, not the bytes of one request. Nothing is stored and nothing is cleaned.
+//! An I/O belongs to a host by its thread, to a drive by its address, or by its thread where the
+//! bench gives each a drive of its own. A cluster's read is put together by the servers that hold
+//! its stripe; it comes from one drive. Nothing is stored and nothing is cleaned.
 
 mod drive;
 mod params;
@@ -34,6 +34,8 @@ const DIES_PER_DRIVE: u32 = 1 << 12;
 const STRIPE_BYTES: u64 = 1 << 20;
 /// Bytes that a die reads at once; larger reads are limited by the drive's rate.
 const PAGE_BYTES: u64 = 4096;
+/// Block of a cluster's stripes.
+const BLOCK_BYTES: u32 = 4096;
 
 struct Job {
     tag: u32,
@@ -180,14 +182,21 @@ impl System {
             } => {
                 let group = &mut self.routes.groups[group];
                 let members = group.members.len();
-                let member = match pick {
-                    Pick::Only => 0,
-                    Pick::Client => client,
-                    Pick::Server => server,
-                    Pick::Peer => server + 1,
-                } % members;
-                let service_ps = (fixed_ps + per_byte_ps * f64::from(bytes)) as u64;
-                let end_ns = group.members[member].finish_ns(self.now_ns, service_ps);
+                let (first, parts) = match pick {
+                    Pick::Only => (0, 1),
+                    Pick::Client => (client, 1),
+                    Pick::Server => (server, 1),
+                    Pick::Peer => (server + 1, 1),
+                    Pick::Stripe(width) => (server, bytes.div_ceil(BLOCK_BYTES).clamp(1, width)),
+                };
+                let part_bytes = f64::from(bytes) / f64::from(parts);
+                let service_ps = (fixed_ps + per_byte_ps * part_bytes) as u64;
+                let end_ns = (0..parts as usize)
+                    .map(|part| {
+                        group.members[(first + part) % members].finish_ns(self.now_ns, service_ps)
+                    })
+                    .max()
+                    .unwrap_or(self.now_ns);
                 group.residence_ns += end_ns - self.now_ns;
                 self.calendar.push(end_ns, index);
             }
@@ -294,8 +303,16 @@ impl Device for System {
     }
 
     fn submit(&mut self, at_ns: u64, tag: u32, request: Request) {
+        self.submit_from(tag, at_ns, tag, request);
+    }
+
+    fn submit_from(&mut self, thread: u32, at_ns: u64, tag: u32, request: Request) {
         let stripe = request.offset_bytes / STRIPE_BYTES;
-        let drive = (stripe % self.drives.len() as u64) as u16;
+        let drive = match self.params.host.drive_per_thread {
+            true => u64::from(thread),
+            false => stripe,
+        };
+        let drive = (drive % self.drives.len() as u64) as u16;
         let random = self.rng.next_u64();
         let die = match u64::from(request.size_bytes) > PAGE_BYTES {
             true => stripe / self.drives.len() as u64,
@@ -305,7 +322,7 @@ impl Device for System {
             tag,
             request,
             stage: 0,
-            client: (tag % self.routes.clients) as u16,
+            client: (thread % self.routes.clients) as u16,
             server: ((random & 0xffff_ffff) % u64::from(self.routes.servers)) as u16,
             drive,
             die: die as u16,

@@ -83,7 +83,7 @@ pub struct ClusterParams {
     pub servers: u32,
     /// Cores of a server that the file system has.
     pub server_cores: u32,
-    /// CPU time of the file system per read.
+    /// CPU time of the file system per read, on each server that holds a part of it.
     pub read_cpu_us: f64,
     /// The same per KiB read.
     pub read_cpu_us_per_kib: f64,

@@ -18,6 +18,8 @@ pub enum Pick {
     Server,
     /// That of the next server: parity and copies go there.
     Peer,
+    /// Those of the servers that hold data of its stripe, at most so many: each does its part.
+    Stripe(u32),
 }
 
 /// A part of the way.
@@ -191,9 +193,10 @@ impl Routes {
         let server_out = b.group("server NICs (out)", p.servers, 1);
         let cores = b.group("server CPU", p.servers, p.server_cores);
         let network = b.delay("network", p.network_us);
-        let cpu = |us: f64, us_per_kib: f64| {
+        let stripe = Pick::Stripe(p.stripe_data);
+        let cpu = |pick, us: f64, us_per_kib: f64| {
             let per_byte_ps = us_per_kib * PS_PER_US / 1024.0;
-            serve(cores, Pick::Server, us * PS_PER_US, per_byte_ps)
+            serve(cores, pick, us * PS_PER_US, per_byte_ps)
         };
         let capsule = |group, pick, ps: f64| serve(group, pick, CAPSULE_BYTES * ps, 0.0);
         let data =
@@ -203,10 +206,10 @@ impl Routes {
             enter,
             capsule(send, Pick::Client, nic_ps),
             network,
-            capsule(server_in, Pick::Server, server_nic_ps),
-            cpu(p.read_cpu_us, p.read_cpu_us_per_kib),
+            capsule(server_in, stripe, server_nic_ps),
+            cpu(stripe, p.read_cpu_us, p.read_cpu_us_per_kib),
             Stage::Drive,
-            data(server_out, Pick::Server, server_nic_ps, 1.0),
+            data(server_out, stripe, server_nic_ps, 1.0),
             network,
             data(receive, Pick::Client, nic_ps, 1.0),
         ];
@@ -215,7 +218,7 @@ impl Routes {
             data(send, Pick::Client, nic_ps, 1.0),
             network,
             data(server_in, Pick::Server, server_nic_ps, 1.0),
-            cpu(p.write_cpu_us, p.write_cpu_us_per_kib),
+            cpu(Pick::Server, p.write_cpu_us, p.write_cpu_us_per_kib),
             data(server_out, Pick::Server, server_nic_ps, redundancy),
             network,
             data(server_in, Pick::Peer, server_nic_ps, redundancy),

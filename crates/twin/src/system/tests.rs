@@ -19,13 +19,17 @@ const CLUSTER: &str = r#"{"cluster": {"servers": 6, "server_cores": 19, "read_cp
     "clients": 12, "nic_gbps": 200, "network_efficiency": 0.9, "network_us": 5.0, "mount_us": 0.5,
     "stripe_data": 4, "stripe_parity": 2}}"#;
 
-fn system(between: &str, drives: u32) -> System {
+fn parameters(between: &str, drives: u32) -> SystemParams {
     let drive = DRIVE.replace("COUNT", &drives.to_string());
     let text = format!(
         r#"{{"capacity_bytes": {}, "block_bytes": 512, "drives": [{drive}], "between": {between}, "host": {HOST}}}"#,
         u64::from(drives) * 1_000_000_000_000,
     );
-    System::new(&SystemParams::from_json(&text).expect("parameters"), 1)
+    SystemParams::from_json(&text).expect("parameters")
+}
+
+fn system(between: &str, drives: u32) -> System {
+    System::new(&parameters(between, drives), 1)
 }
 
 fn measured(system: &mut System, mix: &str, block: &str, threads: u32, iodepth: u32) -> Recording {
@@ -162,6 +166,29 @@ fn every_host_port_and_drive_tells_its_share_and_they_add_up() {
 }
 
 #[test]
+fn a_thread_that_has_a_drive_of_its_own_loads_no_other() {
+    let mut params = parameters(FABRIC, 24);
+    params.host.drive_per_thread = true;
+    let mut shelf = System::new(&params, 1);
+    let text = r#"{"mix": "read", "block": "4KiB", "pattern": "uniform",
+        "load": {"threads": 8, "iodepth": 16}, "until": {"time": "100ms"}}"#;
+    let job = WorkloadJob::from_json(text, "job").expect("a job");
+    let mut per_drive = vec![0; 24];
+    run(&job, &mut shelf, 3, &Control::default(), |interval| {
+        for share in interval
+            .shares
+            .iter()
+            .filter(|share| share.group == "drive")
+        {
+            per_drive[share.member as usize - 1] += share.n;
+        }
+    })
+    .expect("it runs");
+    assert!(per_drive[..8].iter().all(|&n| n > 0), "{per_drive:?}");
+    assert!(per_drive[8..].iter().all(|&n| n == 0), "{per_drive:?}");
+}
+
+#[test]
 fn a_drive_that_is_slower_has_the_longer_latency() {
     let slow = DRIVE.replace("60.0", "240.0").replace("COUNT", "1");
     let fast = DRIVE.replace("COUNT", "3");
@@ -200,6 +227,16 @@ fn a_cluster_does_what_its_cores_allow() {
             .limited_by()
             .expect("a limit")
             .starts_with("server CPU")
+    );
+}
+
+#[test]
+fn a_large_read_costs_every_server_of_its_stripe() {
+    let reads = measured(&mut system(CLUSTER, 48), "read", "128KiB", 384, 8);
+    about(
+        iops(&reads),
+        6.0 * 19.0 / (4.0 * 20e-6 + 128.0 * 0.5e-6),
+        0.03,
     );
 }
 

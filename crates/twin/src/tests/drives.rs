@@ -90,6 +90,7 @@ pub fn small_drive() -> SsdParams {
             link_protocol_share: 0.03,
             sata_frame_ns: 0.0,
             adapter_mbps: 0.0,
+            drive_per_thread: false,
         },
     }
 }

@@ -28,7 +28,10 @@ def _blocks(column: Column) -> list[Block]:
     steps = {step: shares for step in measured if (shares := run.shares(target, step))}
     if not steps:
         return []
-    kinds = {kind: len(members) for shares in steps.values() for kind, members in shares.items()}
+    kinds: dict[str, int] = {}
+    for shares in steps.values():
+        for kind, members in shares.items():
+            kinds[kind] = max(len(members), kinds.get(kind, 0))
     writing = {
         kind
         for shares in steps.values()
@@ -38,7 +41,11 @@ def _blocks(column: Column) -> list[Block]:
     rows = [
         Row(
             Item(plain(step)),
-            [cell for kind in kinds for cell in _cells(shares.get(kind, []), kind in writing)],
+            [
+                cell
+                for kind, count in kinds.items()
+                for cell in _cells(shares.get(kind, []), count, kind in writing)
+            ],
         )
         for step, shares in steps.items()
     ]
@@ -76,15 +83,15 @@ def _blocks(column: Column) -> list[Block]:
     return [*said, Table(column.label, head, [Group("", rows)], notes)]
 
 
-def _cells(members: Sequence[Share], writing: bool) -> list[Item]:
-    spread = _spread(members)
+def _cells(members: Sequence[Share], count: int, writing: bool) -> list[Item]:
+    spread = _spread(members, count)
     if not writing:
         return spread
     wafs = " / ".join("–" if share.waf is None else f"{share.waf:.2f}" for share in members)
     return [*spread, Item(wafs) if members else NONE]
 
 
-def _spread(members: Sequence[Share]) -> list[Item]:
+def _spread(members: Sequence[Share], count: int) -> list[Item]:
     counts = [share.n for share in members]
     index, total = jain(counts), sum(counts)
     if index is None:
@@ -93,6 +100,8 @@ def _spread(members: Sequence[Share]) -> list[Item]:
     spread = (
         f"{100 * min(counts) / total:.1f}–{100 * max(counts) / total:.1f} %, χ² {statistic:.1f} ({freedom})"
     )
+    if len(members) < count:
+        spread = f"{len(members)} of {count}: {spread}"
     even = Item(f"{index:.3f}", spread, tone="" if index >= FAIR_FROM else "bad")
     means = {share.member: share.mean_us for share in members if share.mean_us is not None}
     if not means:

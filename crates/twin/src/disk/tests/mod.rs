@@ -63,6 +63,7 @@ pub fn small_disk() -> DiskParams {
             link_protocol_share: 0.0,
             sata_frame_ns: 0.0,
             adapter_mbps: 0.0,
+            drive_per_thread: false,
         },
     }
 }
