@@ -197,6 +197,11 @@ def test_a_precise_twin_ends_its_windows_early_and_comes_to_the_same_figures(tmp
         assert short[step]["iops_low"] < full[step]["iops"] < short[step]["iops_high"]
         assert short[step]["iops"] == pytest.approx(full[step]["iops"], rel=0.02), step
         assert short[step]["mean_us"] == pytest.approx(full[step]["mean_us"], rel=0.03), step
+        assert short[step]["mean_low_us"] < full[step]["mean_us"] < short[step]["mean_high_us"]
+        for percentile in ("mean", "p50", "p99"):
+            low, value, high = (full[step][f"{percentile}{end}_us"] for end in ("_low", "", "_high"))
+            assert low <= value <= high
+            assert high < 1.2 * low
     assert short["read"]["iops_high"] - short["read"]["iops_low"] <= 0.02 * short["read"]["iops"]
 
 

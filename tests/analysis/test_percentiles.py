@@ -12,6 +12,7 @@ from fathom.analysis.percentiles import (
     OVERFLOW_NS,
     Histogram,
     histograms,
+    intervals_us,
     quantile_us,
 )
 from fathom.runs.schema import LATENCY
@@ -138,3 +139,38 @@ def test_a_percentile_has_an_interval_from_the_seconds_beyond_its_bin():
     assert drive.interval_us(0.99, alike[:4], total[:4]) is None
     assert drive.interval_us(0.999, alike, total) is None
     assert drive.edge_ns(0.999) is None
+
+
+def test_intervals_from_a_latency_table_in_parts_are_those_of_its_seconds() -> None:
+    rng = np.random.default_rng(3)
+    rows, per_second = [], []
+    for index in range(20):
+        low_ns, count = np.unique(
+            rng.exponential(1e5, 3000).astype(np.int64) // 1000 * 1000, return_counts=True
+        )
+        per_second.append(Histogram.of(low_ns, low_ns + 1000, count))
+        common = {
+            "target": "a",
+            "step": "s",
+            "workload": "w",
+            "op": "read",
+            "latency": "service",
+            "index": index,
+        }
+        rows += [
+            common | {"low_ns": low, "high_ns": low + 1000, "count": n}
+            for low, n in zip(low_ns.tolist(), count.tolist(), strict=True)
+        ]
+    rows += [row | {"target": "b", "low_ns": 10**9, "high_ns": 10**9 + 1000} for row in rows]
+    rows += [row | {"latency": "response", "low_ns": 10**9, "high_ns": 10**9 + 1000} for row in rows]
+    table = pa.Table.from_pylist(rows, schema=LATENCY)
+    whole = Histogram.merged(per_second)
+    edge_ns = whole.edge_ns(0.99)
+    assert edge_ns is not None
+    beyond = [int(one.count[one.low_ns >= edge_ns].sum()) for one in per_second]
+    expected = whole.interval_us(0.99, beyond, [one.n for one in per_second])
+    parts = [table.slice(start, 1000) for start in range(0, table.num_rows, 1000)]
+    found = intervals_us(parts, "a", {"read": whole})["read"]
+    assert expected is not None
+    assert found["p99_us"] == expected
+    assert set(found) == {"p50_us", "p99_us"}

@@ -13,6 +13,7 @@ from fathom.analysis.uncertainty import (
     compare,
     compare_intervals,
     effective_count,
+    latency_interval,
     mean_interval,
     means_interval,
     percentile_allowed,
@@ -249,3 +250,19 @@ def test_a_percentile_that_one_repeat_has_too_few_ios_for_has_no_interval():
     few = Histogram.of([10**5], [10**5 + 500], [50])
     assert repeats_interval_us([many, few], 0.99) is None
     assert repeats_interval_us([many], 0.99) is None
+
+
+@pytest.mark.usefixtures("few_draws")
+def test_the_interval_of_a_mean_latency_covers_the_mean_of_all_ios_not_of_the_seconds():
+    rng = np.random.default_rng(14)
+    covered = []
+    for i in range(400):
+        n = rng.integers(500, 2000, 60)
+        # Seconds with more I/Os are slower, so the mean of all I/Os lies above that of the seconds.
+        mean_us = 50 + n / 100 + rng.standard_normal(60)
+        interval = latency_interval(mean_us, n, seed=i)
+        assert interval is not None
+        truth_us = 50 + (1249.5**2 + 1500**2 / 12) / 1249.5 / 100
+        covered.append(interval.low <= truth_us <= interval.high)
+        assert interval.mean == pytest.approx(float(mean_us @ n) / n.sum())
+    assert 0.9 < np.mean(covered) < 0.99

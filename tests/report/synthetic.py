@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Page
 
+from fathom.analysis.percentiles import Histogram, bounds_of, intervals_us
 from fathom.analysis.uncertainty import LEAST_SAMPLES
 from fathom.runs.schema import INTERVALS, LATENCY, POINTS, TABLES, TELEMETRY
 
@@ -414,6 +415,7 @@ def _point(
         "iops_high": iops * (1 + margin) if enough else None,
         "mbps": iops * corner.block_bytes / 1e6,
         "mean_us": float((middles * weights).sum() / n / 1000),
+        **(_bounds(target, corner, histograms) if enough else {}),
         "p50_us": percentile(0.5),
         "p99_us": percentile(0.99),
         "p999_us": percentile(0.999),
@@ -428,6 +430,17 @@ def _point(
         "steady": corner.workload != "4k-rand-write" or "kioxia" not in target.name,
     }
     return pa.Table.from_pylist([row], schema=POINTS)
+
+
+def _bounds(target: Fake, corner: Corner, histograms: Sequence[dict[int, int]]) -> dict[str, float]:
+    table = _latency(target, corner, histograms)
+    whole = Histogram.of(*(table[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
+    found = intervals_us([table], target.name, {corner.op: whole})[corner.op]
+    return {
+        column: value
+        for name, bounds in found.items()
+        for column, value in zip(bounds_of(name), bounds, strict=True)
+    }
 
 
 def _telemetry(target: Fake, corner: Corner, length_s: int) -> pa.Table:

@@ -5,7 +5,7 @@ adding counts. A percentile is the middle of the bin that holds the value of ran
 it, and is given only if at least 100 I/Os lie beyond it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,6 +123,57 @@ class Histogram:
         return np.diff(np.concatenate([[0.0], below, [self.n]])) / max(self.n, 1)
 
 
+def bounds_of(column: str) -> tuple[str, str]:
+    """The columns of a latency's 95 % interval: `p99_us` -> `p99_low_us`, `p99_high_us`."""
+    stem = column.removesuffix("_us")
+    return f"{stem}_low_us", f"{stem}_high_us"
+
+
+def intervals_us(
+    latency: Iterable[pa.Table], target: str, whole: Mapping[str, Histogram]
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """95 % intervals of service percentiles in us by operation and column, from a step's latency table in parts.
+
+    `whole` are the operations' histograms of the window. A percentile that may not be given, or a window of too few
+    seconds, has none.
+    """
+    edges = {op: {name: own.edge_ns(q) for name, q in QUANTILES.items()} for op, own in whole.items()}
+    # Of each operation the I/Os per second: beyond each percentile, and (`None`) all.
+    seconds: dict[str, dict[str | None, NDArray[np.float64]]] = {op: {} for op in whole}
+    for table in latency:
+        rows = table.filter((pc.field("target") == target) & (pc.field("latency") == "service"))
+        for op, of_op in seconds.items():
+            own = rows.filter(pc.field("op") == op)
+            index, low_ns, count = (own[name].to_numpy() for name in ("index", "low_ns", "count"))
+            for name, edge_ns in {None: 0, **edges[op]}.items():
+                if edge_ns is not None:
+                    beyond = low_ns >= edge_ns
+                    found = np.bincount(index[beyond], count[beyond]).astype(np.float64)
+                    of_op[name] = _added(of_op.get(name, np.zeros(0)), found)
+    return {
+        op: {
+            name: bounds
+            for name, q in QUANTILES.items()
+            if name in of_op
+            and (bounds := whole[op].interval_us(q, *_equally_long(of_op[name], of_op[None])))
+        }
+        for op, of_op in seconds.items()
+    }
+
+
+def _added(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    one, other = _equally_long(a, b)
+    return one + other
+
+
+def _equally_long(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both with zeros behind, where one ends first."""
+    length = max(len(a), len(b))
+    return np.pad(a, (0, length - len(a))), np.pad(b, (0, length - len(b)))
+
+
 def repeats_interval_us(repeats: Sequence[Histogram], q: float) -> tuple[float, float] | None:
     """95 % interval in us of quantile q of repeats merged, from how much the quantile differs between them.
 
@@ -130,6 +181,8 @@ def repeats_interval_us(repeats: Sequence[Histogram], q: float) -> tuple[float, 
     where one of them has too few I/Os for the quantile, and in the overflow bin.
     """
     own = [found.us for one in repeats if (found := one.quantile(q))]
+    if not own:
+        return None
     whole = Histogram.merged(repeats).quantile(q)
     spread = means_interval(np.log(own)) if len(own) == len(repeats) else None
     if spread is None or whole is None or not np.isfinite(whole.error_us):

@@ -69,6 +69,21 @@ def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) ->
     return _interval(float(y.mean()), drawn, confidence)
 
 
+def latency_interval(
+    means: ArrayLike, counts: ArrayLike, confidence: float = 0.95, seed: int = 0
+) -> Interval | None:
+    """Interval of the mean over all I/Os, from each second's mean and number of I/Os; `None` as of `mean_interval`.
+
+    The mean is a ratio, sum of latencies over sum of I/Os: the interval is that of its linearised seconds
+    (Woodruff 1952), so a second counts by its I/Os.
+    """
+    y, n = _series(means), _series(counts)
+    if not n.sum():
+        return None
+    mean = float(y @ n) / float(n.sum())
+    return mean_interval(mean + (y - mean) * n / n.mean(), confidence, seed)
+
+
 def repeats_interval(
     repeats: Sequence[ArrayLike], confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:

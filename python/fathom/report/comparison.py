@@ -12,7 +12,7 @@ from string import ascii_uppercase
 import numpy as np
 
 from fathom.analysis import uncertainty
-from fathom.analysis.percentiles import Histogram
+from fathom.analysis.percentiles import Histogram, bounds_of
 from fathom.baseline import METHODS as WITH_BASELINE
 from fathom.curve import is_point
 from fathom.report import published
@@ -105,10 +105,10 @@ class Cell:
         half_pct = 50 * (high - low) / self.value
         return f"± {half_pct:.1f} %" if half_pct >= 1 else f"± {half_pct:.1g} %"
 
-    def percentile_interval_us(self, name: str) -> tuple[float, float] | None:
-        """The 95 % interval of a percentile, by its column of the points; None of several operations together."""
-        point = self.point
-        return self.column.run.percentile_intervals.get((point.target, point.step, point.op), {}).get(name)
+    def latency_interval_us(self, name: str) -> tuple[float, float] | None:
+        """The 95 % interval of a latency, by its column of the points; None of several operations together."""
+        low, high = (getattr(self.point, bound) for bound in bounds_of(name))
+        return None if low is None or high is None else (low, high)
 
     @property
     def error_pct(self) -> float | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from fathom.analysis.percentiles import OVERFLOW_NS, QUANTILES, Histogram, histograms
+from fathom.analysis.percentiles import Histogram, histograms
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.errors import FathomError
 from fathom.method import Job, JobJson, parse_job
@@ -67,10 +67,20 @@ class Point:
     iops_high: float | None
     mbps: float | None
     mean_us: float | None
+    mean_low_us: float | None
+    mean_high_us: float | None
     p50_us: float | None
+    p50_low_us: float | None
+    p50_high_us: float | None
     p99_us: float | None
+    p99_low_us: float | None
+    p99_high_us: float | None
     p999_us: float | None
+    p999_low_us: float | None
+    p999_high_us: float | None
     p9999_us: float | None
+    p9999_low_us: float | None
+    p9999_high_us: float | None
     max_us: float | None
     response_mean_us: float | None
     response_p99_us: float | None
@@ -269,42 +279,6 @@ class RunData:
             {"steps": sorted({point.step for point in self.points})},
         )
         return histograms(merged, KEY, kind)
-
-    @cached_property
-    def percentile_intervals(self) -> dict[tuple[str, ...], dict[str, tuple[float, float]]]:
-        """95 % intervals of service percentiles in us, per measured (target, step, op) by column of the points.
-
-        A percentile that may not be given, or a window of too few seconds, has none.
-        """
-        edges: dict[str, list[str]] = {name: [] for name in (*KEY, *QUANTILES)}
-        for key, histogram in self.histograms.items():
-            ends = {name: str(histogram.edge_ns(q) or OVERFLOW_NS) for name, q in QUANTILES.items()}
-            for name, text in {**dict(zip(KEY, key, strict=True)), **ends}.items():
-                edges[name].append(text)
-        keys = ", ".join(KEY)
-        beyond = [f"sum(count) filter (low_ns >= {name}_edge::bigint) as {name}" for name in QUANTILES]
-        table = self._query(
-            "latency",
-            f"with edges as (select {', '.join(f'unnest(${name}) as {name}' for name in KEY)}, "
-            f"{', '.join(f'unnest(${name}) as {name}_edge' for name in QUANTILES)}), "
-            f"seconds as (select {keys}, index, sum(count) as total, {', '.join(beyond)} "
-            f"from rows join edges using ({keys}) where latency = 'service' group by {keys}, index) "
-            f"select {keys}, list(total::double order by index), "
-            f"{', '.join(f'list(coalesce({name}, 0)::double order by index)' for name in QUANTILES)} "
-            f"from seconds group by {keys}",
-            edges,
-        )
-        found: dict[tuple[str, ...], dict[str, tuple[float, float]]] = {}
-        for target, step, op, total, *counts in zip(
-            *(column.to_pylist() for column in table.columns), strict=True
-        ):
-            key = (target, step, op)
-            bounds = {
-                name: self.histograms[key].interval_us(q, own, total)
-                for (name, q), own in zip(QUANTILES.items(), counts, strict=True)
-            }
-            found[key] = {name: bound for name, bound in bounds.items() if bound}
-        return found
 
     def latency_from(self, target: str, step: str, start_s: float) -> Histogram | None:
         """Service latency of a step from a second on, all operations together; None where nothing was counted."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fathom.analysis.percentiles import QUANTILES, Histogram, repeats_interval_us
+from fathom.analysis.percentiles import QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
 from fathom.curve import is_search
 from fathom.report.data import Point, RunData
@@ -37,7 +37,7 @@ class PooledRun(RunData):
     @cached_property
     def histograms(self) -> dict[Key, Histogram]:
         """Service latency, added up."""
-        return {key: Histogram.merged(parts) for key, parts in self._service.items()}
+        return {key: Histogram.merged(parts) for key, parts in self.services.items()}
 
     @cached_property
     def response_histograms(self) -> dict[Key, Histogram]:
@@ -46,15 +46,8 @@ class PooledRun(RunData):
         return {key: Histogram.merged(parts) for key, parts in found.items()}
 
     @cached_property
-    def percentile_intervals(self) -> dict[Key, dict[str, tuple[float, float]]]:
-        """As of one run, from how much the repeats differ."""
-        return {
-            key: {name: bound for name, q in QUANTILES.items() if (bound := repeats_interval_us(parts, q))}
-            for key, parts in self._service.items()
-        }
-
-    @cached_property
-    def _service(self) -> dict[Key, list[Histogram]]:
+    def services(self) -> dict[Key, list[Histogram]]:
+        """Service latency of each repeat that has it."""
         return self._by_key([member.histograms for member in self.members])
 
     def _by_key(self, repeats: Sequence[Mapping[Key, Histogram]]) -> dict[Key, list[Histogram]]:
@@ -133,6 +126,12 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun)
     interval = interval or means_interval([point.iops or 0.0 for point in points], own_widths)
     service, response = pooled.histograms.get(key), pooled.response_histograms.get(key)
     low, high = _around(_mean(points, "iops"), interval)
+    mean_us = _mean(points, "mean_us", weighted=True)
+    latencies_us = [point.mean_us for point in points if point.mean_us is not None]
+    latency = means_interval(latencies_us, [_half(point.mean_low_us, point.mean_high_us) for point in points])
+    bounds_us = {"mean_us": _around(mean_us, latency)} | {
+        name: repeats_interval_us(pooled.services.get(key, ()), q) for name, q in QUANTILES.items()
+    }
     return replace(
         first,
         offered_iops=_mean(points, "offered_iops"),
@@ -140,7 +139,7 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun)
         iops_low=low,
         iops_high=high,
         mbps=_mean(points, "mbps"),
-        mean_us=_mean(points, "mean_us", weighted=True),
+        mean_us=mean_us,
         max_us=_over(points, "max_us", max),
         response_mean_us=_mean(points, "response_mean_us", weighted=True),
         response_p99_us=_percentiles_us(response, {"p99": 0.99})["p99"],
@@ -154,6 +153,11 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun)
         window_s=_over(points, "window_s", sum),
         n=_over(points, "n", sum),
         **_percentiles_us(service, QUANTILES),
+        **{
+            column: bound
+            for name, bounds in bounds_us.items()
+            for column, bound in zip(bounds_of(name), bounds or (None, None), strict=True)
+        },
     )
 
 

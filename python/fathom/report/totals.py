@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fathom.analysis.percentiles import QUANTILES, Histogram
+from fathom.analysis.percentiles import QUANTILES, Histogram, bounds_of
 from fathom.analysis.uncertainty import repeats_interval
 from fathom.report.data import Floats, Point, RunData
 
@@ -38,6 +38,7 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
         errors=sum(half.errors or 0 for half in halves),
         n=sum(half.n or 0 for half in halves),
         **{name: quantile.us if quantile else None for name, quantile in quantiles.items()},
+        **{bound: None for name in ("mean_us", *QUANTILES) for bound in bounds_of(name)},
     )
 
 

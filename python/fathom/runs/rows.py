@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from fathom._core import Interval, OpResult, Recording
-from fathom.analysis.uncertainty import mean_interval
+from fathom import _core
+from fathom._core import OpResult, Recording
+from fathom.analysis.percentiles import Histogram, bounds_of, intervals_us
+from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, latency_interval, mean_interval
 from fathom.method import Job, Step
 from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
@@ -51,14 +53,19 @@ class StepRows:
         self.intervals = Spool(TABLES["intervals"], self.scratch)
         self.latency = Spool(TABLES["latency"], self.scratch)
         self.telemetry = Spool(TABLES["telemetry"], self.scratch)
-        self._rates: dict[str, array[float]] = {}
+        self._seconds: dict[str, _Seconds] = {}
+        self._whole: dict[str, Histogram] = {}
 
     def tables(self) -> Mapping[str, Sequence[Row] | Spool]:
-        """Rows by table name, those of the parts behind the target's own. Nothing can be added afterwards."""
+        """Rows by table name, those of the parts behind the target's own. Nothing can be added afterwards.
+
+        Only now the intervals of percentiles are known: they take a second look at every second.
+        """
         for part in self.parts:
             self.intervals.pour(part.intervals)
             self.latency.pour(part.latency)
             self.telemetry.pour(part.telemetry)
+        self._bound_percentiles()
         return {
             "points": [row for rows in (self, *self.parts) for row in rows.points],
             "streams": [row for rows in (self, *self.parts) for row in rows.streams],
@@ -67,13 +74,13 @@ class StepRows:
             "telemetry": self.telemetry,
         }
 
-    def add(self, interval: Interval) -> dict[str, list[Row]]:
+    def add(self, interval: _core.Interval) -> dict[str, list[Row]]:
         """Takes one second in; returns its rows by table."""
         if interval.target:
             return self.parts[interval.target - 1]._add(interval)
         return self._add(interval)
 
-    def _add(self, interval: Interval) -> dict[str, list[Row]]:
+    def _add(self, interval: _core.Interval) -> dict[str, list[Row]]:
         common: Row = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
         ops = interval.ops
         new: dict[str, list[Row]] = {
@@ -85,7 +92,7 @@ class StepRows:
         }
         for op in ops:
             if interval.length_s == 1.0:
-                self._rates.setdefault(op.op, array("d")).append(op.n / interval.length_s)
+                self._seconds.setdefault(op.op, _Seconds()).add(op)
         self.intervals += new["intervals"]
         self.latency += new["latency"]
         self.telemetry += new["telemetry"]
@@ -104,9 +111,18 @@ class StepRows:
             return
         for op in recording.ops:
             self.points.append(self._point(recording, op, method, steady))
+            if self.each_second and op.n and len(self._seconds_of(op)) >= LEAST_SAMPLES:
+                self._whole[op.op] = Histogram.of(*zip(*op.service_bins, strict=True))
         for name, job in self.step.job.streams.items():
             for op in recording.streams.get(name, ()):
                 self.streams.append(self._stream(recording, name, job, op))
+
+    def _bound_percentiles(self) -> None:
+        if self._whole:
+            found = intervals_us(self.latency.tables(), self.target, self._whole)
+            for point in self.points:
+                for name, bounds in found.get(str(point["op"]), {}).items():
+                    point.update(zip(bounds_of(name), bounds, strict=True))
 
     def take_telemetry(self, rows: Sequence[Row]) -> None:
         """Takes what was sampled beside the backend.
@@ -138,7 +154,7 @@ class StepRows:
         values, lengths = ([cast("float", row[key]) for row in own] for key in ("value", "length_s"))
         return sum(values), sum(lengths)
 
-    def _interval_row(self, common: Row, interval: Interval, op: OpResult) -> Row:
+    def _interval_row(self, common: Row, interval: _core.Interval, op: OpResult) -> Row:
         seconds = interval.length_s
         return common | {
             "kind": self.step.kind,
@@ -159,7 +175,7 @@ class StepRows:
             "backlog": interval.backlog,
         }
 
-    def _telemetry(self, interval: Interval) -> Iterable[Row]:
+    def _telemetry(self, interval: _core.Interval) -> Iterable[Row]:
         common = {
             "target": self.target,
             "step": self.step.name,
@@ -190,6 +206,7 @@ class StepRows:
         host_writes = sum(o.bytes for o in recording.ops if o.op in ("write", "append"))
         media_writes = counters.get("media_write_bytes")
         low, high = self._iops_interval(recording, op)
+        mean_low, mean_high = self._mean_interval(recording, op)
         return {
             "target": self.target,
             "method": method,
@@ -203,6 +220,8 @@ class StepRows:
             **_measured(op, window_s),
             "iops_low": low,
             "iops_high": high,
+            "mean_low_us": mean_low,
+            "mean_high_us": mean_high,
             "response_mean_us": op.response_mean_us,
             "response_p99_us": op.response_p99_us,
             "waf": media_writes / host_writes if media_writes is not None and host_writes else None,
@@ -240,8 +259,38 @@ class StepRows:
             iops, (widths, _) = op.n / recording.window_s, recording.half_widths
             width = iops * widths.get(op.op, 0.0)
             return iops - width, iops + width
-        interval = mean_interval(self._rates.get(op.op, array("d")))
-        return (None, None) if interval is None else (interval.low, interval.high)
+        return _ends(mean_interval(self._seconds_of(op).n))
+
+    def _mean_interval(self, recording: Recording, op: OpResult) -> tuple[float | None, float | None]:
+        """95 % interval of the mean service latency, as of the rate; the load generator knows only that of all I/O."""
+        if recording.half_widths is not None and len(recording.ops) == 1 and op.mean_us is not None:
+            width_us = op.mean_us * recording.half_widths[1]
+            return op.mean_us - width_us, op.mean_us + width_us
+        seconds = self._seconds_of(op)
+        return _ends(latency_interval(seconds.mean_us, seconds.n))
+
+    def _seconds_of(self, op: OpResult) -> "_Seconds":
+        return self._seconds.get(op.op, _Seconds())
+
+
+class _Seconds:
+    """I/Os and mean service latency in us of one operation in each whole second."""
+
+    def __init__(self) -> None:
+        self.n = array("d")
+        self.mean_us = array("d")
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def add(self, op: OpResult) -> None:
+        """Takes a second in."""
+        self.n.append(op.n)
+        self.mean_us.append(op.mean_us or 0.0)
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
 
 
 def _measured(op: OpResult, window_s: float) -> Row:

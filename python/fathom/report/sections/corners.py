@@ -20,7 +20,7 @@ def build(comparison: Comparison) -> Section | None:
     groups = [Group(corner.label, _rows(corner, comparison, sources)) for corner in comparison.corners]
     footnotes = [
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
-        "95 % interval of the mean rate within the window; under a percentile stands its own 95 % interval.",
+        "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
     ]
@@ -41,7 +41,7 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("Result", corner.unit, lambda cell: _headline(cell, corner)),
         ("Published", corner.unit, lambda cell: _published(cell, sources)),
         ("Difference", "", _difference),
-        ("Latency, mean", "us", lambda cell: _number(cell.point.mean_us)),
+        ("Latency, mean", "us", _mean),
         ("p50", "us", lambda cell: _percentile(cell, "p50_us")),
         ("p99", "us", lambda cell: _percentile(cell, "p99_us")),
         ("p99.9", "us", lambda cell: _percentile(cell, "p999_us")),
@@ -105,12 +105,22 @@ def _number(value: float | None) -> Item:
     return NONE if value is None else Item(grouped(value))
 
 
+def _mean(cell: Cell) -> Item:
+    value_us = cell.point.mean_us
+    return NONE if value_us is None else _between(cell, "mean_us", value_us)
+
+
 def _percentile(cell: Cell, name: str) -> Item:
     value_us: float | None = getattr(cell.point, name)
     if value_us is None:
         need = round(MIN_TAIL / (1 - QUANTILES[name]))
         return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {cell.point.n or 0:,}")
-    bounds = cell.percentile_interval_us(name)
+    return _between(cell, name, value_us)
+
+
+def _between(cell: Cell, name: str, value_us: float) -> Item:
+    """A latency with its interval beneath."""
+    bounds = cell.latency_interval_us(name)
     if bounds is None:
         return Item(grouped(value_us), title="no interval: too few seconds, or too unlike")
     return Item(grouped(value_us), " to ".join(grouped(bound) for bound in bounds), title="95 % interval")
