@@ -157,9 +157,25 @@ def test_a_damaged_run_hides_no_other_run(runs_home: Path) -> None:
         {"run": good.path.name, "status": "running"},
         {"run": bad.path.name, "status": "damaged"},
     ]
-    (good.path / "points.parquet").write_bytes(b"PAR1")
-    with pytest.raises(UsageError, match=r"points\.parquet"):
-        query("select * from points")
+
+
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_a_query_is_answered_from_the_other_runs_where_one_is_damaged(runs_home: Path, damage: str) -> None:
+    for number, iops in enumerate((10.0, 30.0, 50.0)):
+        store = new_store(runs_home, f"20260101-00000{number}-short-000{number}")
+        store.finish_step(KEY, {"points": [point(iops + one) for one in range(5000)]}, COMPLETE)
+        store.compact()
+    table = runs_home / "20260101-000001-short-0001" / "points.parquet"
+    whole = table.read_bytes()
+    middle = len(whole) // 4
+    table.write_bytes(whole[:4] if damage == "cut" else whole[:middle] + bytes(middle) + whole[2 * middle :])
+    said: list[str] = []
+    found = query("select run, min(iops) as least from points group by run order by run", said.append)
+    assert [row["least"] for row in found.to_pylist()] == [10, 50]
+    assert len(said) == 1
+    assert "run 20260101-000001-short-0001 is left out: points.parquet is damaged" in said[0]
+    with pytest.raises(UsageError, match="nothing"):
+        query("select nothing from points")
 
 
 def test_a_run_of_another_format_is_refused(runs_home: Path) -> None:

@@ -519,7 +519,9 @@ def runs(as_json: AsJson = False) -> None:
 def query(
     sql: Annotated[
         str,
-        typer.Argument(help="one statement over runs, points, intervals, latency, telemetry", metavar="SQL"),
+        typer.Argument(
+            help="one statement over runs, points, streams, intervals, latency, telemetry", metavar="SQL"
+        ),
     ],
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV instead")] = False,
@@ -529,7 +531,7 @@ def query(
     from fathom.runs.views import json_rows, print_csv, print_result
 
     _one_form(as_json, as_csv)
-    table = run_query(sql)
+    table = run_query(sql, left_out=lambda text: print(f"fathom: {text}", file=sys.stderr))
     if as_json:
         _print_json({"schema": "fathom-query/1", "rows": json_rows(table)})
     elif as_csv:

@@ -1,10 +1,11 @@
 """SQL over every run there is: DuckDB views on the runs' Parquet files. No database file is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
@@ -25,30 +26,64 @@ RUNS = pa.schema(
 )
 
 
-def query(sql: str) -> pa.Table:
+MISWRITTEN = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+"""What DuckDB raises of a statement that no run could answer."""
+
+
+def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
     """Runs one statement over the views runs, points, intervals, latency and telemetry.
 
-    The table views have a column `run` in front. Raises UsageError with DuckDB's own first line.
+    The table views have a column `run` in front. Where a run's tables are damaged the others answer, and `left_out` is
+    told which run is not among them and why. Raises UsageError with DuckDB's own first line.
     """
-    connection = duckdb.connect(":memory:")
     runs = run_directories()
-    connection.register("runs", runs_table(runs))
     try:
+        return _answer(sql, runs, runs)
+    except duckdb.Error as error:
+        damaged = {} if isinstance(error, MISWRITTEN) else {run: why for run in runs if (why := _damage(run))}
+        if not damaged:
+            raise _refused(error, runs) from error
+    for run, why in damaged.items():
+        left_out(f"run {run.name} is left out: {why}; bring it back from a copy of the run")
+    try:
+        return _answer(sql, runs, [run for run in runs if run not in damaged])
+    except duckdb.Error as error:
+        raise _refused(error, runs) from error
+
+
+def _answer(sql: str, runs: Sequence[Path], readable: Sequence[Path]) -> pa.Table:
+    with duckdb.connect(":memory:") as connection:
+        connection.register("runs", runs_table(runs))
         for name, schema in TABLES.items():
-            files = [str(path) for run in runs if (path := run / f"{name}.parquet").exists()]
+            files = [str(path) for run in readable if (path := run / f"{name}.parquet").exists()]
             if files:
                 connection.execute(f"create view {name} as {_view(files)}")
             else:
                 connection.register(name, schema.insert(0, pa.field("run", pa.string())).empty_table())
         relation = connection.sql(sql)
-    except duckdb.Error as error:
-        first = str(error).strip().split("\n")[0]
-        raise UsageError(
-            f"query: {first}", f"views: runs, {', '.join(TABLES)} (over {len(runs)} runs in {runs_home()})"
-        ) from error
-    if relation is None:
-        raise UsageError("query: the statement has no result", "write a select")
-    return relation.to_arrow_table()
+        if relation is None:
+            raise UsageError("query: the statement has no result", "write a select")
+        return relation.to_arrow_table()
+
+
+def _refused(error: duckdb.Error, runs: Sequence[Path]) -> UsageError:
+    first = str(error).strip().split("\n")[0]
+    views = f"views: runs, {', '.join(TABLES)} (over {len(runs)} runs in {runs_home()})"
+    return UsageError(f"query: {first}", views)
+
+
+def _damage(run: Path) -> str | None:
+    """Why a table of the run cannot be read to its end; None where all can."""
+    for name in TABLES:
+        path = run / f"{name}.parquet"
+        try:
+            if path.exists():
+                with pq.ParquetFile(path) as file:
+                    for _ in file.iter_batches():
+                        pass
+        except (OSError, pa.ArrowInvalid) as error:
+            return f"{path.name} is damaged: {str(error).splitlines()[0]}"
+    return None
 
 
 def _view(files: Sequence[str]) -> str:
@@ -65,8 +100,6 @@ def runs_table(runs: Sequence[Path]) -> pa.Table:
 
 
 def _runs_row(run: Path) -> dict[str, object]:
-    import pyarrow.parquet as pq
-
     points = run / "points.parquet"
     try:
         document = RunDocument.load(run)
