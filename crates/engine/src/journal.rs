@@ -185,7 +185,7 @@ impl Journal {
             seed: verify.seed,
             run: RandomState::new().build_hasher().finish(),
         };
-        let file = begin(directory, &path, &header).map_err(refuse)?;
+        let file = begin(directory, &path, &header, sync_directory).map_err(refuse)?;
         let desk = Arc::new(Desk::default());
         let theirs = Arc::clone(&desk);
         let writer = std::thread::Builder::new()
@@ -304,7 +304,22 @@ fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
     }
 }
 
-fn begin(directory: &Path, path: &Path, header: &Header) -> io::Result<File> {
+/// Makes the names in a directory durable.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    let directory = match directory == Path::new("") {
+        true => Path::new("."),
+        false => directory,
+    };
+    File::open(directory)?.sync_all()
+}
+
+/// The file with its header, durable by name as well: `sync` is called for every directory that got an entry.
+fn begin(
+    directory: &Path,
+    path: &Path,
+    header: &Header,
+    sync: impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<File> {
     let missing = directory.ancestors().take_while(|path| !path.exists());
     let missing: Vec<&Path> = missing.collect();
     std::fs::create_dir_all(directory)?;
@@ -317,36 +332,143 @@ fn begin(directory: &Path, path: &Path, header: &Header) -> io::Result<File> {
     line.push(b'\n');
     file.write_all(&line)?;
     file.sync_all()?;
-    // The names themselves must outlive the crash, too: of the file, and of every directory that was made for it.
     let parents = missing.iter().filter_map(|made| made.parent());
-    for holder in std::iter::once(directory).chain(parents) {
-        let holder = if holder == Path::new("") {
-            Path::new(".")
-        } else {
-            holder
-        };
-        File::open(holder)?.sync_all()?;
-    }
+    std::iter::once(directory)
+        .chain(parents)
+        .try_for_each(sync)?;
     Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{cell::RefCell, thread, time::Instant};
+
     use super::*;
+    use crate::affinity::{allowed_cpus, pin_to};
+
+    const RECORD: Record = Record {
+        offset_bytes: 1 << 40,
+        number: 3 << THREAD_SHIFT | 7,
+        issued_ns: 1,
+        acked_ns: 2,
+        size_bytes: 4096,
+    };
+    const VERIFY: Verify = Verify {
+        generation: 1,
+        seed: 0,
+    };
+
+    /// A directory of the test's own, which is not there yet.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let own = format!("fathom-{name}-{}", std::process::id());
+            Self(std::env::temp_dir().join(own))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn wait_until(what: impl Fn() -> bool) {
+        let give_up = Instant::now() + Duration::from_secs(20);
+        while !what() {
+            assert!(Instant::now() < give_up, "waited in vain");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     #[test]
     fn a_record_reads_back_as_written_and_a_torn_one_not_at_all() {
-        let record = Record {
-            offset_bytes: 1 << 40,
-            number: 3 << THREAD_SHIFT | 7,
-            issued_ns: 1,
-            acked_ns: 2,
-            size_bytes: 4096,
-        };
-        let mut bytes = record.to_bytes();
-        assert_eq!(Record::from_bytes(&bytes), Some(record));
+        let mut bytes = RECORD.to_bytes();
+        assert_eq!(Record::from_bytes(&bytes), Some(RECORD));
         bytes[9] ^= 1;
         assert_eq!(Record::from_bytes(&bytes), None);
         assert_eq!(Record::from_bytes(&[0; RECORD_BYTES]), None);
+    }
+
+    #[test]
+    fn the_load_waits_when_a_journal_does_not_keep_up_so_that_its_memory_is_bounded() {
+        let desk = Arc::new(Desk::default());
+        // Nobody writes: the test takes the records.
+        let mut journal = Journal {
+            path: PathBuf::new(),
+            thread: 0,
+            run: 0,
+            numbers: 0,
+            desk: Arc::clone(&desk),
+            waits: 0,
+            caveat: None,
+            writer: None,
+        };
+        let most_bytes = MOST_WAITING * RECORD_BYTES;
+        let load = thread::spawn(move || {
+            (0..MOST_WAITING + 1).for_each(|_| journal.note(RECORD));
+            journal.waits
+        });
+        wait_until(|| desk.waiting().records.len() == most_bytes);
+        thread::sleep(Duration::from_millis(20));
+        assert!(!load.is_finished());
+        desk.waiting().records.clear();
+        desk.taken.notify_one();
+        assert_eq!(load.join().unwrap(), 1);
+        assert_eq!(desk.waiting().records.len(), RECORD_BYTES);
+    }
+
+    #[test]
+    fn the_writer_runs_on_any_core_though_a_pinned_thread_made_it() {
+        let (directory, all) = (Scratch::new("unpinned"), allowed_cpus());
+        let Some(last) = all.last().copied().filter(|_| all.len() > 1) else {
+            return;
+        };
+        let cores = |task: &Path| {
+            let name = std::fs::read_to_string(task.join("comm")).ok()?;
+            let status = std::fs::read_to_string(task.join("status")).ok()?;
+            let list = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+            (name.trim() == "journal").then(|| list.map(|list| list.trim().to_owned()))?
+        };
+        let of_writers = || -> Vec<String> {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+            tasks.filter_map(|task| cores(&task.ok()?.path())).collect()
+        };
+        thread::scope(|pinned| {
+            pinned.spawn(|| {
+                pin_to(last).unwrap();
+                let target = Path::new("/dev/null");
+                let journal = Journal::create(&directory.0, target, 0, VERIFY, Clock::new());
+                wait_until(|| of_writers().iter().any(|list| *list != last.to_string()));
+                drop(journal.unwrap());
+            });
+        });
+    }
+
+    #[test]
+    fn every_directory_that_got_an_entry_is_synced_the_existing_one_included() {
+        let root = Scratch::new("durable");
+        std::fs::create_dir(&root.0).unwrap();
+        let directory = root.0.join("made/for/it");
+        let header = Header {
+            schema: SCHEMA.into(),
+            target: "/dev/null".into(),
+            thread: 0,
+            generation: 1,
+            seed: 0,
+            run: 0,
+        };
+        let synced = RefCell::new(Vec::new());
+        let sync = |holder: &Path| {
+            synced.borrow_mut().push(holder.to_owned());
+            sync_directory(holder)
+        };
+        begin(&directory, &directory.join("x"), &header, sync).unwrap();
+        synced.borrow_mut().sort();
+        let expected = ["", "made", "made/for", "made/for/it"].map(|end| root.0.join(end));
+        assert_eq!(*synced.borrow(), expected);
     }
 }
