@@ -309,11 +309,11 @@ impl Protocol for Commands {
     #[inline(always)]
     fn queue(
         &mut self,
-        request: &Request,
+        request: &mut Request,
         slot: u16,
         buffers: &mut Buffers,
         into: &mut SubmissionQueue<'_, Entry128>,
-    ) -> Result<i32, PushError> {
+    ) -> Result<(), PushError> {
         let index = usize::from(slot);
         let size_bytes = request.size_bytes;
         let command = match request.op {
@@ -339,7 +339,12 @@ impl Protocol for Commands {
             .cmd(bytes(command))
             .buf_index(fixed)
             .build();
-        push(&entry.user_data(u64::from(slot)), into).map(|()| 0)
+        push(&entry.user_data(u64::from(slot)), into)
+    }
+
+    #[inline(always)]
+    fn success(&self, _request: &Request) -> i32 {
+        0
     }
 
     /// A positive result is the status the device gave.

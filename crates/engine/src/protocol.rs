@@ -27,18 +27,21 @@ pub(crate) trait Protocol {
     /// Completion entry: 16 bytes, or 32 for NVMe passthrough.
     type Completion: cqueue::EntryMarker;
 
-    /// Queues the entry for `request` in `slot`, tagged with the slot; gives the result of its success. May move the
-    /// request to where the target takes it. Fails only where the queue is full.
+    /// Queues the entry for `request` in `slot`, tagged with the slot. May move the request to where the target takes
+    /// it. Fails only where the queue is full.
     ///
     /// Implementations write each kind of entry straight into the queue: one that is chosen first and copied then
     /// is read back sooner than its fields have reached the cache, which costs a fifth of the loop's time.
     fn queue(
         &mut self,
-        request: &Request,
+        request: &mut Request,
         slot: u16,
         buffers: &mut Buffers,
         into: &mut SubmissionQueue<'_, Self::Entry>,
-    ) -> Result<i32, PushError>;
+    ) -> Result<(), PushError>;
+
+    /// The result of a request when all went well: the bytes that it moves where the target tells them, else 0.
+    fn success(&self, request: &Request) -> i32;
 
     /// Tag and result of a completion: bytes or 0, or a negative errno (see [`crate::lane::describe_errno`]).
     fn outcome(completion: &Self::Completion) -> (u64, i32);

@@ -39,33 +39,39 @@ impl Protocol for Encoder {
     #[inline(always)]
     fn queue(
         &mut self,
-        request: &Request,
+        request: &mut Request,
         slot: u16,
         buffers: &mut Buffers,
         into: &mut SubmissionQueue<'_, Entry>,
-    ) -> Result<i32, PushError> {
+    ) -> Result<(), PushError> {
         let (size, at, index) = (request.size_bytes, request.offset_bytes, usize::from(slot));
         let tag = u64::from(slot);
         match request.op {
             _ if self.kind == TargetKind::Null => {
-                push(&opcode::Nop::new().build().user_data(tag), into)?;
-                Ok(0)
+                push(&opcode::Nop::new().build().user_data(tag), into)
             }
             Op::Read => {
                 let data = buffers.read_at(index);
-                push(&self.read(data, size, at).user_data(tag), into)?;
-                Ok(size as i32)
+                push(&self.read(data, size, at).user_data(tag), into)
             }
             Op::Write | Op::Append => {
                 let data = buffers.write_from(index, size);
                 let stream = self.write_stream(request.placement);
-                push(&self.write(data, size, at, stream).user_data(tag), into)?;
-                Ok(size as i32)
+                push(&self.write(data, size, at, stream).user_data(tag), into)
             }
             Op::Trim | Op::Flush | Op::WriteZeroes => {
-                push(&self.without_data(request).user_data(tag), into)?;
-                Ok(0)
+                push(&self.without_data(request).user_data(tag), into)
             }
+        }
+    }
+
+    #[inline(always)]
+    fn success(&self, request: &Request) -> i32 {
+        match request.op {
+            Op::Read | Op::Write | Op::Append if self.kind != TargetKind::Null => {
+                request.size_bytes as i32
+            }
+            _ => 0,
         }
     }
 

@@ -285,11 +285,11 @@ impl<P: Protocol> Protocol for Checked<P> {
     #[inline(always)]
     fn queue(
         &mut self,
-        request: &Request,
+        request: &mut Request,
         slot: u16,
         buffers: &mut Buffers,
         into: &mut SubmissionQueue<'_, P::Entry>,
-    ) -> Result<i32, PushError> {
+    ) -> Result<(), PushError> {
         let queued = self.below.queue(request, slot, buffers, into);
         let index = usize::from(slot);
         let mut flight = Flight {
@@ -314,6 +314,11 @@ impl<P: Protocol> Protocol for Checked<P> {
         }
         self.flights[index] = flight;
         queued
+    }
+
+    #[inline(always)]
+    fn success(&self, request: &Request) -> i32 {
+        self.below.success(request)
     }
 
     #[inline(always)]

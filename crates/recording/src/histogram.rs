@@ -62,9 +62,15 @@ impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
-        self.counts[bin_index(value_ns)] += 1;
-        self.count += 1;
-        self.sum_ns += value_ns;
+        self.record_n(value_ns, 1);
+    }
+
+    /// Counts `n` equal values.
+    #[inline]
+    pub fn record_n(&mut self, value_ns: u64, n: u32) {
+        self.counts[bin_index(value_ns)] += n;
+        self.count += u64::from(n);
+        self.sum_ns += value_ns * u64::from(n);
         self.min_ns = self.min_ns.min(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
     }

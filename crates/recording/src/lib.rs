@@ -13,5 +13,5 @@ mod recording;
 pub use fault::{Fault, FaultCounter, merge_faults};
 pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Residence, Share, Streams, Utilisation};
-pub use recorder::{Recorder, Tally};
+pub use recorder::{Alike, Recorder, Tally};
 pub use recording::{HalfWidths, Recording};

@@ -37,6 +37,19 @@ impl Tally {
     }
 }
 
+/// Successful I/O of one operation that took equally long, to be counted together.
+#[derive(Clone, Copy, Debug)]
+pub struct Alike {
+    /// What they did.
+    pub op: Op,
+    /// Service latency of each, ns.
+    pub service_ns: u64,
+    /// Bytes that they moved together.
+    pub bytes: u64,
+    /// How many; with 0 nothing is counted.
+    pub n: u32,
+}
+
 #[derive(Debug, Default)]
 struct HotOp {
     service: Histogram,
@@ -80,6 +93,16 @@ impl Recorder {
         let hot = &mut self.ops[op as usize];
         hot.service.record(service_ns);
         hot.bytes += bytes;
+    }
+
+    /// Counts successful I/O that are alike, for the price of one.
+    #[inline]
+    pub fn record_alike(&mut self, alike: Alike) {
+        if alike.n > 0 {
+            let hot = &mut self.ops[alike.op as usize];
+            hot.service.record_n(alike.service_ns, alike.n);
+            hot.bytes += alike.bytes;
+        }
     }
 
     /// Counts a successful I/O of an open load; `response_ns` runs from its intended start.

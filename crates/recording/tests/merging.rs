@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use recording::{Counters, Interval, Recorder, Recording, Utilisation};
+use recording::{Alike, Counters, Interval, Recorder, Recording, Utilisation};
 use workload::Op;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -87,6 +87,22 @@ proptest! {
         prop_assert_eq!(&left, &whole);
         prop_assert_eq!(&right, &whole);
     }
+}
+
+#[test]
+fn io_that_are_alike_count_together_as_they_do_one_by_one() {
+    let (mut together, mut apart) = (Recorder::default(), Recorder::default());
+    let alike = |n| Alike {
+        op: Op::Write,
+        service_ns: 70_000,
+        bytes: u64::from(n) * 8192,
+        n,
+    };
+    for n in [3, 0, 1] {
+        together.record_alike(alike(n));
+    }
+    (0..4).for_each(|_| apart.record(Op::Write, 70_000, 8192));
+    assert_eq!(together.cut(SECOND_NS, 0), apart.cut(SECOND_NS, 0));
 }
 
 #[test]

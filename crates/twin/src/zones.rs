@@ -1,10 +1,8 @@
-//! Jobs on devices with write pointers. With the pattern `zones` each thread keeps some zones of its
-//! share of the region open and writes at their pointers, one write in flight a zone (appends any
-//! number); a full zone is replaced by another, drawn by the stream and reset first; reads go to what
-//! was written: what crate `engine` does on a real device. Whatever the pattern, a refused write is told
+//! Jobs on devices with write pointers. With the pattern `zones` each thread writes in zones of its own
+//! ([`workload::ZoneShare`]): what crate `engine` does on a real device. Whatever the pattern, a refused write is told
 //! with its zone and pointer. Nothing here takes time: resets are requests of the device.
 
-use workload::{Job, Op, Pattern, Request, Span};
+use workload::{Job, Op, Pattern, Placed, Request, Span, Zone, ZoneDevice, ZoneLimits, ZoneShare};
 
 use crate::device::Device;
 use crate::driver::TwinError;
@@ -13,26 +11,17 @@ use crate::zoned::{ZoneAction, ZoneModel};
 /// Refused writes that are told one by one.
 const TOLD: usize = 4;
 
-/// A zone of a thread's share.
-#[derive(Clone, Copy)]
-struct Own {
-    number: u32,
-    start: u64,
-    end: u64,
-    /// Behind the last write issued, and behind the last that succeeded.
-    issued: u64,
-    written: u64,
-    in_flight: u32,
-    open: bool,
-}
+/// A device as its zones' users see it.
+struct Host<'a, D>(&'a mut D);
 
-/// The zones of one thread.
-struct Share {
-    own: Vec<Own>,
-    open: Vec<usize>,
-    /// Zones that hold data.
-    readable: Vec<usize>,
-    zone_bytes: u64,
+impl<D: Device> ZoneDevice for Host<'_, D> {
+    fn finish(&mut self, zone: &Zone) -> bool {
+        self.0.manage_zone(zone.number, ZoneAction::Finish).is_ok()
+    }
+
+    fn pointer(&mut self, zone: &Zone) -> Option<u64> {
+        self.0.write_pointer(zone.number)
+    }
 }
 
 /// What is known of a request in flight.
@@ -46,7 +35,7 @@ struct Flight {
 pub struct Zoning {
     model: ZoneModel,
     /// One for each thread; empty where the pattern is another: then nothing is placed, only watched.
-    shares: Vec<Share>,
+    shares: Vec<ZoneShare>,
     flights: Vec<Flight>,
     told: Vec<String>,
     refused: u64,
@@ -102,13 +91,24 @@ impl Zoning {
         mut request: Request,
         device: &mut D,
     ) -> (Request, Option<Request>) {
-        let mut placed = (None, None);
-        if let Some(share) = self.shares.get_mut(thread as usize) {
-            placed = share.place(&mut request, device);
-        }
-        let (zone, reset) = placed;
+        let share = self.shares.get_mut(thread as usize);
+        let placed = share.and_then(|share| {
+            let placed = share.place(&mut request, &mut Host(device))?;
+            Some((placed, share.zone(placed.zone).start))
+        });
+        let reset = placed
+            .filter(|(placed, _)| placed.reset)
+            .map(|(_, start)| Request {
+                offset_bytes: start,
+                size_bytes: self.model.zone_bytes as u32,
+                placement: 0,
+                op: Op::Trim,
+            });
         self.resets += u64::from(reset.is_some());
-        let flight = Flight { request, zone };
+        let flight = Flight {
+            request,
+            zone: placed.map(|(Placed { zone, .. }, _)| zone),
+        };
         match self.flights.get_mut(tag as usize) {
             Some(known) => *known = flight,
             None => self.flights.push(flight),
@@ -128,7 +128,8 @@ impl Zoning {
             self.tell(&request, &*device);
         }
         if let (Some(share), Some(zone)) = (self.shares.get_mut(thread as usize), zone) {
-            share.settle(zone, u64::from(request.size_bytes), errno == 0, device);
+            let size_bytes = u64::from(request.size_bytes);
+            share.settle(zone, size_bytes, errno == 0, &mut Host(device));
         }
     }
 
@@ -195,212 +196,43 @@ fn shares<D: Device>(
     model: &ZoneModel,
     region: Span,
     open: u32,
-) -> Result<Vec<Share>, TwinError> {
-    let (threads, zone) = (job.load.threads(), model.zone_bytes);
+) -> Result<Vec<ZoneShare>, TwinError> {
+    let (threads, zone_bytes) = (u64::from(job.load.threads()), model.zone_bytes);
     let first = region
         .start_bytes
-        .div_ceil(zone)
+        .div_ceil(zone_bytes)
         .max(u64::from(model.conventional));
-    let end = (region.start_bytes + region.size_bytes) / zone;
+    let end = (region.start_bytes + region.size_bytes) / zone_bytes;
     let count = end.saturating_sub(first);
-    let has = |op| job.mix.ops.iter().any(|block| block.op == op);
-    let refuse = |reason| Err(TwinError::Zones(reason));
-    if count / u64::from(threads) < u64::from(open) {
-        return refuse(format!(
-            "the region gives each of {threads} thread(s) {} sequential zone(s), {open} shall be open: use a larger region or fewer open zones",
-            count / u64::from(threads)
-        ));
-    }
-    let iodepth = job.load.iodepth();
-    if has(Op::Write) && iodepth > open {
-        return refuse(format!(
-            "iodepth {iodepth} with {open} open zone(s) a thread: a zone takes one write at a time; use iodepth {open}, zones = {iodepth}, or append"
-        ));
-    }
-    let wanted = threads * open;
-    let most = [model.max_open, model.max_active]
-        .into_iter()
-        .filter(|&most| most > 0)
-        .min();
-    if let Some(most) = most.filter(|&most| wanted > most && (has(Op::Write) || has(Op::Append))) {
-        return refuse(format!(
-            "{threads} thread(s) x {open} open zones = {wanted}, the device allows {most}: use fewer"
-        ));
-    }
-    let bound = |thread: u32| first + count * u64::from(thread) / u64::from(threads);
-    let writes = has(Op::Write) || has(Op::Append);
+    let limits = ZoneLimits {
+        open: model.max_open,
+        active: model.max_active,
+    };
+    limits
+        .check(job, open, (count / threads) as u32, 0)
+        .map_err(TwinError::Zones)?;
+    let bound = |thread: u64| first + count * thread / threads;
+    let writes = |op| matches!(op, Op::Write | Op::Append);
+    let writes = job.mix.ops.iter().any(|block| writes(block.op));
     let share = |thread| {
-        let mut share = Share::new(device, model, bound(thread)..bound(thread + 1));
+        let zones = (bound(thread)..bound(thread + 1)).map(|number| zone(device, model, number));
+        let mut share = ZoneShare::new(zones);
         if writes {
-            share.open_first(open as usize, device);
+            share.open_first(open, &mut Host(device));
         }
         share
     };
     Ok((0..threads).map(share).collect())
 }
 
-impl Share {
-    fn new<D: Device>(device: &D, model: &ZoneModel, zones: std::ops::Range<u64>) -> Self {
-        let own: Vec<Own> = zones
-            .map(|number| {
-                let start = number * model.zone_bytes;
-                let pointer = device.write_pointer(number as u32).unwrap_or(start);
-                Own {
-                    number: number as u32,
-                    start,
-                    end: start + model.zone_capacity_bytes,
-                    issued: pointer,
-                    written: pointer,
-                    in_flight: 0,
-                    open: false,
-                }
-            })
-            .collect();
-        let readable = (0..own.len()).filter(|&index| own[index].written > own[index].start);
-        Self {
-            readable: readable.collect(),
-            open: Vec::new(),
-            zone_bytes: model.zone_bytes,
-            own,
-        }
-    }
-
-    /// Goes on with zones that were left partly written, finishing what is too many; then takes empty
-    /// ones, and full ones at last.
-    fn open_first<D: Device>(&mut self, count: usize, device: &mut D) {
-        let mut order: Vec<usize> = (0..self.own.len()).collect();
-        order.sort_by_key(|&index| match &self.own[index] {
-            own if own.issued == own.start => 1,
-            own if own.issued == own.end => 2,
-            _ => 0,
-        });
-        let rest = order.split_off(count);
-        for &index in &order {
-            self.own[index].open = true;
-        }
-        self.open = order;
-        rest.into_iter()
-            .for_each(|index| self.finish(index, device));
-    }
-
-    /// Makes a zone full that was begun and is not gone on with: it would count as active for nothing.
-    fn finish<D: Device>(&mut self, index: usize, device: &mut D) {
-        let own = &mut self.own[index];
-        let begun = own.issued > own.start && own.issued < own.end;
-        if begun
-            && !own.open
-            && own.in_flight == 0
-            && device.manage_zone(own.number, ZoneAction::Finish).is_ok()
-        {
-            own.issued = own.end;
-        }
-    }
-
-    fn place<D: Device>(
-        &mut self,
-        request: &mut Request,
-        device: &mut D,
-    ) -> (Option<usize>, Option<Request>) {
-        match request.op {
-            Op::Read => {
-                self.place_read(request);
-                (None, None)
-            }
-            Op::Write | Op::Append => self.place_write(request, device),
-            Op::Trim | Op::Flush | Op::WriteZeroes => (None, None),
-        }
-    }
-
-    /// Into what was written; where nothing was, the request stays.
-    fn place_read(&self, request: &mut Request) {
-        let size_bytes = u64::from(request.size_bytes);
-        let draw = request.offset_bytes / size_bytes;
-        let count = self.readable.len();
-        for step in 0..count {
-            let own = self.own[self.readable[(draw as usize + step) % count]];
-            let places = (own.written - own.start) / size_bytes;
-            if places > 0 {
-                request.offset_bytes = own.start + draw / count as u64 % places * size_bytes;
-                return;
-            }
-        }
-    }
-
-    /// At the pointer of an open zone that takes a write now; there is one, or the job was refused.
-    fn place_write<D: Device>(
-        &mut self,
-        request: &mut Request,
-        device: &mut D,
-    ) -> (Option<usize>, Option<Request>) {
-        let size_bytes = u64::from(request.size_bytes);
-        let (draw, count) = (
-            (request.offset_bytes / size_bytes) as usize,
-            self.open.len(),
-        );
-        let idle = |own: &Own| request.op == Op::Append || own.in_flight == 0;
-        let at = (0..count).map(|step| (draw + step) % count);
-        let Some(at) = at.into_iter().find(|&at| idle(&self.own[self.open[at]])) else {
-            return (None, None);
-        };
-        let mut reset = None;
-        if self.own[self.open[at]].issued + size_bytes > self.own[self.open[at]].end {
-            reset = self.replace(at, draw / count, device);
-        }
-        let index = self.open[at];
-        let own = &mut self.own[index];
-        request.offset_bytes = match request.op {
-            Op::Append => own.start,
-            _ => own.issued,
-        };
-        own.issued += size_bytes;
-        own.in_flight += 1;
-        (Some(index), reset)
-    }
-
-    /// Another zone in place of a full one, drawn at random; its reset, if it holds data.
-    fn replace<D: Device>(&mut self, at: usize, draw: usize, device: &mut D) -> Option<Request> {
-        let (old, count) = (self.open[at], self.own.len());
-        self.own[old].open = false;
-        self.finish(old, device);
-        let free = |own: &Own| !own.open && own.in_flight == 0;
-        let next = (0..count).map(|step| (draw + step) % count);
-        let next = next
-            .into_iter()
-            .find(|&index| index != old && free(&self.own[index]));
-        let next = next.unwrap_or(old);
-        self.open[at] = next;
-        let own = &mut self.own[next];
-        own.open = true;
-        if own.issued == own.start {
-            return None;
-        }
-        (own.issued, own.written) = (own.start, own.start);
-        self.readable.retain(|&index| index != next);
-        Some(Request {
-            offset_bytes: own.start,
-            size_bytes: self.zone_bytes as u32,
-            placement: 0,
-            op: Op::Trim,
-        })
-    }
-
-    fn settle<D: Device>(
-        &mut self,
-        index: usize,
-        size_bytes: u64,
-        succeeded: bool,
-        device: &mut D,
-    ) {
-        let own = &mut self.own[index];
-        own.in_flight -= 1;
-        if succeeded {
-            if own.written == own.start {
-                self.readable.push(index);
-            }
-            own.written += size_bytes;
-        } else if let Some(pointer) = device.write_pointer(own.number) {
-            (own.issued, own.written) = (pointer, pointer);
-        }
-        self.finish(index, device);
+fn zone<D: Device>(device: &D, model: &ZoneModel, number: u64) -> Zone {
+    let start = number * model.zone_bytes;
+    let number = number as u32;
+    Zone {
+        number,
+        start,
+        end: start + model.zone_capacity_bytes,
+        pointer: device.write_pointer(number).unwrap_or(start),
+        active: false,
     }
 }

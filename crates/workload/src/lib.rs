@@ -15,6 +15,7 @@ mod split;
 mod stream;
 mod streams;
 mod units;
+mod zones;
 
 pub use error::ParseError;
 pub use job::{
@@ -32,3 +33,4 @@ pub use streams::{Part, Stream};
 pub use units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,
 };
+pub use zones::{Placed, Zone, ZoneDevice, ZoneLimits, ZoneShare};

@@ -1,0 +1,413 @@
+//! Where requests of the pattern `zones` go: each thread has its share of a region's sequential zones, keeps some of
+//! them open and writes at their pointers, one write in flight a zone (appends any number). A zone without room makes
+//! way for another, drawn by the request stream and reset first; reads go to what was written. The same on a real
+//! device and on a twin: who drives the device tells it of resets, which come in line with the load.
+
+use crate::{Job, Op, Request};
+
+/// A sequential zone, in bytes from the start of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Its number on the device.
+    pub number: u32,
+    /// Its first byte.
+    pub start: u64,
+    /// The end of what can be written.
+    pub end: u64,
+    /// Where the next write must go; `end` when the zone is full.
+    pub pointer: u64,
+    /// Whether it counts against the device's limit of active zones.
+    pub active: bool,
+}
+
+/// What zones need of the device that they are on.
+pub trait ZoneDevice {
+    /// Makes a zone full as it is, so that it counts as active no longer; whether that was done.
+    fn finish(&mut self, zone: &Zone) -> bool;
+    /// Where the write pointer of a zone really stands; `None`: the device does not tell.
+    fn pointer(&mut self, zone: &Zone) -> Option<u64>;
+}
+
+/// Most zones that a device has open, and active, at a time; 0: no limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ZoneLimits {
+    /// Open.
+    pub open: u32,
+    /// Open or closed: partly written.
+    pub active: u32,
+}
+
+impl ZoneLimits {
+    /// Whether a job that keeps `open` zones open a thread can do so: a thread has `zones` of its own, and `foreign`
+    /// ones outside the region are active.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn check(self, job: &Job, open: u32, zones: u32, foreign: u32) -> Result<(), String> {
+        let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
+        let has = |op| job.mix.ops.iter().any(|block| block.op == op);
+        if zones < open.max(1) {
+            return Err(format!(
+                "the region gives each of {threads} thread(s) {zones} sequential zone(s), {open} shall be open: use a larger region or fewer open zones"
+            ));
+        }
+        if has(Op::Write) && iodepth > open {
+            return Err(format!(
+                "iodepth {iodepth} with {open} open zone(s) a thread: a zone takes one write at a time; use iodepth {open}, zones = {iodepth}, or append"
+            ));
+        }
+        let wanted = threads * open;
+        let most = [self.open, self.active]
+            .into_iter()
+            .filter(|&most| most > 0);
+        match most.min() {
+            _ if !has(Op::Write) && !has(Op::Append) => Ok(()),
+            Some(most) if wanted > most => Err(format!(
+                "{threads} thread(s) x {open} open zones = {wanted}, the device allows {most}: use fewer"
+            )),
+            _ if self.active > 0 && wanted + foreign > self.active => Err(format!(
+                "{wanted} open zones and {foreign} partly written outside the region, the device allows {} active: reset those or use fewer",
+                self.active
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where a write was placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Which of the share's zones; see [`ZoneShare::zone`].
+    pub zone: usize,
+    /// The zone holds old data and is to be reset before the write.
+    pub reset: bool,
+}
+
+/// The zones of one thread, and where its next request goes. Places are drawn by the request stream: the offset
+/// that it gives chooses among the zones.
+#[derive(Debug)]
+pub struct ZoneShare {
+    own: Vec<Own>,
+    open: Vec<usize>,
+    /// Zones that hold data.
+    readable: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    /// Its pointer is behind the last write that succeeded.
+    zone: Zone,
+    /// Behind the last write that was issued.
+    issued: u64,
+    in_flight: u32,
+    open: bool,
+}
+
+impl ZoneShare {
+    /// A share of these zones, none of them open yet.
+    pub fn new(zones: impl IntoIterator<Item = Zone>) -> Self {
+        let own = zones.into_iter().map(|zone| Own {
+            zone,
+            issued: zone.pointer,
+            in_flight: 0,
+            open: false,
+        });
+        let own: Vec<Own> = own.collect();
+        let holds_data = |&index: &usize| own[index].zone.pointer > own[index].zone.start;
+        Self {
+            readable: (0..own.len()).filter(holds_data).collect(),
+            open: Vec::new(),
+            own,
+        }
+    }
+
+    /// A zone, its pointer behind the last write that succeeded.
+    pub fn zone(&self, index: usize) -> &Zone {
+        &self.own[index].zone
+    }
+
+    /// Goes on with zones that were left partly written, so that they do not count against the device's limit for
+    /// nothing, and finishes what is too many; then takes empty zones, and full ones at last.
+    pub fn open_first(&mut self, count: u32, device: &mut impl ZoneDevice) {
+        let rank = |own: &Own| match own.issued {
+            _ if own.is_begun() => 0,
+            issued if issued == own.zone.start => 1,
+            _ => 2,
+        };
+        let mut order: Vec<usize> = (0..self.own.len()).collect();
+        order.sort_by_key(|&index| rank(&self.own[index]));
+        let rest = order.split_off((count as usize).min(order.len()));
+        order.iter().for_each(|&index| self.own[index].open = true);
+        self.open = order;
+        rest.into_iter()
+            .for_each(|index| self.finish(index, device));
+    }
+
+    /// Makes a zone full that is not gone on with.
+    fn finish(&mut self, index: usize, device: &mut impl ZoneDevice) {
+        let own = &mut self.own[index];
+        if own.is_begun() && !own.open && own.in_flight == 0 && device.finish(&own.zone) {
+            own.issued = own.zone.end;
+        }
+    }
+
+    /// Moves a request to where the device takes it. `None`: it has no zone of its own to be settled.
+    pub fn place(&mut self, request: &mut Request, device: &mut impl ZoneDevice) -> Option<Placed> {
+        match request.op {
+            Op::Read => {
+                self.place_read(request);
+                None
+            }
+            Op::Write | Op::Append => self.place_write(request, device),
+            Op::Trim | Op::Flush | Op::WriteZeroes => None,
+        }
+    }
+
+    /// Into what was written; unwritten zones read as zeroes and tell nothing. Where nothing was, the request stays.
+    fn place_read(&self, request: &mut Request) {
+        let size_bytes = u64::from(request.size_bytes);
+        let draw = request.offset_bytes / size_bytes;
+        let count = self.readable.len();
+        for step in 0..count {
+            let zone = self.own[self.readable[(draw as usize + step) % count]].zone;
+            let places = (zone.pointer - zone.start) / size_bytes;
+            if places > 0 {
+                request.offset_bytes = zone.start + draw / count as u64 % places * size_bytes;
+                return;
+            }
+        }
+    }
+
+    /// At the pointer of an open zone that takes a write now; there is one in a job that was checked.
+    fn place_write(
+        &mut self,
+        request: &mut Request,
+        device: &mut impl ZoneDevice,
+    ) -> Option<Placed> {
+        let size_bytes = u64::from(request.size_bytes);
+        let draw = (request.offset_bytes / size_bytes) as usize;
+        let count = self.open.len();
+        let idle = |own: &Own| request.op == Op::Append || own.in_flight == 0;
+        let at = (0..count)
+            .map(|step| (draw + step) % count)
+            .find(|&at| idle(&self.own[self.open[at]]))?;
+        let is_full = |own: &Own| own.issued + size_bytes > own.zone.end;
+        let reset = is_full(&self.own[self.open[at]]) && self.replace(at, draw / count, device);
+        let zone = self.open[at];
+        let own = &mut self.own[zone];
+        request.offset_bytes = match request.op {
+            Op::Append => own.zone.start,
+            _ => own.issued,
+        };
+        own.issued += size_bytes;
+        own.in_flight += 1;
+        Some(Placed { zone, reset })
+    }
+
+    /// Another zone in place of one without room, drawn at random; whether it holds old data.
+    fn replace(&mut self, at: usize, draw: usize, device: &mut impl ZoneDevice) -> bool {
+        let (old, count) = (self.open[at], self.own.len());
+        self.own[old].open = false;
+        self.finish(old, device);
+        let free = |own: &Own| !own.open && own.in_flight == 0;
+        let next = (0..count)
+            .map(|step| (draw + step) % count)
+            .find(|&index| index != old && free(&self.own[index]))
+            .unwrap_or(old);
+        self.open[at] = next;
+        let own = &mut self.own[next];
+        own.open = true;
+        let reset = own.issued > own.zone.start;
+        if reset {
+            own.issued = own.zone.start;
+            own.zone.pointer = own.zone.start;
+            own.zone.active = false;
+            self.readable.retain(|&index| index != next);
+        }
+        reset
+    }
+
+    /// A write that was placed in a zone has ended.
+    pub fn settle(
+        &mut self,
+        index: usize,
+        size_bytes: u64,
+        succeeded: bool,
+        device: &mut impl ZoneDevice,
+    ) {
+        let own = &mut self.own[index];
+        own.in_flight -= 1;
+        if succeeded {
+            if own.zone.pointer == own.zone.start {
+                self.readable.push(index);
+            }
+            own.zone.pointer += size_bytes;
+        } else if let Some(pointer) = device.pointer(&own.zone) {
+            (own.issued, own.zone.pointer) = (pointer, pointer);
+        }
+        self.finish(index, device);
+    }
+}
+
+impl Own {
+    /// Whether it is active and could still be written.
+    fn is_begun(&self) -> bool {
+        self.issued < self.zone.end && (self.issued > self.zone.start || self.zone.active)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZONE: u64 = 1 << 20;
+    const BLOCK: u64 = 64 << 10;
+
+    /// Remembers what was finished; every pointer stands one block into its zone.
+    #[derive(Default)]
+    struct Device {
+        finished: Vec<u32>,
+    }
+
+    impl ZoneDevice for Device {
+        fn finish(&mut self, zone: &Zone) -> bool {
+            self.finished.push(zone.number);
+            true
+        }
+
+        fn pointer(&mut self, zone: &Zone) -> Option<u64> {
+            Some(zone.start + BLOCK)
+        }
+    }
+
+    fn zone(number: u32, capacity: u64, written: u64) -> Zone {
+        let start = u64::from(number) * ZONE;
+        Zone {
+            number,
+            start,
+            end: start + capacity,
+            pointer: start + written,
+            active: false,
+        }
+    }
+
+    fn share(zones: &[Zone], open: u32) -> (ZoneShare, Device) {
+        let (mut share, mut device) = (ZoneShare::new(zones.iter().copied()), Device::default());
+        share.open_first(open, &mut device);
+        (share, device)
+    }
+
+    fn request(op: Op, draw: u64) -> Request {
+        Request {
+            op,
+            offset_bytes: draw * BLOCK,
+            size_bytes: BLOCK as u32,
+            placement: 0,
+        }
+    }
+
+    /// Zone and offset of a write.
+    fn write(share: &mut ZoneShare, device: &mut Device, draw: u64) -> Option<(usize, u64)> {
+        let mut write = request(Op::Write, draw);
+        let placed = share.place(&mut write, device)?;
+        Some((placed.zone, write.offset_bytes))
+    }
+
+    #[test]
+    fn writes_follow_the_pointer_of_a_zone_and_wait_for_the_one_before() {
+        let (mut share, mut device) = share(&[zone(0, ZONE, 0), zone(1, ZONE, 0)], 2);
+        assert_eq!(write(&mut share, &mut device, 0), Some((0, 0)));
+        assert_eq!(write(&mut share, &mut device, 0), Some((1, ZONE)));
+        let both_are_busy = write(&mut share, &mut device, 0);
+        assert_eq!(both_are_busy, None);
+        share.settle(0, BLOCK, true, &mut device);
+        assert_eq!(write(&mut share, &mut device, 1), Some((0, BLOCK)));
+    }
+
+    #[test]
+    fn a_zone_is_left_when_its_capacity_is_used_though_it_is_longer() {
+        let (mut share, mut device) = share(&[zone(0, 2 * BLOCK, 0), zone(1, 2 * BLOCK, BLOCK)], 1);
+        let placed: Vec<_> = (0..4)
+            .map(|_| {
+                let mut write = request(Op::Write, 0);
+                let placed = share.place(&mut write, &mut device).unwrap();
+                share.settle(placed.zone, BLOCK, true, &mut device);
+                (write.offset_bytes, placed.reset)
+            })
+            .collect();
+        // The zone that was begun is gone on with; the third write takes the empty one, the fourth fills that.
+        let begun = ZONE + BLOCK;
+        assert_eq!(placed[..3], [(begun, false), (0, false), (BLOCK, false)]);
+        assert_eq!(placed[3], (ZONE, true));
+    }
+
+    #[test]
+    fn reads_stay_below_the_pointers_of_zones_that_hold_data() {
+        let (mut share, mut device) = share(&[zone(0, ZONE, 0), zone(1, ZONE, 3 * BLOCK)], 1);
+        for draw in 0..64 {
+            let mut read = request(Op::Read, draw);
+            assert_eq!(share.place(&mut read, &mut device), None);
+            assert!((ZONE..ZONE + 3 * BLOCK).contains(&read.offset_bytes));
+        }
+    }
+
+    #[test]
+    fn zones_that_were_begun_beyond_those_kept_open_are_finished() {
+        let opened_by_hand = Zone {
+            active: true,
+            ..zone(3, ZONE, 0)
+        };
+        let zones = [
+            zone(0, ZONE, 0),
+            zone(1, ZONE, BLOCK),
+            zone(2, ZONE, BLOCK),
+            opened_by_hand,
+        ];
+        let (_, device) = share(&zones, 1);
+        assert_eq!(device.finished, [2, 3]);
+    }
+
+    #[test]
+    fn a_zone_that_was_replaced_under_appends_is_finished_when_the_last_returns() {
+        let (mut share, mut device) = share(&[zone(0, BLOCK * 3 / 2, 0), zone(1, ZONE, 0)], 1);
+        let append = |share: &mut ZoneShare, device: &mut Device| {
+            let mut append = request(Op::Append, 0);
+            share.place(&mut append, device).unwrap().zone
+        };
+        assert_eq!(append(&mut share, &mut device), 0);
+        assert_eq!(append(&mut share, &mut device), 1);
+        assert!(device.finished.is_empty());
+        share.settle(0, BLOCK, true, &mut device);
+        assert_eq!(device.finished, [0]);
+    }
+
+    #[test]
+    fn after_a_refused_write_a_zone_goes_on_where_its_pointer_really_stands() {
+        let (mut share, mut device) = share(&[zone(0, ZONE, 4 * BLOCK)], 1);
+        assert_eq!(write(&mut share, &mut device, 0), Some((0, 4 * BLOCK)));
+        share.settle(0, BLOCK, false, &mut device);
+        assert_eq!(write(&mut share, &mut device, 0), Some((0, BLOCK)));
+    }
+
+    #[test]
+    fn limits_of_the_device_are_kept() {
+        let job = |mix: &str, iodepth: u32| {
+            let text = format!(
+                "mix = \"{mix}\"\nblock = \"64KiB\"\npattern = {{ zones = 4 }}\nload = {{ threads = 2, iodepth = {iodepth} }}\nuntil = {{ time = \"1s\" }}"
+            );
+            Job::from_toml(&text, "job.toml").unwrap()
+        };
+        let limits = |open, active| ZoneLimits { open, active };
+        let (writes, reads) = (job("write", 4), job("read", 4));
+        assert_eq!(limits(8, 0).check(&writes, 4, 32, 0), Ok(()));
+        assert_eq!(limits(0, 10).check(&writes, 4, 32, 2), Ok(()));
+        assert_eq!(limits(7, 0).check(&reads, 4, 32, 0), Ok(()));
+        let refused = |limits: ZoneLimits, job, zones, foreign| {
+            limits.check(job, 4, zones, foreign).unwrap_err()
+        };
+        assert!(refused(limits(7, 0), &writes, 32, 0).contains("the device allows 7: use fewer"));
+        assert!(refused(limits(0, 10), &writes, 32, 3).contains("3 partly written outside"));
+        assert!(refused(limits(0, 0), &writes, 3, 0).contains("use a larger region"));
+        assert!(refused(limits(0, 0), &job("write", 5), 32, 0).contains("one write at a time"));
+    }
+}
