@@ -1,0 +1,94 @@
+"""How a run begins, fresh or again: targets are checked and claimed, the run directory is made or reopened."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import cast
+
+from fathom.errors import UsageError
+from fathom.method import Method, parse_method
+from fathom.power.meter import PowerMeter, open_meter
+from fathom.resolve import targets_of_run
+from fathom.runs.document import RunDocument
+from fathom.runs.home import new_run_id, runs_home
+from fathom.runs.reader import Run
+from fathom.runs.store import RunStore
+from fathom.session.options import Options
+from fathom.session.record import new_document
+from fathom.session.session import Session
+from fathom.targets.target import Target
+from fathom.text import size
+
+
+def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
+    """Runs the method on every target and returns the run.
+
+    Raises RefusedError before anything is written when a target is not safe; InterruptedRunError after an
+    interrupt and FathomError after a failed target, both with all that was measured saved.
+    """
+    meter = _meter(options, targets)
+    with _claimed(method, targets, options) as ready:
+        run_id = new_run_id(method.name)
+        store = RunStore.create(
+            (options.out or runs_home()) / run_id, new_document(run_id, method, ready, options)
+        )
+        return Session(store, method, ready, options, meter).run()
+
+
+def resume_run(path: Path, options: Options) -> Run:
+    """Goes on with a run that was interrupted or killed. Finished steps are kept as they are.
+
+    Raises RefusedError when a target is no longer the one that the run began with.
+    """
+    document = RunDocument.load(path)
+    if document.status == "complete":
+        return Run(path)
+    method = _method_of(document)
+    options.seed = document.seed
+    options.power = cast("str | None", document.environment.get("power_meter"))
+    targets = targets_of_run(document, options.site.resolve)
+    meter = _meter(options, targets)
+    with _claimed(method, targets, options) as ready:
+        return Session(RunStore.reopen(path), method, ready, options, meter).run()
+
+
+def _method_of(document: RunDocument) -> Method:
+    record = document.method
+    form = "json" if record.text.lstrip().startswith("{") else "toml"
+    return parse_method(record.text, f"{record.name}.{form}", quick=document.quick is not None)
+
+
+def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
+    """The power meter that the user named. Raises UsageError where it does not answer, or nothing could be on it."""
+    if options.power is None:
+        return None
+    if all(target.kind == "twin" for target in targets):
+        raise UsageError("--power: twins account for their energy themselves", "leave --power out")
+    return open_meter(options.power)
+
+
+@contextmanager
+def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
+    """Holds every target for the length of the run. All are checked before the first of them is touched."""
+    writes, site = method.destructive, options.site
+    for target in targets:
+        _check_fits(method, target)
+        site.check(target, writes=writes, destroy_tokens=options.destroy)
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(site.claim(target, writes=writes, destroy_tokens=options.destroy))
+            for target in targets
+        ]
+
+
+def _check_fits(method: Method, target: Target) -> None:
+    """Raises UsageError when a step's region is smaller than one of its blocks."""
+    for step in method.steps:
+        region_bytes = step.job.region_size(target.unit_capacity_bytes)
+        block_bytes = max((max(sizes) for sizes in step.job.block_sizes.values() if sizes), default=0)
+        if region_bytes < block_bytes:
+            raise UsageError(
+                f"{target.name}: step {step.name} has a region of {size(region_bytes)} there, and blocks of "
+                f"{size(block_bytes)}",
+                "take a larger target, --size or region, or smaller blocks",
+            )

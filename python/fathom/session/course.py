@@ -1,0 +1,113 @@
+"""Which step comes next on a target: what is finished, what is not needed, where a curve's point lies, when rounds end.
+
+Answers from the finished steps in the run directory alone, so a resumed run goes the same way. Runs nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from fathom.curve import figures, open_job, rate_of
+from fathom.method import Method, Step
+from fathom.rounds import Round, figure
+from fathom.runs.rows import Row
+from fathom.runs.store import RunStore, StepKey
+from fathom.targets.target import Target
+
+
+class Course:
+    """A method's steps on one target, of which `index` is its place among the targets of the run."""
+
+    def __init__(self, store: RunStore, method: Method, target: Target, index: int) -> None:
+        self._store = store
+        self._steps = method.steps
+        self._target = target
+        self.keys = [StepKey(index, number, step.name) for number, step in enumerate(method.steps, 1)]
+        # After which round each of the rounds was judged steady.
+        self._ended: dict[str, int] = {}
+
+    def step(self, key: StepKey) -> Step:
+        """The step as the method has it."""
+        return self._steps[key.number - 1]
+
+    def finished(self, key: StepKey) -> bool:
+        """Whether the step has ended, and not by an interrupt."""
+        outcome = self._store.outcome(key)
+        return outcome is not None and outcome.status == "complete"
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether nothing is left."""
+        return all(self.finished(key) for key in self.keys)
+
+    def by_bench(self) -> list[tuple[str | None, list[StepKey]]]:
+        """The steps in parts driven from one bench each: a twin is put into the next one fresh."""
+        return [(bench, list(keys)) for bench, keys in groupby(self.keys, lambda key: self.step(key).bench)]
+
+    def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
+        """The steps that do no more than bring a drive to its steady state."""
+        return [key for key in keys if self.step(key).kind in ("fill", "precondition")]
+
+    def verdicts(self) -> dict[tuple[str, str], str]:
+        """What the preconditions came to, by target and workload."""
+        ended = [
+            (self.step(key).workload, self._store.outcome(key))
+            for key in self.keys
+            if self.step(key).kind == "precondition"
+        ]
+        return {(self._target.name, workload): outcome.reason for workload, outcome in ended if outcome}
+
+    def aimed(self, key: StepKey, step: Step, parts: int) -> Step | None:
+        """A point of a curve with its rate; any other step as it is. None: the search that it is part of has ended.
+
+        The rate is of the whole, so each of the `parts` is offered its share.
+        """
+        place = step.place
+        if place is None:
+            return step
+        of_curve = [
+            earlier
+            for earlier in self.keys[: key.number - 1]
+            if (other := self.step(earlier)).name == place.curve
+            or (other.place and other.place.curve == place.curve)
+        ]
+        measured = [figures(rows) for earlier in of_curve if (rows := self._points(earlier))]
+        curve = next(curve for earlier in of_curve if (curve := self.step(earlier).curve))
+        rate_iops = rate_of(place, curve, measured)
+        if rate_iops is None:
+            return None
+        share_iops = rate_iops if step.job.split else rate_iops / max(1, parts)
+        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, share_iops)))
+
+    def rounds_ended(self, key: StepKey, place: Round) -> bool:
+        """Whether an earlier round was the last."""
+        if place.of in self._ended:
+            return self._ended[place.of] < place.number
+        before = place.number - 1
+        if before < place.window or place.step != self._first_of_round(key, place):
+            return False
+        tracked = [self._series(place, step, before) for step in place.track]
+        if not place.steady([series for series in tracked if series]):
+            return False
+        self._ended[place.of] = before
+        return True
+
+    def _points(self, key: StepKey) -> list[Row]:
+        """The rows of `points` of a finished step, without those of parts."""
+        return [row for row in self._store.points(key) if row["target"] == self._target.name]
+
+    def _first_of_round(self, key: StepKey, place: Round) -> str:
+        number = key.number
+        while number > 1:
+            earlier = self._steps[number - 2].round
+            if earlier is None or (earlier.of, earlier.number) != (place.of, place.number):
+                break
+            number -= 1
+        first = self._steps[number - 1].round
+        return first.step if first else place.step
+
+    def _series(self, place: Round, step: str, before: int) -> list[float]:
+        """The figures of a tracked step, round by round; empty for a step that does not apply to the target."""
+        names = {place.name(number, step) for number in range(before - place.window + 1, before + 1)}
+        found = [figure(self._points(key), place.metric) for key in self.keys if key.name in names]
+        return [value for value in found if value is not None]

@@ -1,0 +1,55 @@
+"""Whether a step fits its target: what cannot be run there at all, what is adapted to the machine, what went wrong."""
+
+import os
+from dataclasses import replace
+
+from fathom import _core
+from fathom.backend import Backend
+from fathom.method import Step
+from fathom.targets.target import Target
+
+
+def inapplicable(step: Step, target: Target) -> str | None:
+    """Why a step cannot be run on a target at all, or None. What it says ends up in the report."""
+    odd_kinds = {one.kind for one in target.members or (target,)} - {"device", "twin"}
+    if step.kind == "purge" and odd_kinds:
+        why = f"a {min(odd_kinds)} cannot be purged, so the state of what lies beneath is unknown"
+        return f"step {step.name} left out: {why}"
+    handles, named = target.placement_handles, max(step.job.placement, default=0)
+    if handles is not None and named >= handles:
+        has = f"{handles} placement handles" if handles > 1 else "no placement handles (FDP) to choose from"
+        return f"step {step.name} left out: it writes with handle {named}, and the target has {has}"
+    sizes = {one for sizes in step.job.block_sizes.values() for one in sizes}
+    odd = sorted(one for one in sizes if one % target.logical_block_bytes)
+    if odd:
+        blocks = ", ".join(f"{one} B" for one in odd)
+        why = f"{blocks} are no multiple of the target's {target.logical_block_bytes} B blocks"
+        return f"step {step.name} left out: {why}"
+    return None
+
+
+def on_this_machine(step: Step, backend: Backend) -> Step:
+    """A curve's step with no more load threads than there are cores: a thread that waits for a core is late for its
+    arrivals, and the delay would count as the target's. As much is in flight. Twins have the cores of their bench.
+    """
+    if not backend.real_time or (step.curve is None and step.place is None):
+        return step
+    cores = len(os.sched_getaffinity(0))
+    most = cores if step.job.split else max(1, cores // max(1, len(backend.parts)))
+    return replace(step, job=step.job.on_threads(most))
+
+
+def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
+    """What to say of a step in which more I/O failed than succeeded: its figures are those of the errors."""
+    failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
+    if failed <= done:
+        return None
+    kinds = ", ".join(
+        f"{os.strerror(code) if code else 'short I/O'} {count:,}" for code, count in recording.errno.items()
+    )
+    refused = next((f"; {note}" for note in recording.notes if "was refused" in note), "")
+    return (
+        f"step {step.name}: {failed:,} of {failed + done:,} I/O failed"
+        + (f" ({kinds})" if kinds else "")
+        + refused
+    )

@@ -1,0 +1,68 @@
+"""How to run: everything that is neither method nor target, and who watches."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+from fathom.errors import UsageError
+from fathom.method import Step
+from fathom.runs.store import StepOutcome
+from fathom.site import Site, ThisMachine
+from fathom.stepper import Progress
+from fathom.targets.target import Target
+
+
+class Observer(Protocol):
+    """Watches a session. Called from several threads."""
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        """A step begins; `number` counts from 1."""
+        ...
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        """News of a running step."""
+        ...
+
+    def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+        """A step has ended and its rows are on the disk."""
+        ...
+
+    def target_ended(self, target: Target, error: str | None) -> None:
+        """All steps of a target have ended, or one of them failed."""
+        ...
+
+
+class SilentObserver:
+    """Watches nothing."""
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        """Does nothing."""
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        """Does nothing."""
+
+    def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
+        """Does nothing."""
+
+    def target_ended(self, target: Target, error: str | None) -> None:
+        """Does nothing."""
+
+
+@dataclass
+class Options:
+    """How to run: everything that is neither method nor target."""
+
+    seed: int = 1
+    destroy: tuple[str, ...] = ()
+    out: Path | None = None
+    observer: Observer = field(default_factory=SilentObserver)
+    interrupt: Event = field(default_factory=Event)
+    power: str | None = None
+    repeat_of: str | None = None
+    site: Site = field(default_factory=ThisMachine)
+
+    def __post_init__(self) -> None:
+        """Checks what the engines take as unsigned 64 bits."""
+        if not 0 <= self.seed < 1 << 64:
+            raise UsageError(f"seed {self.seed}: out of range", "expected 0 to 2^64 - 1")

@@ -1,0 +1,70 @@
+"""What run.json says of a run from its first moment: method, targets and who they are, machine, versions."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from fathom import __version__, _core
+from fathom.method import Method
+from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, TargetRecord
+from fathom.session.options import Options
+from fathom.site import Site
+from fathom.targets.environment import environment
+from fathom.targets.target import Target
+
+
+def new_document(run_id: str, method: Method, targets: Sequence[Target], options: Options) -> RunDocument:
+    """The document of a run that begins now."""
+    quick = method.quick
+    return RunDocument(
+        id=run_id,
+        created=now(),
+        status="running",
+        seed=options.seed,
+        repeat_of=options.repeat_of,
+        quick=QuickFactors(**asdict(quick)) if quick else None,
+        method=MethodRecord(
+            name=method.name,
+            title=method.title,
+            source=method.source,
+            text=method.text,
+            parsed=dict(method.parsed),
+        ),
+        targets=[
+            *(_record(target, target.name) for target in targets),
+            *(part for target in targets for part in _part_records(target, options.site)),
+        ],
+        environment=environment().to_json()
+        | options.site.to_json()
+        | ({"power_meter": options.power} if options.power else {}),
+        versions={"fathom": __version__, "core": _core.__version__},
+    )
+
+
+def _is_bare_drive(target: Target) -> bool:
+    """What is published of a drive is of one, with nothing between it and the load."""
+    return not target.parts and (target.kind != "twin" or target.identity.file_system is None)
+
+
+def _part_records(target: Target, site: Site) -> list[TargetRecord]:
+    """The members of an array as what they are; drives of a twin and hosts of a fleet as so many of the target."""
+    if target.members:
+        return [_record(one, one.name).model_copy(update={"part_of": target.name}) for one in target.members]
+    return [_record(target, part, part_of=target.name) for part in site.parts(target)]
+
+
+def _record(target: Target, name: str, part_of: str | None = None) -> TargetRecord:
+    return TargetRecord(
+        name=name,
+        kind=target.kind,
+        label=target.label if part_of is None else name,
+        capacity_bytes=target.capacity_bytes,
+        catalog=target.catalog if part_of is not None or _is_bare_drive(target) else None,
+        identity=dict(target.identity.to_json()),
+        part_of=part_of,
+    )
+
+
+def now() -> str:
+    """This second, UTC, as run.json has times."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

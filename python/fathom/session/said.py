@@ -1,0 +1,34 @@
+"""What is said of targets while they run, for the notes: kept in the journal, so that a resumed run knows it too."""
+
+from collections.abc import Sequence
+
+from fathom.analysis.view import Remark
+from fathom.runs.files import read_lines
+from fathom.runs.store import RunStore, StepKey
+
+
+class Said:
+    """Remarks on steps, and what nobody can sample, by target. Begins with what the journal has."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self.remarks: list[Remark] = []
+        self.not_measured: dict[str, list[str]] = {}
+        for event in read_lines(store.path / "journal.jsonl"):
+            if event["event"] == "remark":
+                self.remarks.append(Remark(str(event["target"]), str(event["step"]), str(event["text"])))
+            elif event["event"] == "not-measured":
+                self.not_measured.setdefault(str(event["target"]), []).append(str(event["text"]))
+
+    def remark(self, key: StepKey, target: str, text: str) -> None:
+        """What a backend says of a step, or why it is left out."""
+        self.remarks.append(Remark(target, key.name, text))
+        self._store.journal("remark", key, text=text)
+
+    def absent(self, target: str, texts: Sequence[str]) -> None:
+        """What cannot be sampled there; only what is new is kept."""
+        known = self.not_measured.setdefault(target, [])
+        for text in texts:
+            if text not in known:
+                known.append(text)
+                self._store.journal("not-measured", target=target, text=text)

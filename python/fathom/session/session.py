@@ -1,0 +1,120 @@
+"""All targets of a run, and its end: tables, notes, status.
+
+Real targets run one after another, alone on the machine; twins run afterwards, several at a time, since each lives in
+its own virtual time.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+from fathom import _core
+from fathom.analysis import validity
+from fathom.analysis.view import RunView
+from fathom.errors import FathomError, InterruptedRunError
+from fathom.idle import idle_notes
+from fathom.method import Method
+from fathom.power.meter import PowerMeter
+from fathom.power.step import power_notes
+from fathom.runs.document import NoteRecord
+from fathom.runs.reader import Run
+from fathom.runs.store import RunStore
+from fathom.session.course import Course
+from fathom.session.options import Options
+from fathom.session.record import now
+from fathom.session.said import Said
+from fathom.session.target_run import TargetRun
+from fathom.targets.target import Target
+
+
+class Session:
+    """One execution of a run: fresh or resumed."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        method: Method,
+        targets: Sequence[Target],
+        options: Options,
+        meter: PowerMeter | None,
+    ) -> None:
+        self.store = store
+        self.method = method
+        self.targets = targets
+        self.options = options
+        self.meter = meter
+        self.said = Said(store)
+        self.courses = [Course(store, method, target, index) for index, target in enumerate(targets)]
+        self.errors: dict[int, str] = {}
+
+    def run(self) -> Run:
+        """Runs what is left, then writes the run's tables."""
+        real = [i for i, target in enumerate(self.targets) if target.kind != "twin"]
+        twins = [i for i, target in enumerate(self.targets) if target.kind == "twin"]
+        with self.meter or nullcontext():
+            for index in real:
+                self._run_target(index)
+        with ThreadPoolExecutor(max_workers=max(1, len(os.sched_getaffinity(0)))) as pool:
+            list(pool.map(self._run_target, twins))
+        return self._finish()
+
+    def _run_target(self, index: int) -> None:
+        """Runs one target; what stops it stops no other."""
+        target, course = self.targets[index], self.courses[index]
+        if self.options.interrupt.is_set() or course.all_finished:
+            return
+        error = None
+        try:
+            TargetRun(self.store, self.method, target, course, self.options, self.meter, self.said).run()
+        except (FathomError, _core.BackendError) as failure:
+            error = self.errors[index] = str(failure)
+            self.store.journal("target-failed", target=target.name, error=error)
+        self.options.observer.target_ended(target, error)
+
+    def _finish(self) -> Run:
+        document = self.store.document
+        interrupted = self.options.interrupt.is_set()
+        if self.errors:
+            document.error = "; ".join(self._about(i, text) for i, text in sorted(self.errors.items()))
+        document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
+        document.finished = now()
+        document.environment |= self.options.site.to_json()
+        self.store.compact()
+        document.notes = self._notes()
+        self.store.save()
+        self.store.journal("run-end", status=document.status)
+        if interrupted:
+            raise InterruptedRunError(
+                f"interrupted; what was measured is in {self.store.path}",
+                f"go on with `fathom resume {document.id}`",
+            )
+        if self.errors:
+            raise FathomError(
+                f"{document.error}; what was measured is in {self.store.path}",
+                f"when the cause is mended: `fathom resume {document.id}`",
+            )
+        return Run(self.store.path)
+
+    def _about(self, index: int, text: str) -> str:
+        """An error with its target in front, unless it names the target's path itself."""
+        target = self.targets[index]
+        return text if target.path and str(target.path) in text else f"{target.name}: {text}"
+
+    def _notes(self) -> list[NoteRecord]:
+        """What the targets, the backends and the rules of validity have to say about the run."""
+        about_targets = [
+            NoteRecord(rule="target", level="warning", target=target.name, text=text)
+            for target in self.targets
+            for text in target.notes
+        ]
+        verdicts = {key: text for course in self.courses for key, text in course.verdicts().items()}
+        run = Run(self.store.path, compacted=True)
+        view = RunView.of(run, self.said.remarks, verdicts, self.said.not_measured)
+        return [
+            *about_targets,
+            *self.options.site.notes(),
+            *(power_notes(self.store.path, self.meter) if self.meter else []),
+            *idle_notes(self.method, self.store.document.targets),
+            *(note.record() for note in validity.notes(view)),
+        ]

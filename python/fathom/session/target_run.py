@@ -1,0 +1,240 @@
+"""One target through its steps: each is run, recorded and finished, or passed over with the reason.
+
+A twin's state is a function of the steps before, so resuming repeats them without recording them again; a real
+target's state is on the target.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from fathom import _core
+from fathom.array import ArrayBackend
+from fathom.backend import Backend, TwinBackend
+from fathom.catalog import load_device
+from fathom.errors import FathomError
+from fathom.judge import Judge, Written
+from fathom.method import Method, Step
+from fathom.parts import part_seed
+from fathom.power.meter import PowerMeter
+from fathom.power.step import MeteredStep, instead_of_sensor
+from fathom.runs.rows import Row, StepRows
+from fathom.runs.store import RunStore, StepKey, StepOutcome
+from fathom.session.course import Course
+from fathom.session.fit import inapplicable, mostly_failed, on_this_machine
+from fathom.session.options import Options
+from fathom.session.said import Said
+from fathom.site import Sampler
+from fathom.stepper import run_step, step_seed
+from fathom.targets.target import Target
+
+
+class TargetRun:
+    """A method on one target. `course` says what comes next."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        method: Method,
+        target: Target,
+        course: Course,
+        options: Options,
+        meter: PowerMeter | None,
+        said: Said,
+    ) -> None:
+        self.store = store
+        self.method = method
+        self.target = target
+        self.course = course
+        self.options = options
+        self.meter = meter
+        self.said = said
+
+    def run(self) -> None:
+        """Runs what is left. Raises FathomError or `_core.BackendError`, with all that was measured saved."""
+        if self.target.kind == "twin":
+            for bench, keys in self.course.by_bench():
+                self._run_steps(self._needed(keys), self._twin(bench), None)
+        else:
+            backend, sampling = self.options.site.start(self.target)
+            with sampling as sampler:
+                self.said.absent(self.target.name, self._absent(sampler))
+                self._run_steps(self.course.keys, backend, sampler)
+
+    def _absent(self, sampler: Sampler) -> list[str]:
+        """What the sampler lacks; a power meter has the energy that a drive does not tell."""
+        return [text for text in sampler.absent if not (self.meter and text.startswith("energy of "))]
+
+    def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
+        """Without the steps that bring a drive to its steady state, where a twin has it from the start."""
+        if not load_device(self.target.catalog or self.target.name).starts_settled:
+            return list(keys)
+        preparing = self.course.preparing(keys)
+        for key in preparing:
+            self._pass_over(key, "not needed: the twin is in its steady state from the start")
+        return [key for key in keys if key not in preparing]
+
+    def _twin(self, bench: str | None) -> Backend:
+        target = self.target
+        device = load_device(target.catalog or target.name)
+        parameters = device.twin_params_json(bench, sharing=max(1, len(target.parts)))
+        seed, file_system = self.options.seed, target.identity.file_system
+        if target.parts:
+            backend = ArrayBackend(parameters, target.parts, seed, file_system)
+        else:
+            own_seed = part_seed(seed, target.number) if target.number else seed
+            backend = TwinBackend(
+                parameters, own_seed, file_system, hosts=device.hosts, settled=device.starts_settled
+            )
+        for record in self.store.document.targets:
+            if target.name in (record.name, record.part_of):
+                record.scale = backend.scale
+        self.store.save()
+        return backend
+
+    def _run_steps(self, keys: Sequence[StepKey], backend: Backend, sampler: Sampler | None) -> None:
+        steady: dict[str, bool | None] = {}
+        written = Written()
+        for place, key in enumerate(keys, 1):
+            if self.options.interrupt.is_set():
+                return
+            step = self._next(key, backend)
+            if step is None:
+                continue
+            outcome = self.store.outcome(key) if self.course.finished(key) else None
+            if outcome is None:
+                outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
+            elif not backend.real_time and not all(self.course.finished(later) for later in keys[place:]):
+                self._repeat(key, step, backend, written)
+            if step.kind == "purge":
+                written = Written()
+            written.add(step, outcome.written_bytes)
+            if step.kind == "precondition":
+                steady[step.workload] = outcome.steady
+
+    def _next(self, key: StepKey, backend: Backend) -> Step | None:
+        """The step as it is to be run; None where it does not apply, or has nothing left to find."""
+        planned = self.course.step(key)
+        if reason := inapplicable(planned, self.target):
+            self._leave_out(key, planned, reason)
+            return None
+        if planned.round and self.course.rounds_ended(key, planned.round):
+            self._pass_over(key)
+            return None
+        step = self.course.aimed(key, on_this_machine(planned, backend), len(backend.parts))
+        if step is None:
+            self._pass_over(key)
+        return step
+
+    def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:
+        """Finishes a step that does not apply to the target; of rounds, only the first says so."""
+        if self.course.finished(key):
+            return
+        if step.round is None or step.round.number == 1:
+            self.said.remark(key, self.target.name, reason)
+        self._pass_over(key, reason)
+
+    def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
+        """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
+        if not self.course.finished(key):
+            self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
+
+    def _run_one(
+        self,
+        key: StepKey,
+        step: Step,
+        backend: Backend,
+        sampler: Sampler | None,
+        written: Written,
+        steady: bool | None,
+    ) -> StepOutcome:
+        """Runs a step and puts what came of it on the disk. Raises FathomError where most of its I/O failed."""
+        target, store = self.target, self.store
+        self.options.observer.step_started(target, key.number, len(self.method.steps), step)
+        if step.job.destructive:
+            self.options.site.recheck(target, writes=True)
+        store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
+        rows = self._rows(step, backend)
+        if sampler is not None:
+            sampler.step(step.name)
+            if self.meter:
+                self.meter.begin()
+        recordings, outcome = self._drive(key, step, backend, rows, written)
+        ended_s = time.time()
+        rows.finish(recordings, self.method.name, steady)
+        if sampler is not None:
+            self._sample(key, rows, sampler, outcome.window_s, ended_s)
+        for text in recordings[0].notes:
+            self.said.remark(key, target.name, text)
+        failure = mostly_failed(step, recordings[0])
+        if failure is not None:
+            outcome = replace(outcome, status="partial", reason=failure)
+        store.finish_step(key, rows.tables(), outcome)
+        if failure is not None:
+            raise FathomError(failure)
+        self.options.observer.step_ended(target, step, outcome)
+        return outcome
+
+    def _drive(
+        self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written
+    ) -> tuple[list[_core.Recording], StepOutcome]:
+        """Runs a step, logging a real target's seconds as they come; what a failing target did is kept."""
+        store = self.store
+        live = store.live_path(key)
+        try:
+            return run_step(
+                backend,
+                step,
+                step_seed(self.options.seed, key.number),
+                rows,
+                self._judge(step, backend, written),
+                self.options.interrupt,
+                (lambda new: store.append_live(live, new)) if backend.real_time else _keep_in_memory,
+                lambda progress: self.options.observer.progressed(self.target, progress),
+            )
+        except _core.BackendError as failure:
+            store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
+            raise
+
+    def _sample(
+        self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
+    ) -> None:
+        """Adds what was sampled beside the step; where there is a power meter, it tells the energy."""
+        sampled = [dict(row) for row in sampler.drain()]
+        rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
+        if self.meter and window_s:
+            found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)
+            self.store.journal("power", key, **found.journal)
+            rows.take_telemetry(found.rows)
+
+    def _repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
+        """Brings a twin to the state in which a finished step left it."""
+        run_step(
+            backend,
+            step,
+            step_seed(self.options.seed, key.number),
+            self._rows(step, backend),
+            self._judge(step, backend, written),
+            self.options.interrupt,
+            _keep_in_memory,
+            lambda progress: None,
+        )
+
+    def _judge(self, step: Step, backend: Backend, written: Written) -> Judge | None:
+        if step.steady is None:
+            return None
+        capacity_bytes = backend.capacity_bytes or self.target.capacity_bytes
+        return Judge(step, capacity_bytes, written, quick=self.method.quick is not None)
+
+    def _rows(self, step: Step, backend: Backend) -> StepRows:
+        scratch = self.store.path / "steps"
+        jobs = step.job.of_parts(len(backend.parts))
+        parts = [
+            StepRows(part, replace(step, job=job), each_second=False, scratch=scratch)
+            for part, job in zip(backend.parts, jobs, strict=True)
+        ]
+        return StepRows(self.target.name, step, parts, scratch=scratch)
+
+
+def _keep_in_memory(rows: Mapping[str, Sequence[Row]]) -> None:
+    """A twin's seconds can be simulated again, so they are not logged one by one."""
