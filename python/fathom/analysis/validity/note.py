@@ -1,0 +1,38 @@
+"""A validity note, and what makes them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from fathom.analysis.view import RunView
+from fathom.runs.document import NoteRecord
+
+Level = Literal["info", "warning", "error"]
+REAL = ("device", "file", "dir")
+"""Kinds of targets with hardware behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing to know; without target or step it holds for all."""
+
+    rule: str
+    level: Level
+    target: str | None
+    step: str | None
+    text: str
+    next_step: str
+
+    def record(self) -> NoteRecord:
+        """As run.json keeps it."""
+        return NoteRecord(
+            rule=self.rule,
+            level=self.level,
+            target=self.target,
+            step=self.step,
+            text=self.text,
+            next_step=self.next_step,
+        )
+
+
+Rule = Callable[[RunView], Iterable[Note]]

@@ -1,0 +1,103 @@
+"""Rules on what was read and written: regions, blocks never written, data that shrinks."""
+
+from collections.abc import Callable, Iterable
+
+from fathom.analysis.validity.note import Note
+from fathom.analysis.view import JobJson, RunView
+
+SMALL_REGION = 0.10
+UNMAPPED_LEAST = 0.005
+"""Fewer reads of blocks never written move no figure by what it is known to: the end of a region that the fill's block
+does not divide has some."""
+
+
+def unmapped(view: RunView) -> Iterable[Note]:
+    """Blocks were read that were never written."""
+    unmapped = view.total("unmapped_reads")
+    for key, figures in view.steps.items():
+        reads = sum(row["n"] for row in figures.rows if row["op"] == "read")
+        count = unmapped.get(key, 0)
+        if reads and count > UNMAPPED_LEAST * reads:
+            yield Note(
+                "unmapped-reads",
+                "warning",
+                *key,
+                f"{min(count / reads, 1.0):.1%} of the reads went to blocks never written: "
+                "a device answers those without its medium",
+                "fill the region first",
+            )
+
+
+def compressible(view: RunView) -> Iterable[Note]:
+    """Written data can shrink on its way."""
+    kinds = {
+        "compressible": ("compressible-data", "compresses away: what compresses on its way writes less"),
+        "dedup": ("duplicate-data", "are copies: what removes duplicates on its way writes less"),
+    }
+    for name, job in view.jobs.items():
+        writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
+        for key, (rule, effect) in kinds.items():
+            share = job.get("content", {}).get(key, 0.0)
+            if share and writes:
+                text = f"{share:.0%} of the written data {effect}"
+                yield Note(rule, "info", None, name, text, "compare only with runs of the same share")
+
+
+def small_region(view: RunView) -> Iterable[Note]:
+    """A small part of the device was touched."""
+    measured = {step for _, step in view.steps}
+    regions = {step: _region_bytes(job) for step, job in view.jobs.items() if step in measured}
+    for target in view.real_targets:
+        whole = target.identity.get("size_bytes")
+        if not isinstance(whole, int) or whole <= 0 or not regions:
+            continue
+        widest = max(size(target.capacity_bytes) for size in regions.values())
+        if widest < SMALL_REGION * whole:
+            # Virtual disks call themselves rotational whatever is behind them.
+            disk = target.identity.get("rotational") is True and target.identity.get("transport") != "virtio"
+            effect = (
+                "seeks are shorter than over the whole disk"
+                if disk
+                else "caches and mapping tables hold more of it"
+            )
+            yield Note(
+                "small-region",
+                "warning" if disk else "info",
+                target.name,
+                None,
+                f"the test touched {_size(widest)}, {widest / whole:.2%} of the device: {effect}",
+                "test a larger part before concluding for the whole device",
+            )
+
+
+def cut_region(view: RunView) -> Iterable[Note]:
+    """The target is smaller than the method means."""
+    meant = max((job["region"]["size"].get("up-to", 0) for job in view.jobs.values()), default=0)
+    for target in view.document.targets:
+        parts = sum(other.part_of == target.name for other in view.document.targets)
+        capacity = target.capacity_bytes * (target.scale or 1) / max(1, parts)
+        if target.part_of is None and capacity < meant:
+            yield Note(
+                "cut-region",
+                "warning",
+                target.name,
+                None,
+                f"the method means a region of {_size(meant)}, the target has {_size(capacity)}: caches hold more of "
+                "it and seeks are shorter",
+                "take a larger target or --size before comparing with others",
+            )
+
+
+def _region_bytes(job: JobJson) -> Callable[[int], float]:
+    """Size of a job's region as a function of the target's capacity."""
+    size = job["region"]["size"]
+    if most := size.get("bytes") or size.get("up-to"):
+        return lambda capacity: float(min(most, capacity))
+    return lambda capacity: size["fraction"] * capacity
+
+
+def _size(size_bytes: float) -> str:
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.3g} {unit}"
+    return f"{size_bytes / 2**20:.3g} MiB"

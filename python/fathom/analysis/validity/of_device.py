@@ -1,0 +1,143 @@
+"""Rules on the device and the way to it: link, page cache, foreign I/O, heat."""
+
+from collections.abc import Iterable
+
+from fathom.analysis.validity.note import Note
+from fathom.analysis.view import RunView
+from fathom.runs.document import TargetRecord
+
+FOREIGN_MOST = 0.001
+FOREIGN_LEAST_BYTES = 1 << 20
+METADATA_MOST = 0.01
+"""On a file, foreign traffic up to this share is what a file system writes for itself."""
+CACHED_BELOW = 0.9
+
+
+def beyond_link(view: RunView) -> Iterable[Note]:
+    """More came back than the link can carry."""
+    for target in view.real_targets:
+        limit_mbps = link_mbps(target)
+        if limit_mbps is None:
+            continue
+        for figures in (view.steps | view.part_steps).values():
+            # A link carries reads and writes at once, each at full rate.
+            rows = [row for row in figures.rows if row["target"] == target.name]
+            fastest = max((row["mbps"] for row in rows), default=0.0)
+            if fastest > limit_mbps:
+                yield Note(
+                    "beyond-link",
+                    "error",
+                    target.name,
+                    figures.step,
+                    f"{fastest:,.0f} MB/s is more than the link can carry ({limit_mbps:,.0f} MB/s): "
+                    "part of it came from a cache of the host",
+                    "use direct I/O and a target larger than memory",
+                )
+
+
+def cached(view: RunView) -> Iterable[Note]:
+    """Part of the I/O did not reach the device."""
+    moved = _moved_on_device(view)
+    for (target, step), device_bytes in _device_bytes(view).items():
+        own = moved.get((target, step), 0)
+        if own > FOREIGN_LEAST_BYTES and device_bytes < CACHED_BELOW * own:
+            yield Note(
+                "page-cache",
+                "error" if device_bytes < own / 2 else "warning",
+                target,
+                step,
+                f"only {device_bytes / own:.0%} of the bytes reached the device: the rest was served by the page cache",
+                "use direct I/O on a file system that has it, or test the device itself",
+            )
+
+
+def foreign(view: RunView) -> Iterable[Note]:
+    """Others' I/O was on the device."""
+    kinds = {target.name: target.kind for target in view.document.targets}
+    moved = _moved_on_device(view)
+    for (target, step), device_bytes in _device_bytes(view).items():
+        if target in view.totals and target not in view.members:
+            continue
+        own = moved.get((target, step), 0)
+        foreign = device_bytes - own
+        if own and foreign > FOREIGN_LEAST_BYTES and foreign / device_bytes > FOREIGN_MOST:
+            yield Note(
+                "foreign-io",
+                "info" if foreign / device_bytes < METADATA_MOST and kinds[target] != "device" else "warning",
+                target,
+                step,
+                f"{foreign / device_bytes:.1%} of the device's traffic ({foreign / 1e6:,.0f} MB) was not this test's",
+                "stop what else uses the drive; on a file, the file system's own writes are counted here",
+            )
+
+
+def throttled(view: RunView) -> Iterable[Note]:
+    """Heat held something back."""
+    names = {name for name in view.telemetry["name"].unique().to_pylist() if "throttle" in name}
+    for name in sorted(names):
+        for (target, step), amount in view.total(name).items():
+            if amount > 0:
+                what = "processors" if name.startswith("cpu") else "drive"
+                text = f"thermal throttling of the {what} ({name} {amount:,.0f}) during this step"
+                yield Note(
+                    "throttled",
+                    "warning",
+                    target,
+                    step or None,
+                    text,
+                    "improve cooling, let it cool down, repeat",
+                )
+
+
+def link(view: RunView) -> Iterable[Note]:
+    """The link runs below what the drive can do."""
+    for target in view.real_targets:
+        now, most = _link_of(target, ""), _link_of(target, "max_")
+        if now and most and now[0] * now[1] < most[0] * most[1]:
+            yield Note(
+                "link-below-maximum",
+                "warning",
+                target.name,
+                None,
+                f"the link runs at {now[0]:g} GT/s x{now[1]}, the drive can do {most[0]:g} GT/s x{most[1]}",
+                "try another slot or cable, and look for corrected errors on the link",
+            )
+
+
+def link_mbps(target: TargetRecord) -> float | None:
+    """Raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not known.
+
+    8b/10b up to 5 GT/s, 128b/130b from 8 GT/s on (PCI Express Base Specification 4.2).
+    """
+    link = _link_of(target, "")
+    if link is None:
+        return None
+    coding = 128 / 130 if link[0] >= 8 else 8 / 10
+    return link[0] * link[1] * coding * 1000 / 8
+
+
+def _link_of(target: TargetRecord, which: str) -> tuple[float, int] | None:
+    speed = target.identity.get(f"link_{which}speed_gtps")
+    width = target.identity.get(f"link_{which}width_lanes")
+    return (speed, width) if isinstance(speed, int | float) and isinstance(width, int) else None
+
+
+def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
+    """Bytes the device moved per (target, step), where its counters are known."""
+    read, written = view.total("device_read"), view.total("device_written")
+    return {
+        (target, step): read[target, step] + written.get((target, step), 0.0)
+        for target, step in read
+        if target
+    }
+
+
+def _moved_on_device(view: RunView) -> dict[tuple[str, str], int]:
+    """Bytes each step moved on a target's device: those of an array's members that share it count for each of them."""
+    moved = view.moved_bytes()
+    devices = {one.name: one.identity.get("dev") for one in view.document.targets if one.name in view.members}
+    for (target, step), own in list(moved.items()):
+        for other, device in devices.items():
+            if other != target and device is not None and devices.get(target) == device:
+                moved[other, step] = moved.get((other, step), 0) + own
+    return moved

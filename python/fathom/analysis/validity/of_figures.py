@@ -1,0 +1,154 @@
+"""Rules on the figures themselves: failed I/O, steadiness, level, depth, Little's law, and what n supports."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from fathom.analysis.percentiles import QUANTILES
+from fathom.analysis.steady import change_points
+from fathom.analysis.uncertainty import percentile_allowed
+from fathom.analysis.validity.note import Note
+from fathom.analysis.view import RunView
+
+DEPTH_LEAST = 0.95
+LITTLE_GAP = 0.05
+SUSTAINED_LEAST = 0.99
+LEVEL_LEAST = 0.10
+"""Levels of a rate nearer to each other than this are not told apart."""
+
+
+def errors(view: RunView) -> Iterable[Note]:
+    """I/O failed."""
+    for (target, step), count in view.errors().items():
+        many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
+        text = f"{many}; failed I/O is in no rate or latency"
+        yield Note(
+            "errors", "error", target, step, text, "look at the kernel log and the drive's SMART data first"
+        )
+
+
+def not_steady(view: RunView) -> Iterable[Note]:
+    """A workload was measured before it was steady."""
+    for (target, step), figures in view.steps.items():
+        if any(row["steady"] is False for row in figures.rows):
+            verdict = view.verdicts.get((target, figures.rows[0]["workload"]))
+            yield Note(
+                "not-steady",
+                "warning",
+                target,
+                step,
+                (verdict or "steady state was not reached before this was measured")
+                + ": measured longer, it may come out lower",
+                "give the precondition more time",
+            )
+
+
+def level_change(view: RunView) -> Iterable[Note]:
+    """Where a closed load runs at several rates, so that the mean of the window is none of them: one note a target."""
+    by_target: dict[str, list[tuple[float, str, str]]] = {}
+    for (target, step), figures in view.steps.items():
+        rates = view.rates(figures)
+        changes = [] if figures.rows[0]["offered_iops"] else change_points(rates)
+        if not changes:
+            continue
+        levels = [float(part.mean()) for part in np.split(rates, changes)]
+        least, most = min(levels), max(levels)
+        if most < (1 + LEVEL_LEAST) * least:
+            continue
+        if len(changes) == 1:
+            when = f"after {changes[0] / len(rates):.0%} of the window, from {levels[0]:,.0f} to {levels[1]:,.0f}"
+        else:
+            when = f"{len(changes)} times in the window, between {least:,.0f} and {most:,.0f}"
+        by_target.setdefault(target, []).append((most / max(least, 1.0), step, f"{when} {figures.unit}"))
+    for target, found in by_target.items():
+        _, step, when = max(found)
+        more = len(found) - 1
+        others = f"; so it does in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+        yield Note(
+            "level-change",
+            "info",
+            target,
+            step,
+            f"the rate changes level {when}: the mean is none of these{others}",
+            "see when in the section Over time; caches that fill, heat, and parts of the load that end early do this",
+        )
+
+
+def depth(view: RunView) -> Iterable[Note]:
+    """Less was in flight than asked."""
+    for (target, step), figures in view.steps.items():
+        asked, kept = figures.asked_depth, figures.outstanding
+        if asked and kept is not None and kept < DEPTH_LEAST * asked:
+            yield Note(
+                "achieved-depth",
+                "warning",
+                target,
+                step,
+                f"{kept:.1f} of {asked} I/Os were in flight on average ({kept / asked:.0%}): "
+                "the load was lighter than asked",
+                "raise iodepth or threads beyond what is needed, or look for what blocks submission",
+            )
+
+
+def little(view: RunView) -> Iterable[Note]:
+    """Rate and latency contradict Little's law."""
+    for (target, step), figures in view.steps.items():
+        kept = figures.outstanding or figures.asked_depth
+        if not kept or figures.mean_us is None:
+            continue
+        implied = figures.iops * figures.mean_us / 1e6
+        gap = implied / kept - 1
+        if abs(gap) > LITTLE_GAP:
+            yield Note(
+                "littles-law",
+                "warning",
+                target,
+                step,
+                f"IOPS x mean latency gives {implied:.1f} I/Os in flight, {kept:.1f} were ({gap:+.0%}): "
+                "rate and latency do not describe the same I/O",
+                "look for stalls or a ramp inside the window, and for errors",
+            )
+
+
+def unsustained(view: RunView) -> Iterable[Note]:
+    """More was offered than was done."""
+    for (target, step), figures in view.steps.items():
+        offered, backlog = figures.rows[0]["offered_iops"], figures.rows[0]["backlog"] or 0
+        if offered and figures.iops < SUSTAINED_LEAST * offered:
+            yield Note(
+                "unsustained",
+                "info",
+                target,
+                step,
+                f"{offered:,.0f} IOPS were offered and {figures.iops:,.0f} done, {backlog:,} I/Os were waiting "
+                "at the end: response latency grows with the length of the run",
+                "read service latency here, or a point at a lower rate",
+            )
+
+
+def small_n(view: RunView) -> Iterable[Note]:
+    """Percentiles are left out."""
+    for column, q in reversed(QUANTILES.items()):
+        short: dict[str, list[tuple[str, int]]] = {}
+        for (target, step), figures in view.steps.items():
+            for row in figures.rows:
+                if row["n"] and not percentile_allowed(row["n"], q):
+                    short.setdefault(target, []).append((step, row["n"]))
+        for target, found in short.items():
+            steps = list(dict.fromkeys(step for step, _ in found))
+            where = steps[0] if len(steps) == 1 else f"{len(steps)} steps"
+            yield Note(
+                "n-too-small",
+                "info",
+                target,
+                steps[0] if len(steps) == 1 else None,
+                f"{_percentile_name(column)} is left out in {where}: it takes {100 / (1 - q):,.0f} I/Os, "
+                f"there were {min(n for _, n in found):,} at the fewest",
+                "measure longer",
+            )
+
+
+def _percentile_name(column: str) -> str:
+    """`p9999_us` -> `p99.99`."""
+    digits = column.removeprefix("p").removesuffix("_us")
+    return f"p{digits[:2]}.{digits[2:]}" if len(digits) > 2 else f"p{digits}"

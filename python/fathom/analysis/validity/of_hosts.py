@@ -1,0 +1,200 @@
+"""Rules on the machines that made the load: processors, networks, sockets, hypervisors, hosts that lag."""
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+
+from fathom.analysis.balance import jain
+from fathom.analysis.validity.note import REAL, Note
+from fathom.analysis.view import RunView, StepFigures
+from fathom.runs.document import TargetRecord
+from fathom.targets.telemetry import CPU_QUOTA, NIC_BUSY
+
+CPU_MOST = 0.85
+NIC_MOST = 0.85
+QUOTA_MOST_PCT = 10.0
+STEAL_MOST_PCT = 1.0
+STRAGGLER = 0.8
+"""Part of the median of the others below which a host or a drive is named."""
+NETWORK_FILE_SYSTEMS = (
+    "nfs",
+    "cifs",
+    "smb",
+    "ceph",
+    "lustre",
+    "beegfs",
+    "gpfs",
+    "wekafs",
+    "glusterfs",
+    "9p",
+    "fuse",
+)
+NETWORK_TRANSPORTS = ("nvme-tcp", "nvme-rdma", "nvme-fc")
+NETWORK_DEVICES = ("nbd", "rbd", "drbd")
+
+
+def generator_cpu(view: RunView) -> Iterable[Note]:
+    """The load generator had no processor time left."""
+    user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
+    seconds = view.seconds("cpu_user_ns")
+    allowed = view.document.environment.get("threads_allowed")
+    real = {target.name for target in view.real_targets} - set(view.totals.values()) | set(view.totals)
+    for key, figures in (view.steps | view.part_steps).items():
+        threads = figures.rows[0]["threads"] or 1
+        cores = min(threads, allowed) if isinstance(allowed, int) else threads
+        if key[0] not in real or not seconds.get(key):
+            continue
+        busy = (user.get(key, 0.0) + system.get(key, 0.0)) / 1e9 / seconds[key] / cores
+        if busy > CPU_MOST:
+            yield Note(
+                "generator-cpu",
+                "warning",
+                *key,
+                f"the load generator used {busy:.0%} of its {cores} {'core' if cores == 1 else 'cores'}: "
+                "the figure may be the host's, not the drive's",
+                "add threads on more cores, or fewer and larger I/Os",
+            )
+
+
+def client_limits(view: RunView) -> Iterable[Note]:
+    """Where the hosts that load a target have no more to give, so that the figure is theirs."""
+    real = {target.name: target for target in view.document.targets if target.kind in (*REAL, "array")}
+    fleets = {total for part, total in view.totals.items() if part not in view.members}
+    for target, step in view.steps | view.part_steps:
+        if target not in real or target in view.members or target in fleets:
+            continue
+        # A host of a fleet samples for its part, a machine alone for all that it loads.
+        shares = view.means_of((None, step)) | view.means_of((target, step))
+        if said := list(_used_up(shares, over_network=_over_network(real[target]))):
+            client = _part(view, target) if target in view.totals else "this machine"
+            yield Note(
+                "client-limits",
+                "warning",
+                target,
+                step,
+                f"the client, not the target, limits: {client} {' and '.join(said)}",
+                "load from more or faster hosts; `null:` as the target shows what this one can do",
+            )
+
+
+def stragglers(view: RunView) -> Iterable[Note]:
+    """A host or a drive far behind the others: Jain's index says that there is one, not which."""
+    by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
+    for (part, step), figures in view.part_steps.items():
+        by_step.setdefault((view.totals[part], step), {})[part] = figures
+    for (total, step), parts in by_step.items():
+        idle = [part for part in view.totals if view.totals[part] == total and (part, step) in view.loaded]
+        rates = dict.fromkeys(idle, 0.0) | {part: figures.headline for part, figures in parts.items()}
+        unit = next(iter(parts.values())).unit
+        index = jain(list(rates.values())) or 0.0
+        for part, rate in rates.items():
+            others = [other for name, other in rates.items() if name != part]
+            if others and rate < STRAGGLER * (usual := median(others)):
+                yield Note(
+                    "straggler",
+                    "warning",
+                    part,
+                    step,
+                    f"{_part(view, part)} did {rate:,.0f} {unit}, {rate / usual:.0%} of "
+                    f"{f'the median of the {len(others)} others' if len(others) > 1 else 'the other'} "
+                    f"({usual:,.0f}); Jain's index over all is {index:.3f}",
+                    "look at its own processors, path and health first: the total has its share in it",
+                )
+
+
+def cpu_steal(view: RunView) -> Iterable[Note]:
+    """A hypervisor took processor time."""
+    mean_pct = view.mean("cpu_steal")
+    if mean_pct is not None and mean_pct > STEAL_MOST_PCT:
+        yield Note(
+            "cpu-steal",
+            "warning",
+            None,
+            None,
+            f"the hypervisor took {mean_pct:.1f} % of the processor time: other guests are in these figures",
+            "measure on a host of its own, or repeat and compare the intervals",
+        )
+
+
+def governor(view: RunView) -> Iterable[Note]:
+    """The processors may sleep."""
+    governor = view.document.environment.get("governor")
+    if view.real_targets and isinstance(governor, str) and governor != "performance":
+        yield Note(
+            "governor",
+            "warning",
+            None,
+            None,
+            f"CPU frequency governor is {governor}: latency at low load includes waking the processor up",
+            "`cpupower frequency-set -g performance` for the time of the test",
+        )
+
+
+def numa(view: RunView) -> Iterable[Note]:
+    """Some I/O crosses between sockets."""
+    environment = view.document.environment
+    nodes, load = environment.get("numa_nodes"), environment.get("load_numa_nodes")
+    for target in view.real_targets:
+        node = target.identity.get("numa_node")
+        if not isinstance(nodes, int) or nodes < 2 or not isinstance(node, int) or node < 0:
+            continue
+        if isinstance(load, list) and load == [node]:
+            continue
+        known = isinstance(load, list)
+        where = (
+            f"ran on node {', '.join(map(str, load))}"
+            if isinstance(load, list)
+            else "were not tied to a node"
+        )
+        yield Note(
+            "remote-numa",
+            "warning" if known else "info",
+            target.name,
+            None,
+            f"the drive is at NUMA node {node}, the load threads {where}: some I/O crosses between sockets",
+            f"`numactl --cpunodebind={node} --membind={node} fathom run ...`",
+        )
+
+
+def virtual_disk(view: RunView) -> Iterable[Note]:
+    """The disk may be cached and rationed by a host."""
+    hypervisor = view.document.environment.get("virtualisation")
+    if view.real_targets and isinstance(hypervisor, str) and hypervisor != "none":
+        yield Note(
+            "virtual-disk",
+            "warning",
+            None,
+            None,
+            f"this machine is virtual ({hypervisor}): its disks may be cached and rationed by the host, "
+            "which cannot be seen from here",
+            "take these figures for this machine's disk as it is given to you, not for a drive",
+        )
+
+
+def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str]:
+    """What a client has none left of, in words, by its telemetry in percent."""
+    if (busy := shares.get("cpu_busy", 0.0)) > 100 * CPU_MOST:
+        yield f"had its processors {busy:.0f} % busy"
+    if (used := shares.get(CPU_QUOTA, 0.0)) > QUOTA_MOST_PCT:
+        yield f"had used up its control group's share of the processors in {used:.0f} % of the periods"
+    for name, share in shares.items():
+        if over_network and name.startswith(NIC_BUSY) and share > 100 * NIC_MOST:
+            yield f"had its network interface {name.removeprefix(NIC_BUSY)} at {share:.0f} % of its speed"
+
+
+def _part(view: RunView, part: str) -> str:
+    """What a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
+    total = view.totals[part]
+    if part in view.members:
+        return part
+    drive = part.startswith(f"{total}#")
+    return f"drive {part.removeprefix(f'{total}#')}" if drive else f"host {part.removesuffix(f':{total}')}"
+
+
+def _over_network(target: TargetRecord) -> bool:
+    """Whether I/O leaves the host: a file system of the network, NVMe over a fabric, a network block device."""
+    file_system, device = (str(target.identity.get(key) or "") for key in ("file_system", "device"))
+    return (
+        file_system.startswith(NETWORK_FILE_SYSTEMS)
+        or target.identity.get("transport") in NETWORK_TRANSPORTS
+        or device.removeprefix("/dev/").startswith(NETWORK_DEVICES)
+    )

@@ -1,0 +1,47 @@
+"""Rules on what a twin does otherwise than a drive."""
+
+from collections.abc import Iterable
+
+from fathom.analysis.validity.note import Note
+from fathom.analysis.view import RunView
+
+WINDOW_SLACK = 0.01
+
+
+def simulated_slice(view: RunView) -> Iterable[Note]:
+    """A twin is a slice of its drive."""
+    for target in view.document.targets:
+        if target.kind == "twin" and target.scale is not None and target.scale < 1:
+            yield Note(
+                "simulated-slice",
+                "info",
+                target.name,
+                None,
+                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive of the same "
+                "proportions, at full speed",
+                "rates and WAF do not depend on it; times to fill or to settle are scaled",
+            )
+
+
+def early(view: RunView) -> Iterable[Note]:
+    """Twins ended windows early."""
+    twins = {target.name for target in view.document.targets if target.kind == "twin"}
+    rows = view.points.select(["target", "step", "window_s"]).to_pylist()
+    windows = {(row["target"], row["step"]): row["window_s"] for row in rows if row["target"] in twins}
+    early = {step for (_, step), window_s in windows.items() if _ended_early(view, step, window_s)}
+    if early:
+        precision = max(view.precisions[step] for step in early)
+        yield Note(
+            "early-window",
+            "info",
+            None,
+            None,
+            f"twins ended the windows of {len(early)} of {len({step for _, step in windows})} steps before their "
+            f"time, once mean rate and latency were known to {precision:.0%}; each figure stands with its window",
+            "without `precision` in the method, every window is simulated in full",
+        )
+
+
+def _ended_early(view: RunView, step: str, window_s: float | None) -> bool:
+    full_ns = view.jobs[step].get("until", {}).get("time_ns") if step in view.precisions else None
+    return window_s is not None and full_ns is not None and window_s < (1 - WINDOW_SLACK) * full_ns / 1e9
