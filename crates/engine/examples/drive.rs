@@ -129,6 +129,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         placement: Vec::new(),
         direct: number(settings, "direct", 1.0)? != 0.0,
         sqpoll: false,
+        huge_pages: false,
         streams: Vec::new(),
         load: if rate_iops > 0.0 {
             Load::Open {

@@ -16,6 +16,7 @@ mod journal_place;
 mod lane;
 mod nvme;
 mod options;
+mod page_cache;
 mod protocol;
 mod ring;
 mod run;

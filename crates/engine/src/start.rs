@@ -189,6 +189,7 @@ impl<'o> Starter<'o> {
     fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
         for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
             let cpu = self.next_cpu(index);
+            let reap_min = self.options.reap_min.max(part.job.pace.reap);
             let lane = Lane {
                 job: part.job,
                 target: Arc::clone(target),
@@ -198,8 +199,8 @@ impl<'o> Starter<'o> {
                 cpu,
                 poll: self.options.poll,
                 sqpoll: self.options.sqpoll || self.jobs[index].sqpoll,
-                reap_min: self.options.reap_min,
-                huge_pages: self.options.huge_pages,
+                reap_min,
+                huge_pages: self.options.huge_pages || self.jobs[index].huge_pages,
                 drain_timeout: self.options.drain_timeout,
                 seed: self.member_seed(index, thread),
                 post: self.post(index, thread, part.stream),

@@ -18,6 +18,7 @@ use workload::{Geometry, Job, Op, Pattern};
 use crate::{
     EngineError,
     nvme::{self, Namespace},
+    page_cache,
     zones::Zoned,
 };
 
@@ -61,6 +62,8 @@ pub(crate) struct Target {
     pub(crate) zoned: Option<Arc<Zoned>>,
     /// Write streams of a block device (Linux 6.16); 0: none.
     write_streams: u16,
+    /// What of a buffered job's file was in memory before.
+    pub(crate) cached_note: Option<String>,
     file: Option<File>,
 }
 
@@ -76,6 +79,7 @@ impl Target {
             placement_ids: Vec::new(),
             zoned: None,
             write_streams: 0,
+            cached_note: None,
             file: None,
             spec: spec.clone(),
         };
@@ -110,6 +114,10 @@ impl Target {
         };
         self.geometry = geometry(spec, block_bytes);
         self.direct = job.direct;
+        let reads = job.mix.ops.iter().any(|block| block.op == Op::Read);
+        if spec.kind == TargetKind::File && !job.direct && reads {
+            self.cached_note = page_cache::note(&file, spec);
+        }
         if spec.kind == TargetKind::BlockDevice {
             let queue = Queue::of(found.rdev());
             self.write_streams = queue.number("max_write_streams") as u16;

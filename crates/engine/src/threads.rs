@@ -105,6 +105,7 @@ pub(crate) fn run(worker: Worker) {
         Ok(buffers) => buffers,
         Err(error) => return worker.post.ready(Err(error)),
     };
+    notes.extend(worker.target.cached_note.clone());
     worker.post.ready(Ok(TargetSetup {
         backend: "threads".into(),
         fallback: worker.fallback.clone(),

@@ -152,6 +152,7 @@ fn set_up<P: Protocol>(
     let encoder = make(lane, &mut ring)?;
     notes.append(&mut ring.notes);
     notes.extend(target.placement_note(job));
+    notes.extend(target.cached_note.clone());
     let setup = TargetSetup {
         backend: "io_uring".into(),
         ring: ring.features.clone(),

@@ -26,6 +26,9 @@ pub struct Job {
     /// Let a thread of the kernel submit (SQPOLL). Real targets only; a twin submits as its bench does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sqpoll: bool,
+    /// Back I/O buffers with huge pages. Real targets only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub huge_pages: bool,
     /// How hard.
     pub load: Load,
     /// How the load changes over time, how long it pauses, and whose it is.
@@ -107,6 +110,12 @@ pub enum Pattern {
     Zipf {
         /// Skew, > 0: probability of rank k is proportional to k^-theta (1 included).
         theta: f64,
+    },
+    /// A share of the region's blocks gets the rest of the accesses, and inside it again (fio's pareto): hot blocks
+    /// scattered over the region.
+    Pareto {
+        /// The hot share h, above 0 and below 0.5, which gets 1 - h.
+        share: f64,
     },
     /// Sequential with random jumps: each request either starts at a uniformly distributed offset or
     /// follows on behind the one before. Reads follow reads, everything else follows writes.
@@ -233,11 +242,19 @@ pub struct Pace {
     /// Closed load: how long each of the `threads` x `iodepth` pauses between a completion and its
     /// next request.
     pub think_ns: u64,
+    /// Closed load: completions that a thread waits for before it looks; 0: not asked for, which is 1. Real targets
+    /// only.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reap: u32,
     /// Open load: the rate over time, from the start again at the end. Empty: constant.
     pub rates: Vec<RatePhase>,
     /// Whether the load is each target's or all targets' together.
     #[serde(skip_serializing_if = "Split::is_each")]
     pub split: Split,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// A part of a rate schedule: the rate goes from one value to another in a straight line.

@@ -73,6 +73,7 @@ impl Job {
             });
             Self {
                 sqpoll: self.sqpoll,
+                huge_pages: self.huge_pages,
                 ..Self::of_streams(own.collect(), self.direct, self.errors, self.until)
             }
         };

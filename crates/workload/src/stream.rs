@@ -5,6 +5,7 @@
 
 mod address;
 mod arrival;
+mod pareto;
 mod permutation;
 mod random;
 mod zipf;

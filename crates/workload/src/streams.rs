@@ -48,6 +48,7 @@ impl Job {
                 .collect(),
             direct,
             sqpoll: false,
+            huge_pages: false,
             load: load_of(&streams),
             pace: Pace::default(),
             errors,

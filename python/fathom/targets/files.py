@@ -166,7 +166,7 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
 def drop_cached(path: Path) -> None:
     """Writes what is dirty and lets the kernel forget the file's pages: what is read next comes from the drive.
 
-    The kernel need not obey; what the device moved says whether it did (validity note `page-cache`).
+    The kernel need not obey: the engine tells what stayed, and what the device moved shows it (note `page-cache`).
     """
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -1,6 +1,9 @@
 //! What is counted, when, and how runs end.
 
-use std::time::{Duration, Instant};
+use std::{
+    os::fd::AsRawFd,
+    time::{Duration, Instant},
+};
 
 use engine::Options;
 use workload::{Arrival, Job, Load, Op, Split, Until};
@@ -209,6 +212,48 @@ fn the_set_up_report_says_what_was_achieved() {
     assert!(target.direct && target.registered_buffers && !target.poll);
     assert_eq!(target.cpus.len(), 1);
     assert!(setup.clock_error_ppm < 100.0);
+}
+
+#[test]
+fn what_of_a_file_was_in_memory_before_a_buffered_job_is_told() {
+    let file = Scratch::filled(4 * MIB, 1);
+    let handle = std::fs::File::open(&file.0).unwrap();
+    let mut job = job(Op::Read);
+    job.until = count(100);
+    for options in [Options::default(), threads()] {
+        let told = || {
+            let notes = run(&job, &file.spec(4 * MIB), &options).notes;
+            notes
+                .into_iter()
+                .find(|note| note.contains("page cache before the first I/O"))
+        };
+        std::fs::read(&file.0).unwrap();
+        let all = told();
+        // A kernel before 6.5 does not tell.
+        assert!(all.is_none_or(|note| note.starts_with("100 % of the file")));
+        handle.sync_all().unwrap();
+        // SAFETY: a system call on an open descriptor.
+        unsafe { libc::posix_fadvise(handle.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        assert_eq!(told(), None);
+    }
+}
+
+#[test]
+fn a_job_may_ask_for_whole_batches_and_huge_pages() {
+    let file = Scratch::filled(4 * MIB, 1);
+    let mut job = job(Op::Read);
+    (job.direct, job.huge_pages) = (true, true);
+    job.load = Load::Closed {
+        threads: 1,
+        iodepth: 16,
+    };
+    job.pace.reap = 16;
+    job.until = count(160);
+    let run = engine::start(&job, &[file.spec(4 * MIB)], &Options::default()).unwrap();
+    assert_ne!(run.setup().targets[0].huge_pages, "none");
+    let recording = run.join().unwrap().remove(0);
+    let latencies = recording.ops[&Op::Read].service.bins().len();
+    assert!(latencies <= 10, "{latencies} latencies in 10 batches");
 }
 
 #[test]

@@ -133,6 +133,7 @@ pub fn job(op: Op) -> Job {
         placement: Vec::new(),
         direct: false,
         sqpoll: false,
+        huge_pages: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 1,

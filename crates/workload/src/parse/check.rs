@@ -359,6 +359,16 @@ fn pace(job: &Job) -> Checked {
     ensure(job.pace.think_ns == 0 || !open, "load.think", || {
         "think belongs to a closed load, which waits for completions: leave out the rate".to_owned()
     })?;
+    let reap = job.pace.reap;
+    ensure(reap == 0 || !open, "load.reap", || {
+        "reap belongs to a closed load: an open one looks at each completion".to_owned()
+    })?;
+    let iodepth = job.load.iodepth();
+    ensure(reap <= iodepth, "load.reap", || {
+        format!(
+            "reap is {reap} with iodepth {iodepth}: no more can be waited for than are in flight"
+        )
+    })?;
     let phases = &job.pace.rates;
     ensure(phases.is_empty() || open, "load.rate", || {
         "rates belong to an open load".to_owned()
@@ -529,6 +539,11 @@ fn pattern(pattern: &Pattern) -> Checked {
                 )
             })
         }
+        Pattern::Pareto { share } => ensure(*share > 0.0 && *share < 0.5, "pattern.pareto", || {
+            format!(
+                "pareto is {share}, expected a share above 0 and below 0.5, such as 0.2: a fifth of the blocks with four fifths of the accesses"
+            )
+        }),
         Pattern::HotSpots { bands } => {
             let path = "pattern.hot-spots";
             ensure((1..=BANDS_MAX).contains(&bands.len()), path, || {

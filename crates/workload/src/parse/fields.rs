@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and what they are called here.
-const FOREIGN: [(&str, &str); 39] = [
+const FOREIGN: [(&str, &str); 42] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -49,6 +49,9 @@ const FOREIGN: [(&str, &str); 39] = [
     ("thinktime", "think"),
     ("skew", "split"),
     ("think_time", "think"),
+    ("iodepth_batch_complete_min", "reap"),
+    ("iomem", "huge-pages"),
+    ("sqthread_poll", "sqpoll"),
     ("dedupe_percentage", "content"),
     ("dedupratio", "content"),
     ("continue_on_error", "errors"),

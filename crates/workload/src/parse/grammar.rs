@@ -42,7 +42,7 @@ const STEP_KEYS: [&str; 11] = [
     "round",
     "job",
 ];
-const JOB_KEYS: [&str; 14] = [
+const JOB_KEYS: [&str; 15] = [
     "mix",
     "block",
     "pattern",
@@ -52,6 +52,7 @@ const JOB_KEYS: [&str; 14] = [
     "placement",
     "direct",
     "sqpoll",
+    "huge-pages",
     "load",
     "errors",
     "journal",
@@ -75,7 +76,9 @@ const FILE_SYSTEMS: [(&str, FileSystem); 3] = [
     ("xfs", FileSystem::Xfs),
     ("ext4", FileSystem::Ext4),
 ];
-const LOAD_KEYS: [&str; 6] = ["threads", "iodepth", "rate", "arrival", "think", "split"];
+const LOAD_KEYS: [&str; 7] = [
+    "threads", "iodepth", "rate", "arrival", "think", "reap", "split",
+];
 const OPS: [(&str, Op); 6] = [
     ("read", Op::Read),
     ("write", Op::Write),
@@ -307,7 +310,14 @@ pub(super) fn job(node: &Node) -> Result<Job> {
 }
 
 fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
-    let keys = ["streams", "direct", "sqpoll", "errors", "until"];
+    let keys = [
+        "streams",
+        "direct",
+        "sqpoll",
+        "huge-pages",
+        "errors",
+        "until",
+    ];
     let fields = Fields::new(node, "a job of streams", &keys)?;
     let shared = Shared::of(&fields)?;
     let stream = |node: &Node| {
@@ -321,6 +331,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
     let streams = streams.collect::<Result<_>>()?;
     Ok(Job {
         sqpoll: shared.sqpoll,
+        huge_pages: shared.huge_pages,
         ..Job::of_streams(streams, shared.direct, shared.errors, shared.until)
     })
 }
@@ -329,6 +340,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
 struct Shared {
     direct: bool,
     sqpoll: bool,
+    huge_pages: bool,
     errors: Errors,
     until: Until,
 }
@@ -342,6 +354,7 @@ impl Shared {
         Ok(Self {
             direct: flag("direct", true)?,
             sqpoll: flag("sqpoll", false)?,
+            huge_pages: flag("huge-pages", false)?,
             errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
             until: until(fields.need("until")?)?,
         })
@@ -366,6 +379,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
         placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
         direct: shared.direct,
         sqpoll: shared.sqpoll,
+        huge_pages: shared.huge_pages,
         load: load(fields.need("load")?)?,
         pace: pace(fields.need("load")?)?,
         errors: shared.errors,
@@ -464,13 +478,14 @@ fn sizes_of(block: &Node, op: Op) -> Result<Vec<BlockShare>> {
 }
 
 fn pattern(node: &Node) -> Result<Pattern> {
-    const TABLES: [(&str, &str); 6] = [
+    const TABLES: [(&str, &str); 7] = [
         ("zipf", "{ zipf = 0.99 }"),
         ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
         ("random", "{ random = \"80%\" }"),
         ("sequential", "{ sequential = 4 }"),
         ("stride", "{ stride = \"1MiB\" }"),
         ("zones", "{ zones = 4 }"),
+        ("pareto", "{ pareto = 0.2 }"),
     ];
     const FOREIGN_TABLES: [(&str, &str); 2] = [("mixed", "random"), ("strided", "stride")];
     if let Value::Table(entries) = &node.value {
@@ -487,6 +502,9 @@ fn pattern(node: &Node) -> Result<Pattern> {
         return match key.as_str() {
             "zipf" => Ok(Pattern::Zipf {
                 theta: value.number(key)?,
+            }),
+            "pareto" => Ok(Pattern::Pareto {
+                share: value.number(key)?,
             }),
             "hot-spots" => hot_spots(value),
             "random" => mixed(value),
@@ -673,6 +691,7 @@ fn pace(node: &Node) -> Result<Pace> {
     let fields = Fields::new(node, "load", &LOAD_KEYS)?;
     Ok(Pace {
         think_ns: fields.parsed("think", parse_duration_ns)?.unwrap_or(0),
+        reap: fields.integer_or("reap", 0)?,
         rates: rates(&fields)?,
         split: fields.get("split").map_or(Ok(Split::Each), split)?,
     })

@@ -49,6 +49,7 @@ fn a_short_job_gets_the_documented_defaults() {
         placement: vec![],
         direct: true,
         sqpoll: false,
+        huge_pages: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 8,
@@ -133,7 +134,10 @@ fn every_pattern_and_pace_has_its_words() {
         pattern("{ stride = \"1MiB\" }"),
         Pattern::Strided { stride_bytes }
     );
+    assert_eq!(pattern("{ pareto = 0.2 }"), Pattern::Pareto { share: 0.2 });
     let load = "load = { threads = 8, iodepth = 32 }";
+    let batches = with(load, "load = { iodepth = 32, reap = 8 }\nhuge-pages = true");
+    assert_eq!((batches.pace.reap, batches.huge_pages), (8, true));
     assert_eq!(
         with(load, r#"load = { think = "2ms" }"#).pace.think_ns,
         2_000_000
@@ -172,6 +176,18 @@ fn what_cannot_go_together_is_refused_with_the_way_out() {
                 r#"load = { rate = "1k/s", iodepth = 8, think = "1ms" }"#,
             ),
             "job.toml:4: think belongs to a closed load",
+        ),
+        (
+            refusal(load, r#"load = { rate = "1k/s", iodepth = 8, reap = 4 }"#),
+            "job.toml:4: reap belongs to a closed load",
+        ),
+        (
+            refusal(load, "load = { iodepth = 8, reap = 9 }"),
+            "job.toml:4: reap is 9 with iodepth 8",
+        ),
+        (
+            refusal("\"uniform\"", "{ pareto = 0.5 }"),
+            "expected a share above 0 and below 0.5",
         ),
         (
             refusal("\"uniform\"", "\"random-once\"\nmix2 = 1"),
@@ -839,6 +855,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         Just(Pattern::Backwards),
         (1..5u32).prop_map(|streams| Pattern::SequentialStreams { streams }),
         (0.1..3.0f64).prop_map(|theta| Pattern::Zipf { theta }),
+        (0.01..0.5f64).prop_map(|share| Pattern::Pareto { share }),
         proptest::collection::vec(band, 1..4).prop_map(|bands| Pattern::HotSpots { bands }),
         (0.0..1.0f64, 0.0..1.0f64).prop_map(|(read, write)| Pattern::Mixed { read, write }),
         (1..9u32).prop_map(|open| Pattern::Zones { open }),
@@ -884,10 +901,15 @@ fn any_job() -> impl Strategy<Value = Job> {
             placement: vec![3],
             direct: true,
             sqpoll: true,
+            huge_pages: true,
             streams: Vec::new(),
             load,
             pace: Pace {
                 think_ns: 0,
+                reap: match load {
+                    Load::Closed { iodepth, .. } => iodepth,
+                    Load::Open { .. } => 0,
+                },
                 rates: match load {
                     Load::Closed { .. } => vec![],
                     Load::Open { rate_iops, .. } => vec![RatePhase {
@@ -945,7 +967,10 @@ proptest! {
             let unit_bytes = job.mix.ops.iter().flat_map(|block| &block.sizes)
                 .map(|share| u64::from(share.size_bytes)).max().unwrap_or(1)
                 .next_multiple_of(job.align_bytes.unwrap_or(1));
-            let skewed = matches!(job.pattern, Pattern::Zipf { .. } | Pattern::HotSpots { .. });
+            let skewed = matches!(
+                job.pattern,
+                Pattern::Zipf { .. } | Pattern::Pareto { .. } | Pattern::HotSpots { .. }
+            );
             let counted_bytes = if skewed { within_bytes % unit_bytes } else { within_bytes };
             prop_assert_eq!(counted_bytes % align_bytes, 0);
         }

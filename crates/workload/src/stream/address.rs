@@ -1,8 +1,9 @@
 //! Where requests go. Offsets are multiples of the alignment counted from the region's start; a
-//! request never crosses the region's end. Skewed patterns (zipf, hot spots) give heat to *places*:
+//! request never crosses the region's end. Skewed patterns (zipf, pareto, hot spots) give heat to *places*:
 //! the region is cut into units as large as the job's largest block, heat belongs to a unit, and a
 //! smaller block lands uniformly inside the unit that was drawn.
 
+use super::pareto::Pareto;
 use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
 use super::zipf::Zipf;
@@ -44,6 +45,10 @@ enum State {
     },
     Zipf {
         zipf: Zipf,
+        scatter: Scatter,
+    },
+    Pareto {
+        pareto: Pareto,
         scatter: Scatter,
     },
     HotSpots(Box<[Band]>),
@@ -128,6 +133,10 @@ impl Addresses {
                 zipf: Zipf::new(units, *theta),
                 scatter: Scatter::new(units, seed),
             },
+            Pattern::Pareto { share } => State::Pareto {
+                pareto: Pareto::new(units, *share),
+                scatter: Scatter::new(units, seed),
+            },
             Pattern::HotSpots { bands } => {
                 State::HotSpots(lay_out(bands, units, region.size_bytes)?)
             }
@@ -210,6 +219,7 @@ impl Addresses {
                 return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
             }
             State::Zipf { zipf, scatter } => scatter.apply(zipf.next(random)),
+            State::Pareto { pareto, scatter } => scatter.apply(pareto.next(random)),
             State::HotSpots(bands) => {
                 let draw = random.next();
                 let below = bands[..bands.len() - 1]

@@ -36,6 +36,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         placement: Vec::new(),
         direct: true,
         sqpoll: false,
+        huge_pages: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads,
@@ -382,6 +383,34 @@ fn zipf_exponent_is_recovered_from_the_stream() {
             "theta {theta}: {got} for {head}"
         );
     }
+}
+
+#[test]
+fn a_pareto_share_of_the_blocks_gets_the_rest_of_the_accesses_and_inside_it_again() {
+    let (units, draws) = (1 << 20, 500_000);
+    for share in [0.1, 0.2, 0.4] {
+        let pareto = pareto::Pareto::new(units, share);
+        let mut random = Random::new(5, 0, Purpose::Requests);
+        let ranks: Vec<u64> = (0..draws).map(|_| pareto.next(&mut random)).collect();
+        for level in 1..=3 {
+            let below = (units as f64 * share.powi(level)) as u64;
+            let got = ranks.iter().filter(|&&rank| rank < below).count() as f64;
+            let want = f64::from(draws) * (1.0 - share).powi(level);
+            assert!(
+                (got - want).abs() < 6.0 * want.sqrt(),
+                "share {share} level {level}: {got} for {want}"
+            );
+        }
+    }
+    // In a stream the hot blocks lie scattered.
+    let seen = popularity(
+        &read_4k(Pattern::Pareto { share: 0.2 }),
+        GEOMETRY,
+        1 << 20,
+        draws as usize,
+    );
+    let hot: u64 = seen[..seen.len() / 5].iter().sum();
+    assert!(hot as f64 > 0.8 * f64::from(draws), "{hot}");
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! How much of a file is in the page cache: what is there already is not read from the drive.
+
+use std::{fs::File, os::fd::AsRawFd};
+
+use crate::TargetSpec;
+
+/// `cachestat` (Linux 6.5), the same number on every architecture.
+const CACHESTAT: libc::c_long = 451;
+/// More than this share of a file is told.
+const TOLD: f64 = 0.01;
+
+#[repr(C)]
+#[derive(Default)]
+struct Pages {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+/// Bytes of a file in the page cache; `None` where the kernel does not tell.
+fn cached_bytes(file: &File) -> Option<u64> {
+    // The whole file: no length is up to its end.
+    let range = [0u64; 2];
+    let mut pages = Pages::default();
+    let fd = file.as_raw_fd();
+    // SAFETY: the call reads the range, two u64, and fills the five of `pages`; the last argument is flags.
+    let done = unsafe { libc::syscall(CACHESTAT, fd, range.as_ptr(), &raw mut pages, 0) };
+    // SAFETY: a system call without memory.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    (done == 0).then_some(pages.cached * page_bytes as u64)
+}
+
+/// What a reader must know of a buffered job on a file that is partly in memory.
+pub(crate) fn note(file: &File, spec: &TargetSpec) -> Option<String> {
+    let share = cached_bytes(file)? as f64 / spec.capacity_bytes.max(1) as f64;
+    (share > TOLD).then(|| {
+        format!(
+            "{:.0} % of the file was in the page cache before the first I/O: reads of that part do not reach the drive",
+            share.min(1.0) * 100.0
+        )
+    })
+}
