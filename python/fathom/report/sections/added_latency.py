@@ -11,7 +11,7 @@ from fathom.report.data import Point
 from fathom.report.reference import Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
 
-ORDER = 28
+ORDER = 14
 METHOD = "added-latency"
 MIXES = {
     "4k-rand-read": ("4 KiB random read", ("read",)),

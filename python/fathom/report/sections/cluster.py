@@ -10,7 +10,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
 
-ORDER = 29
+ORDER = 15
 METHOD = "cluster-scaling"
 DEPTHS = (1, 4, 8, 16)
 SMALL = {
