@@ -171,12 +171,12 @@ def one_core() -> int:
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table, first column left-aligned, the others right-aligned."""
+    """Prints a table: figures right-aligned, the first column and one without a header left-aligned."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     print(f"\n{title}")
     for row in [header, ["-" * width for width in widths], *rows]:
         cells = [
-            cell.ljust(w) if i == 0 else cell.rjust(w)
+            cell.ljust(w) if i == 0 or not header[i] else cell.rjust(w)
             for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())

@@ -109,7 +109,7 @@ class EngineBackend:
 
     def __init__(self, targets: Sequence["Target"]) -> None:
         self._targets = [engine_target(target) for target in targets]
-        self._files = [target.path for target in targets if target.kind in ("file", "dir") and target.path]
+        self._cached = [target.path for target in targets if target.path and not target.passthrough]
 
     def start(
         self,
@@ -124,10 +124,10 @@ class EngineBackend:
     def start_each(self, job_json: str, seed: int) -> _core.Handle:
         """Starts the job on every target; intervals and recordings are of each, numbered from 0.
 
-        A job through the page cache begins with none of the file in it, as on a twin.
+        A job through the page cache begins with none of the target in it, as on a twin.
         """
         if not json.loads(job_json).get("direct", True):
-            for path in self._files:
+            for path in self._cached:
                 drop_cached(path)
         try:
             return _core.start_engine(job_json, self._targets, seed)

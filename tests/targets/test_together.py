@@ -46,6 +46,13 @@ sqpoll = true
 load = { iodepth = 16, split = [3, 1] }
 until = { time = "300ms" }
 """
+BUFFERED = """
+schema = "fathom-method/1"
+name = "buffered"
+[[steps]]
+name = "read"
+job = { mix = "read", block = "64KiB", pattern = "sequential", direct = false, load = {}, until = { count = 16 } }
+"""
 
 
 def method(tmp_path: Path) -> str:
@@ -184,3 +191,14 @@ def test_a_plan_counts_what_every_member_is_written(tmp_path: Path) -> None:
     [target] = resolve_targets([f"array:file:{tmp_path}/a,file:{tmp_path}/b"], 8 * MIB)
     plan = plan_of(load_method(method(tmp_path)), target)
     assert plan.steps[0].written_bytes == 16 * MIB
+
+
+def test_a_buffered_job_begins_with_nothing_of_the_device_in_memory(loops: Loops, tmp_path: Path) -> None:
+    node = loops.attach(16 * MIB)
+    buffered = tmp_path / "buffered.toml"
+    buffered.write_text(BUFFERED)
+    # The device forgets by itself only when nobody has it open.
+    with node.open("rb") as held:
+        assert len(held.read()) == 16 * MIB
+        run = fathom.run(str(buffered), targets=str(node), out=tmp_path / "runs")
+    assert not [note for note in run.document.notes if "page cache before the first I/O" in note.text]

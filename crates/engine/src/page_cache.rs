@@ -1,4 +1,4 @@
-//! How much of a file is in the page cache: what is there already is not read from the drive.
+//! How much of a file or block device is in the page cache: what is there already is not read from the drive.
 
 use std::{fs::File, os::fd::AsRawFd};
 
@@ -19,9 +19,9 @@ struct Pages {
     recently_evicted: u64,
 }
 
-/// Bytes of a file in the page cache; `None` where the kernel does not tell.
+/// Bytes of it in the page cache; `None` where the kernel does not tell.
 fn cached_bytes(file: &File) -> Option<u64> {
-    // The whole file: no length is up to its end.
+    // The whole: no length is up to the end.
     let range = [0u64; 2];
     let mut pages = Pages::default();
     let fd = file.as_raw_fd();
@@ -32,12 +32,12 @@ fn cached_bytes(file: &File) -> Option<u64> {
     (done == 0).then_some(pages.cached * page_bytes as u64)
 }
 
-/// What a reader must know of a buffered job on a file that is partly in memory.
+/// What a reader must know of a buffered job on what is partly in memory.
 pub(crate) fn note(file: &File, spec: &TargetSpec) -> Option<String> {
     let share = cached_bytes(file)? as f64 / spec.capacity_bytes.max(1) as f64;
     (share > TOLD).then(|| {
         format!(
-            "{:.0} % of the file was in the page cache before the first I/O: reads of that part do not reach the drive",
+            "{:.0} % of the target was in the page cache before the first I/O: reads of that part do not reach the drive",
             share.min(1.0) * 100.0
         )
     })

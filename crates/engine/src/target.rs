@@ -115,7 +115,7 @@ impl Target {
         self.geometry = geometry(spec, block_bytes);
         self.direct = job.direct;
         let reads = job.mix.ops.iter().any(|block| block.op == Op::Read);
-        if spec.kind == TargetKind::File && !job.direct && reads {
+        if !job.direct && reads {
             self.cached_note = page_cache::note(&file, spec);
         }
         if spec.kind == TargetKind::BlockDevice {

@@ -230,7 +230,7 @@ fn what_of_a_file_was_in_memory_before_a_buffered_job_is_told() {
         std::fs::read(&file.0).unwrap();
         let all = told();
         // A kernel before 6.5 does not tell.
-        assert!(all.is_none_or(|note| note.starts_with("100 % of the file")));
+        assert!(all.is_none_or(|note| note.starts_with("100 % of the target")));
         handle.sync_all().unwrap();
         // SAFETY: a system call on an open descriptor.
         unsafe { libc::posix_fadvise(handle.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
