@@ -63,6 +63,10 @@ fn drive() -> Result<(), Box<dyn Error>> {
     let n = recording.completed().max(1) as f64;
     let stats = recording.ops.values().next().cloned().unwrap_or_default();
     let q = |q| stats.service.quantile_ns(q).unwrap_or(f64::NAN) / 1e3;
+    if let Some(response) = &stats.response {
+        let [p95, p99] = [0.95, 0.99].map(|q| response.quantile_ns(q).unwrap_or(f64::NAN) / 1e9);
+        eprintln!("response p95 {p95:.3} s, p99 {p99:.3} s");
+    }
     println!(
         "{{\"iops\": {:.1}, \"mbps\": {:.2}, \"user_us\": {:.5}, \"sys_us\": {:.5}, \"mean_us\": {:.2}, \"p50_us\": {:.2}, \"p99_us\": {:.2}, \"outstanding\": {:.2}, \"errors\": {}}}",
         n * 1e9 / recording.window_ns as f64,

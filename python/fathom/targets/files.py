@@ -164,7 +164,7 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
 
 
 def drop_cached(path: Path) -> None:
-    """Writes what is dirty and lets the kernel forget the pages of a file or device: what is read next comes from the drive.
+    """Writes what is dirty and lets the kernel forget the target's pages: what is read next comes from the drive.
 
     The kernel need not obey: the engine tells what stayed, and what the device moved shows it (note `page-cache`).
     """
