@@ -103,7 +103,7 @@ def review(
         list[str] | None,
         typer.Argument(help="default: a scratch file here and four twins", metavar="[TARGET...]"),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="full durations")] = False,
+    full: Annotated[bool, typer.Option("--full/--quick", help="full durations, or shortened ones")] = False,
     seed: Seed = 1,
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006 (typer copies defaults)

@@ -122,10 +122,13 @@ def test_the_section_shows_every_repeat_beside_the_mean_and_warns_of_two(made: M
     assert "take three or more" in " ".join(built.blocks[0].paragraphs)  # pyright: ignore[reportAttributeAccessIssue]
     table = built.blocks[1]
     assert isinstance(table, Table)
-    assert [head.text for head in table.head][:3] == ["Run A", "Run B", "Mean"]
+    assert [head.text for head in table.head] == ["Mean", "Repeats differ by", "Run A", "Run B"]
     assert len(table.groups[0].rows) == 4
     assert section.build(seen(runs[0])) is None
-    assert "2 repeats" in write_html(runs, tmp_path / "report.html", synthetic.lookup).read_text()
+    page = write_html(runs, tmp_path / "report.html", synthetic.lookup).read_text()
+    assert "2 repeats" in page
+    assert page.count('<h2 class="run-letter">') == 1
+    assert "Runs A, B" in page
 
 
 def test_json_of_several_runs_has_their_points_and_those_pooled(made: Made) -> None:

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from fathom.report.blocks import Item
-from fathom.report.comparison import Cell, Comparison
+from fathom.report.comparison import Cell, Column
 from fathom.report.style import compact, seconds, slot
 
 
-def legend_of(comparison: Comparison) -> list[Item]:
+def legend_of(columns: Sequence[Column]) -> list[Item]:
     """One entry per target."""
-    return [
-        Item(c.short, "twin" if c.is_twin else c.target.kind, slot=slot(c.index)) for c in comparison.columns
-    ]
+    return [Item(c.short, "twin" if c.is_twin else c.target.kind, slot=slot(c.index)) for c in columns]
 
 
 def window_of(cells: Sequence[Cell]) -> str:

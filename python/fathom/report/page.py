@@ -45,7 +45,7 @@ def write_html(
 
 def render(comparison: Comparison) -> str:
     """The page of runs as text."""
-    headers = [_header(comparison, place) for place in range(len(comparison.runs))]
+    headers = [_header(comparison, places) for places in _together(comparison)]
     return page(_title(comparison), headers, sections.build_all(comparison), comparison.shortenings)
 
 
@@ -79,15 +79,28 @@ def _title(comparison: Comparison) -> str:
     return " and ".join(titles)
 
 
-def _header(comparison: Comparison, place: int) -> dict[str, object]:
-    run = comparison.runs[place]
+def _together(comparison: Comparison) -> list[list[int]]:
+    """Places of the runs, those that are repeats of each other on every target together."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for place, run in enumerate(comparison.runs):
+        columns = [column for column in comparison.columns if column.is_of(run)]
+        pooled = columns and all(column.repeats > 1 for column in columns)
+        key = (run.document.method.name, *(c.index for c in columns)) if pooled else (place,)
+        found.setdefault(key, []).append(place)
+    return list(found.values())
+
+
+def _header(comparison: Comparison, places: Sequence[int]) -> dict[str, object]:
+    """What is said of one run, or of several that are repeats; how they ended is said of one that did not well."""
+    runs = [comparison.runs[place] for place in places]
+    run = next((one for one in runs if one.document.status in STATUS), runs[0])
     document = run.document
     summary = document.method.parsed.get("summary")
     return {
-        "letter": run_letter(place) if len(comparison.runs) > 1 else "",
-        "id": style.plain(document.id),
-        "created": style.when(document.created),
-        "took": _took(run),
+        "letter": ", ".join(map(run_letter, places)) if len(comparison.runs) > 1 else "",
+        "ids": [(style.plain(one.document.id), one.document.seed) for one in runs],
+        "created": style.when(runs[0].document.created),
+        "took": _took(runs),
         "status": STATUS.get(document.status, ""),
         "error": style.plain(document.error or ""),
         "method": style.plain(document.method.name),
@@ -95,17 +108,22 @@ def _header(comparison: Comparison, place: int) -> dict[str, object]:
         "summary": style.plain(summary) if isinstance(summary, str) else "",
         "targets": [c.label for c in comparison.columns if c.is_of(run)],
         "version": document.versions.get("fathom", ""),
-        "seed": document.seed,
+        "resume": style.plain(document.id),
     }
 
 
-def _took(run: RunData) -> str:
+def _took(runs: Sequence[RunData]) -> str:
     from datetime import datetime
 
-    if run.document.finished is None:
+    ends = [(run.document.created, run.document.finished) for run in runs]
+    lengths_s = [
+        (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+        for start, end in ends
+        if end is not None
+    ]
+    if len(lengths_s) < len(runs):
         return ""
-    length = datetime.fromisoformat(run.document.finished) - datetime.fromisoformat(run.document.created)
-    return style.seconds(length.total_seconds())
+    return style.seconds(sum(lengths_s)) + (" together" if len(runs) > 1 else "")
 
 
 def _chart_options(built: Sequence[Section]) -> dict[str, object]:

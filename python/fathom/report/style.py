@@ -48,8 +48,9 @@ def compact(value: float) -> str:
 
 
 def signed_pct(value: float) -> str:
-    """`+3.1 %`, with a real minus sign."""
-    return f"{value:+.1f} %".replace("-", "−")
+    """`+3.1 %`, with a real minus sign; what rounds to nothing has none."""
+    text = f"{value:+.1f} %".replace("-", "−")
+    return "0.0 %" if text[1:] == "0.0 %" else text
 
 
 def seconds(value: float) -> str:

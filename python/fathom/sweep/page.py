@@ -33,7 +33,8 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     blocks = [*([Points([f"Failed: {text}" for text in failed])] if failed else []), drawn]
     header = {
         "letter": "",
-        "id": folder.name,
+        "ids": [(folder.name, sweep.seed)],
+        "resume": "",
         "created": when(now()),
         "took": "",
         "status": "",
@@ -43,7 +44,6 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
         "summary": plain(sweep.method.summary),
         "targets": [plain(target) for target in sweep.targets],
         "version": __version__,
-        "seed": sweep.seed,
     }
     title = f"{plain(sweep.method.title)}: a sweep"
     quick = ["every point is a quick run"] if sweep.quick else []

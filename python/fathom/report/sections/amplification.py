@@ -43,7 +43,7 @@ def build(comparison: Comparison) -> Section | None:
         f"Bytes written to the media per byte written by the host, measured steps laid end to end, "
         f"each in up to {MAX_DOTS} means; steps that only read and the pauses between are left out."
     )
-    figure = Figure(charts, caption, _table(found), legend_of(comparison), columns=1)
+    figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found if one.column.run.document.method.name == METHOD]
     return Section("amplification", "Write amplification", [figure], short="WAF", answer=told)
 

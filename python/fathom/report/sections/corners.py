@@ -123,7 +123,9 @@ def _between(cell: Cell, name: str, value_us: float) -> Item:
     bounds = cell.latency_interval_us(name)
     if bounds is None:
         return Item(grouped(value_us), title="no interval: too few seconds, or too unlike")
-    return Item(grouped(value_us), " to ".join(grouped(bound) for bound in bounds), title="95 % interval")
+    low, high = map(grouped, bounds)
+    narrow = f"± {50 * (bounds[1] - bounds[0]) / value_us:.1g} %"
+    return Item(grouped(value_us), f"{low} to {high}" if low != high else narrow, title="95 % interval")
 
 
 def _power(cell: Cell) -> Item:

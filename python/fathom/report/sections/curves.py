@@ -75,7 +75,7 @@ def build(comparison: Comparison) -> Section | None:
         return None
     shown = workloads[:MAX_WORKLOADS]
     charts = [_chart(workload, latency) for workload in shown for latency in LATENCIES]
-    figure = Figure(charts, _caption(workloads), _table(workloads), legend_of(comparison))
+    figure = Figure(charts, _caption(workloads), _table(workloads), legend_of(comparison.columns))
     capacities = [workload for workload in workloads if any(one.curve.slo for one in workload.drawn)]
     blocks = [_capacities(comparison, capacities), figure] if capacities else [figure]
     told = [_sentence(workload, one) for workload in workloads for one in workload.drawn if one.dots]

@@ -75,7 +75,7 @@ def build(comparison: Comparison) -> Section | None:
         "All operations together over threads x iodepth asked for; past the knee a further I/O in flight only waits. "
         f"Service latency, mean; {window_of(steps)}.{more}"
     )
-    figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison), group="depth")
+    figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison.columns), group="depth")
     told = [_sentence(label, one) for label, group in zip(labels, groups, strict=True) for one in group]
     return Section("depths", "Depth scaling", [Points(told), figure], short="Depths", answer=told)
 

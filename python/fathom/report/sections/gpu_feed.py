@@ -164,4 +164,4 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
         "What so many drives sustain if nothing between them and the GPU is slower: one drive's slower workload times "
         f"their number; {window_of(cells)}."
     )
-    return Figure([chart], caption, data, legend_of(comparison), columns=1)
+    return Figure([chart], caption, data, legend_of(comparison.columns), columns=1)

@@ -30,7 +30,7 @@ def build(comparison: Comparison) -> Section | None:
         f" The first {MAX_PANELS} of {len(corners)} workloads are drawn." if len(corners) > MAX_PANELS else ""
     )
     window = window_of([cell for corner in shown for cell in corner.cells])
-    legend = legend_of(comparison)
+    legend = legend_of(comparison.columns)
     end = max(_last_place(cell.histogram.n) for corner in shown for cell in corner.cells if cell.histogram)
     curves = Figure(
         [_curve(corner, end) for corner in shown],

@@ -39,7 +39,7 @@ def build(comparison: Comparison) -> Section | None:
         f"IOPS of reads and writes together, and the service latency of either, over the share of reads; "
         f"{window_of(steps)}.{more}"
     )
-    figure = Figure(charts, caption, _table(labels, loads), legend_of(comparison), group="mixes")
+    figure = Figure(charts, caption, _table(labels, loads), legend_of(comparison.columns), group="mixes")
     told = [_sentence(label, steps) for label, load in drawn for steps in load]
     maps: list[Block] = (
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []

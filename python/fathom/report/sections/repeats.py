@@ -14,6 +14,8 @@ ORDER = 23
 NONE = Item("–", tone="quiet", title="this repeat has no such figure")
 FEW = 3
 """Below so many repeats the interval is too wide to decide much."""
+LEAST = 1e-4
+"""Repeats that differ by less are as good as equal."""
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -29,7 +31,7 @@ def _said(columns: Sequence[Column]) -> list[str]:
     several = ", ".join(dict.fromkeys(str(column.repeats) for column in columns))
     said = [
         f"Figures of {joined([column.short for column in columns])} are of {several} repeats: rates are their means, "
-        "latencies those of all their I/Os together. Intervals hold what differs between repeats as well as what "
+        "latencies those of all their I/Os together. 95 % intervals hold what differs between repeats as well as what "
         "varies inside each; charts over time, rounds, and the search for an SLO show the first."
     ]
     if any(column.repeats < FEW for column in columns):
@@ -42,10 +44,9 @@ def _said(columns: Sequence[Column]) -> list[str]:
 def _table(column: Column, comparison: Comparison) -> Table:
     letters = [run_letter(place) for place, run in enumerate(comparison.runs) if column.is_of(run)]
     heads = [
-        *(Item(f"Run {letter}") for letter in letters),
-        Item("Mean"),
-        Item("95 % interval"),
+        Item("Mean", "± half its 95 % interval"),
         Item("Repeats differ by", "standard deviation, % of the mean"),
+        *(Item(f"Run {letter}") for letter in letters),
     ]
     rows = [
         Row(Item(corner.label, corner.unit), _cells(cell, corner))
@@ -59,12 +60,11 @@ def _cells(cell: Cell, corner: Corner) -> list[Item]:
     values = [_value(cell, corner, place) for place in range(cell.column.repeats)]
     known = [value for value in values if value is not None]
     spread = np.std(known, ddof=1) / np.mean(known) if len(known) > 1 else None
-    interval = " to ".join(grouped(bound) for bound in cell.interval) if cell.interval else "–"
+    bounds = " to ".join(grouped(bound) for bound in cell.interval) if cell.interval else "not known"
     return [
+        Item(grouped(cell.value or 0), cell.margin, tone="strong", title=f"95 % interval {bounds}"),
+        NONE if spread is None else Item(f"{100 * spread:.2g} %" if spread > LEAST else "< 0.01 %"),
         *(NONE if value is None else Item(grouped(value)) for value in values),
-        Item(grouped(cell.value or 0), cell.margin, tone="strong"),
-        Item(interval),
-        NONE if spread is None else Item(f"{100 * spread:.2g} %"),
     ]
 
 
