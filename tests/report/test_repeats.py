@@ -14,6 +14,7 @@ from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.findings import tell
+from fathom.report.repeats import is_pooled
 from fathom.report.sections import repeats as section
 
 Made = Callable[..., Path]
@@ -129,6 +130,12 @@ def test_the_section_shows_every_repeat_beside_the_mean_and_warns_of_two(made: M
     assert "2 repeats" in page
     assert page.count('<h2 class="run-letter">') == 1
     assert "Runs A, B" in page
+
+
+def test_points_on_a_curve_are_pooled_but_not_where_a_search_led(made: Made) -> None:
+    run = load(made())
+    assert is_pooled("4k-rand-read@80", run)
+    assert not is_pooled("4k-rand-read@slo-1", run)
 
 
 def test_json_of_several_runs_has_their_points_and_those_pooled(made: Made) -> None:

@@ -7,8 +7,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from fathom.report.data import Point, load
+from fathom.report.repeats import is_pooled, repeats_by_target
 from fathom.report.repeats import pool as pool_runs
-from fathom.report.repeats import repeats_by_target
 from fathom.runs.schema import RUN_SCHEMA
 
 
@@ -41,7 +41,7 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
         for members, target in found
         if len(members) > 1
         for point in pool_runs(members).points
-        if point.target == target.name
+        if point.target == target.name and is_pooled(point.step, members[0])
     ]
     return {"schema": "fathom-runs/1", "runs": [run_json(run) for run in runs], "pooled": pooled}
 

@@ -54,7 +54,7 @@ class PooledRun(RunData):
         found: dict[Key, list[Histogram]] = {}
         for place, own in enumerate(repeats):
             for key, histogram in own.items():
-                if place == 0 or _poolable(key[1], self):
+                if place == 0 or is_pooled(key[1], self):
                     found.setdefault(key, []).append(histogram)
         return found
 
@@ -67,12 +67,12 @@ def pool(runs: Sequence[RunData]) -> RunData:
     members: dict[Key, list[tuple[RunData, Point]]] = {}
     for place, run in enumerate(runs):
         for point in run.points:
-            if place == 0 or _poolable(point.step, runs[0]):
+            if place == 0 or is_pooled(point.step, runs[0]):
                 members.setdefault((point.target, point.step, point.op), []).append((run, point))
     return replace(pooled, points=[_pooled(key, found, pooled) for key, found in members.items()])
 
 
-def _poolable(step: str, first: RunData) -> bool:
+def is_pooled(step: str, first: RunData) -> bool:
     """Whether a step is the same in all repeats: not where a search led, nor the number of a round on the way to
     steadiness. Of these the first repeat's stand.
     """

@@ -23,8 +23,11 @@ def build(comparison: Comparison) -> Section | None:
     columns = [column for column in comparison.columns if column.repeats > 1]
     if not columns:
         return None
-    tables = [_table(column, comparison) for column in columns]
-    return Section("repeats", "Repeats", [Prose(_said(columns)), *tables])
+    tables = [table for column in columns if (table := _table(column, comparison)).groups[0].rows]
+    said = (
+        _said(columns) if tables else [f"Of {columns[0].repeats} repeats of these rounds the first is shown."]
+    )
+    return Section("repeats", "Repeats", [Prose(said), *tables])
 
 
 def _said(columns: Sequence[Column]) -> list[str]:
