@@ -27,7 +27,9 @@ use crate::zones::Zoning;
 /// Virtual length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// Requests drawn ahead of their use, so that the device can prefetch.
-const LOOK_AHEAD: usize = 16;
+const LOOK_AHEAD: usize = 32;
+/// How many are drawn at once: the processor then looks for the addresses of several map entries at the same time.
+const BURST: usize = 16;
 /// Tag bit of an arrival of open load; the rest is the thread.
 const ARRIVAL: u32 = 1 << 27;
 /// Tag bit of a read whose data has crossed the adapter; the rest is the slot.
@@ -126,9 +128,9 @@ pub enum TwinError {
 /// One submitting thread.
 struct Thread {
     stream: RequestStream,
-    /// Requests drawn ahead in a ring, and the one before the oldest of them.
+    /// Requests drawn ahead in a ring, and the place of the next of them.
     ahead: Vec<Request>,
-    oldest: usize,
+    next: usize,
     core: u32,
     /// Which recorder counts its I/O: its stream's.
     recorder: u32,
@@ -262,7 +264,7 @@ impl<'a, D: Device> Driver<'a, D> {
                     arrivals: stream.clone(),
                     stream,
                     ahead: Vec::with_capacity(LOOK_AHEAD),
-                    oldest: LOOK_AHEAD - 1,
+                    next: 0,
                     core: thread % host.cores,
                     recorder: part.stream.unwrap_or(0) as u32,
                     iodepth: part.job.load.iodepth(),
@@ -576,17 +578,21 @@ impl<'a, D: Device> Driver<'a, D> {
         let Thread {
             stream,
             ahead,
-            oldest,
+            next,
             ..
         } = &mut self.threads[thread as usize];
         if ahead.is_empty() {
             ahead.extend((0..LOOK_AHEAD).map(|_| stream.next_request()));
+        } else if next.is_multiple_of(BURST) {
+            let used = (*next + LOOK_AHEAD - BURST) % LOOK_AHEAD;
+            for request in &mut ahead[used..used + BURST] {
+                *request = stream.next_request();
+                self.device.prefetch(request);
+            }
         }
-        // One at a time: the processor stops where too many prefetches are under way.
-        let drawn = stream.next_request();
-        self.device.prefetch(&drawn);
-        *oldest = (*oldest + 1) % LOOK_AHEAD;
-        std::mem::replace(&mut ahead[*oldest], drawn)
+        let request = ahead[*next];
+        *next = (*next + 1) % LOOK_AHEAD;
+        request
     }
 
     /// A completion reaches its thread, which reaps it and issues the next request.

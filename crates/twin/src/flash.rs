@@ -192,7 +192,8 @@ pub struct Flash {
     due_bytes: u64,
     erase_unit_bytes: u64,
     planes: u32,
-    read_ns: [u64; 65],
+    /// Duration of a transfer by its 4 KiB units.
+    transfers_ns: [u64; Self::READ_UNITS_MAX as usize + 1],
     rng: Xoshiro256PlusPlus,
     /// What was done.
     pub counts: FlashCounts,
@@ -239,9 +240,7 @@ impl Flash {
             due_bytes: if zoned { 0 } else { params.program_bytes() },
             erase_unit_bytes: params.erase_unit_bytes,
             planes: params.planes_per_die,
-            read_ns: std::array::from_fn(|n| {
-                (times.command + n as f64 * times.unit).round() as u64
-            }),
+            transfers_ns: std::array::from_fn(|units| times.transfer_ns(units as u32)),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             counts: FlashCounts::default(),
             times,
@@ -539,6 +538,7 @@ impl Flash {
     }
 
     /// The channel gets a background transfer, so that reads still being sensed may find it in their way.
+    #[cold]
     fn wait_for_senses(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
         let channel = &mut self.channels[index as usize];
         if let Carrying::Read(op) = channel.carrying
@@ -612,6 +612,15 @@ impl Flash {
         }
     }
 
+    /// The die has time for reads, until its next job may start.
+    #[inline]
+    fn resume_reads(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
+        let die = &self.dies[index as usize];
+        if die.waiting > 0 || die.background == Background::Pending {
+            self.start_waiting_reads(now_ns, calendar, index);
+        }
+    }
+
     fn start_waiting_reads(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
         for server in index * self.servers_per_die..(index + 1) * self.servers_per_die {
             if self.dies[index as usize].waiting == 0 {
@@ -630,7 +639,7 @@ impl Flash {
     }
 
     /// Runs a pending job if no read stands in its way.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
         let die = &mut self.dies[index as usize];
         if die.active > 0 || (die.waiting > 0 && now_ns < die.window_end_ns) {
@@ -659,16 +668,25 @@ impl Flash {
     }
 
     /// Takes up the die's next job if it has none.
+    #[inline]
     fn start_background(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
-        let die = &mut self.dies[index as usize];
-        if die.background != Background::Idle {
-            return;
+        let die = &self.dies[index as usize];
+        if die.background == Background::Idle
+            && (die.loaded
+                || !die.cleaning.is_empty()
+                || die.programmed_bytes >= self.erase_unit_bytes)
+        {
+            self.take_up_job(now_ns, calendar, index);
         }
+    }
+
+    fn take_up_job(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
+        let die = &mut self.dies[index as usize];
         let erase_due = die.programmed_bytes >= self.erase_unit_bytes;
         if !erase_due && let Some(job) = die.cleaning.pop_front() {
             die.job = Job::Cleaning(job);
             die.remaining_ns = self.times.cleaning_sense;
-        } else if erase_due || die.loaded {
+        } else {
             if self.budget == 0 {
                 if !std::mem::replace(&mut die.awaits_budget, true) {
                     self.budget_waiters.push_back(index);
@@ -688,8 +706,6 @@ impl Flash {
                 };
             }
             self.budget -= 1;
-        } else {
-            return;
         }
         let die = &mut self.dies[index as usize];
         die.background = Background::Pending;
@@ -737,19 +753,15 @@ impl Flash {
                     die.remaining_ns = self.times.cleaning_sense;
                 } else {
                     self.counts.units_out += u64::from(job.units);
-                    let ns = self.times.command + f64::from(job.units) * self.times.unit;
                     let channel = die.channel;
-                    self.send(
-                        now_ns,
-                        calendar,
-                        channel,
-                        Payload::Cleaning(job.id),
-                        ns.round() as u64,
-                    );
+                    let known = self.transfers_ns.get(job.units as usize).copied();
+                    let transfer_ns = known.unwrap_or_else(|| self.times.transfer_ns(job.units));
+                    let payload = Payload::Cleaning(job.id);
+                    self.send(now_ns, calendar, channel, payload, transfer_ns);
                 }
             }
         }
-        self.start_waiting_reads(now_ns, calendar, index);
+        self.resume_reads(now_ns, calendar, index);
         self.start_background(now_ns, calendar, index);
         finished
     }
@@ -791,7 +803,7 @@ impl Flash {
         payload: Payload,
         ns: u64,
     ) {
-        if self.channels[index as usize].background.is_empty() {
+        if self.channels[index as usize].has_foreseen() {
             self.wait_for_senses(now_ns, calendar, index);
         }
         let channel = &mut self.channels[index as usize];
@@ -837,7 +849,7 @@ impl Flash {
         channel.carrying = Carrying::Read(op);
         channel.reads_in_a_row += 1;
         channel.started_ns = start_ns;
-        channel.until_ns = start_ns + self.read_ns[self.ops[op as usize].units as usize];
+        channel.until_ns = start_ns + self.transfers_ns[self.ops[op as usize].units as usize];
         calendar.push(channel.until_ns, Event::Channel.with(index));
     }
 }
@@ -888,6 +900,13 @@ impl Die {
 }
 
 impl Channel {
+    /// Whether reads that are not sensed yet have their places already.
+    #[inline]
+    fn has_foreseen(&self) -> bool {
+        self.background.is_empty()
+            && (!self.ahead.is_empty() || matches!(self.carrying, Carrying::Read(_)))
+    }
+
     fn new() -> Self {
         Self {
             carrying: Carrying::Nothing,
@@ -904,6 +923,11 @@ impl Channel {
 }
 
 impl Times {
+    /// Duration of a transfer of so many 4 KiB units.
+    fn transfer_ns(&self, units: u32) -> u64 {
+        (self.command + f64::from(units) * self.unit).round() as u64
+    }
+
     fn new(params: &SsdParams) -> Self {
         let mean = params.read_sense_us;
         let spread = match params.read_sense_time {

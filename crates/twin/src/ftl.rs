@@ -5,6 +5,8 @@
 //! The state is structures of arrays: two 32-bit maps, and a handful of bytes per superblock; about
 //! 9 bytes per mapped page at 15 % over-provisioning.
 
+use std::ops::Range;
+
 use prefetch_index::prefetch_index;
 
 use crate::geometry::Geometry;
@@ -87,6 +89,13 @@ impl Ftl {
         (page < end).then_some(page)
     }
 
+    /// Pages that the stream's superblock has room for.
+    #[inline]
+    pub fn left_in_superblock(&self, stream: Stream) -> u32 {
+        let Frontier { page, end } = self.frontiers[usize::from(stream.0)];
+        end - page
+    }
+
     /// Gives a stream a fresh superblock, of cold data if wear is levelled a worn one; `None` when no
     /// superblock is free.
     pub fn open(&mut self, stream: Stream, cold: bool) -> Option<u32> {
@@ -109,19 +118,35 @@ impl Ftl {
         let first = frontier.page;
         frontier.page += count;
         debug_assert!(frontier.page <= frontier.end);
-        let places = first as usize..(first + count) as usize;
-        for (reverse, logical) in self.reverse[places].iter_mut().zip(logical..) {
+        self.superblocks[self.geometry.superblock(first) as usize].valid += count;
+        if count == 1 {
+            self.reverse[first as usize] = logical;
+            let old = std::mem::replace(&mut self.map[logical as usize], first);
+            self.replaced(old);
+        } else {
+            self.place_run(first, logical, count);
+        }
+    }
+
+    fn place_run(&mut self, first: u32, logical: u32, count: u32) {
+        let reverse = &mut self.reverse[first as usize..(first + count) as usize];
+        for (reverse, logical) in reverse.iter_mut().zip(logical..) {
             *reverse = logical;
         }
         for i in 0..count {
             let old = std::mem::replace(&mut self.map[(logical + i) as usize], first + i);
-            if old == NONE {
-                self.mapped += 1;
-            } else {
-                self.invalidate(old);
-            }
+            self.replaced(old);
         }
-        self.superblocks[self.geometry.superblock(first) as usize].valid += count;
+    }
+
+    /// A mapping has taken the place of an old one.
+    #[inline]
+    fn replaced(&mut self, old: u32) {
+        if old == NONE {
+            self.mapped += 1;
+        } else {
+            self.invalidate(old);
+        }
     }
 
     /// Forgets a logical page.
@@ -225,9 +250,9 @@ impl Ftl {
 
     /// Fetches the map entries that relocating these pages will touch.
     #[inline]
-    pub fn prefetch_reverse(&self, from: u32, to: u32) {
+    pub fn prefetch_reverse(&self, pages: Range<u32>) {
         let map = &*self.map;
-        for &logical in &self.reverse[from as usize..to as usize] {
+        for &logical in &self.reverse[pages.start as usize..pages.end as usize] {
             prefetch_index(map, logical as usize);
         }
     }

@@ -6,11 +6,13 @@
 //! upper ones, so that neighbouring data lies on neighbouring dies, which is what makes sequential
 //! reads parallel. Physical page numbers count 4 KiB pages in that filling order.
 
+use std::ops::Range;
+
 use crate::SsdParams;
 use crate::map_flush::MapFlush;
 use crate::params::UNIT_BYTES;
 
-/// Exact division of `u32` by a constant by one multiplication (Granlund & Montgomery 1994).
+/// Exact division of `u32` by a constant by one multiplication, rounding its reciprocal down (Robison 2005).
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     divisor: u32,
@@ -20,18 +22,15 @@ pub struct Divisor {
 impl Divisor {
     /// Divides by `divisor`, 1 or more.
     pub const fn new(divisor: u32) -> Self {
-        // ceil(2^64 / d); wraps to 0 for d = 1, which `div` handles.
-        let magic = (u64::MAX / divisor as u64).wrapping_add(1);
+        // Below 2^64 / d, by less than what makes a difference.
+        let magic = u64::MAX / divisor as u64;
         Self { divisor, magic }
     }
 
     /// Quotient.
     #[inline]
     pub const fn div(self, value: u32) -> u32 {
-        if self.divisor == 1 {
-            return value;
-        }
-        ((self.magic as u128 * value as u128) >> 64) as u32
+        ((self.magic as u128 * (value as u128 + 1)) >> 64) as u32
     }
 
     /// Quotient and remainder.
@@ -224,6 +223,17 @@ impl Geometry {
         let (row, die) = self.by_dies.div_rem(local);
         let stripe = (row * self.unit_stripes + index) * self.dies + die;
         superblock * self.superblock_pages + stripe * self.stripe_pages
+    }
+
+    /// The pages of each stripe of a unit.
+    #[inline]
+    pub fn stripes(&self, unit: u32) -> impl Iterator<Item = Range<u32>> + use<> {
+        let (length, step) = (self.stripe_pages, self.dies * self.stripe_pages);
+        let first = self.stripe_start(unit, 0);
+        (0..self.unit_stripes).map(move |index| {
+            let start = first + index * step;
+            start..start + length
+        })
     }
 
     /// Superblock of a unit.

@@ -57,9 +57,12 @@ impl MapFlush {
     /// The mapping of these logical pages changes: of fewer than [`Self::ENTRIES`].
     #[inline]
     pub fn change(&mut self, logical: u32, count: u32) {
-        self.changed.set(logical >> self.described_log2);
-        self.changed
-            .set((logical + count - 1) >> self.described_log2);
+        let first = logical >> self.described_log2;
+        let last = (logical + count - 1) >> self.described_log2;
+        self.changed.set(first);
+        if last != first {
+            self.changed.set(last);
+        }
     }
 
     /// The host has written `count` pages.

@@ -394,7 +394,7 @@ impl Ssd {
     }
 
     /// A command that arrives at `at_ns`, after all others so far, goes through the pipeline.
-    #[inline]
+    #[inline(always)]
     fn enter_pipeline(&mut self, slot: u32, at_ns: u64) {
         let request = &self.requests[slot].request;
         let unit_ps = match request.op {
@@ -756,9 +756,15 @@ impl Ssd {
     /// Next page of a stream, taking a fresh superblock when there is one to take.
     #[inline]
     fn frontier(&mut self, stream: Stream) -> Option<u32> {
-        if let Some(page) = self.ftl.frontier(stream) {
-            return Some(page);
+        let page = self.ftl.frontier(stream);
+        if page.is_some() {
+            return page;
         }
+        self.open_superblock(stream)
+    }
+
+    #[cold]
+    fn open_superblock(&mut self, stream: Stream) -> Option<u32> {
         let to_slc = u32::from(stream.0) < self.params.placement_handles
             && self.slc.as_ref().is_some_and(|slc| slc.free() > 0);
         let kept = self.streams.is_host(stream) && self.free_superblocks() <= RESERVED_SUPERBLOCKS;
@@ -816,14 +822,15 @@ impl Ssd {
         }
         if place.page_type + 1 == self.geometry.unit_stripes {
             self.units[place.unit as usize].filled = true;
-            self.program_if_complete(place.unit, place.die);
+            self.program_if_complete(place.unit);
         }
     }
 
     #[inline]
-    fn program_if_complete(&mut self, unit: u32, die: u32) {
+    fn program_if_complete(&mut self, unit: u32) {
         let state = self.units[unit as usize];
         if state.filled && state.incoming == 0 {
+            let die = self.geometry.unit_die(unit);
             self.flash
                 .program(self.now_ns, &mut self.calendar, unit, die);
         }

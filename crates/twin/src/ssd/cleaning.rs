@@ -2,8 +2,9 @@
 //! pace is the host's, as `ssd` says; it is kept as credit: pages written times the victim's valid
 //! ones, less pages moved times its invalid ones.
 
+use std::ops::Range;
+
 use crate::event::Event;
-use crate::geometry::Place;
 
 use super::{IDLE, RESERVED_SUPERBLOCKS, Ssd, Stream};
 
@@ -17,27 +18,31 @@ pub(super) struct Victim {
     next_unit: u32,
 }
 
-/// One cleaning read: where its pages go.
+/// One cleaning read, and the units that its pages go to.
 #[derive(Clone, Copy)]
 pub(super) struct CleaningRead {
     victim: u32,
-    runs: [(u32, u32); 2],
+    units: [u32; Self::UNITS_MAX],
+    count: usize,
 }
 
 impl CleaningRead {
-    /// Pages `first..first + count` come with this read. A unit spans at most two superblocks of
-    /// the cleaning stream, hence two runs.
-    fn extend(&mut self, first: u32, count: u32) {
-        let [a, b] = &mut self.runs;
-        if a.1 == 0 {
-            *a = (first, count);
-        } else if b.1 == 0 && a.0 + a.1 == first {
-            a.1 += count;
-        } else if b.1 == 0 {
-            *b = (first, count);
-        } else {
-            b.1 += count;
+    /// A unit has at most four stripes, and its pages, in a row elsewhere, touch one stripe more.
+    const UNITS_MAX: usize = 5;
+
+    fn units(&self) -> &[u32] {
+        &self.units[..self.count]
+    }
+
+    /// Pages of a unit come with this read. Returns whether none did so far.
+    #[inline]
+    fn add(&mut self, unit: u32) -> bool {
+        let new = self.units().last() != Some(&unit);
+        if new {
+            self.units[self.count] = unit;
+            self.count += 1;
         }
+        new
     }
 }
 
@@ -93,7 +98,17 @@ impl Ssd {
 
     /// Moves units of the victim while there is credit, or need. When there is neither, cleaning has
     /// caught up with the host.
+    #[inline]
     pub(super) fn clean(&mut self) {
+        // Under load it is mostly as far as DRAM has room for.
+        let full = self.victim.is_some() && self.credit >= 0 && !self.has_cleaning_room();
+        if !full {
+            self.clean_on();
+        }
+    }
+
+    #[inline(never)]
+    fn clean_on(&mut self) {
         while self.clean_next() {}
     }
 
@@ -174,41 +189,31 @@ impl Ssd {
     fn clean_unit(&mut self, victim: Victim) -> bool {
         let superblock = victim.superblock;
         let unit = superblock * self.geometry.superblock_units + victim.next_unit;
-        let Some(frontier) = self.frontier(victim.stream) else {
-            return false;
-        };
-        let left = self.geometry.superblock_pages - frontier % self.geometry.superblock_pages;
-        if left < self.geometry.unit_pages && self.ftl.free_superblocks() == 0 {
+        if self.frontier(victim.stream).is_none()
+            || self.ftl.free_superblocks() == 0
+                && self.ftl.left_in_superblock(victim.stream) < self.geometry.unit_pages
+        {
             return false;
         }
         let mut read = CleaningRead {
             victim: superblock,
-            runs: [(0, 0); 2],
+            units: [0; CleaningRead::UNITS_MAX],
+            count: 0,
         };
         let (mut senses, mut moved) = (0, 0);
-        for index in 0..self.geometry.unit_stripes {
-            let before = moved;
-            let start = self.geometry.stripe_start(unit, index);
-            let end = start + self.geometry.stripe_pages;
-            let mut page = start;
-            while page < end {
-                let Some(frontier) = self.frontier(victim.stream) else {
-                    break;
-                };
-                let (count, resume) = self.ftl.relocate(victim.stream, superblock, page, end);
-                page = resume;
-                read.extend(frontier, count);
-                if let Some(namespaces) = &mut self.namespaces {
-                    namespaces.moved(self.ftl.owners(frontier, count));
-                }
-                moved += count;
-            }
-            senses += u32::from(moved > before);
+        for stripe in self.geometry.stripes(unit) {
+            let of_stripe = self.move_pages(victim, stripe, &mut read);
+            senses += u32::from(of_stripe > 0);
+            moved += of_stripe;
         }
         self.credit -= i64::from(moved) * i64::from(self.geometry.superblock_pages - victim.valid);
         self.cleaning_buffered += moved;
         if moved > 0 {
-            self.issue_cleaning_read(read, unit, senses, moved);
+            self.superblocks[superblock as usize].draining += 1;
+            let die = self.geometry.unit_die(unit);
+            let id = self.cleaning_reads.add(read);
+            self.flash
+                .cleaning_read(self.now_ns, &mut self.calendar, die, id, senses, moved);
         }
         let next_unit = victim.next_unit + 1;
         if next_unit == self.geometry.superblock_units {
@@ -217,10 +222,8 @@ impl Ssd {
             self.victim = None;
             self.release_if_drained(superblock);
         } else {
-            let after = self.geometry.stripe_pages;
-            for index in 0..self.geometry.unit_stripes {
-                let start = self.geometry.stripe_start(unit + 1, index);
-                self.ftl.prefetch_reverse(start, start + after);
+            for stripe in self.geometry.stripes(unit + 1) {
+                self.ftl.prefetch_reverse(stripe);
             }
             self.victim = Some(Victim {
                 next_unit,
@@ -230,42 +233,43 @@ impl Ssd {
         true
     }
 
-    /// Sends a cleaning read to the die and makes the units it fills wait for it.
-    fn issue_cleaning_read(&mut self, read: CleaningRead, unit: u32, senses: u32, moved: u32) {
-        self.superblocks[read.victim as usize].draining += 1;
-        for run in read.runs {
-            self.each_stripe(run, |ssd, place, full| {
-                let state = &mut ssd.units[place.unit as usize];
-                state.incoming += 1;
-                state.filled |= full && place.page_type + 1 == ssd.geometry.unit_stripes;
-            });
-        }
-        let id = self.cleaning_reads.add(read);
-        let die = self.geometry.unit_die(unit);
-        self.flash
-            .cleaning_read(self.now_ns, &mut self.calendar, die, id, senses, moved);
-    }
-
-    /// Calls `visit` for each stripe of a run of pages, saying whether the run reaches its end.
+    /// Moves the valid pages of a stripe of the victim, and makes the units that they fill wait for the read that
+    /// brings them. Gives their number.
     #[inline]
-    fn each_stripe(&mut self, run: (u32, u32), visit: impl Fn(&mut Self, Place, bool)) {
-        let (mut page, end) = (run.0, run.0 + run.1);
-        while page < end {
-            let left = self.geometry.left_in_stripe(page);
-            let place = self.geometry.place(page);
-            visit(self, place, page + left <= end);
-            page += left;
+    fn move_pages(&mut self, victim: Victim, stripe: Range<u32>, read: &mut CleaningRead) -> u32 {
+        let (mut page, mut moved) = (stripe.start, 0);
+        while page < stripe.end
+            && let Some(first) = self.frontier(victim.stream)
+        {
+            let (count, resume) =
+                self.ftl
+                    .relocate(victim.stream, victim.superblock, page, stripe.end);
+            page = resume;
+            moved += count;
+            if let Some(namespaces) = &mut self.namespaces {
+                namespaces.moved(self.ftl.owners(first, count));
+            }
+            let end = first + count;
+            let mut to = first;
+            while to < end {
+                let left = self.geometry.left_in_stripe(to);
+                let place = self.geometry.place(to);
+                let state = &mut self.units[place.unit as usize];
+                state.incoming += u16::from(read.add(place.unit));
+                state.filled |=
+                    to + left <= end && place.page_type + 1 == self.geometry.unit_stripes;
+                to += left;
+            }
         }
+        moved
     }
 
     pub(super) fn cleaning_arrived(&mut self, id: u32) {
         let read = self.cleaning_reads[id];
         self.cleaning_reads.release(id);
-        for run in read.runs {
-            self.each_stripe(run, |ssd, place, _| {
-                ssd.units[place.unit as usize].incoming -= 1;
-                ssd.program_if_complete(place.unit, place.die);
-            });
+        for &unit in read.units() {
+            self.units[unit as usize].incoming -= 1;
+            self.program_if_complete(unit);
         }
         self.superblocks[read.victim as usize].draining -= 1;
         self.release_if_drained(read.victim);
