@@ -117,7 +117,7 @@ def test_findings_compare_targets_of_different_runs(run: Path, tmp_path: Path) -
     faster = replace(synthetic.TWINS[0], rates=[2 * rate for rate in synthetic.TWINS[0].rates])
     other = synthetic.make_run(tmp_path / "other", [faster], seed=2)
     told = tell(compare([load(run), load(other)], lookup))
-    assert told.overall == "Of 4 workloads WD Ultrastar DC SN861 · B leads 4."
+    assert told.overall == "WD Ultrastar DC SN861 · B leads all 4 workloads."
 
 
 def test_a_percentile_without_enough_ios_is_called_too_small_and_says_how_many_it_needs(

@@ -124,7 +124,10 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
         parts.append(
             f"{level} {'is' if level == 1 else 'are'} level" if parts else "the best are level in all"
         )
-    text = f"Of {len(contested)} workloads {joined(parts)}."
+    if level == 0 and len(wins) == 1:
+        text = f"{view.label(next(iter(wins)))} leads all {len(contested)} workloads."
+    else:
+        text = f"Of {len(contested)} workloads {joined(parts)}."
     yield Finding(
         "overall", text, tuple(wins), None, {target: float(count) for target, count in wins.items()}
     )
