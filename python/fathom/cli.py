@@ -47,7 +47,7 @@ app.add_typer(catalog_app, name="catalog")
 Targets = Annotated[
     list[str],
     typer.Argument(
-        help="/dev/nvme0n1, file:PATH, dir:PATH, null:, twin:NAME, twin:NAME*8 or array:TARGET,TARGET",
+        help="/dev/nvme0n1, file:PATH, dir:PATH, dir:PATH*8, null:, twin:NAME, twin:NAME*8 or array:TARGET,TARGET",
         metavar="TARGET...",
     ),
 ]

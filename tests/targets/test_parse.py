@@ -65,10 +65,42 @@ def test_a_number_of_twins_out_of_range_is_refused_in_one_line_that_says_the_ran
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["file:/tmp/none.bin*8", "dir:/nowhere*8", "null:*8", "/dev/nvme0n1*8"])
-def test_only_twins_can_be_multiplied(text: str):
-    with pytest.raises(UsageError, match="only twins can be multiplied"):
+@pytest.mark.parametrize("text", ["file:/tmp/none.bin*8", "null:*8", "/dev/nvme0n1*8"])
+def test_only_twins_and_files_in_a_directory_can_be_multiplied(text: str):
+    with pytest.raises(UsageError, match="only twins, and files in a directory, can be multiplied"):
         one(text, 1 << 20)
+
+
+def test_a_directory_times_a_number_is_an_array_of_so_many_files_of_the_size(tmp_path: Path):
+    files = one(f"dir:{tmp_path}*3", 1 << 20)
+    assert files.kind == "array"
+    assert [member.path for member in files.members] == [
+        tmp_path / f"fathom-set-000{number}.bin" for number in (1, 2, 3)
+    ]
+    assert {member.capacity_bytes for member in files.members} == {1 << 20}
+    assert one(files.name, 1 << 20) == files
+
+
+def test_without_a_size_the_files_of_a_set_are_as_large_together_as_one_scratch_file(tmp_path: Path):
+    files = one(f"dir:{tmp_path}*256")
+    assert files.capacity_bytes <= 4 << 30
+    assert len({member.capacity_bytes for member in files.members}) == 1
+
+
+@pytest.mark.parametrize("count", ["0", "1", "257", "x", ""])
+def test_a_number_of_files_out_of_range_is_refused_with_the_range(tmp_path: Path, count: str):
+    with pytest.raises(UsageError, match="write a number from 2 to 256"):
+        one(f"dir:{tmp_path}*{count}")
+
+
+def test_a_set_of_files_in_no_directory_is_refused():
+    with pytest.raises(UsageError, match="is not a directory"):
+        one("dir:/nowhere*8")
+
+
+def test_a_directory_whose_name_ends_in_a_star_and_a_number_is_itself(tmp_path: Path):
+    (tmp_path / "a*8").mkdir()
+    assert one(f"dir:{tmp_path}/a*8", 1 << 20).kind == "dir"
 
 
 def test_an_unknown_twin_has_the_catalogues_own_error():
@@ -112,13 +144,16 @@ def test_a_missing_directory_is_a_usage_error(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("", "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, null:, twin:NAME"),
+        ("", "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, dir:PATH*8, null:, twin:NAME"),
         ("x.bin", "write file:x.bin"),
         ("/", "write dir:/"),
         ("flie:x.bin", "did you mean file:x.bin"),
         ("twn:a*8", "did you mean twin:a*8"),
         ("acme-fast-1tb*8", "write twin:acme-fast-1tb*8"),
-        ("nonsense", "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, null:, twin:NAME"),
+        (
+            "nonsense",
+            "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, dir:PATH*8, null:, twin:NAME",
+        ),
         ("file:", "write file:PATH"),
     ],
 )

@@ -202,3 +202,20 @@ def test_a_buffered_job_begins_with_nothing_of_the_device_in_memory(loops: Loops
         assert len(held.read()) == 16 * MIB
         run = fathom.run(str(buffered), targets=str(node), out=tmp_path / "runs")
     assert not [note for note in run.document.notes if "page cache before the first I/O" in note.text]
+
+
+def test_a_set_of_files_shares_one_jobs_outstanding_io(tmp_path: Path) -> None:
+    file = tmp_path / "set.toml"
+    file.write_text(METHOD.replace("split = [3, 1]", 'split = "even"').replace("sqpoll = true\n", ""))
+    (tmp_path / "files").mkdir()
+    run = fathom.run(str(file), targets=f"dir:{tmp_path}/files*4", size_bytes=2 * MIB, out=tmp_path / "runs")
+    assert run.document.status == "complete"
+    assert sorted(path.name for path in (tmp_path / "files").iterdir() if path.suffix == ".bin") == [
+        f"fathom-set-000{number}.bin" for number in (1, 2, 3, 4)
+    ]
+    read = rows(run, "split")
+    parts = [row for name, row in read.items() if not name.startswith("array:")]
+    total = next(row for name, row in read.items() if name.startswith("array:"))
+    assert len(parts) == 4
+    assert total["outstanding"] == pytest.approx(16, rel=0.1)
+    assert [part["iodepth"] for part in parts] == [4, 4, 4, 4]

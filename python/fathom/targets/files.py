@@ -24,6 +24,7 @@ from fathom.targets.target import Identity, Kind, Target
 from fathom.text import size
 
 SCRATCH_NAME = "fathom-scratch.bin"
+SET_NAME = "fathom-set-{number:04}.bin"
 SCRATCH_BYTES = 4 << 30
 _MIN_SCRATCH_BYTES = 64 << 20
 _SIZE_STEP_BYTES = 1 << 20
@@ -64,6 +65,20 @@ def dir_target(directory: Path, size_bytes: int | None) -> Target:
         _lstat(path)
         return _describe(path, f"dir:{directory}", "dir", size_bytes)
     return replace(_planned(path, SCRATCH_BYTES), name=f"dir:{directory}", kind="dir")
+
+
+def file_set(directory: Path, count: int, size_bytes: int | None) -> list[Target]:
+    """Describes `dir:PATH*N`: that many files of Fathom's own, each of the size, by default 4 GiB together.
+
+    Raises UsageError where there is no such directory.
+    """
+    directory = directory.absolute()
+    if not directory.is_dir():
+        raise UsageError(f"dir:{directory}*{count}: {directory} is not a directory", "create it")
+    paths = [directory / SET_NAME.format(number=number) for number in range(1, count + 1)]
+    if size_bytes:
+        return [file_target(path, size_bytes) for path in paths]
+    return [_planned(path, SCRATCH_BYTES // count) for path in paths]
 
 
 def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES) -> Target:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.targets.array import PREFIX, array_of, member_texts
-from fathom.targets.files import dir_target, file_target
+from fathom.targets.files import dir_target, file_set, file_target
 from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
@@ -21,6 +21,7 @@ from fathom.text import capacity
 
 NULL_CAPACITY_BYTES = 1 << 40
 MAX_TWINS = 1024
+MAX_FILES = 256
 FILE_SYSTEMS = ("btrfs", "btrfs-zoned", "xfs", "ext4")
 _KINDS = (
     "/dev/NAME",
@@ -28,6 +29,7 @@ _KINDS = (
     "/dev/ngXnY",
     "file:PATH",
     "dir:PATH",
+    "dir:PATH*8",
     "null:",
     "twin:NAME",
     "twin:NAME*8",
@@ -69,11 +71,14 @@ def parse_targets(
 def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
     """Parses one text. `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`;
     `twin:NAME#3` is one twin, with the seed of the third; `?KEY=VALUE,...` behind the name sets parameters of it;
-    `/btrfs` behind all is a file system on each, behind a device one that Fathom makes on it. See `parse_targets`.
+    `/btrfs` behind all is a file system on each, behind a device one that Fathom makes on it; `dir:PATH*8` is an
+    array of eight files. See `parse_targets`.
     """
     if text.startswith(PREFIX):
         members = member_texts(text)
         return array_of([parse_target(one, size_bytes=size_bytes, twins=twins) for one in members])
+    if (files := _FILE_SET.fullmatch(text)) and not Path(text.removeprefix("dir:")).is_dir():
+        return _file_set(text, files["path"], files["count"], size_bytes)
     _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
     if re.fullmatch(r"/dev/ng\d+n\d+", text):
@@ -159,6 +164,19 @@ def _expanded(text: str, rest: str) -> Path:
     return path
 
 
+_FILE_SET = re.compile(r"dir:(?P<path>.+)\*(?P<count>[^*/]*)")
+
+
+def _file_set(text: str, path: str, count: str, size_bytes: int | None) -> Target:
+    """`dir:PATH*8`: eight files in the directory, as an array of them."""
+    number = int(count) if re.fullmatch(r"[0-9]{1,4}", count) else 0
+    if not 2 <= number <= MAX_FILES:
+        raise UsageError(
+            f"{text}: {count!r} is not a number of files", f"write a number from 2 to {MAX_FILES}"
+        )
+    return array_of(file_set(_expanded(text, path), number, size_bytes))
+
+
 def _null_target() -> Target:
     return Target(
         name="null:",
@@ -174,10 +192,10 @@ def _null_target() -> Target:
 
 def _no_array_of_real_targets(text: str) -> None:
     """Raises UsageError for `file:PATH*8`: a real target is itself and no other. A path may have a star in it."""
-    form = re.fullmatch(r"(?P<one>(?:file:|dir:|/dev/).+|null:)\*\d*", text)
+    form = re.fullmatch(r"(?P<one>(?:file:|/dev/).+|null:)\*\d*", text)
     if form is not None and not Path(text.partition(":")[2] or text).exists():
         raise UsageError(
-            f"{text}: only twins can be multiplied",
+            f"{text}: only twins, and files in a directory, can be multiplied",
             f"name each target itself, such as {form['one']}; with --together they are loaded at once",
         )
 
