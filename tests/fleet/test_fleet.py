@@ -332,3 +332,8 @@ def test_a_bad_file_of_hosts_is_refused_before_any_is_brought_up(
     path.write_bytes(text)
     with pytest.raises(UsageError, match=message):
         hosts_of_file(path)
+
+
+def test_a_shared_directory_that_a_host_does_not_have_is_told_with_the_host():
+    with pytest.raises(UsageError, match=r"/nowhere is not a directory on host2; create it, or mount it"):
+        HostAgent("host2").resolve("dir:/nowhere", None)

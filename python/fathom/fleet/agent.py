@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fathom import __version__, _core
 from fathom.backend import engine_target
-from fathom.errors import FathomError
+from fathom.errors import FathomError, UsageError
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
@@ -97,7 +97,12 @@ class HostAgent:
     def resolve(self, text: str, size_bytes: int | None) -> Target:
         """The target as this host sees it. A directory is shared, so that each host makes a folder of its own there."""
         if text.startswith("dir:"):
-            folder = Path(text.removeprefix("dir:")).expanduser() / FOLDER.format(host=self.name)
+            shared = Path(text.removeprefix("dir:")).expanduser()
+            if not shared.is_dir():
+                raise UsageError(
+                    f"{text}: {shared} is not a directory on {self.name}", "create it, or mount it on every host"
+                )
+            folder = shared / FOLDER.format(host=self.name)
             folder.mkdir(exist_ok=True)
             text = f"dir:{folder}"
         [target] = parse_targets([text], size_bytes=size_bytes)
