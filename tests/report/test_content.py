@@ -220,6 +220,17 @@ def test_notes_of_one_rule_on_one_target_are_told_once_and_listed_by_step_on_the
         assert f"<li>{corner.workload}: {place}\N{NO-BREAK SPACE}% foreign</li>" in page
 
 
+def test_a_note_on_many_targets_names_the_first_and_counts_the_others(tmp_path: Path) -> None:
+    targets = [replace(synthetic.FILE, name=f"file:/mnt/{number}") for number in range(6)]
+    notes = [{"rule": "foreign", "level": "warning", "target": one.name, "text": "others"} for one in targets]
+    run = synthetic.make_run(tmp_path / "run", targets, notes=notes, measure_s=2, precondition_s=2, fill_s=1)
+    console = Console(width=120, record=True, file=io.StringIO())
+    print_table(console, [run], lookup)
+    shown = console.export_text()
+    assert "5 more: others" in shown
+    assert "file:/mnt/5" not in shown
+
+
 def test_a_step_of_one_second_is_drawn_as_long_as_it_took(tmp_path: Path) -> None:
     run = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1], fill_s=1)
     options = json.loads(

@@ -100,7 +100,8 @@ class HostAgent:
             shared = Path(text.removeprefix("dir:")).expanduser()
             if not shared.is_dir():
                 raise UsageError(
-                    f"{text}: {shared} is not a directory on {self.name}", "create it, or mount it on every host"
+                    f"{text}: {shared} is not a directory on {self.name}",
+                    "create it, or mount it on every host",
                 )
             folder = shared / FOLDER.format(host=self.name)
             folder.mkdir(exist_ok=True)

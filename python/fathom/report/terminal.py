@@ -24,6 +24,7 @@ from fathom.rounds import UNITS
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
 MOST_ANSWERS = 6
+NAMED_MOST = 4
 FAR_PCT = 10
 """A difference from the published figure beyond this is marked."""
 
@@ -164,6 +165,13 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
     return text
 
 
+def _named(targets: Sequence[str]) -> str:
+    """The targets that a note is about; of many the first, and how many more."""
+    if len(targets) <= NAMED_MOST:
+        return ", ".join(targets)
+    return f"{targets[0]} and {len(targets) - 1} more"
+
+
 def _print_notes(console: Console, comparison: Comparison) -> None:
     """Errors and warnings, one line per rule, whatever the number of targets; the report has every step's."""
     said: dict[tuple[str, str, str], list[str]] = {}
@@ -179,7 +187,7 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
         said.setdefault((group.level, first.text, first.next_step), []).append(group.target)
     for (level, note, next_step), targets in said.items():
         text = Text.assemble((f"{level}: ", LEVEL_STYLE[level]))
-        about = ", ".join(target for target in targets if target)
+        about = _named([target for target in targets if target])
         text.append(plain(f"{about}: {note}" if about else note))
         if next_step:
             text.append(plain(f" → {next_step}"), style="dim")
