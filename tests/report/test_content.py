@@ -309,3 +309,11 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
     f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [(3.14, 1, "+3.1 %"), (-3.14, 0, "\N{MINUS SIGN}3 %"), (-0.04, 1, "0.0 %"), (0.4, 0, "0 %")],
+)
+def test_a_difference_that_rounds_to_nothing_has_no_sign(value: float, digits: int, shown: str) -> None:
+    assert style.signed_pct(value, digits) == shown

@@ -7,7 +7,7 @@ from typing import Literal
 
 from fathom.catalog.models import PublishedRow
 from fathom.report.blocks import Item
-from fathom.report.style import grouped
+from fathom.report.style import grouped, signed_pct
 
 Figure = Literal["iops", "mbps", "latency_us"]
 Pair = tuple[float | None, PublishedRow | None, Figure]
@@ -55,7 +55,8 @@ def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits
         return Item(text, tone="strong")
     shown = grouped(published) if digits == 0 or published >= 100 else f"{published:g}"
     mark = {"calibration": " fitted", "validation": ""}.get(row.role, "")
-    return Item(text, f"{shown} {100 * (value / published - 1):+.0f} %{mark}", tone="strong")
+    difference = signed_pct(100 * (value / published - 1), digits=0)
+    return Item(text, f"{shown} {difference}{mark}", tone="strong")
 
 
 def reasons(devices: Iterable[str | None]) -> list[str]:

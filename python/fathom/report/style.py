@@ -47,10 +47,10 @@ def compact(value: float) -> str:
     return f"{value:.3g}"
 
 
-def signed_pct(value: float) -> str:
+def signed_pct(value: float, digits: int = 1) -> str:
     """`+3.1 %`, with a real minus sign; what rounds to nothing has none."""
-    text = f"{value:+.1f} %".replace("-", "−")
-    return "0.0 %" if text[1:] == "0.0 %" else text
+    text = f"{value:+.{digits}f} %".replace("-", "−")
+    return text[1:] if float(text[1:-2]) == 0 else text
 
 
 def seconds(value: float) -> str:
