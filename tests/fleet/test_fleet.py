@@ -300,6 +300,12 @@ def test_twins_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
         fleet_of(hosts(pool, 1)).resolve(["twin:samsung-pm9a3-7.68tb"], None)
 
 
+@pytest.mark.parametrize("text", ["array:file:/mnt/a,file:/mnt/b", "dir:/mnt*8"])
+def test_arrays_and_sets_of_files_are_refused_by_a_fleet(pool: ThreadPoolExecutor, text: str) -> None:
+    with pytest.raises(UsageError, match="a host of a fleet loads one target at a time"):
+        fleet_of(hosts(pool, 1)).resolve([text], None)
+
+
 def test_an_offset_is_found_within_its_own_error() -> None:
     def ask() -> int:
         time.sleep(0.001)

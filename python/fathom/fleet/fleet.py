@@ -21,6 +21,7 @@ from fathom.parts import split_job
 from fathom.runs.document import NoteRecord
 from fathom.stepper import step_seed
 from fathom.targets.array import PREFIX
+from fathom.targets.parse import is_file_set
 from fathom.targets.target import Target
 from fathom.targets.telemetry import TelemetryRow
 
@@ -189,9 +190,9 @@ class Fleet:
             raise UsageError(
                 f"{text}: hosts load real targets", "run twins without --hosts, --ray or --local-hosts"
             )
-        if text.startswith(PREFIX):
+        if text.startswith(PREFIX) or is_file_set(text):
             raise UsageError(
-                f"{text}: a host of a fleet loads one target at a time", "name its members as targets"
+                f"{text}: a host of a fleet loads one target at a time", "name one, or its members as targets"
             )
         answers = [(host, host.remote.submit(HostAgent.resolve, text, size_bytes)) for host in self.hosts]
         seen = {host.name: _wait_for(host, answer) for host, answer in answers}

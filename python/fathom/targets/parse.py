@@ -77,8 +77,8 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
     if text.startswith(PREFIX):
         members = member_texts(text)
         return array_of([parse_target(one, size_bytes=size_bytes, twins=twins) for one in members])
-    if (files := _FILE_SET.fullmatch(text)) and not Path(text.removeprefix("dir:")).is_dir():
-        return _file_set(text, files["path"], files["count"], size_bytes)
+    if is_file_set(text):
+        return _file_set(text, size_bytes)
     _no_array_of_real_targets(text)
     kind, colon, rest = text.partition(":")
     if re.fullmatch(r"/dev/ng\d+n\d+", text):
@@ -164,16 +164,15 @@ def _expanded(text: str, rest: str) -> Path:
     return path
 
 
-_FILE_SET = re.compile(r"dir:(?P<path>.+)\*(?P<count>[^*/]*)")
+def is_file_set(text: str) -> bool:
+    """Whether this is `dir:PATH*8`, and not a directory of that name."""
+    return bool(re.fullmatch(r"dir:.+\*[^*/]*", text)) and not Path(text.removeprefix("dir:")).is_dir()
 
 
-def _file_set(text: str, path: str, count: str, size_bytes: int | None) -> Target:
+def _file_set(text: str, size_bytes: int | None) -> Target:
     """`dir:PATH*8`: eight files in the directory, as an array of them."""
-    number = int(count) if re.fullmatch(r"[0-9]{1,4}", count) else 0
-    if not 2 <= number <= MAX_FILES:
-        raise UsageError(
-            f"{text}: {count!r} is not a number of files", f"write a number from 2 to {MAX_FILES}"
-        )
+    path, _, count = text.removeprefix("dir:").rpartition("*")
+    number = _number(text, count, "files", 2, MAX_FILES)
     return array_of(file_set(_expanded(text, path), number, size_bytes))
 
 
@@ -219,7 +218,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
         )
     if twins is None:
         raise UsageError(f"twin:{rest}: there is no catalogue here", "use a device or a file")
-    number = _twin_number(rest, form["number"]) if form["mark"] else None
+    number = _number(f"twin:{rest}", form["number"], "twins", 1, MAX_TWINS) if form["mark"] else None
     file_system = form["file_system"]
     if file_system is not None and file_system not in FILE_SYSTEMS:
         raise UsageError(
@@ -246,12 +245,12 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
     )
 
 
-def _twin_number(rest: str, text: str) -> int:
+def _number(target: str, text: str, what: str, least: int, most: int) -> int:
     """The number behind `*` or `#`. Raises UsageError when it is none or out of range."""
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:7]) <= MAX_TWINS):
+    if not (text.isascii() and text.isdigit() and least <= int(text[:7]) <= most):
         raise UsageError(
-            f"twin:{rest}: {text or 'nothing'!r} is not a number of twins",
-            f"write a number from 1 to {MAX_TWINS}",
+            f"{target}: {text or 'nothing'!r} is not a number of {what}",
+            f"write a number from {least} to {most}",
         )
     return int(text)
 

@@ -24,6 +24,7 @@ const CONDITIONS_ACTIVE: [u8; 3] = [2, 3, 4];
 const CONDITION_FULL: u8 = 14;
 /// Offline or read-only.
 const CONDITIONS_LOST: [u8; 2] = [13, 15];
+
 /// One zone as the device reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reported {
