@@ -37,6 +37,10 @@ def test_handles_are_dealt_out_among_namespaces_if_there_are_enough():
     assert target(f"placement_handles=2,{buffer},namespaces=3").placement_handles == 2
 
 
+def test_every_reclaim_group_has_each_handle():
+    assert target("placement_handles=2,reclaim_groups=4").placement_handles == 8
+
+
 def test_the_drive_counts_each_namespace_by_itself():
     job = """{"until": {"time": "20ms"}, "streams": [
         {"name": "one", "mix": "read", "block": "4KiB", "pattern": "uniform", "region": "50%", "load": {"iodepth": 4}},

@@ -408,6 +408,12 @@ mod tests {
         assert_eq!((write.cdw12 >> 20, write.cdw13 >> 16), (2, 0x22));
         let read = commands.transfer(READ, &request(Op::Read), std::ptr::null());
         assert_eq!((read.cdw12 >> 20, read.cdw13), (0, 0));
+        let unplaced = Request {
+            placement: Request::NO_PLACEMENT,
+            ..request(Op::Write)
+        };
+        let write = commands.transfer(WRITE, &unplaced, std::ptr::null());
+        assert_eq!((write.cdw12 >> 20, write.cdw13), (0, 0));
     }
 
     #[test]

@@ -82,11 +82,11 @@ impl Protocol for Encoder {
 }
 
 impl Encoder {
-    /// Write stream n of a block device is placement handle n - 1 of its namespace; 0 is none.
+    /// Write stream n of a block device is placement handle n - 1 of its namespace; 0 is that of writes without one.
     #[inline(always)]
     fn write_stream(&self, placement: u16) -> u8 {
         match self.write_streams {
-            true => placement as u8 + 1,
+            true => (placement as u8).wrapping_add(1),
             false => 0,
         }
     }

@@ -5,6 +5,7 @@
 //! The state is structures of arrays: two 32-bit maps, and a handful of bytes per superblock; about
 //! 9 bytes per mapped page at 15 % over-provisioning.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use prefetch_index::prefetch_index;
@@ -36,8 +37,8 @@ pub struct Ftl {
     reverse: PageNumbers,
     superblocks: Box<[Superblock]>,
     victims: Victims,
-    /// Free superblocks, oldest first, which levels wear.
-    free: std::collections::VecDeque<u32>,
+    /// Free superblocks of each reclaim group, oldest first, which levels wear.
+    free: Box<[VecDeque<u32>]>,
     wear: Wear,
     frontiers: Box<[Frontier]>,
     mapped: u32,
@@ -52,7 +53,9 @@ impl Ftl {
             reverse: PageNumbers::new(geometry.physical_pages(), 0),
             superblocks: vec![Superblock::FREE; geometry.superblocks as usize].into_boxed_slice(),
             victims,
-            free: (0..geometry.superblocks).collect(),
+            free: (0..geometry.groups)
+                .map(|group| geometry.superblocks_of(group).collect())
+                .collect(),
             wear: Wear::new(geometry.superblocks, wear_spread),
             frontiers: vec![Frontier { page: 0, end: 0 }; streams as usize].into_boxed_slice(),
             mapped: 0,
@@ -77,9 +80,16 @@ impl Ftl {
         self.mapped
     }
 
-    /// Free superblocks.
-    pub fn free_superblocks(&self) -> u32 {
-        self.free.len() as u32
+    /// Free superblocks of a reclaim group.
+    pub fn free_superblocks(&self, group: u32) -> u32 {
+        self.free[group as usize].len() as u32
+    }
+
+    /// Valid pages of a reclaim group: one look at each of its superblocks.
+    pub fn valid_in(&self, group: u32) -> u32 {
+        let Range { start, end } = self.geometry.superblocks_of(group);
+        let superblocks = &self.superblocks[start as usize..end as usize];
+        superblocks.iter().map(|superblock| superblock.valid).sum()
     }
 
     /// Where the stream's next page will lie; `None`: it needs a new superblock.
@@ -96,11 +106,12 @@ impl Ftl {
         end - page
     }
 
-    /// Gives a stream a fresh superblock, of cold data if wear is levelled a worn one; `None` when no
-    /// superblock is free.
-    pub fn open(&mut self, stream: Stream, cold: bool) -> Option<u32> {
+    /// Gives a stream a fresh superblock of a reclaim group, of cold data if wear is levelled a worn one; `None` when
+    /// none is free there.
+    pub fn open(&mut self, stream: Stream, group: u32, cold: bool) -> Option<u32> {
         debug_assert!(self.frontier(stream).is_none());
-        let superblock = self.free.remove(self.wear.choose(&self.free, cold))?;
+        let free = &mut self.free[group as usize];
+        let superblock = free.remove(self.wear.choose(free, cold))?;
         self.superblocks[superblock as usize].phase = Phase::Open;
         let page = superblock * self.geometry.superblock_pages;
         self.frontiers[usize::from(stream.0)] = Frontier {
@@ -193,18 +204,20 @@ impl Ftl {
         self.frontiers[usize::from(stream.0)].page += count;
     }
 
-    /// Takes the closed superblock that the policy chooses out for cleaning, with its valid pages.
+    /// Takes the closed superblock of a reclaim group that the policy chooses out for cleaning, with its valid pages.
     /// `None` when there is none that the policy would clean.
-    pub fn take_victim(&mut self) -> Option<(u32, u32)> {
-        let index = self.victims.take(&self.superblocks)?;
+    pub fn take_victim(&mut self, group: u32) -> Option<(u32, u32)> {
+        let of_group = self.geometry.superblocks_of(group);
+        let index = self.victims.take(&self.superblocks, of_group)?;
         let superblock = &mut self.superblocks[index as usize];
         superblock.phase = Phase::Draining;
         Some((index, superblock.valid))
     }
 
     /// As [`Self::take_victim`], the closed superblock whose erase count lags too far behind.
-    pub fn take_lagging(&mut self) -> Option<(u32, u32)> {
-        let index = self.wear.lagging(&self.superblocks)?;
+    pub fn take_lagging(&mut self, group: u32) -> Option<(u32, u32)> {
+        let of_group = self.geometry.superblocks_of(group);
+        let index = self.wear.lagging(&self.superblocks, of_group)?;
         self.victims.remove(index);
         let superblock = &mut self.superblocks[index as usize];
         superblock.phase = Phase::Draining;
@@ -263,7 +276,7 @@ impl Ftl {
         debug_assert_eq!((state.phase, state.valid), (Phase::Draining, 0));
         state.phase = Phase::Free;
         self.wear.erased(superblock);
-        self.free.push_back(superblock);
+        self.free[self.geometry.group(superblock) as usize].push_back(superblock);
     }
 }
 

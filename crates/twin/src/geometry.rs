@@ -1,6 +1,7 @@
 //! Where a physical page lies: the layout of a superblock over dies, planes and word lines.
 //!
-//! A *superblock* is one erase unit of every die. A *unit* is what one program operation of one die
+//! A *superblock* is one erase unit, or several, of every die; where the dies are split into reclaim groups, of every
+//! die of one group, whose superblocks are numbered in a row. A *unit* is what one program operation of one die
 //! writes (all planes, all pages of a word line); a *row* is one unit of every die. Data fills a row
 //! in *stripes* of one page per plane: first the lower pages of every die, then the middle, then the
 //! upper ones, so that neighbouring data lies on neighbouring dies, which is what makes sequential
@@ -50,6 +51,8 @@ pub struct Geometry {
     pub map_pages: u32,
     /// Superblocks.
     pub superblocks: u32,
+    /// Reclaim groups, which have equally many of them.
+    pub groups: u32,
     /// Those of them set aside for an SLC cache.
     pub slc_superblocks: u32,
     /// Pages of a superblock.
@@ -64,8 +67,9 @@ pub struct Geometry {
     pub unit_stripes: u32,
     /// 4 KiB pages of a NAND page.
     pub nand_pages: u32,
-    /// Dies.
+    /// Dies of a superblock.
     pub dies: u32,
+    by_group: Divisor,
     by_nand_page: Divisor,
     by_superblock: Divisor,
     by_stripe: Divisor,
@@ -92,10 +96,12 @@ impl Geometry {
     /// superblocks for cleaning to work.
     pub fn new(params: &SsdParams) -> Option<Self> {
         let slice = u64::from(params.slice_denominator);
-        let dies = params.dies();
+        let groups = params.reclaim_groups;
+        let dies = params.dies() / groups;
         let unit_bytes = params.program_bytes();
         let row_bytes = unit_bytes * u64::from(dies);
-        let rows = (params.erase_unit_bytes / slice / unit_bytes).max(1);
+        let die_bytes = params.erase_units_per_die() * params.erase_unit_bytes;
+        let rows = (die_bytes / slice / unit_bytes).max(1);
         let superblock_bytes = rows * row_bytes;
         let logical_bytes = params.capacity_bytes / slice;
         let physical_bytes = logical_bytes as f64 * (1.0 + params.over_provisioning);
@@ -108,15 +114,17 @@ impl Geometry {
         };
         // Free superblocks hold no data, so they come on top of the space that does: else a slice
         // with few, large superblocks would have less room for cleaning than the whole drive.
-        let holding = (physical_bytes / superblock_bytes as f64).round() as u64;
+        let holding = (physical_bytes / f64::from(groups) / superblock_bytes as f64).round() as u64;
         let slc_superblock_bytes = superblock_bytes / u64::from(params.pages_per_program);
         let slc_superblocks = (params.slc_bytes / slice).div_ceil(slc_superblock_bytes);
-        let superblocks = holding + u64::from(params.gc_free_superblocks) + slc_superblocks;
+        let of_group = holding + u64::from(params.gc_free_superblocks) + slc_superblocks;
+        let superblocks = u64::from(groups) * of_group;
         let physical_pages = superblocks * superblock_bytes / unit;
         // Beyond the data: a superblock being filled by every stream, and one to gain.
-        let open = u64::from(params.streams());
+        let open = u64::from(params.streams() / groups);
+        let data_bytes = (logical_pages + map_pages).div_ceil(u64::from(groups)) * unit;
         if physical_pages >= u64::from(u32::MAX)
-            || holding < ((logical_pages + map_pages) * unit).div_ceil(superblock_bytes) + open + 1
+            || holding < data_bytes.div_ceil(superblock_bytes) + open + 1
         {
             return None;
         }
@@ -127,6 +135,7 @@ impl Geometry {
             logical_pages: logical_pages as u32,
             map_pages: map_pages as u32,
             superblocks: superblocks as u32,
+            groups,
             slc_superblocks: slc_superblocks as u32,
             superblock_pages,
             superblock_units: rows as u32 * dies,
@@ -135,6 +144,7 @@ impl Geometry {
             unit_stripes: params.pages_per_program,
             nand_pages,
             dies,
+            by_group: Divisor::new(of_group as u32),
             by_nand_page: Divisor::new(nand_pages),
             by_superblock: Divisor::new(superblock_pages),
             by_stripe: Divisor::new(stripe_pages),
@@ -165,6 +175,7 @@ impl Geometry {
             logical_pages: 0,
             map_pages: 0,
             superblocks: model.zones,
+            groups: 1,
             slc_superblocks: 0,
             superblock_pages,
             superblock_units: rows as u32 * dies,
@@ -173,6 +184,7 @@ impl Geometry {
             unit_stripes: 1,
             nand_pages,
             dies,
+            by_group: Divisor::new(model.zones),
             by_nand_page: Divisor::new(nand_pages),
             by_superblock: Divisor::new(superblock_pages),
             by_stripe: Divisor::new(unit_pages),
@@ -201,6 +213,30 @@ impl Geometry {
         self.by_superblock.div(page)
     }
 
+    /// Reclaim group of a superblock.
+    #[inline]
+    pub const fn group(&self, superblock: u32) -> u32 {
+        match self.groups {
+            1 => 0,
+            _ => self.by_group.div(superblock),
+        }
+    }
+
+    /// Die `die` of those that a superblock lies on.
+    #[inline]
+    const fn die_in_group(&self, superblock: u32, die: u32) -> u32 {
+        match self.groups {
+            1 => die,
+            _ => self.by_group.div(superblock) * self.dies + die,
+        }
+    }
+
+    /// The superblocks of a reclaim group.
+    pub const fn superblocks_of(&self, group: u32) -> Range<u32> {
+        let of_group = self.superblocks / self.groups;
+        group * of_group..(group + 1) * of_group
+    }
+
     /// Decodes a physical page.
     #[inline]
     pub const fn place(&self, page: u32) -> Place {
@@ -210,7 +246,7 @@ impl Geometry {
         let (row, page_type) = self.by_unit_stripes.div_rem(level);
         Place {
             unit: superblock * self.superblock_units + row * self.dies + die,
-            die,
+            die: self.die_in_group(superblock, die),
             plane: self.by_nand_page.div(in_stripe),
             page_type,
         }
@@ -246,7 +282,11 @@ impl Geometry {
     #[inline]
     pub const fn unit_die(&self, unit: u32) -> u32 {
         // A superblock is a whole number of rows.
-        self.by_dies.div_rem(unit).1
+        let die = self.by_dies.div_rem(unit).1;
+        match self.groups {
+            1 => die,
+            _ => self.die_in_group(self.unit_superblock(unit), die),
+        }
     }
 
     /// Pages from `page` to the end of its stripe, `page` included.

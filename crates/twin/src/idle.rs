@@ -8,7 +8,7 @@ use crate::params::SsdParams;
 /// Cleaning in idle time.
 pub struct IdleCleaning {
     after_ns: u64,
-    /// Free superblocks at which it stops.
+    /// Free superblocks of a reclaim group at which it stops.
     pub free_superblocks: u32,
     /// When the last command ended.
     pub since_ns: u64,
@@ -23,7 +23,7 @@ impl IdleCleaning {
             .div_ceil(geometry.superblock_pages)
             + params.streams()
             + geometry.slc_superblocks;
-        let spare = geometry.superblocks.saturating_sub(holding);
+        let spare = geometry.superblocks.saturating_sub(holding) / geometry.groups;
         (params.gc_idle_free_share > 0.0 || params.slc_bytes > 0).then(|| Self {
             after_ns: crate::event::us_to_ns(params.gc_idle_after_us),
             free_superblocks: (f64::from(spare) * params.gc_idle_free_share) as u32,

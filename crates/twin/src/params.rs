@@ -216,9 +216,16 @@ pub struct SsdParams {
     pub slc_program_us: f64,
 
     /// Placement handles, each a stream of host writes; a reclaim unit is a superblock. A write with
-    /// a handle of this number or above fails. 1: a drive without placement.
+    /// a handle that there is not fails. 1: a drive without placement.
     #[serde(default = "one")]
     pub placement_handles: u32,
+    /// Reclaim groups: the dies are split evenly, and each group is filled and cleaned by itself. Every handle
+    /// has a reclaim unit in each; what a job names as `n` is handle n / groups in group n % groups.
+    #[serde(default = "one")]
+    pub reclaim_groups: u32,
+    /// A reclaim unit: so many whole erase units of every die of its group. 0: one of each.
+    #[serde(default)]
+    pub reclaim_unit_bytes: u64,
     /// Isolation of the handles.
     #[serde(default)]
     pub placement_isolation: Isolation,
@@ -420,9 +427,23 @@ impl SsdParams {
             .fold(f64::INFINITY, f64::min)
     }
 
+    /// What writes can name: every handle in every reclaim group.
+    pub const fn placements(&self) -> u32 {
+        self.placement_handles * self.reclaim_groups
+    }
+
+    /// Erase units that a superblock has on each of its dies.
+    pub const fn erase_units_per_die(&self) -> u64 {
+        let row_bytes = self.erase_unit_bytes * (self.dies() / self.reclaim_groups) as u64;
+        match self.reclaim_unit_bytes / row_bytes {
+            0 => 1,
+            units => units,
+        }
+    }
+
     /// Streams that fill superblocks for the host: the handles', and that of the page map.
     pub const fn host_streams(&self) -> u32 {
-        self.placement_handles + (self.map_flush_bytes > 0) as u32
+        self.placements() + (self.map_flush_bytes > 0) as u32
     }
 
     /// All streams.
@@ -433,8 +454,8 @@ impl SsdParams {
     /// Streams that cleaning writes.
     pub const fn cleaning_streams(&self) -> u32 {
         match self.placement_isolation {
-            Isolation::Initially => 1,
-            Isolation::Persistently => self.placement_handles,
+            Isolation::Initially => self.reclaim_groups,
+            Isolation::Persistently => self.placements(),
         }
     }
 
@@ -508,9 +529,10 @@ impl SsdParams {
                 "an SLC cache needs slc_program_us, and pages_per_program above 1".into(),
             );
         }
+        self.check_placement()?;
         let row = self.program_bytes() * u64::from(self.dies());
-        // Every handle may hold a row that waits for its last pages.
-        let needed = (u64::from(self.host_streams()) + 1) * row;
+        // Every handle may hold a row that waits for its last pages, and has one in each reclaim group.
+        let needed = (u64::from(self.host_streams() / self.reclaim_groups) + 1) * row;
         if self.write_buffer_bytes < needed {
             return fail(
                 "write_buffer_bytes",
@@ -521,6 +543,50 @@ impl SsdParams {
             );
         }
         Ok(())
+    }
+
+    fn check_placement(&self) -> Result<(), ParamError> {
+        let groups = self.reclaim_groups;
+        if !self.dies().is_multiple_of(groups) {
+            return fail(
+                "reclaim_groups",
+                format!("{groups} does not divide {} dies", self.dies()),
+            );
+        }
+        // Streams are numbered with 8 bits.
+        if self.streams() > 256 {
+            return fail(
+                "reclaim_groups",
+                format!(
+                    "{groups}, with {} placement handles, makes {} streams of writes; 256 is the most",
+                    self.placement_handles,
+                    self.streams()
+                ),
+            );
+        }
+        let row_bytes = self.erase_unit_bytes * u64::from(self.dies() / groups);
+        if !self.reclaim_unit_bytes.is_multiple_of(row_bytes) {
+            return fail(
+                "reclaim_unit_bytes",
+                format!(
+                    "{} is no multiple of {row_bytes}, an erase unit of each of a group's {} dies",
+                    self.reclaim_unit_bytes,
+                    self.dies() / groups
+                ),
+            );
+        }
+        let of_the_whole_drive = [
+            ("slc_bytes", self.slc_bytes > 0),
+            ("map_flush_bytes", self.map_flush_bytes > 0),
+            ("namespaces", self.namespaces != "1"),
+        ];
+        match of_the_whole_drive.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) if groups > 1 => fail(
+                name,
+                format!("not together with reclaim_groups, {groups}: it belongs to no group"),
+            ),
+            _ => Ok(()),
+        }
     }
 
     fn check_power(&self) -> Result<(), ParamError> {
@@ -647,6 +713,8 @@ impl SsdParams {
         let mapped = [
             ("block_bytes", self.block_bytes != UNIT_BYTES),
             ("placement_handles", self.placement_handles > 1),
+            ("reclaim_groups", self.reclaim_groups > 1),
+            ("reclaim_unit_bytes", self.reclaim_unit_bytes > 0),
             ("slc_bytes", self.slc_bytes > 0),
             ("map_flush_bytes", self.map_flush_bytes > 0),
             (
@@ -680,7 +748,7 @@ impl SsdParams {
         }
     }
 
-    fn counts(&self) -> [(&'static str, u64, u64, u64); 24] {
+    fn counts(&self) -> [(&'static str, u64, u64, u64); 27] {
         let n = u64::from;
         [
             ("capacity_bytes", self.capacity_bytes, 1 << 22, 1 << 43),
@@ -712,6 +780,9 @@ impl SsdParams {
             ("wear_spread_max", n(self.wear_spread_max), 0, 1 << 30),
             ("rated_pe_cycles", n(self.rated_pe_cycles), 0, 1 << 30),
             ("placement_handles", n(self.placement_handles), 1, 128),
+            ("reclaim_groups", n(self.reclaim_groups), 1, 128),
+            ("reclaim_unit_bytes", self.reclaim_unit_bytes, 0, 1 << 40),
+            ("erase_unit_bytes", self.erase_unit_bytes, 1, 1 << 40),
             ("zone_dies", n(self.zone_dies), 0, 4096),
             ("max_open_zones", n(self.max_open_zones), 0, 1 << 30),
             ("max_active_zones", n(self.max_active_zones), 0, 1 << 30),

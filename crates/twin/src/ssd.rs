@@ -8,9 +8,11 @@
 //! in the buffer queue, which is the back-pressure.
 //!
 //! Each placement handle is a stream of host writes with superblocks of its own (reclaim units);
-//! what cleaning moves goes into one stream, or into one for each handle.
+//! what cleaning moves goes into one stream, or into one for each handle. With reclaim groups each group has all of
+//! that to itself, see `groups`.
 
 mod cleaning;
+mod groups;
 mod namespaces;
 mod zns;
 
@@ -37,6 +39,7 @@ use crate::victim::Victims;
 use crate::wear::EraseCounts;
 use crate::zoned::{Refusal, ZoneAction, ZoneModel};
 use cleaning::{CleaningRead, Victim};
+use groups::Groups;
 use namespaces::Namespaces;
 use zns::Zns;
 
@@ -85,11 +88,12 @@ struct SuperblockState {
 }
 
 /// Numbers the translation layer's streams: the handles' first, then that of the page map where it
-/// is written, then cleaning's.
+/// is written, then cleaning's. With reclaim groups neighbours of a kind lie in neighbouring groups.
 #[derive(Clone, Copy)]
 struct Streams {
     handles: u8,
     hosts: u8,
+    groups: u8,
     isolation: Isolation,
 }
 
@@ -104,10 +108,18 @@ impl Streams {
         Stream(self.handles)
     }
 
+    /// Reclaim group that a stream fills superblocks of.
+    const fn group(self, stream: Stream) -> u8 {
+        match self.is_host(stream) {
+            true => stream.0 % self.groups,
+            false => (stream.0 - self.hosts) % self.groups,
+        }
+    }
+
     /// Where pages go that are moved out of a superblock of `stream`.
     const fn cleaning(self, stream: Stream) -> Stream {
         match self.isolation {
-            Isolation::Initially => Stream(self.hosts),
+            Isolation::Initially => Stream(self.hosts + self.group(stream)),
             Isolation::Persistently if self.is_host(stream) => {
                 Stream(self.hosts + stream.0 % self.handles)
             }
@@ -148,6 +160,11 @@ pub struct Ssd {
     in_buffer: Bits,
     superblocks: Box<[SuperblockState]>,
     streams: Streams,
+    /// The reclaim group at hand, and what the others have of the fields that are each group's own.
+    group: u32,
+    groups: Option<Box<Groups>>,
+    /// Handles whose writes need no group chosen for them: none where there are several.
+    plain_handles: u16,
     victim: Option<Victim>,
     /// Whether the last victim was taken to level wear.
     levelled: bool,
@@ -237,9 +254,10 @@ impl Ssd {
             in_order: false,
             limit_ns: 0,
             waiting: VecDeque::new(),
-            buffer_pages: (params.write_buffer_bytes / u64::from(UNIT_BYTES)) as u32,
+            buffer_pages: (params.write_buffer_bytes / u64::from(UNIT_BYTES)) as u32
+                / geometry.groups,
             buffered: 0,
-            cleaning_pages: (CLEANING_ROWS - 1 + params.cleaning_streams())
+            cleaning_pages: (CLEANING_ROWS - 1 + params.cleaning_streams() / geometry.groups)
                 * geometry.dies
                 * geometry.unit_pages,
             cleaning_buffered: 0,
@@ -248,9 +266,16 @@ impl Ssd {
             in_buffer: Bits::new(units),
             superblocks: vec![idle; mapped.superblocks as usize].into_boxed_slice(),
             streams: Streams {
-                handles: params.placement_handles as u8,
+                handles: params.placements() as u8,
                 hosts: params.host_streams() as u8,
+                groups: params.reclaim_groups as u8,
                 isolation: params.placement_isolation,
+            },
+            group: 0,
+            groups: Groups::new(params, &geometry),
+            plain_handles: match params.reclaim_groups {
+                1 => params.placement_handles as u16,
+                _ => 0,
             },
             victim: None,
             levelled: false,
@@ -471,10 +496,7 @@ impl Ssd {
         }
         match request.op {
             Op::Read => self.read(slot, first, count),
-            // The block layer refuses a stream beyond the drive's with the same error.
-            Op::Write if u32::from(request.placement) >= self.params.placement_handles => {
-                self.refuse(slot, EINVAL);
-            }
+            Op::Write if request.handle() >= self.plain_handles => self.write_to_group(slot),
             Op::Write => self.write(slot),
             Op::Trim | Op::WriteZeroes => {
                 // Both deallocate; only whole indirection units can be, as NVMe allows.
@@ -591,6 +613,7 @@ impl Ssd {
         let last = inflight.parts == 0;
         if inflight.request.op == Op::Write {
             if last {
+                self.enter_group_of(slot);
                 self.queue_write(slot);
             }
             return;
@@ -649,7 +672,7 @@ impl Ssd {
             ..
         } = self.requests[slot];
         let (first, count) = self.written_pages(&request);
-        let stream = Stream(request.placement as u8);
+        let stream = Stream(request.handle() as u8);
         while placed < count {
             let room = self.buffer_pages - self.buffered;
             if room == 0 || self.host_waits || self.map_in_arrears() {
@@ -772,7 +795,7 @@ impl Ssd {
             return None;
         }
         let cold = !self.streams.is_host(stream);
-        let superblock = self.ftl.open(stream, cold)?;
+        let superblock = self.ftl.open(stream, self.group, cold)?;
         if let Some(slc) = self.slc.as_mut().filter(|_| to_slc) {
             slc.open(superblock);
         }
@@ -789,7 +812,8 @@ impl Ssd {
     #[inline]
     fn free_superblocks(&self) -> u32 {
         let set_aside = self.slc.as_ref().map_or(0, SlcCache::free);
-        self.ftl.free_superblocks().saturating_sub(set_aside)
+        let free = self.ftl.free_superblocks(self.group);
+        free.saturating_sub(set_aside)
     }
 
     /// Whether a superblock is in SLC mode.
@@ -822,15 +846,14 @@ impl Ssd {
         }
         if place.page_type + 1 == self.geometry.unit_stripes {
             self.units[place.unit as usize].filled = true;
-            self.program_if_complete(place.unit);
+            self.program_if_complete(place.unit, place.die);
         }
     }
 
     #[inline]
-    fn program_if_complete(&mut self, unit: u32) {
+    fn program_if_complete(&mut self, unit: u32, die: u32) {
         let state = self.units[unit as usize];
         if state.filled && state.incoming == 0 {
-            let die = self.geometry.unit_die(unit);
             self.flash
                 .program(self.now_ns, &mut self.calendar, unit, die);
         }
@@ -852,6 +875,9 @@ impl Ssd {
             return self.programmed_in_zone();
         }
         let superblock = self.geometry.unit_superblock(unit);
+        if self.groups.is_some() {
+            self.enter_group(self.geometry.group(superblock));
+        }
         let state = &mut self.superblocks[superblock as usize];
         state.programmed_units += 1;
         let SuperblockState {
@@ -1071,6 +1097,11 @@ impl Ssd {
         self.superblocks[superblock as usize].stream
     }
 
+    /// Die that holds a mapped logical page.
+    pub fn die_of(&self, logical: u32) -> u32 {
+        self.geometry.place(self.ftl.lookup(logical)).die
+    }
+
     /// 4 KiB pages that dies have been asked for.
     pub fn flash_reads(&self) -> u64 {
         self.flash.counts.units_out
@@ -1082,7 +1113,8 @@ impl Ssd {
             placed: self.link.bytes / u64::from(UNIT_BYTES),
             relocated: self.flash.counts.units_out,
             programmed: self.flash.counts.programs * u64::from(self.geometry.unit_pages),
-            buffered: u64::from(self.buffered + self.cleaning_buffered),
+            buffered: u64::from(self.buffered + self.cleaning_buffered)
+                + self.groups.as_ref().map_or(0, |groups| groups.buffered()),
         }
     }
 }

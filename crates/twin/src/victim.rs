@@ -6,6 +6,7 @@
 //! victims; lists by number of valid pages would have to be kept in order for every overwrite.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -68,7 +69,8 @@ impl Victims {
             }),
             VictimPolicy::Fifo => Victims::Fifo(VecDeque::new()),
             VictimPolicy::DChoices => Victims::DChoices(DChoices {
-                closed: Vec::new(),
+                closed: vec![Vec::new(); geometry.groups as usize].into_boxed_slice(),
+                group_superblocks: geometry.superblocks_of(0).end.max(1),
                 choices,
                 random: Xoshiro256PlusPlus::seed_from_u64(seed),
             }),
@@ -88,7 +90,7 @@ impl Victims {
                 state.valid[index as usize] = superblocks[index as usize].valid;
             }
             Victims::Fifo(closed) => closed.push_back(index),
-            Victims::DChoices(state) => state.closed.push(index),
+            Victims::DChoices(state) => state.of_group(index).push(index),
             Victims::CostBenefit(state) => {
                 state.touched[index as usize] = state.overwrites;
                 state.closed.push(index);
@@ -114,21 +116,24 @@ impl Victims {
         match self {
             Victims::Greedy(state) => state.valid[index as usize] = NOT_CLOSED,
             Victims::Fifo(closed) => closed.retain(|&other| other != index),
-            Victims::DChoices(DChoices { closed, .. })
-            | Victims::CostBenefit(CostBenefit { closed, .. }) => {
+            Victims::DChoices(state) => state.of_group(index).retain(|&other| other != index),
+            Victims::CostBenefit(CostBenefit { closed, .. }) => {
                 closed.retain(|&other| other != index);
             }
         }
     }
 
-    /// Takes out the superblock to clean. Greedy and cost-benefit give `None` when cleaning would
+    /// Takes out the superblock of a reclaim group to clean. Greedy and cost-benefit give `None` when cleaning would
     /// gain nothing; the others clean full superblocks too, as their closed forms have it.
-    pub fn take(&mut self, superblocks: &[Superblock]) -> Option<u32> {
+    pub fn take(&mut self, superblocks: &[Superblock], group: Range<u32>) -> Option<u32> {
         match self {
-            Victims::Greedy(state) => state.take(),
-            Victims::Fifo(closed) => closed.pop_front(),
-            Victims::DChoices(state) => state.take(superblocks),
-            Victims::CostBenefit(state) => state.take(superblocks),
+            Victims::Greedy(state) => state.take(group),
+            Victims::Fifo(closed) => {
+                let oldest = closed.iter().position(|index| group.contains(index))?;
+                closed.remove(oldest)
+            }
+            Victims::DChoices(state) => state.take(superblocks, group),
+            Victims::CostBenefit(state) => state.take(superblocks, group),
         }
     }
 }
@@ -140,37 +145,45 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    fn take(&mut self) -> Option<u32> {
-        let fewest = self.valid.iter().copied().min()?;
+    fn take(&mut self, group: Range<u32>) -> Option<u32> {
+        let of_group = &mut self.valid[group.start as usize..group.end as usize];
+        let fewest = of_group.iter().copied().min()?;
         if fewest >= self.superblock_pages {
             return None;
         }
-        let index = self.valid.iter().position(|&valid| valid == fewest)?;
-        self.valid[index] = NOT_CLOSED;
-        Some(index as u32)
+        let index = of_group.iter().position(|&valid| valid == fewest)?;
+        of_group[index] = NOT_CLOSED;
+        Some(group.start + index as u32)
     }
 }
 
 /// Random draws (Van Houdt, SIGMETRICS 2013).
 pub struct DChoices {
-    closed: Vec<u32>,
+    /// Of each reclaim group.
+    closed: Box<[Vec<u32>]>,
+    group_superblocks: u32,
     choices: u32,
     random: Xoshiro256PlusPlus,
 }
 
 impl DChoices {
-    fn take(&mut self, superblocks: &[Superblock]) -> Option<u32> {
-        if self.closed.is_empty() {
+    fn of_group(&mut self, superblock: u32) -> &mut Vec<u32> {
+        &mut self.closed[(superblock / self.group_superblocks) as usize]
+    }
+
+    fn take(&mut self, superblocks: &[Superblock], group: Range<u32>) -> Option<u32> {
+        let closed = &mut self.closed[(group.start / self.group_superblocks) as usize];
+        if closed.is_empty() {
             return None;
         }
-        let count = self.closed.len() as u64;
+        let count = closed.len() as u64;
         let drawn = (0..self.choices).map(|_| {
             // The high half of the product is uniform below `count` (Lemire 2019), its bias
             // count / 2^32.
             (((self.random.next_u64() >> 32) * count) >> 32) as usize
         });
-        let best = drawn.min_by_key(|&at| superblocks[self.closed[at] as usize].valid)?;
-        Some(self.closed.swap_remove(best))
+        let best = drawn.min_by_key(|&at| superblocks[closed[at] as usize].valid)?;
+        Some(closed.swap_remove(best))
     }
 }
 
@@ -185,9 +198,10 @@ pub struct CostBenefit {
 }
 
 impl CostBenefit {
-    fn take(&mut self, superblocks: &[Superblock]) -> Option<u32> {
+    fn take(&mut self, superblocks: &[Superblock], group: Range<u32>) -> Option<u32> {
         let mut best = (0.0, None);
-        for (at, &index) in self.closed.iter().enumerate() {
+        let of_group = self.closed.iter().enumerate();
+        for (at, &index) in of_group.filter(|(_, index)| group.contains(index)) {
             let valid = superblocks[index as usize].valid;
             let age = (self.overwrites - self.touched[index as usize] + 1) as f64;
             let score = age * f64::from(self.superblock_pages - valid) / f64::from(valid);

@@ -3,6 +3,8 @@
 //! for ever, so static levelling moves it once its superblock lags far enough behind (the
 //! swap of hot and cold blocks of Chang, ACM SAC 2007). What wear does to read errors and timing is not modelled.
 
+use std::ops::Range;
+
 use crate::victim::{Phase, Superblock};
 
 /// Erase counts.
@@ -44,12 +46,14 @@ impl Wear {
         self.total += 1;
     }
 
-    /// The closed superblock that has to be moved for levelling's sake, if one has.
-    pub fn lagging(&self, superblocks: &[Superblock]) -> Option<u32> {
+    /// The closed superblock of a reclaim group that has to be moved for levelling's sake, if one has.
+    pub fn lagging(&self, superblocks: &[Superblock], group: Range<u32>) -> Option<u32> {
         if self.spread == 0 || self.most < self.spread {
             return None;
         }
-        let closed = superblocks.iter().zip(&self.erases).zip(0..);
+        let of_group = group.start as usize..group.end as usize;
+        let closed = superblocks[of_group.clone()].iter();
+        let closed = closed.zip(&self.erases[of_group]).zip(group.start..);
         let closed = closed.filter(|((superblock, _), _)| superblock.phase == Phase::Closed);
         let ((_, &least), index) = closed.min_by_key(|((_, erases), _)| **erases)?;
         (self.most - least >= self.spread).then_some(index)

@@ -101,7 +101,7 @@ impl Zoning {
             .map(|(_, start)| Request {
                 offset_bytes: start,
                 size_bytes: self.model.zone_bytes as u32,
-                placement: 0,
+                placement: Request::NO_PLACEMENT,
                 op: Op::Trim,
             });
         self.resets += u64::from(reset.is_some());

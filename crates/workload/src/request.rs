@@ -59,8 +59,22 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Length in bytes; 0 for [`Op::Flush`].
     pub size_bytes: u32,
-    /// Placement handle (FDP); 0 when the job names none.
+    /// Placement handle (FDP), or [`Request::NO_PLACEMENT`].
     pub placement: u16,
     /// What to do.
     pub op: Op,
+}
+
+impl Request {
+    /// The placement of a request whose job names none.
+    pub const NO_PLACEMENT: u16 = u16::MAX;
+
+    /// Placement handle that it goes by: without one, as all data do on a drive that knows none, the first.
+    #[inline(always)]
+    pub const fn handle(&self) -> u16 {
+        match self.placement {
+            Self::NO_PLACEMENT => 0,
+            handle => handle,
+        }
+    }
 }

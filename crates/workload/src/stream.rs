@@ -168,7 +168,7 @@ impl RequestStream {
 /// Flattens the mix into one cumulative table over (operation, block size).
 fn choices(job: &Job, addresses: &Addresses, thread: u32) -> Result<Box<[Choice]>, StreamError> {
     let placement = match job.placement.len() {
-        0 => 0,
+        0 => Request::NO_PLACEMENT,
         handles => job.placement[thread as usize % handles],
     };
     let weight_of_all: f64 = job.mix.ops.iter().map(|block| block.weight).sum();
@@ -185,7 +185,7 @@ fn choices(job: &Job, addresses: &Addresses, thread: u32) -> Result<Box<[Choice]
                 placement: if matches!(block.op, Op::Write | Op::Append) {
                     placement
                 } else {
-                    0
+                    Request::NO_PLACEMENT
                 },
                 op: block.op,
             });

@@ -109,9 +109,9 @@ class Device(_Strict):
 
     @property
     def placement_handles(self) -> int:
-        """How many placement handles each namespace of its twin has; 1 is none to choose from."""
+        """Placement handles of each namespace of its twin, over all reclaim groups; 1 is none to choose from."""
         values = _values(self.twin.parameters) if self.twin else {}
-        handles = int(values.get("placement_handles", 1))
+        handles = int(values.get("placement_handles", 1)) * int(values.get("reclaim_groups", 1))
         namespaces = self.namespaces
         return handles // namespaces if handles >= namespaces else handles
 

@@ -202,7 +202,7 @@ impl<D: Device> FileSystem<D> {
         let request = Request {
             offset_bytes: block * BLOCK_BYTES,
             size_bytes: (blocks * BLOCK_BYTES) as u32,
-            placement: 0,
+            placement: Request::NO_PLACEMENT,
             op,
         };
         self.in_flight += 1;

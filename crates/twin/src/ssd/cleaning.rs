@@ -84,7 +84,10 @@ impl Ssd {
         idle.booked = self.commands_taken == 0 && begins_ns > self.now_ns;
         if idle.booked {
             self.calendar.push(begins_ns, Event::Die.with(IDLE));
-        } else {
+            return;
+        }
+        for group in 0..self.geometry.groups {
+            self.enter_group(group);
             self.clean();
         }
     }
@@ -156,10 +159,10 @@ impl Ssd {
         let lagging = if self.levelled {
             None
         } else {
-            self.ftl.take_lagging()
+            self.ftl.take_lagging(self.group)
         };
         self.levelled = lagging.is_some();
-        let (superblock, valid) = lagging.or_else(|| self.ftl.take_victim())?;
+        let (superblock, valid) = lagging.or_else(|| self.ftl.take_victim(self.group))?;
         if self.ahead_pages == 0 {
             self.credit = self.credit.min(0);
         }
@@ -190,7 +193,7 @@ impl Ssd {
         let superblock = victim.superblock;
         let unit = superblock * self.geometry.superblock_units + victim.next_unit;
         if self.frontier(victim.stream).is_none()
-            || self.ftl.free_superblocks() == 0
+            || self.ftl.free_superblocks(self.group) == 0
                 && self.ftl.left_in_superblock(victim.stream) < self.geometry.unit_pages
         {
             return false;
@@ -267,9 +270,12 @@ impl Ssd {
     pub(super) fn cleaning_arrived(&mut self, id: u32) {
         let read = self.cleaning_reads[id];
         self.cleaning_reads.release(id);
+        if self.groups.is_some() {
+            self.enter_group(self.geometry.group(read.victim));
+        }
         for &unit in read.units() {
             self.units[unit as usize].incoming -= 1;
-            self.program_if_complete(unit);
+            self.program_if_complete(unit, self.geometry.unit_die(unit));
         }
         self.superblocks[read.victim as usize].draining -= 1;
         self.release_if_drained(read.victim);

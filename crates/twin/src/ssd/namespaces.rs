@@ -122,10 +122,11 @@ impl Namespaces {
 
     /// The drive's handle for that of a request; an errno where the namespace has none of that number.
     pub(super) fn handle(&self, request: &Request) -> Result<u16, i32> {
-        if request.op == Op::Write && request.placement >= self.handles {
+        let handle = request.handle();
+        if request.op == Op::Write && handle >= self.handles {
             return Err(EINVAL);
         }
-        Ok(request.placement + self.of(request) as u16 * self.handles_apart)
+        Ok(handle + self.of(request) as u16 * self.handles_apart)
     }
 
     pub(super) fn completed(&mut self, slot: u32, request: &Request, now_ns: u64) {

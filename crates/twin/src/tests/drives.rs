@@ -53,6 +53,8 @@ pub fn small_drive() -> SsdParams {
         slc_bytes: 0,
         slc_program_us: 0.0,
         placement_handles: 1,
+        reclaim_groups: 1,
+        reclaim_unit_bytes: 0,
         placement_isolation: Isolation::Initially,
         namespaces: "1".into(),
         namespace: 0,
@@ -104,6 +106,8 @@ fn a_device_that_names_no_policy_cleans_greedily_without_placement() {
         "gc_choices",
         "placement_handles",
         "placement_isolation",
+        "reclaim_groups",
+        "reclaim_unit_bytes",
     ] {
         assert!(fields.remove(name).is_some(), "{name}");
     }

@@ -4,6 +4,7 @@
 mod drive;
 mod drives;
 mod file_system;
+mod groups;
 mod indirection;
 mod namespaces;
 mod placement;

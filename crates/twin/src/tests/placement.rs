@@ -47,7 +47,8 @@ fn a_handle_that_the_drive_does_not_have_is_an_invalid_argument() {
         (1, 1, CompletionKind::Failed(22)),
         (4, 3, CompletionKind::Done),
         (4, 4, CompletionKind::Failed(22)),
-        (4, u16::MAX, CompletionKind::Failed(22)),
+        (4, u16::MAX - 1, CompletionKind::Failed(22)),
+        (4, Request::NO_PLACEMENT, CompletionKind::Done),
     ] {
         let mut ssd = Ssd::new(&drive_with(handles, Isolation::Initially), 1).expect("valid");
         ssd.submit(0, 3, write(0, placement));

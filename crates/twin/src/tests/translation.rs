@@ -67,7 +67,7 @@ impl Plain {
     }
 
     fn open(&mut self, stream: Stream) {
-        let superblock = self.ftl.open(stream, false).expect("a free superblock");
+        let superblock = self.ftl.open(stream, 0, false).expect("a free superblock");
         self.filled_by[superblock as usize] = stream;
     }
 
@@ -80,7 +80,7 @@ impl Plain {
     fn write(&mut self, logical: u32, handle: u8) {
         let stream = Stream(handle);
         if self.ftl.frontier(stream).is_none() {
-            while self.ftl.free_superblocks() < 3 && self.clean() {}
+            while self.ftl.free_superblocks(0) < 3 && self.clean() {}
         }
         if self.ftl.frontier(stream).is_none() {
             self.open(stream);
@@ -93,7 +93,7 @@ impl Plain {
     }
 
     fn clean(&mut self) -> bool {
-        let Some((victim, valid)) = self.ftl.take_victim() else {
+        let Some((victim, valid)) = self.ftl.take_victim(0) else {
             return false;
         };
         let handle = self.filled_by[victim as usize].0 % HANDLES;

@@ -11,8 +11,8 @@ use crate::units::{
 };
 use crate::{
     Arrival, Block, BlockShare, Content, Curve, Errors, Extent, FileSystem, HotBand, Job, Latency,
-    Load, Method, Metric, Mix, Op, Pace, Pattern, Quick, RatePhase, Region, Round, Slo, Split,
-    Steady, Step, StepKind, Stream, Until, Verify,
+    Load, Method, Metric, Mix, Op, Pace, Pattern, Quick, RatePhase, Region, Request, Round, Slo,
+    Split, Steady, Step, StepKind, Stream, Until, Verify,
 };
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -652,13 +652,13 @@ fn verify(node: &Node) -> Result<Verify> {
 }
 
 fn placement(node: &Node) -> Result<Vec<u16>> {
+    let handle = |node: &Node| match node.integer("placement")? {
+        Request::NO_PLACEMENT => Err(node.refuse("placement", "a whole number below 65535")),
+        handle => Ok(handle),
+    };
     match node.value {
-        Value::List(_) => node
-            .list("placement")?
-            .iter()
-            .map(|handle| handle.integer("placement"))
-            .collect(),
-        _ => Ok(vec![node.integer("placement")?]),
+        Value::List(_) => node.list("placement")?.iter().map(handle).collect(),
+        _ => Ok(vec![handle(node)?]),
     }
 }
 

@@ -424,6 +424,7 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             "align is 0, expected up to 1TiB",
         ),
         ("until", "placement = 70000\nuntil", 5, "placement is 70000"),
+        ("until", "placement = 65535\nuntil", 5, "below 65535"),
     ];
     for (line, replacement, at, expected) in cases {
         let message = refusal(line, replacement);

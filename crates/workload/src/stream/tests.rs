@@ -754,7 +754,10 @@ fn thread_i_writes_with_placement_handle_i_modulo_their_number() {
     job.placement = vec![5, 6, 7];
     for (thread, handle) in [(0, 5), (2, 7), (3, 5)] {
         for request in draw(&job, GEOMETRY, 1, thread, 100) {
-            let expected = if request.op == Op::Write { handle } else { 0 };
+            let expected = match request.op {
+                Op::Write => handle,
+                _ => Request::NO_PLACEMENT,
+            };
             assert_eq!(request.placement, expected);
         }
     }
@@ -835,6 +838,7 @@ fn the_threads_of_a_stream_issue_its_requests_and_no_others() {
     }
     for request in draw(&both, GEOMETRY, 1, 2, 1000) {
         assert!((GIB..2 * GIB).contains(&request.offset_bytes));
-        assert_eq!((request.op, request.placement), (Op::Read, 0));
+        let placement = Request::NO_PLACEMENT;
+        assert_eq!((request.op, request.placement), (Op::Read, placement));
     }
 }

@@ -1,0 +1,169 @@
+//! Reclaim groups (NVMe FDP): sets of dies that are filled and cleaned each by itself. A group has superblocks, free
+//! ones, a victim, the host's account with cleaning and a share of the write buffer of its own, and its writes wait for
+//! nobody else's. Everything else is the drive's: addresses and their map, link, controller, channels.
+//!
+//! The fields of `Ssd` that are a group's own hold those of the group at hand; the others' are parked here, and
+//! exchanged when something happens in another group. So a drive with one group pays nothing for it.
+
+use std::collections::VecDeque;
+use std::mem::swap;
+
+use workload::Request;
+
+use super::{EINVAL, Ssd, Victim};
+use crate::ftl::Ftl;
+use crate::geometry::Geometry;
+use crate::params::SsdParams;
+
+/// What a group has to itself, while another is at hand.
+#[derive(Default)]
+struct Parked {
+    waiting: VecDeque<u32>,
+    buffered: u32,
+    cleaning_buffered: u32,
+    victim: Option<Victim>,
+    levelled: bool,
+    draining: u32,
+    credit: i64,
+    host_waits: bool,
+}
+
+/// How far a group is from being full.
+#[derive(Clone, Copy, Default)]
+struct Room {
+    full: bool,
+    /// Pages that may come before its valid ones are counted again.
+    pages: u32,
+}
+
+/// The groups of a drive with several.
+pub(super) struct Groups {
+    parked: Box<[Parked]>,
+    rooms: Box<[Room]>,
+    /// Valid pages at which a group is full: its share of the addresses, and half of what it has beyond.
+    full_pages: u32,
+    superblock_pages: u32,
+    /// Where the next write goes that names no placement, and where those go whose group is full.
+    next: u32,
+    spill: u32,
+}
+
+impl Groups {
+    /// `None` for a drive with one.
+    pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
+        let count = geometry.groups;
+        (count > 1).then(|| {
+            let share = geometry.logical_pages.div_ceil(count);
+            let kept = params.gc_free_superblocks + params.streams() / count;
+            let most = (geometry.superblocks_of(0).end - kept) * geometry.superblock_pages;
+            Box::new(Self {
+                parked: (0..count).map(|_| Parked::default()).collect(),
+                rooms: vec![Room::default(); count as usize].into_boxed_slice(),
+                full_pages: share + (most - share) / 2,
+                superblock_pages: geometry.superblock_pages,
+                next: 0,
+                spill: 0,
+            })
+        })
+    }
+
+    fn count(&self) -> u32 {
+        self.parked.len() as u32
+    }
+
+    /// Whether a group has room for so many pages more. Its valid pages are counted only when enough was
+    /// written that the answer may be another one.
+    fn admits(&mut self, group: u32, pages: u32, ftl: &Ftl) -> bool {
+        let room = &mut self.rooms[group as usize];
+        if room.pages < pages {
+            let left = self.full_pages.saturating_sub(ftl.valid_in(group));
+            room.full = left < pages;
+            room.pages = match room.full {
+                true => self.superblock_pages.max(pages),
+                false => left,
+            };
+        }
+        room.pages -= pages;
+        !room.full
+    }
+
+    /// The group for a write that asks for `wanted`, or for any.
+    fn choose(&mut self, wanted: Option<u32>, pages: u32, ftl: &Ftl) -> u32 {
+        let group = wanted.unwrap_or(self.next);
+        if wanted.is_none() {
+            self.next = (group + 1) % self.count();
+        }
+        if self.admits(group, pages, ftl) {
+            return group;
+        }
+        if !self.admits(self.spill, pages, ftl) {
+            let emptiest = (0..self.count()).min_by_key(|&group| ftl.valid_in(group));
+            self.spill = emptiest.unwrap_or(group);
+        }
+        self.spill
+    }
+
+    /// Pages of the groups not at hand that are in the buffer.
+    #[cfg(test)]
+    pub(super) fn buffered(&self) -> u64 {
+        let parked = self.parked.iter();
+        parked
+            .map(|group| u64::from(group.buffered + group.cleaning_buffered))
+            .sum()
+    }
+}
+
+impl Ssd {
+    /// A write on a drive with several groups, or with a handle that the drive does not have. The block layer refuses
+    /// a stream beyond the drive's with the same error.
+    #[cold]
+    pub(super) fn write_to_group(&mut self, slot: u32) {
+        let request = self.requests[slot].request;
+        let (_, pages) = self.written_pages(&request);
+        let named = u32::from(request.handle());
+        let Some(groups) = self
+            .groups
+            .as_mut()
+            .filter(|_| named < self.params.placements())
+        else {
+            return self.refuse(slot, EINVAL);
+        };
+        let count = groups.count();
+        let wanted = (request.placement != Request::NO_PLACEMENT).then_some(named % count);
+        let group = groups.choose(wanted, pages, &self.ftl);
+        self.requests[slot].request.placement = (named / count * count + group) as u16;
+        self.enter_group(group);
+        self.write(slot);
+    }
+
+    /// Takes the group in hand that a write was given to.
+    pub(super) fn enter_group_of(&mut self, slot: u32) {
+        let placement = u32::from(self.requests[slot].request.placement);
+        self.enter_group(placement % self.geometry.groups);
+    }
+
+    /// Takes a group in hand.
+    pub(super) fn enter_group(&mut self, group: u32) {
+        if group == self.group {
+            return;
+        }
+        self.exchange(self.group);
+        self.exchange(group);
+        self.group = group;
+    }
+
+    fn exchange(&mut self, group: u32) {
+        let Some(groups) = &mut self.groups else {
+            return;
+        };
+        let parked = &mut groups.parked[group as usize];
+        swap(&mut self.waiting, &mut parked.waiting);
+        swap(&mut self.buffered, &mut parked.buffered);
+        swap(&mut self.cleaning_buffered, &mut parked.cleaning_buffered);
+        swap(&mut self.victim, &mut parked.victim);
+        swap(&mut self.levelled, &mut parked.levelled);
+        swap(&mut self.draining, &mut parked.draining);
+        swap(&mut self.credit, &mut parked.credit);
+        swap(&mut self.host_waits, &mut parked.host_waits);
+    }
+}
