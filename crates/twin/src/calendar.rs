@@ -4,7 +4,8 @@
 //! Most kinds of event follow their cause after a fixed time, or from a server that takes one after the other: they are
 //! pushed in order, and wait in a lane of their kind. What does not fit behind its lane tries four that all kinds share,
 //! and goes else to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the lanes' and
-//! the calendar's firsts, found without a branch. Nothing is allocated once lanes and calendar have grown.
+//! the calendar's firsts, found without a branch: the kinds' own are compared each time, of the others only the least,
+//! which is kept. Nothing is allocated once lanes and calendar have grown.
 //!
 //! A bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower buckets would save a step in a list
 //! and cost a cache miss: time runs through the whole ring.
@@ -18,7 +19,7 @@ use crate::event::INDEX_BITS;
 /// time comes: so at equal times nothing of its kind passes it if the places further on come later.
 const PLACES: usize = 12;
 const PLACE_BITS: u32 = 4;
-/// The first of the lanes that are no kind's own.
+/// The first of the places that are no kind's own.
 const SHARED: usize = 7;
 const CALENDAR: usize = PLACES - 1;
 /// The end of time: 36 years.
@@ -39,8 +40,10 @@ struct Pending {
 
 /// Pending events with a 32-bit payload each, whose top bits are their kind.
 pub struct Calendar {
-    /// The first of each place: its time, and the place in the low bits.
-    firsts: [u64; PLACES],
+    /// The first of each kind's own lane, its time and the place in the low bits, and last the least of the shared ones.
+    firsts: [u64; SHARED + 1],
+    /// Likewise the first of each shared place.
+    shared: [u64; PLACES - SHARED],
     payloads: [u32; PLACES],
     /// The time of each lane's last event.
     lasts_ns: [u64; CALENDAR],
@@ -52,7 +55,8 @@ pub struct Calendar {
 impl Default for Calendar {
     fn default() -> Self {
         Self {
-            firsts: [NEVER; PLACES],
+            firsts: [NEVER; SHARED + 1],
+            shared: [NEVER; PLACES - SHARED],
             payloads: [0; PLACES],
             lasts_ns: [0; CALENDAR],
             lanes: std::array::from_fn(|_| Lane::default()),
@@ -61,46 +65,70 @@ impl Default for Calendar {
     }
 }
 
+impl Pending {
+    /// As the first of a place.
+    #[inline]
+    const fn first(self, place: usize) -> u64 {
+        self.at_ns << PLACE_BITS | place as u64
+    }
+}
+
 impl Calendar {
     /// Adds an event. `at_ns` must not lie before the event popped last.
     #[inline]
     pub fn push(&mut self, at_ns: u64, payload: u32) {
-        let at_ns = at_ns.min(END_NS);
+        let event = Pending {
+            at_ns: at_ns.min(END_NS),
+            payload,
+        };
         let kind = (payload >> INDEX_BITS) as usize;
-        if !self.append(kind.min(SHARED), Pending { at_ns, payload }) {
-            self.push_out_of_order(Pending { at_ns, payload });
+        if kind >= SHARED {
+            self.push_shared(event);
+        } else if self.firsts[kind] == NEVER {
+            self.firsts[kind] = event.first(kind);
+            self.payloads[kind] = payload;
+            self.lasts_ns[kind] = event.at_ns;
+        } else if !self.follow(kind, event) {
+            self.push_shared(event);
         }
     }
 
-    /// Adds an event to a lane, if it fits there.
+    /// Adds an event to a lane that has a first, if it fits behind its last.
     #[inline]
-    fn append(&mut self, place: usize, event: Pending) -> bool {
-        if self.firsts[place] == NEVER {
-            self.set_first(place, event);
-        } else if event.at_ns >= self.lasts_ns[place] {
+    fn follow(&mut self, place: usize, event: Pending) -> bool {
+        let fits = event.at_ns >= self.lasts_ns[place];
+        if fits {
             self.lanes[place].push(event);
-        } else {
-            return false;
+            self.lasts_ns[place] = event.at_ns;
         }
-        self.lasts_ns[place] = event.at_ns;
-        true
-    }
-
-    #[inline]
-    fn set_first(&mut self, place: usize, Pending { at_ns, payload }: Pending) {
-        self.firsts[place] = at_ns << PLACE_BITS | place as u64;
-        self.payloads[place] = payload;
+        fits
     }
 
     #[inline(never)]
-    fn push_out_of_order(&mut self, event: Pending) {
-        if (SHARED..CALENDAR).any(|place| self.append(place, event)) {
-            return;
+    fn push_shared(&mut self, event: Pending) {
+        for place in SHARED..CALENDAR {
+            if self.shared[place - SHARED] == NEVER {
+                self.lasts_ns[place] = event.at_ns;
+                return self.set_shared(place, event);
+            }
+            if self.follow(place, event) {
+                return;
+            }
         }
         self.ring.push(event.at_ns, event.payload);
-        if event.at_ns < self.firsts[CALENDAR] >> PLACE_BITS {
-            self.set_first(CALENDAR, event);
+        if event.at_ns < self.shared[CALENDAR - SHARED] >> PLACE_BITS {
+            self.set_shared(CALENDAR, event);
         }
+    }
+
+    fn set_shared(&mut self, place: usize, event: Pending) {
+        self.shared[place - SHARED] = event.first(place);
+        self.payloads[place] = event.payload;
+        self.find_least_shared();
+    }
+
+    fn find_least_shared(&mut self) {
+        self.firsts[SHARED] = self.shared.into_iter().fold(NEVER, u64::min);
     }
 
     /// Takes the earliest event due at or before `limit_ns` and moves `now_ns` to it; to the limit, where there is one,
@@ -121,19 +149,18 @@ impl Calendar {
     #[inline]
     fn pop(&mut self, limit_ns: u64) -> Option<(u64, u32)> {
         let least = |a: usize, b: usize| self.firsts[a].min(self.firsts[b]);
-        let first = (least(0, 1).min(least(2, 3)))
-            .min(least(4, 5).min(least(6, 7)))
-            .min(least(8, 9).min(least(10, 11)));
+        let first = (least(0, 1).min(least(2, 3))).min(least(4, 5).min(least(6, 7)));
         let at_ns = first >> PLACE_BITS;
         if at_ns > limit_ns.min(END_NS) {
             return None;
         }
         let place = first as usize % (1 << PLACE_BITS);
         let payload = self.payloads[place];
-        if place == CALENDAR {
-            self.pop_out_of_order();
+        if place >= SHARED {
+            self.pop_shared(place);
         } else if let Some(next) = self.lanes[place].pop() {
-            self.set_first(place, next);
+            self.firsts[place] = next.first(place);
+            self.payloads[place] = next.payload;
         } else {
             self.firsts[place] = NEVER;
         }
@@ -141,11 +168,19 @@ impl Calendar {
     }
 
     #[inline(never)]
-    fn pop_out_of_order(&mut self) {
-        self.ring.pop();
-        match self.ring.first() {
-            Some(next) => self.set_first(CALENDAR, next),
-            None => self.firsts[CALENDAR] = NEVER,
+    fn pop_shared(&mut self, place: usize) {
+        let next = if place == CALENDAR {
+            self.ring.pop();
+            self.ring.first()
+        } else {
+            self.lanes[place].pop()
+        };
+        match next {
+            Some(next) => self.set_shared(place, next),
+            None => {
+                self.shared[place - SHARED] = NEVER;
+                self.find_least_shared();
+            }
         }
     }
 
