@@ -6,11 +6,14 @@
 //! for, the drive reads ahead. Throughput and latency are what comes out. See
 //! `docs/explanation/disk-twin.md`.
 
+mod arm;
 mod cache;
+mod destage;
 mod layout;
 mod media_cache;
 mod params;
 mod queue;
+mod read_ahead;
 mod seek;
 #[cfg(test)]
 mod tests;
@@ -19,11 +22,13 @@ use std::collections::VecDeque;
 
 use workload::{Op, Request};
 
-use self::cache::{Segment, Segments, WriteCache};
+use self::arm::{Spent, Work};
+use self::cache::{Segments, WriteCache};
 use self::layout::{Layout, Place};
 use self::media_cache::MediaCache;
 pub use self::params::{DiskParams, Scheduling, Tracks};
-use self::queue::{Arm, Queue, Waiting};
+use self::queue::{Queue, Waiting};
+use self::read_ahead::Stream;
 use self::seek::Seek;
 use crate::calendar::Calendar;
 use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};
@@ -35,20 +40,11 @@ use crate::zoned::{Refusal, ZoneAction, ZoneModel, Zones};
 
 const EOPNOTSUPP: i32 = 95;
 const EINVAL: i32 = 22;
-/// Most bytes that one visit of the arm writes from the cache: about a track, so that reads wait no
-/// longer than a turn and room is given back as steadily as the medium takes data.
-const DESTAGE_BYTES: u64 = 2 << 20;
 /// Read data crosses the interface while it is read; behind the last sector this much is left.
 const TAIL_BYTES: u64 = 64 << 10;
-/// Turns that a read waits for the head to come by rather than have it sent there.
-const PATIENCE_TURNS: u64 = 2;
-/// How far a stream's progress is reckoned with one rate.
-const REBASE_BYTES: u64 = 16 << 20;
 /// `Event::Die` of the arm's work, and of the time without commands.
 const WORK: u32 = 0;
 const QUIET: u32 = 1;
-/// Turns to rewrite a track whose neighbours were written too often: read it, write it.
-const REFRESH_TURNS: u64 = 2;
 
 /// A request on its way.
 #[derive(Clone, Copy)]
@@ -62,44 +58,6 @@ impl InFlight {
     fn end(&self) -> u64 {
         self.request.offset_bytes + u64::from(self.request.size_bytes)
     }
-}
-
-/// What the arm is doing.
-#[derive(Clone, Copy)]
-enum Work {
-    /// Nothing that anybody waits for; it may read ahead.
-    Idle,
-    /// A read, or a write that is acknowledged from the medium.
-    Command { slot: u32 },
-    /// Writes from the cache.
-    Destage { start: u64, end: u64 },
-    /// Reads ahead up to the point that was promised.
-    Ahead,
-    /// Writes a band of shingled tracks anew.
-    Clean,
-}
-
-/// Reading ahead: since `from_ns` the head passes over what follows `from`.
-#[derive(Clone, Copy)]
-struct Stream {
-    /// First byte held.
-    start: u64,
-    from: u64,
-    from_ns: u64,
-    from_stream_ns: u64,
-    /// Where it stops by itself.
-    limit: u64,
-    /// Reads were told that they will get the bytes up to here.
-    promised: u64,
-}
-
-/// Time of the arm, by what it was spent on.
-#[derive(Default)]
-struct Spent {
-    busy_ns: u64,
-    seek_ns: u64,
-    wait_ns: u64,
-    transfer_ns: u64,
 }
 
 /// A disk drive.
@@ -374,94 +332,6 @@ impl Disk {
         self.start_work();
     }
 
-    /// When the stream has passed a range, if it soon will. A stream that others wait for goes no further
-    /// than it has promised.
-    #[inline]
-    fn promise(&mut self, start: u64, end: u64) -> Option<u64> {
-        let stream = self.stream?;
-        let soon_ns = self.now_ns + PATIENCE_TURNS * self.layout.turn_ns;
-        let free = matches!(self.work, Work::Idle);
-        // At its limit the head has come to rest; before, it goes on for whoever follows.
-        let moving = free && self.passes_ns(&stream, stream.limit) > self.now_ns;
-        let within = match (moving, free) {
-            (true, _) => start <= stream.limit,
-            (false, true) => end <= stream.limit,
-            (false, false) => end <= stream.promised,
-        };
-        if start < stream.start || !within || self.passes_ns(&stream, start) > soon_ns {
-            return None;
-        }
-        let ahead = self.params.read_ahead_bytes;
-        let mut stream = self.rebased(stream, start);
-        if moving {
-            stream.limit = stream
-                .limit
-                .max((end + ahead).min(self.params.capacity_bytes));
-        }
-        stream.promised = stream.promised.max(end);
-        stream.start = stream.start.max(end.saturating_sub(ahead));
-        self.stream = Some(stream);
-        Some(self.passes_ns(&stream, end))
-    }
-
-    /// Counts what a long stream has passed, and goes on counting from there: rates differ by zone.
-    #[inline]
-    fn rebased(&mut self, stream: Stream, at: u64) -> Stream {
-        if at < stream.from + REBASE_BYTES {
-            return stream;
-        }
-        let from_ns = self.passes_ns(&stream, at);
-        self.media_read_bytes += at - stream.from;
-        self.spent.transfer_ns += from_ns - stream.from_ns;
-        self.spent.busy_ns += from_ns - stream.from_ns;
-        Stream {
-            from: at,
-            from_ns,
-            from_stream_ns: self.layout.stream_ns(at),
-            ..stream
-        }
-    }
-
-    #[inline]
-    fn passes_ns(&self, stream: &Stream, byte: u64) -> u64 {
-        match byte <= stream.from {
-            true => stream.from_ns,
-            false => stream.from_ns + self.layout.stream_ns(byte) - stream.from_stream_ns,
-        }
-    }
-
-    /// The byte that a stream has reached, and the time spent on what reads were promised.
-    #[inline]
-    fn progress(&self, stream: &Stream) -> (u64, u64) {
-        let elapsed_ns = self.now_ns.saturating_sub(stream.from_ns);
-        let passed = self.layout.bytes_in(stream.from, elapsed_ns);
-        let useful_ns = self.passes_ns(stream, stream.promised) - stream.from_ns;
-        let reached = (stream.from + passed).min(stream.limit);
-        (reached, elapsed_ns.min(useful_ns))
-    }
-
-    /// Has the stream answer the commands that wait for what it is about to pass.
-    fn share_stream(&mut self) {
-        if self.stream.is_none() || self.queue.is_empty() {
-            return;
-        }
-        let mut queue = std::mem::take(&mut self.queue);
-        queue.retain(|waiting| {
-            let inflight = self.requests[waiting.slot];
-            let start = inflight.request.offset_bytes;
-            let passes_ns = match waiting.write || self.logged(start).is_some() {
-                true => None,
-                false => self.promise(start, inflight.end()),
-            };
-            if let Some(at_ns) = passes_ns {
-                self.calendar
-                    .push(at_ns.max(self.now_ns), Event::Sensed.with(waiting.slot));
-            }
-            passes_ns.is_none()
-        });
-        self.queue = queue;
-    }
-
     /// Lets a write into the cache, or has it wait for room or for the arm.
     #[inline]
     fn write(&mut self, slot: u32) {
@@ -498,357 +368,6 @@ impl Disk {
             .insert(inflight.request.offset_bytes, inflight.end(), &self.layout);
         self.start_work();
         self.complete(slot)
-    }
-
-    /// Reads must not be answered with what a write has made stale.
-    #[inline]
-    fn forget_read(&mut self, start: u64, end: u64) {
-        self.segments.forget(start, end);
-        if self
-            .stream
-            .is_some_and(|stream| start < stream.limit && end > stream.start)
-        {
-            self.close_stream();
-            self.segments.forget(start, end);
-        }
-    }
-
-    /// Ends reading ahead where the head is now.
-    #[inline]
-    fn close_stream(&mut self) {
-        let Some(stream) = self.stream.take() else {
-            return;
-        };
-        let (reached, useful_ns) = self.progress(&stream);
-        // Exactly there, lest what follows on misses by a rounding and loses a turn.
-        let end = match self.passes_ns(&stream, stream.promised) < self.now_ns {
-            true => reached.max(stream.promised),
-            false => stream.promised,
-        };
-        self.media_read_bytes += end - stream.from;
-        self.spent.transfer_ns += useful_ns;
-        self.spent.busy_ns += useful_ns;
-        self.segments.insert(Segment {
-            start: stream.start,
-            end,
-        });
-        self.rest_at(end);
-    }
-
-    /// The arm is over what follows the last byte that it passed.
-    #[inline]
-    fn rest_at(&mut self, byte: u64) {
-        self.at = self.layout.place(byte.min(self.last_byte()));
-        self.at_byte = byte;
-        self.at_stream_ns = self.at.stream_ns;
-    }
-
-    fn last_byte(&self) -> u64 {
-        self.params.capacity_bytes + self.params.media_cache_bytes - 1
-    }
-
-    /// Gives the arm its next work, if it has none.
-    #[inline]
-    fn start_work(&mut self) {
-        if !matches!(self.work, Work::Idle) {
-            return;
-        }
-        let dirty = self.cache.is_dirty();
-        if self.queue.is_empty() && !dirty {
-            return self.rest();
-        }
-        if let Some(stream) = self.stream {
-            let least = match self.sequential {
-                true => stream.from + self.params.read_ahead_least_bytes,
-                false => 0,
-            };
-            let until = stream.promised.max(least.min(stream.limit));
-            let until_ns = self.passes_ns(&stream, until);
-            if until_ns > self.now_ns {
-                self.stream = Some(Stream {
-                    promised: until,
-                    ..stream
-                });
-                return self.begin(Work::Ahead, until_ns);
-            }
-            self.close_stream();
-        }
-        let pressed = !self.shut_out.is_empty() || !self.flushes.is_empty();
-        if dirty && (self.queue.is_empty() || pressed && self.destage_next) {
-            self.destage_next = false;
-            match self.media_cache.is_some() {
-                true => self.destage_shingled(pressed),
-                false => self.destage(),
-            }
-        } else {
-            self.destage_next = true;
-            self.command();
-        }
-    }
-
-    fn begin(&mut self, work: Work, end_ns: u64) {
-        self.work = work;
-        self.work_end_ns = end_ns;
-        self.calendar.push(end_ns, Event::Die.with(WORK));
-    }
-
-    fn arm_at(&self, now_ns: u64) -> Arm<'_> {
-        Arm {
-            at: self.at,
-            next_stream_ns: self.at_stream_ns,
-            now_ns,
-            angle_ns: self.layout.angle_ns(now_ns),
-            setup_ns: self.setup_ns,
-            layout: &self.layout,
-            seek: &self.seek,
-        }
-    }
-
-    /// Serves the best of the waiting commands.
-    fn command(&mut self) {
-        let mut queue = std::mem::take(&mut self.queue);
-        let next = queue.next(&self.arm_at(self.now_ns));
-        self.queue = queue;
-        let Some(waiting) = next else { return };
-        let inflight = self.requests[waiting.slot];
-        let start = inflight.request.offset_bytes;
-        let start = match waiting.write {
-            true => start,
-            false => self.logged(start).unwrap_or(start),
-        };
-        let end = (start + u64::from(inflight.request.size_bytes)).min(self.last_byte() + 1);
-        let place = self.layout.place(start);
-        let end_ns = self.visit(self.now_ns, start, end, &place, waiting.write);
-        self.begin(Work::Command { slot: waiting.slot }, end_ns);
-    }
-
-    /// Writes the range of the cache that the arm reaches first.
-    fn destage(&mut self) {
-        let arm = self.arm_at(self.now_ns);
-        let window = self.params.destage_window as usize;
-        let mut best = None;
-        for (start, place) in self.cache.places_from(self.at_byte).take(window) {
-            let cost_ns = arm.position(&place, true).total_ns();
-            if best.is_none_or(|(least_ns, _, _)| cost_ns < least_ns) {
-                best = Some((cost_ns, start, place));
-            }
-        }
-        let Some((_, start, place)) = best else {
-            return;
-        };
-        let follows = start == self.at_byte;
-        let end = self.cache.take(start, DESTAGE_BYTES, &self.layout);
-        let mut end_ns = self.visit(self.now_ns, start, end, &place, true);
-        if !follows && self.params.refresh_after_writes > 0 {
-            self.random_writes += 1;
-            if self.random_writes == self.params.refresh_after_writes {
-                self.random_writes = 0;
-                let refresh_ns = REFRESH_TURNS * self.layout.turn_ns;
-                self.spent.busy_ns += refresh_ns;
-                self.spent.transfer_ns += refresh_ns;
-                end_ns += refresh_ns;
-            }
-        }
-        self.begin(Work::Destage { start, end }, end_ns);
-    }
-
-    /// Shingled tracks: writes what can be written where it belongs, and logs the rest. What may become a
-    /// whole band stays in memory while there is room and no quiet.
-    fn destage_shingled(&mut self, pressed: bool) {
-        let Some(media) = &mut self.media_cache else {
-            return;
-        };
-        let near = || {
-            self.cache
-                .from(self.at_byte)
-                .take(self.params.destage_window as usize)
-        };
-        let direct = near().find_map(|(start, end)| Some((start, media.in_place(start, end)?)));
-        if let Some((start, stop)) = direct {
-            let end = self.cache.take(start, stop - start, &self.layout);
-            media.wrote(start, end);
-            let place = self.layout.place(start);
-            let end_ns = self.visit(self.now_ns, start, end, &place, true);
-            return self.begin(Work::Destage { start, end }, end_ns);
-        }
-        let waits = !pressed && !self.quiet;
-        let mut pieces = Vec::new();
-        let mut bytes = 0;
-        for (start, end) in self.cache.from(self.at_byte) {
-            let end = end.min(media.band_end(start));
-            if bytes + (end - start) > DESTAGE_BYTES.max(end - start) {
-                break;
-            }
-            if !(waits && media.may_grow(start)) {
-                pieces.push((start, end));
-                bytes += end - start;
-            }
-        }
-        if pieces.is_empty() {
-            return self.watch();
-        }
-        if !media.has_room(bytes) {
-            return self.clean();
-        }
-        let mut first = None;
-        for (start, end) in pieces {
-            self.cache.take(start, end - start, &self.layout);
-            let place = media.log(start, end);
-            first.get_or_insert(place);
-        }
-        let start = first.unwrap_or(self.at_byte);
-        // Where the log begins anew within a batch, the few pieces behind are taken to follow too.
-        let end = (start + bytes).min(self.last_byte() + 1);
-        let place = self.layout.place(start);
-        let end_ns = self.visit(self.now_ns, start, end, &place, true);
-        self.begin(
-            Work::Destage {
-                start: 0,
-                end: bytes,
-            },
-            end_ns,
-        );
-    }
-
-    /// Nothing to do: bands of shingled tracks are cleaned once it has been quiet for a while.
-    fn rest(&mut self) {
-        if self.quiet {
-            self.clean();
-        } else if self
-            .media_cache
-            .as_ref()
-            .is_some_and(|media| !media.is_empty())
-        {
-            self.watch();
-        }
-    }
-
-    fn watch(&mut self) {
-        if !self.watching {
-            self.watching = true;
-            let idle_ns = us_to_ns(self.params.media_cache_idle_ms * 1e3);
-            let at_ns = (self.last_command_ns + idle_ns).max(self.now_ns + 1);
-            self.calendar.push(at_ns, Event::Die.with(QUIET));
-        }
-    }
-
-    fn look_for_quiet(&mut self) {
-        self.watching = false;
-        let idle_ns = us_to_ns(self.params.media_cache_idle_ms * 1e3);
-        if self.now_ns >= self.last_command_ns + idle_ns && self.inside == 0 {
-            self.quiet = true;
-        }
-        self.start_work();
-    }
-
-    /// Reads the next band and what the log has of it, and writes it anew.
-    fn clean(&mut self) {
-        let found = self.media_cache.as_mut().and_then(|media| {
-            let (band, place, bytes) = media.clean()?;
-            let (start, end) = media.bounds(band);
-            Some((start, end, place, bytes))
-        });
-        let Some((start, end, log, bytes)) = found else {
-            return;
-        };
-        if self.stream.is_some() {
-            self.close_stream();
-        }
-        let (band, piece) = (self.layout.place(start), self.layout.place(log));
-        let log_end = (log + bytes).min(self.last_byte() + 1);
-        let mut at_ns = self.visit(self.now_ns, log, log_end, &piece, false);
-        at_ns = self.visit(at_ns, start, end, &band, false);
-        at_ns = self.visit(at_ns, start, end, &band, true);
-        self.begin(Work::Clean, at_ns);
-    }
-
-    /// Moves the arm, free at `at_ns`, to a range and over it; gives the end.
-    fn visit(&mut self, at_ns: u64, start: u64, end: u64, place: &Place, write: bool) -> u64 {
-        let positioning = self.arm_at(at_ns).position(place, write);
-        self.rest_at(end);
-        let end_stream_ns = match end > self.last_byte() {
-            true => self.layout.stream_ns(end),
-            false => self.at_stream_ns,
-        };
-        let transfer_ns = end_stream_ns - place.stream_ns;
-        let busy_ns = positioning.total_ns() + transfer_ns;
-        self.spent.busy_ns += busy_ns;
-        self.spent.seek_ns += positioning.seek_ns;
-        self.spent.wait_ns += positioning.wait_ns;
-        self.spent.transfer_ns += transfer_ns;
-        let bytes = end - start;
-        if write {
-            self.media_write_bytes += bytes;
-        } else {
-            self.media_read_bytes += bytes;
-        }
-        at_ns + busy_ns
-    }
-
-    /// The arm has done what it was sent for.
-    fn work_done(&mut self) {
-        match std::mem::replace(&mut self.work, Work::Idle) {
-            Work::Idle | Work::Clean => {}
-            Work::Ahead => {
-                self.sequential = false;
-                self.close_stream();
-            }
-            Work::Command { slot } => {
-                let inflight = self.requests[slot];
-                if inflight.request.op == Op::Read {
-                    self.send(slot, TAIL_BYTES);
-                    if self.at_byte == inflight.end() {
-                        self.read_on(inflight.request.offset_bytes, inflight.end());
-                        self.share_stream();
-                    }
-                } else {
-                    self.calendar.push(self.now_ns, Event::Complete.with(slot));
-                }
-            }
-            Work::Destage { start, end } => {
-                self.cache.moving_bytes -= end - start;
-                self.make_use_of_room();
-            }
-        }
-        self.start_work();
-    }
-
-    /// Goes on reading behind a request, for the next of its stream.
-    #[inline]
-    fn read_on(&mut self, start: u64, end: u64) {
-        if self.params.read_ahead_bytes == 0 {
-            return;
-        }
-        let before = self.segments.take_before(start);
-        self.sequential = before.is_some();
-        self.stream = Some(Stream {
-            start: before.map_or(start, |segment| segment.start),
-            from: end,
-            from_ns: self.now_ns,
-            from_stream_ns: self.layout.stream_ns(end),
-            limit: (end + self.params.read_ahead_bytes).min(self.params.capacity_bytes),
-            promised: end,
-        });
-    }
-
-    /// Lets writes in that fit now, and answers flushes when all is on the medium.
-    fn make_use_of_room(&mut self) {
-        if !self.flushes.is_empty() {
-            if !self.cache.is_clean() {
-                return;
-            }
-            for slot in std::mem::take(&mut self.flushes) {
-                self.answer(slot, 0);
-            }
-        }
-        while let Some(&slot) = self.shut_out.front() {
-            let bytes = u64::from(self.requests[slot].request.size_bytes);
-            if !self.cache.has_room(bytes) {
-                return;
-            }
-            self.shut_out.pop_front();
-            self.let_in(slot, bytes);
-        }
     }
 
     fn joules(&self) -> f64 {
