@@ -26,7 +26,10 @@ class OpResult:
     p9999_us: float | None
     max_us: float | None
     response_mean_us: float | None
+    response_p50_us: float | None
     response_p99_us: float | None
+    response_p999_us: float | None
+    response_p9999_us: float | None
     service_bins: list[tuple[int, int, int]]
     response_bins: list[tuple[int, int, int]]
 
@@ -69,7 +72,7 @@ class Recording:
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]
-    half_widths: tuple[dict[str, float], float] | None
+    half_widths: tuple[dict[str, float], float, float | None] | None
     errno: dict[int, int]
     notes: list[str]
     def limited_by(self) -> str | None: ...

@@ -179,9 +179,18 @@ def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> flo
 
     None when every point meets it, or none was measured: there is nothing to halve.
     """
-    low = max((p.offered_iops or 0.0 for p in points if p.meets(p99_us, latency)), default=0.0)
-    above = [rate for point in points if (rate := point.offered_iops or 0.0) > low]
-    return (low + min(above)) / 2 if above else None
+    failing = failing_rate(points, p99_us, latency)
+    return None if failing is None else (_highest_met(points, p99_us, latency) + failing) / 2
+
+
+def failing_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
+    """The lowest offered rate above all that meet the objective: capacity lies below it. None where there is none."""
+    low = _highest_met(points, p99_us, latency)
+    return min((rate for point in points if (rate := point.offered_iops or 0.0) > low), default=None)
+
+
+def _highest_met(points: Sequence[Figures], p99_us: float, latency: Latency) -> float:
+    return max((p.offered_iops or 0.0 for p in points if p.meets(p99_us, latency)), default=0.0)
 
 
 def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | None:

@@ -15,6 +15,7 @@ from fathom.analysis.percentiles import (
     intervals_us,
     quantile_us,
 )
+from fathom.analysis.uncertainty import latency_interval
 from fathom.runs.schema import LATENCY
 
 
@@ -161,8 +162,13 @@ def test_intervals_from_a_latency_table_in_parts_are_those_of_its_seconds() -> N
             common | {"low_ns": low, "high_ns": low + 1000, "count": n}
             for low, n in zip(low_ns.tolist(), count.tolist(), strict=True)
         ]
+    later = 10_000_000
+    responses = [
+        row | {"latency": "response", "low_ns": row["low_ns"] + later, "high_ns": row["high_ns"] + later}
+        for row in rows
+    ]
     rows += [row | {"target": "b", "low_ns": 10**9, "high_ns": 10**9 + 1000} for row in rows]
-    rows += [row | {"latency": "response", "low_ns": 10**9, "high_ns": 10**9 + 1000} for row in rows]
+    rows += responses
     table = pa.Table.from_pylist(rows, schema=LATENCY)
     whole = Histogram.merged(per_second)
     edge_ns = whole.edge_ns(0.99)
@@ -170,7 +176,42 @@ def test_intervals_from_a_latency_table_in_parts_are_those_of_its_seconds() -> N
     beyond = [int(one.count[one.low_ns >= edge_ns].sum()) for one in per_second]
     expected = whole.interval_us(0.99, beyond, [one.n for one in per_second])
     parts = [table.slice(start, 1000) for start in range(0, table.num_rows, 1000)]
-    found = intervals_us(parts, "a", {"read": whole})["read"]
+    response = Histogram(whole.low_ns + later, whole.high_ns + later, whole.count)
+    both = intervals_us(parts, "a", {("read", "service"): whole, ("read", "response"): response})
+    found = both["read", "service"]
     assert expected is not None
     assert found["p99_us"] == expected
     assert set(found) == {"p50_us", "p99_us"}
+    shifted = {name: pytest.approx((low + 10_000, high + 10_000)) for name, (low, high) in found.items()}
+    assert both["read", "response"] == shifted
+
+
+def queue(load: float, seconds: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Response times in ns of an M/M/1 queue of 1,000 I/O per s (Lindley's recursion), and the second each ended in."""
+    warm_s, count = 20, int(1050 * load * (seconds + 20)) + 1000
+    gaps_s, services_s = rng.exponential(1e-3 / load, count), rng.exponential(1e-3, count)
+    walk = np.concatenate([[0.0], np.cumsum(services_s[:-1] - gaps_s[1:])])
+    responses_s = walk - np.minimum.accumulate(walk) + services_s
+    ends_s = np.cumsum(gaps_s) + responses_s - warm_s
+    seen = (ends_s >= 0) & (ends_s < seconds)
+    return (responses_s[seen] * 1e9).astype(np.int64), ends_s[seen].astype(np.int64)
+
+
+def test_intervals_of_response_latency_cover_the_known_ones_of_a_queue() -> None:
+    load, seconds, rng = 0.6, 60, np.random.default_rng(11)
+    mean_us = 1e3 / (1 - load)
+    covered = {"mean_us": 0, "p50_us": 0, "p99_us": 0}
+    for _ in range(150):
+        responses_ns, second = queue(load, seconds, rng)
+        whole, total = histogram_of(responses_ns), np.bincount(second, minlength=seconds)
+        means_us = np.bincount(second, responses_ns, seconds) / total / 1000
+        found = latency_interval(means_us, total)
+        assert found is not None
+        covered["mean_us"] += found.low <= mean_us <= found.high
+        for name, q in (("p50_us", 0.5), ("p99_us", 0.99)):
+            beyond = np.bincount(second[responses_ns >= (whole.edge_ns(q) or 0)], minlength=seconds)
+            bounds = whole.interval_us(q, beyond, total)
+            assert bounds is not None
+            # Responses of an M/M/1 queue are exponential.
+            covered[name] += bounds[0] <= -np.log(1 - q) * mean_us <= bounds[1]
+    assert all(135 <= times <= 150 for times in covered.values()), covered

@@ -435,7 +435,8 @@ def _point(
 def _bounds(target: Fake, corner: Corner, histograms: Sequence[dict[int, int]]) -> dict[str, float]:
     table = _latency(target, corner, histograms)
     whole = Histogram.of(*(table[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
-    found = intervals_us([table], target.name, {corner.op: whole})[corner.op]
+    key = (corner.op, "service")
+    found = intervals_us([table], target.name, {key: whole})[key]
     return {
         column: value
         for name, bounds in found.items()

@@ -45,7 +45,10 @@ pub struct OpResult {
     p9999_us: Option<f64>,
     max_us: Option<f64>,
     response_mean_us: Option<f64>,
+    response_p50_us: Option<f64>,
     response_p99_us: Option<f64>,
+    response_p999_us: Option<f64>,
+    response_p9999_us: Option<f64>,
     /// `(low_ns, high_ns, count)` of the occupied bins of service latency.
     service_bins: Vec<(u64, u64, u64)>,
     /// The same of response latency; empty under closed load.
@@ -67,6 +70,7 @@ impl OpResult {
     fn new(op: Op, stats: &OpStats) -> Self {
         let service = &stats.service;
         let response = stats.response.as_ref();
+        let response_us = |parts| response.and_then(|h| quantile_us(h, parts));
         Self {
             op: op.name(),
             n: service.count(),
@@ -81,7 +85,10 @@ impl OpResult {
             response_mean_us: response
                 .and_then(SparseHistogram::mean_ns)
                 .map(|ns| ns / 1e3),
-            response_p99_us: response.and_then(|h| quantile_us(h, 9_900)),
+            response_p50_us: response_us(5_000),
+            response_p99_us: response_us(9_900),
+            response_p999_us: response_us(9_990),
+            response_p9999_us: response_us(9_999),
             service_bins: bins(service),
             response_bins: response.map(bins).unwrap_or_default(),
         }
@@ -339,16 +346,16 @@ impl Recording {
     fn residence_us(&self) -> BTreeMap<String, f64> {
         residence_us(&self.inner.residence)
     }
-    /// Halves of 95 % intervals as fractions: of the rate by operation, and of the mean latency.
-    /// None where nobody watched.
+    /// Halves of 95 % intervals as fractions: of the rate by operation, of the mean service latency and,
+    /// under open load, of the mean response latency. None where nobody watched.
     #[getter]
-    fn half_widths(&self) -> Option<(BTreeMap<&'static str, f64>, f64)> {
+    fn half_widths(&self) -> Option<(BTreeMap<&'static str, f64>, f64, Option<f64>)> {
         let known = self.inner.half_widths.as_ref()?;
         let rates = known
             .rate_by_op
             .iter()
             .map(|(op, width)| (op.name(), *width));
-        Some((rates.collect(), known.mean_latency))
+        Some((rates.collect(), known.mean_latency, known.mean_response))
     }
     #[getter]
     fn errno(&self) -> BTreeMap<i32, u64> {

@@ -14,6 +14,8 @@ pub struct Tally {
     pub count: u64,
     /// Their service latencies, summed.
     pub sum_ns: u64,
+    /// Their response latencies, summed; 0 under closed load.
+    pub response_ns: u64,
     /// Bytes they moved.
     pub bytes: u64,
 }
@@ -25,6 +27,7 @@ impl Tally {
         Self {
             count: self.count - earlier.count,
             sum_ns: self.sum_ns - earlier.sum_ns,
+            response_ns: self.response_ns - earlier.response_ns,
             bytes: self.bytes - earlier.bytes,
         }
     }
@@ -33,6 +36,7 @@ impl Tally {
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_ns += other.sum_ns;
+        self.response_ns += other.response_ns;
         self.bytes += other.bytes;
     }
 }
@@ -133,6 +137,7 @@ impl Recorder {
             Tally {
                 count: hot.service.count(),
                 sum_ns: hot.service.sum_ns(),
+                response_ns: hot.response.sum_ns(),
                 bytes: hot.bytes,
             }
         })

@@ -22,6 +22,8 @@ pub struct HalfWidths {
     pub rate_by_op: BTreeMap<Op, f64>,
     /// Of the mean service latency of all operations together.
     pub mean_latency: f64,
+    /// Of their mean response latency; `None` under closed load.
+    pub mean_response: Option<f64>,
 }
 
 impl HalfWidths {
@@ -29,13 +31,16 @@ impl HalfWidths {
     /// add up, each with its share of the I/O. `None` where one of them does not tell.
     pub fn of_sum<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Option<Self> {
         let (mut squares, mut counts) = (Self::default(), BTreeMap::<Op, f64>::new());
-        let mut total = 0.0;
+        let (mut total, mut response_square) = (0.0, Some(0.0));
         for part in parts {
             let known = part.half_widths.as_ref()?;
             let count = part.completed() as f64;
             total += count;
             squares.rate += (known.rate * count).powi(2);
             squares.mean_latency += (known.mean_latency * count).powi(2);
+            response_square = response_square
+                .zip(known.mean_response)
+                .map(|(sum, width)| sum + (width * count).powi(2));
             for (op, width) in &known.rate_by_op {
                 let count = part
                     .ops
@@ -49,6 +54,7 @@ impl HalfWidths {
         Some(Self {
             rate: share(squares.rate, total),
             mean_latency: share(squares.mean_latency, total),
+            mean_response: response_square.map(|square| share(square, total)),
             rate_by_op: squares
                 .rate_by_op
                 .into_iter()

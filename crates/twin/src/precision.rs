@@ -279,45 +279,56 @@ fn is_settled(rule: &Precision, batches: &[Tallies]) -> bool {
 /// Whether batches resemble their neighbours too much to be judged: they are too short, or the
 /// drive is still settling. A round is not asked: its mean is judged against other rounds'.
 fn is_drifting(batches: &[Tallies]) -> bool {
-    let (counts, latencies) = series(batches, |_| true);
+    let (counts, latencies) = series(batches, |_| true, |tally| tally.sum_ns);
     let residuals = ratio_residuals(&counts, &latencies);
     correlation(&counts).max(correlation(&residuals)) > MOST_CORRELATION
 }
 
 /// Counts and summed latencies per batch, of the operations chosen.
-fn series(batches: &[Tallies], chosen: impl Fn(Op) -> bool) -> (Vec<f64>, Vec<f64>) {
+fn series(
+    batches: &[Tallies],
+    chosen: impl Fn(Op) -> bool,
+    latency_ns: impl Fn(&Tally) -> u64,
+) -> (Vec<f64>, Vec<f64>) {
     batches
         .iter()
         .map(|batch| {
             let ops = batch.iter().zip(Op::ALL).filter(|(_, op)| chosen(*op));
             ops.fold((0.0, 0.0), |(count, sum_ns), (tally, _)| {
-                (count + tally.count as f64, sum_ns + tally.sum_ns as f64)
+                (
+                    count + tally.count as f64,
+                    sum_ns + latency_ns(tally) as f64,
+                )
             })
         })
         .unzip()
 }
 
 fn half_widths(batches: &[Tallies]) -> Option<HalfWidths> {
-    let (counts, latencies) = series(batches, |_| true);
+    let (counts, latencies) = series(batches, |_| true, |tally| tally.sum_ns);
+    let (_, responses) = series(batches, |_| true, |tally| tally.response_ns);
     let count = mean(&counts);
     if counts.len() < FEWEST_BATCHES || count == 0.0 {
         return None;
     }
-    let total_ns = mean(&latencies);
     let rate_by_op: BTreeMap<Op, f64> = Op::ALL
         .into_iter()
-        .map(|op| (op, series(batches, |other| other == op).0))
+        .map(|op| (op, series(batches, |other| other == op, |_| 0).0))
         .filter(|(_, counts)| mean(counts) > 0.0)
         .map(|(op, counts)| (op, half_width(&counts) / mean(&counts)))
         .collect();
     Some(HalfWidths {
         rate: half_width(&counts) / count,
         rate_by_op,
-        mean_latency: match total_ns > 0.0 {
-            true => half_width(&ratio_residuals(&counts, &latencies)) / total_ns,
-            false => 0.0,
-        },
+        mean_latency: of_mean(&counts, &latencies).unwrap_or(0.0),
+        mean_response: of_mean(&counts, &responses),
     })
+}
+
+/// Half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.
+fn of_mean(counts: &[f64], latencies: &[f64]) -> Option<f64> {
+    let total_ns = mean(latencies);
+    (total_ns > 0.0).then(|| half_width(&ratio_residuals(counts, latencies)) / total_ns)
 }
 
 /// What each batch's latencies are above those of as many I/O of mean latency.
@@ -442,6 +453,32 @@ mod tests {
             (600..4_000).contains(&batches),
             "{batches} batches: (2.13 x 0.15 / 0.01)^2 = 1020"
         );
+    }
+
+    #[test]
+    fn response_latency_is_known_by_its_own_scatter_and_not_at_all_under_closed_load() {
+        let known = |waiting: Option<&[f64]>| {
+            let batches: Vec<Tallies> = (0..48)
+                .map(|batch| {
+                    let mut tallies = Tallies::default();
+                    let response_us = waiting.map_or(0.0, |noise| 1_000.0 + 100.0 * noise[batch]);
+                    tallies[Op::Read as usize] = Tally {
+                        count: 1_000,
+                        sum_ns: 100_000,
+                        response_ns: (response_us * 1_000.0) as u64,
+                        bytes: 0,
+                    };
+                    tallies
+                })
+                .collect();
+            half_widths(&batches).expect("enough batches")
+        };
+        let (open, closed) = (known(Some(&noise(48, 5))), known(None));
+        assert_eq!((open.mean_latency, closed.mean_latency), (0.0, 0.0));
+        assert_eq!(closed.mean_response, None);
+        let expected = STUDENT_T * 0.1 / 48.0_f64.sqrt();
+        let found = open.mean_response.expect("of an open load");
+        assert!((found / expected - 1.0).abs() < 0.4, "{found}: {expected}");
     }
 
     #[test]

@@ -24,6 +24,9 @@ from fathom.analysis.uncertainty import (
 QUANTILES = {"p50_us": 0.50, "p99_us": 0.99, "p999_us": 0.999, "p9999_us": 0.9999}
 """Column of the points table -> quantile."""
 
+PREFIXES = {"service": "", "response": "response_"}
+"""Latency -> what the columns of its mean and percentiles begin with in the points table."""
+
 KEYS = ("target", "step", "workload", "op")
 """What one histogram of a table belongs to, seconds merged."""
 
@@ -124,40 +127,45 @@ class Histogram:
 
 
 def bounds_of(column: str) -> tuple[str, str]:
-    """The columns of a latency's 95 % interval: `p99_us` -> `p99_low_us`, `p99_high_us`."""
+    """The columns of a latency's 95 % interval: `response_p99_us` -> `response_p99_low_us`, `response_p99_high_us`."""
     stem = column.removesuffix("_us")
     return f"{stem}_low_us", f"{stem}_high_us"
 
 
-def intervals_us(
-    latency: Iterable[pa.Table], target: str, whole: Mapping[str, Histogram]
-) -> dict[str, dict[str, tuple[float, float]]]:
-    """95 % intervals of service percentiles in us by operation and column, from a step's latency table in parts.
+OpLatency = tuple[str, str]
+"""(operation, `service` or `response`)"""
 
-    `whole` are the operations' histograms of the window. A percentile that may not be given, or a window of too few
-    seconds, has none.
+
+def intervals_us(
+    latency: Iterable[pa.Table], target: str, whole: Mapping[OpLatency, Histogram]
+) -> dict[OpLatency, dict[str, tuple[float, float]]]:
+    """95 % intervals of percentiles in us by operation and latency, then by quantile, from a step's latency table in
+    parts.
+
+    `whole` are the histograms of the window. A percentile that may not be given, or a window of too few seconds, has
+    none.
     """
-    edges = {op: {name: own.edge_ns(q) for name, q in QUANTILES.items()} for op, own in whole.items()}
-    # Of each operation the I/Os per second: beyond each percentile, and (`None`) all.
-    seconds: dict[str, dict[str | None, NDArray[np.float64]]] = {op: {} for op in whole}
+    edges = {key: {name: own.edge_ns(q) for name, q in QUANTILES.items()} for key, own in whole.items()}
+    # Of each the I/Os per second: beyond each percentile, and (`None`) all.
+    seconds: dict[OpLatency, dict[str | None, NDArray[np.float64]]] = {key: {} for key in whole}
     for table in latency:
-        rows = table.filter((pc.field("target") == target) & (pc.field("latency") == "service"))
-        for op, of_op in seconds.items():
-            own = rows.filter(pc.field("op") == op)
+        rows = table.filter(pc.field("target") == target)
+        for (op, kind), counts in seconds.items():
+            own = rows.filter((pc.field("op") == op) & (pc.field("latency") == kind))
             index, low_ns, count = (own[name].to_numpy() for name in ("index", "low_ns", "count"))
-            for name, edge_ns in {None: 0, **edges[op]}.items():
+            for name, edge_ns in {None: 0, **edges[op, kind]}.items():
                 if edge_ns is not None:
                     beyond = low_ns >= edge_ns
                     found = np.bincount(index[beyond], count[beyond]).astype(np.float64)
-                    of_op[name] = _added(of_op.get(name, np.zeros(0)), found)
+                    counts[name] = _added(counts.get(name, np.zeros(0)), found)
     return {
-        op: {
+        key: {
             name: bounds
             for name, q in QUANTILES.items()
-            if name in of_op
-            and (bounds := whole[op].interval_us(q, *_equally_long(of_op[name], of_op[None])))
+            if name in counts
+            and (bounds := whole[key].interval_us(q, *_equally_long(counts[name], counts[None])))
         }
-        for op, of_op in seconds.items()
+        for key, counts in seconds.items()
     }
 
 

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 import numpy as np
 
 from fathom.analysis import uncertainty
-from fathom.analysis.percentiles import Histogram, bounds_of
+from fathom.analysis.percentiles import Histogram
 from fathom.baseline import METHODS as WITH_BASELINE
 from fathom.curve import is_point
 from fathom.report import published
@@ -26,6 +26,8 @@ from fathom.runs.document import NoteRecord, TargetRecord
 from fathom.sizing.files import Prices, read_prices
 
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
+LEAST_PCT = 0.001
+"""A smaller margin is as good as none."""
 BANDWIDTH_FROM_BYTES = 64 * 1024
 """Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
 
@@ -63,6 +65,16 @@ class Column:
         return self.target.kind == "twin"
 
 
+def margin_of(value: float | None, low: float | None, high: float | None) -> str:
+    """Half an interval in percent of its value, `± 1.2 %` or `± 0.03 %`; empty where there is none."""
+    if low is None or high is None or not value:
+        return ""
+    half_pct = 50 * (high - low) / value
+    if half_pct < LEAST_PCT:
+        return f"± < {LEAST_PCT} %"
+    return f"± {half_pct:.1f} %" if half_pct >= 1 else f"± {half_pct:.1g} %"
+
+
 @dataclass(frozen=True)
 class Cell:
     """What one target did in one corner."""
@@ -98,17 +110,8 @@ class Cell:
 
     @property
     def margin(self) -> str:
-        """Half the interval in percent of the value, `± 1.2 %` or `± 0.03 %`; empty where there is none."""
-        if self.interval is None or not self.value:
-            return ""
-        low, high = self.interval
-        half_pct = 50 * (high - low) / self.value
-        return f"± {half_pct:.1f} %" if half_pct >= 1 else f"± {half_pct:.1g} %"
-
-    def latency_interval_us(self, name: str) -> tuple[float, float] | None:
-        """The 95 % interval of a latency, by its column of the points; None of several operations together."""
-        low, high = (getattr(self.point, bound) for bound in bounds_of(name))
-        return None if low is None or high is None else (low, high)
+        """Half the interval in percent of the value; empty where there is none."""
+        return margin_of(self.value, *self.interval) if self.interval else ""
 
     @property
     def error_pct(self) -> float | None:

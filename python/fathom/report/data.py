@@ -12,10 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from fathom.analysis.percentiles import Histogram, histograms
+from fathom.analysis.percentiles import Histogram, bounds_of, histograms
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.errors import FathomError
 from fathom.method import Job, JobJson, parse_job
+from fathom.report.together import together_us
 from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
@@ -83,7 +84,20 @@ class Point:
     p9999_high_us: float | None
     max_us: float | None
     response_mean_us: float | None
+    response_mean_low_us: float | None
+    response_mean_high_us: float | None
+    response_p50_us: float | None
+    response_p50_low_us: float | None
+    response_p50_high_us: float | None
     response_p99_us: float | None
+    response_p99_low_us: float | None
+    response_p99_high_us: float | None
+    response_p999_us: float | None
+    response_p999_low_us: float | None
+    response_p999_high_us: float | None
+    response_p9999_us: float | None
+    response_p9999_low_us: float | None
+    response_p9999_high_us: float | None
     errors: int | None
     waf: float | None
     joules: float | None
@@ -93,6 +107,11 @@ class Point:
     steady: bool | None
     window_s: float | None
     n: int | None
+
+    def interval_us(self, name: str) -> tuple[float, float] | None:
+        """The 95 % interval of a latency by its column; None where there is none."""
+        low, high = (getattr(self, bound) for bound in bounds_of(name))
+        return None if low is None or high is None else (low, high)
 
 
 @dataclass(frozen=True)
@@ -216,20 +235,20 @@ class RunData:
 
         Only of steps whose target counts its media writes.
         """
-        table = self._query(
+        table = self.query(
             "telemetry",
             "select step, start_s, sum(value) as media, min(ordinal) as place from rows where "
             "name = 'media_write_bytes' and target = $target[1] group by all order by place",
             {"target": [target]},
         )
-        host = self._query(
+        host = self.query(
             "intervals",
             "select step, start_s, sum(bytes)::double as host from rows where op in ('write', 'append') and "
             "target = $target[1] and list_contains($kinds, kind) group by all",
             {"target": [target], "kinds": list(kinds)},
         )
         # A real drive's logs count both, in seconds of their own.
-        counted = self._query(
+        counted = self.query(
             "telemetry",
             "select step, start_s, sum(value) as host from rows where name = 'host_write_bytes' "
             "and target = $target[1] and list_contains($steps, step) group by all",
@@ -272,7 +291,7 @@ class RunData:
         return self._histograms("response")
 
     def _histograms(self, kind: str) -> dict[tuple[str, ...], Histogram]:
-        merged = self._query(
+        merged = self.query(
             "latency",
             "select target, step, op, latency, low_ns, high_ns, sum(count)::bigint as count from rows "
             f"where latency = '{kind}' and list_contains($steps, step) group by all",
@@ -280,9 +299,14 @@ class RunData:
         )
         return histograms(merged, KEY, kind)
 
+    @cached_property
+    def together_us(self) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+        """95 % intervals of the latencies of all operations together by (target, step), then by column."""
+        return together_us(self)
+
     def latency_from(self, target: str, step: str, start_s: float) -> Histogram | None:
         """Service latency of a step from a second on, all operations together; None where nothing was counted."""
-        merged = self._query(
+        merged = self.query(
             "latency",
             "select latency, low_ns, high_ns, sum(count)::bigint as count from rows where latency = 'service' "
             "and target = $target[1] and step = $step[1] and index >= $first[1]::int group by all",
@@ -293,7 +317,7 @@ class RunData:
 
     def joules_from(self, target: str, step: str, start_s: float) -> float | None:
         """Energy of a step from a second on, J, of a stretch that began before it its share; None: not recorded."""
-        sums = self._query(
+        sums = self.query(
             "telemetry",
             "select sum(value * least(1, (start_s + length_s - $first[1]::double) / length_s)) as joules from rows "
             "where name = 'joules' and target = $target[1] and step = $step[1] "
@@ -304,7 +328,7 @@ class RunData:
 
     @cached_property
     def _rates(self) -> dict[tuple[str, str, str], Floats]:
-        table = self._query(
+        table = self.query(
             "intervals",
             "select target, step, op, list(iops order by start_s) as rates from rows "
             "where kind = 'measure' and length_s > 0.999 group by all",
@@ -314,7 +338,7 @@ class RunData:
 
     @cached_property
     def _seconds(self) -> dict[str, dict[str, list[Second]]]:
-        table = self._query(
+        table = self.query(
             "intervals",
             "select target, step, start_s, max(length_s) as length_s, sum(n)::bigint as n, min(ordinal) as place "
             "from rows group by target, step, start_s order by place",
@@ -326,7 +350,7 @@ class RunData:
 
     @cached_property
     def _busy(self) -> dict[tuple[str, str], list[Busy]]:
-        table = self._query(
+        table = self.query(
             "telemetry",
             f"select target, step, name[{len(UTILISATION) + 1}:] as resource, "
             "sum(value * length_s) / sum(length_s) as mean, min(ordinal) as place "
@@ -339,7 +363,7 @@ class RunData:
 
     @cached_property
     def _times_us(self) -> dict[tuple[str, str], dict[str, float]]:
-        table = self._query(
+        table = self.query(
             "telemetry",
             f"select target, step, name[{len(TIME_IN) + 1}:] as part, sum(value * length_s) / sum(length_s) as mean "
             f"from rows where starts_with(name, '{TIME_IN}') and length_s > 0 group by all order by min(ordinal)",
@@ -351,7 +375,7 @@ class RunData:
 
     @cached_property
     def _shares(self) -> "dict[tuple[str, str], dict[str, list[Share]]]":
-        table = self._query(
+        table = self.query(
             "telemetry",
             "with named as (select *, regexp_extract(name, '^([a-z ]+ of: )(.+)', ['kind', 'member']) as of "
             "from rows where length_s > 0 and contains(name, ' of: ')), "
@@ -374,8 +398,17 @@ class RunData:
                 members.sort(key=lambda share: share.member)
         return out
 
-    def _query(self, table: str, sql: str, parameters: dict[str, list[str]] | None = None) -> pa.Table:
-        """Runs SQL over one table of the run, streaming: a long run's latency table need not fit in memory."""
+    def query(
+        self,
+        table: str,
+        sql: str,
+        parameters: Mapping[str, Sequence[str]] | None = None,
+        beside: Mapping[str, pa.Table] | None = None,
+    ) -> pa.Table:
+        """Runs SQL over `rows`, one table of the run, streaming: a long run's latency table need not fit in memory.
+
+        `beside` are small tables for it to be joined with, by name.
+        """
         whole = self.run.path / f"{table}.parquet"
         steps = sorted(
             path.parent / f"{table}.parquet" for path in (self.run.path / "steps").glob("*/step.json")
@@ -391,7 +424,9 @@ class RunData:
                     connection.register(
                         "rows", TABLES[table].append(pa.field("ordinal", pa.int64())).empty_table()
                     )
-                return connection.sql(sql, params=parameters or {}).to_arrow_table()
+                for name, other in (beside or {}).items():
+                    connection.register(name, other)
+                return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
             except (duckdb.IOException, duckdb.InvalidInputException) as error:
                 first = str(error).partition("\n")[0]
                 raise FathomError(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fathom.analysis.percentiles import QUANTILES, Histogram, bounds_of, repeats_interval_us
+from fathom.analysis.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
 from fathom.curve import is_search
 from fathom.report.data import Point, RunData
@@ -37,26 +37,20 @@ class PooledRun(RunData):
     @cached_property
     def histograms(self) -> dict[Key, Histogram]:
         """Service latency, added up."""
-        return {key: Histogram.merged(parts) for key, parts in self.services.items()}
+        return self._merged([member.histograms for member in self.members])
 
     @cached_property
     def response_histograms(self) -> dict[Key, Histogram]:
         """Response latency, added up."""
-        found = self._by_key([member.response_histograms for member in self.members])
-        return {key: Histogram.merged(parts) for key, parts in found.items()}
+        return self._merged([member.response_histograms for member in self.members])
 
-    @cached_property
-    def services(self) -> dict[Key, list[Histogram]]:
-        """Service latency of each repeat that has it."""
-        return self._by_key([member.histograms for member in self.members])
-
-    def _by_key(self, repeats: Sequence[Mapping[Key, Histogram]]) -> dict[Key, list[Histogram]]:
+    def _merged(self, repeats: Sequence[Mapping[Key, Histogram]]) -> dict[Key, Histogram]:
         found: dict[Key, list[Histogram]] = {}
         for place, own in enumerate(repeats):
             for key, histogram in own.items():
                 if place == 0 or is_pooled(key[1], self):
                     found.setdefault(key, []).append(histogram)
-        return found
+        return {key: Histogram.merged(parts) for key, parts in found.items()}
 
 
 def pool(runs: Sequence[RunData]) -> RunData:
@@ -69,7 +63,7 @@ def pool(runs: Sequence[RunData]) -> RunData:
         for point in run.points:
             if place == 0 or is_pooled(point.step, runs[0]):
                 members.setdefault((point.target, point.step, point.op), []).append((run, point))
-    return replace(pooled, points=[_pooled(key, found, pooled) for key, found in members.items()])
+    return replace(pooled, points=[_pooled(key, found) for key, found in members.items()])
 
 
 def is_pooled(step: str, first: RunData) -> bool:
@@ -115,7 +109,63 @@ def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
     return (series, document.method.name, target.name, json.dumps(same, sort_keys=True))
 
 
-def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun) -> Point:
+def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> dict[str, float | None]:
+    """Latency columns of points over repeats, from each repeat's point and its histograms by latency.
+
+    Means are weighted by I/Os and percentiles those of the histograms added up; the intervals are Student's over the
+    repeats (`means_interval`, `repeats_interval_us`).
+    """
+    points = [point for point, _ in found]
+    columns: dict[str, float | None] = {}
+    bounds: dict[str, tuple[float | None, float | None]] = {}
+    for latency, prefix in PREFIXES.items():
+        mean = f"{prefix}mean_us"
+        columns[mean] = _mean(points, mean, weighted=True)
+        bounds[mean] = _around(columns[mean], interval_over(points, mean))
+        own = [histograms[latency] for _, histograms in found if latency in histograms]
+        whole = Histogram.merged(own) if own else None
+        columns |= percentiles_us(whole, prefix)
+        for name, q in QUANTILES.items():
+            known = len(own) == len(found)
+            bounds[prefix + name] = (repeats_interval_us(own, q) if known else None) or (None, None)
+    return columns | {
+        column: bound
+        for name, pair in bounds.items()
+        for column, bound in zip(bounds_of(name), pair, strict=True)
+    }
+
+
+def interval_over(points: Sequence[Point], name: str) -> Interval | None:
+    """95 % interval over repeats of a mean of theirs, by its column; None where one lacks it.
+
+    Never narrower than what their own intervals, where they have any, allow.
+    """
+    values = _known(points, name)
+    bounds = [[getattr(point, end, None) for end in bounds_of(name)] for point in points]
+    return None if values is None else means_interval(values, [_half(low, high) for low, high in bounds])
+
+
+def of_each(run: RunData, point: Point) -> list[Point]:
+    """The point of every repeat that has it; of a run that is no pool, and of what is not pooled, itself."""
+    if len(run.repeats) == 1 or not is_pooled(point.step, run):
+        return [point]
+    key = (point.target, point.step, point.op)
+    return [one for repeat in run.repeats for one in repeat.points if (one.target, one.step, one.op) == key]
+
+
+def percentiles_us(histogram: Histogram | None, prefix: str = "") -> dict[str, float | None]:
+    """The columns of a histogram's percentiles, us; None without one, and of too few I/Os."""
+    found = {name: histogram.quantile(q) if histogram else None for name, q in QUANTILES.items()}
+    return {prefix + name: quantile.us if quantile else None for name, quantile in found.items()}
+
+
+def histograms_of(run: RunData, key: Key) -> dict[str, Histogram]:
+    """A point's histograms by latency, of those that were recorded."""
+    kept = {"service": run.histograms, "response": run.response_histograms}
+    return {latency: own[key] for latency, own in kept.items() if key in own}
+
+
+def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
     points = [point for _, point in found]
     if len(points) == 1:
         return points[0]
@@ -124,14 +174,7 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun)
     own_widths = [_half(point.iops_low, point.iops_high) for point in points]
     interval = repeats_interval(rates) if len(rates) == len(points) else None
     interval = interval or means_interval([point.iops or 0.0 for point in points], own_widths)
-    service, response = pooled.histograms.get(key), pooled.response_histograms.get(key)
     low, high = _around(_mean(points, "iops"), interval)
-    mean_us = _mean(points, "mean_us", weighted=True)
-    latencies_us = [point.mean_us for point in points if point.mean_us is not None]
-    latency = means_interval(latencies_us, [_half(point.mean_low_us, point.mean_high_us) for point in points])
-    bounds_us = {"mean_us": _around(mean_us, latency)} | {
-        name: repeats_interval_us(pooled.services.get(key, ()), q) for name, q in QUANTILES.items()
-    }
     return replace(
         first,
         offered_iops=_mean(points, "offered_iops"),
@@ -139,10 +182,7 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun)
         iops_low=low,
         iops_high=high,
         mbps=_mean(points, "mbps"),
-        mean_us=mean_us,
         max_us=_over(points, "max_us", max),
-        response_mean_us=_mean(points, "response_mean_us", weighted=True),
-        response_p99_us=_percentiles_us(response, {"p99": 0.99})["p99"],
         errors=_over(points, "errors", sum),
         waf=_mean(points, "waf"),
         joules=_over(points, "joules", sum),
@@ -152,18 +192,8 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]], pooled: PooledRun)
         steady=_all_steady([point.steady for point in points]),
         window_s=_over(points, "window_s", sum),
         n=_over(points, "n", sum),
-        **_percentiles_us(service, QUANTILES),
-        **{
-            column: bound
-            for name, bounds in bounds_us.items()
-            for column, bound in zip(bounds_of(name), bounds or (None, None), strict=True)
-        },
+        **latencies_over([(point, histograms_of(run, key)) for run, point in found]),
     )
-
-
-def _percentiles_us(histogram: Histogram | None, quantiles: Mapping[str, float]) -> dict[str, float | None]:
-    found = {name: histogram.quantile(q) if histogram else None for name, q in quantiles.items()}
-    return {name: quantile.us if quantile else None for name, quantile in found.items()}
 
 
 def _half(low: float | None, high: float | None) -> float | None:

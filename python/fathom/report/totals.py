@@ -1,27 +1,30 @@
-"""A step of several operations as one: a mixed workload as reviews print it, reads and writes together."""
+"""A step of several operations as one: a mixed workload as reviews print it, reads and writes together.
+
+Latencies are of all its I/Os, their percentiles those of the merged histograms, their intervals those of the seconds
+(`fathom.report.together`) or of repeats, as a single operation has them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from fathom.analysis.percentiles import QUANTILES, Histogram, bounds_of
+from fathom.analysis.percentiles import PREFIXES, Histogram, bounds_of
 from fathom.analysis.uncertainty import repeats_interval
 from fathom.report.data import Floats, Point, RunData
+from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
 
 TOTAL = "total"
 """What stands for the operation in a total."""
 
 
 def total(run: RunData, halves: Sequence[Point]) -> Point:
-    """One point from those of a step's operations; percentiles are those of the merged histogram."""
+    """One point from those of a step's operations."""
     first = halves[0]
     if len(halves) == 1:
         return first
     interval = repeats_interval(rates_of_repeats(run, halves))
     low, high = (interval.low, interval.high) if interval else _bounds(halves)
-    histogram = merged(run, halves)
-    quantiles = {name: histogram.quantile(q) if histogram else None for name, q in QUANTILES.items()}
     sizes = {half.block_bytes for half in halves}
     return replace(
         first,
@@ -31,15 +34,40 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
         iops_low=low,
         iops_high=high,
         mbps=sum(half.mbps or 0.0 for half in halves),
-        mean_us=_weighted([(half.n or 0, half.mean_us) for half in halves]),
-        response_mean_us=_weighted([(half.n or 0, half.response_mean_us) for half in halves]),
         max_us=max((half.max_us for half in halves if half.max_us is not None), default=None),
-        response_p99_us=None,
         errors=sum(half.errors or 0 for half in halves),
         n=sum(half.n or 0 for half in halves),
-        **{name: quantile.us if quantile else None for name, quantile in quantiles.items()},
-        **{bound: None for name in ("mean_us", *QUANTILES) for bound in bounds_of(name)},
+        **_latencies(run, halves),
     )
+
+
+def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]:
+    """Latency columns of all operations together."""
+    first = halves[0]
+    if len(run.repeats) > 1 and is_pooled(first.step, run):
+        own = [(repeat, _halves_in(repeat, first)) for repeat in run.repeats]
+        return latencies_over(
+            [(total(repeat, found), _histograms(repeat, found)) for repeat, found in own if found]
+        )
+    histograms = _histograms(run, halves)
+    together = run.repeats[0].together_us.get((first.target, first.step), {})
+    columns: dict[str, float | None] = {}
+    for latency, prefix in PREFIXES.items():
+        mean = f"{prefix}mean_us"
+        columns[mean] = _weighted([(half.n or 0, getattr(half, mean)) for half in halves])
+        values = percentiles_us(histograms.get(latency), prefix)
+        columns |= values
+        for name in (mean, *values):
+            columns |= dict(zip(bounds_of(name), together.get(name, (None, None)), strict=True))
+    return columns
+
+
+def _halves_in(run: RunData, point: Point) -> list[Point]:
+    return [one for one in run.points if (one.target, one.step) == (point.target, point.step)]
+
+
+def _histograms(run: RunData, halves: Sequence[Point]) -> dict[str, Histogram]:
+    return {latency: found for latency in PREFIXES if (found := merged(run, halves, latency))}
 
 
 def _bounds(halves: Sequence[Point]) -> tuple[float | None, float | None]:

@@ -8,7 +8,7 @@ from typing import cast
 
 from fathom import _core
 from fathom._core import OpResult, Recording
-from fathom.analysis.percentiles import Histogram, bounds_of, intervals_us
+from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, bounds_of, intervals_us
 from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, latency_interval, mean_interval
 from fathom.method import Job, Step
 from fathom.runs.schema import TABLES
@@ -54,7 +54,7 @@ class StepRows:
         self.latency = Spool(TABLES["latency"], self.scratch)
         self.telemetry = Spool(TABLES["telemetry"], self.scratch)
         self._seconds: dict[str, _Seconds] = {}
-        self._whole: dict[str, Histogram] = {}
+        self._whole: dict[OpLatency, Histogram] = {}
 
     def tables(self) -> Mapping[str, Sequence[Row] | Spool]:
         """Rows by table name, those of the parts behind the target's own. Nothing can be added afterwards.
@@ -112,7 +112,8 @@ class StepRows:
         for op in recording.ops:
             self.points.append(self._point(recording, op, method, steady))
             if self.each_second and op.n and len(self._seconds_of(op)) >= LEAST_SAMPLES:
-                self._whole[op.op] = Histogram.of(*zip(*op.service_bins, strict=True))
+                for kind, bins in _bins(op):
+                    self._whole[op.op, kind] = Histogram.of(*zip(*bins, strict=True))
         for name, job in self.step.job.streams.items():
             for op in recording.streams.get(name, ()):
                 self.streams.append(self._stream(recording, name, job, op))
@@ -121,8 +122,9 @@ class StepRows:
         if self._whole:
             found = intervals_us(self.latency.tables(), self.target, self._whole)
             for point in self.points:
-                for name, bounds in found.get(str(point["op"]), {}).items():
-                    point.update(zip(bounds_of(name), bounds, strict=True))
+                for kind, prefix in PREFIXES.items():
+                    for name, bounds in found.get((str(point["op"]), kind), {}).items():
+                        point.update(zip(bounds_of(prefix + name), bounds, strict=True))
 
     def take_telemetry(self, rows: Sequence[Row]) -> None:
         """Takes what was sampled beside the backend.
@@ -206,7 +208,6 @@ class StepRows:
         host_writes = sum(o.bytes for o in recording.ops if o.op in ("write", "append"))
         media_writes = counters.get("media_write_bytes")
         low, high = self._iops_interval(recording, op)
-        mean_low, mean_high = self._mean_interval(recording, op)
         return {
             "target": self.target,
             "method": method,
@@ -220,10 +221,12 @@ class StepRows:
             **_measured(op, window_s),
             "iops_low": low,
             "iops_high": high,
-            "mean_low_us": mean_low,
-            "mean_high_us": mean_high,
+            **self._mean_intervals(recording, op),
             "response_mean_us": op.response_mean_us,
+            "response_p50_us": op.response_p50_us,
             "response_p99_us": op.response_p99_us,
+            "response_p999_us": op.response_p999_us,
+            "response_p9999_us": op.response_p9999_us,
             "waf": media_writes / host_writes if media_writes is not None and host_writes else None,
             "joules": counters.get("joules"),
             "outstanding": recording.outstanding,
@@ -256,29 +259,37 @@ class StepRows:
         None where there are too few to tell.
         """
         if recording.half_widths is not None and recording.window_s:
-            iops, (widths, _) = op.n / recording.window_s, recording.half_widths
-            width = iops * widths.get(op.op, 0.0)
+            iops = op.n / recording.window_s
+            width = iops * recording.half_widths[0].get(op.op, 0.0)
             return iops - width, iops + width
         return _ends(mean_interval(self._seconds_of(op).n))
 
-    def _mean_interval(self, recording: Recording, op: OpResult) -> tuple[float | None, float | None]:
-        """95 % interval of the mean service latency, as of the rate; the load generator knows only that of all I/O."""
-        if recording.half_widths is not None and len(recording.ops) == 1 and op.mean_us is not None:
-            width_us = op.mean_us * recording.half_widths[1]
-            return op.mean_us - width_us, op.mean_us + width_us
+    def _mean_intervals(self, recording: Recording, op: OpResult) -> Row:
+        """95 % intervals of the mean latencies, as of the rate; the load generator knows only those of all I/O."""
+        alone = recording.half_widths if len(recording.ops) == 1 else None
+        _, service, response = alone or (None, None, None)
         seconds = self._seconds_of(op)
-        return _ends(latency_interval(seconds.mean_us, seconds.n))
+        found = {
+            "mean_us": _mean_interval(op.mean_us, service, seconds.mean_us, seconds.n),
+            "response_mean_us": _mean_interval(op.response_mean_us, response, seconds.response_us, seconds.n),
+        }
+        return {
+            column: bound
+            for name, bounds in found.items()
+            for column, bound in zip(bounds_of(name), bounds, strict=True)
+        }
 
     def _seconds_of(self, op: OpResult) -> "_Seconds":
         return self._seconds.get(op.op, _Seconds())
 
 
 class _Seconds:
-    """I/Os and mean service latency in us of one operation in each whole second."""
+    """I/Os of one operation in each whole second, and their mean latencies in us; response only of an open load."""
 
     def __init__(self) -> None:
         self.n = array("d")
         self.mean_us = array("d")
+        self.response_us = array("d")
 
     def __len__(self) -> int:
         return len(self.n)
@@ -287,6 +298,20 @@ class _Seconds:
         """Takes a second in."""
         self.n.append(op.n)
         self.mean_us.append(op.mean_us or 0.0)
+        self.response_us.append(op.response_mean_us or 0.0)
+
+
+def _mean_interval(
+    mean_us: float | None, half_width: float | None, means_us: Sequence[float], counts: Sequence[float]
+) -> tuple[float | None, float | None]:
+    """From the load generator's half-width, a fraction, else from each whole second's mean and I/Os. None where there
+    are too few to tell.
+    """
+    if mean_us is None:
+        return None, None
+    if half_width is not None:
+        return mean_us * (1 - half_width), mean_us * (1 + half_width)
+    return _ends(latency_interval(means_us, counts))
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
@@ -320,7 +345,7 @@ def _depth(jobs: Sequence[Job]) -> Row:
 
 
 def _latency_rows(common: Row, index: int | None, op: OpResult) -> Iterable[Row]:
-    for kind, bins in (("service", op.service_bins), ("response", op.response_bins)):
+    for kind, bins in _bins(op):
         for low_ns, high_ns, count in bins:
             yield common | {
                 "op": op.op,
@@ -330,3 +355,9 @@ def _latency_rows(common: Row, index: int | None, op: OpResult) -> Iterable[Row]
                 "high_ns": high_ns,
                 "count": count,
             }
+
+
+def _bins(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
+    """The occupied bins of each latency that was counted."""
+    found = (("service", op.service_bins), ("response", op.response_bins))
+    return [(kind, bins) for kind, bins in found if bins]

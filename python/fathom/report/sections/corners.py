@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from fathom.analysis.percentiles import QUANTILES
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.latencies import latency, percentile
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
 
 ORDER = 20
@@ -41,11 +41,11 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("Result", corner.unit, lambda cell: _headline(cell, corner)),
         ("Published", corner.unit, lambda cell: _published(cell, sources)),
         ("Difference", "", _difference),
-        ("Latency, mean", "us", _mean),
-        ("p50", "us", lambda cell: _percentile(cell, "p50_us")),
-        ("p99", "us", lambda cell: _percentile(cell, "p99_us")),
-        ("p99.9", "us", lambda cell: _percentile(cell, "p999_us")),
-        ("p99.99", "us", lambda cell: _percentile(cell, "p9999_us")),
+        ("Latency, mean", "us", lambda cell: latency(cell.point, "mean_us") or NONE),
+        ("p50", "us", lambda cell: percentile(cell.point, "p50_us")),
+        ("p99", "us", lambda cell: percentile(cell.point, "p99_us")),
+        ("p99.9", "us", lambda cell: percentile(cell.point, "p999_us")),
+        ("p99.99", "us", lambda cell: percentile(cell.point, "p9999_us")),
         ("Largest", "us", lambda cell: _number(cell.point.max_us)),
         ("Write amplification", "", lambda cell: _number(cell.point.waf)),
         ("Power, mean", "W", _power),
@@ -105,29 +105,6 @@ def _number(value: float | None) -> Item:
     return NONE if value is None else Item(grouped(value))
 
 
-def _mean(cell: Cell) -> Item:
-    value_us = cell.point.mean_us
-    return NONE if value_us is None else _between(cell, "mean_us", value_us)
-
-
-def _percentile(cell: Cell, name: str) -> Item:
-    value_us: float | None = getattr(cell.point, name)
-    if value_us is None:
-        need = round(MIN_TAIL / (1 - QUANTILES[name]))
-        return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {cell.point.n or 0:,}")
-    return _between(cell, name, value_us)
-
-
-def _between(cell: Cell, name: str, value_us: float) -> Item:
-    """A latency with its interval beneath."""
-    bounds = cell.latency_interval_us(name)
-    if bounds is None:
-        return Item(grouped(value_us), title="no interval: too few seconds, or too unlike")
-    low, high = map(grouped, bounds)
-    narrow = f"± {50 * (bounds[1] - bounds[0]) / value_us:.1g} %"
-    return Item(grouped(value_us), f"{low} to {high}" if low != high else narrow, title="95 % interval")
-
-
 def _power(cell: Cell) -> Item:
     point = cell.point
     return (
@@ -145,4 +122,11 @@ def _window(cell: Cell) -> Item:
 def _steady(cell: Cell) -> Item:
     if cell.point.steady is None:
         return NONE
-    return Item("yes") if cell.point.steady else Item("not reached", tone="bad")
+    if cell.point.steady:
+        return Item("yes")
+    place, repeats = (cell.point.target, cell.point.step), cell.column.run.repeats
+    reached = sum(
+        any((one.target, one.step) == place and one.steady for one in run.points) for run in repeats
+    )
+    several = f"reached in {reached} of {len(repeats)} repeats" if len(repeats) > 1 else ""
+    return Item("not reached", several, tone="bad")

@@ -1,33 +1,35 @@
 """IOPS-latency curves: mean latency over the achieved rate, service beside response, one row of panels per workload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.analysis.knee import knee
-from fathom.analysis.percentiles import Histogram
-from fathom.curve import Curve, Figures, Latency, capacity, curve_of, figures, is_point
+from fathom.analysis.percentiles import PREFIXES
+from fathom.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.capacity import Capacity, capacities_of
 from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter_chart
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import Point
+from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, seconds, slot
-from fathom.report.totals import merged
+from fathom.report.totals import total
 
 ORDER = 25
 MAX_WORKLOADS = 16
 LATENCIES: tuple[Latency, ...] = ("service", "response")
 MEANING = {"service": "issue to completion", "response": "intended start to completion"}
 NONE = Item("–", tone="quiet")
+GROWING = "no interval: response latency of an unsustained point grows with the length of the run"
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A point of a curve: its figures, and p99 in us over all operations by latency, None of too few I/Os."""
+    """A point of a curve: its figures, by which it is judged, and the row of all operations together."""
 
     figures: Figures
-    p99_us: dict[Latency, float | None]
-    window_s: float
+    row: Point
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,7 @@ class Drawn:
     maximum: Figures
     dots: Sequence[Dot]
     published: tuple[float, float] | None
-
-    @property
-    def capacity(self) -> Figures | None:
-        """The point of the highest rate that meets the objective."""
-        slo = self.curve.slo
-        return capacity([dot.figures for dot in self.dots], slo.p99_us, self.curve.latency) if slo else None
+    capacity: Capacity | None
 
     @property
     def knee(self) -> Dot | None:
@@ -111,6 +108,7 @@ def _workloads(comparison: Comparison) -> list[Workload]:
     labels: dict[str, str] = {}
     for column in comparison.columns:
         steps: dict[str, list[Point]] = {}
+        capacities = capacities_of(column.run, column.target.name)
         for point in column.run.points:
             if point.target == column.target.name:
                 steps.setdefault(point.step, []).append(point)
@@ -124,7 +122,7 @@ def _workloads(comparison: Comparison) -> list[Workload]:
             )
             step = column.run.steps[name]
             published = _published(comparison, column, step.published)
-            drawn = Drawn(column, curve, _figures(members), dots, published)
+            drawn = Drawn(column, curve, _figures(members), dots, published, capacities.get(name))
             found.setdefault(step.workload, []).append(drawn)
             labels.setdefault(step.workload, plain(step.label))
     return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
@@ -135,15 +133,7 @@ def _figures(halves: Sequence[Point]) -> Figures:
 
 
 def _dot(column: Column, halves: Sequence[Point]) -> Dot:
-    p99_us: dict[Latency, float | None] = {
-        latency: _p99_us(merged(column.run, halves, latency)) for latency in LATENCIES
-    }
-    return Dot(_figures(halves), p99_us, halves[0].window_s or 0.0)
-
-
-def _p99_us(histogram: Histogram | None) -> float | None:
-    quantile = histogram.quantile(0.99) if histogram else None
-    return quantile.us if quantile else None
+    return Dot(_figures(halves), total(column.run, halves))
 
 
 def _published(comparison: Comparison, column: Column, name: str | None) -> tuple[float, float] | None:
@@ -192,7 +182,7 @@ def _limit(workload: Workload, latency: Latency) -> Limit | None:
 
 def _caption(workloads: Sequence[Workload]) -> str:
     drawn = [one for workload in workloads for one in workload.drawn]
-    windows = [dot.window_s for one in drawn for dot in one.dots]
+    windows = [dot.row.window_s or 0.0 for one in drawn for dot in one.dots]
     ends = dict.fromkeys(seconds(window_s) for window_s in (min(windows), max(windows)))
     counts = [len(one.dots) for one in drawn]
     points = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
@@ -227,8 +217,16 @@ def _table(workloads: Sequence[Workload]) -> Table:
         for one in workload.drawn
     ]
     notes = [
-        "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it."
+        "± is half the 95 % interval of the rate; under a latency stands its own. Without: fewer than five seconds "
+        "were measured, as where a twin ends a window early, or the point is unsustained, and its response latency "
+        "has no mean to be known.",
+        "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it.",
     ]
+    if any(one.column.repeats > 1 for workload in workloads for one in workload.drawn):
+        notes.append(
+            "Points at a share of the maximum are pooled over repeats, the maximum being each repeat's own; slo-N are "
+            "of the first repeat's search."
+        )
     return Table("Point", heads, groups, notes)
 
 
@@ -243,12 +241,11 @@ def _maximum_row(one: Drawn) -> Row:
 
 def _row(dot: Dot, bend: Dot | None) -> Row:
     one = dot.figures
-    latencies = [
-        item for kind in LATENCIES for item in (_number(one.mean(kind)), _percentile(dot.p99_us[kind]))
-    ]
+    latencies = [item for kind in LATENCIES for item in _latencies(dot, kind)]
     sustained = Item("yes") if one.sustained else Item("no", tone="bad")
     place = one.step.removeprefix(f"{curve_of(one.step)}@")
-    rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops))]
+    bounds = (dot.row.iops_low, dot.row.iops_high)
+    rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops), margin_of(one.iops, *bounds))]
     growth = Item(grouped(one.backlog_growth_iops)) if one.backlog_growth_iops else Item("0")
     return Row(
         Item(plain(place) if place.startswith("slo") else f"{plain(place)} %", "knee" if dot is bend else ""),
@@ -260,8 +257,13 @@ def _number(value: float | None) -> Item:
     return NONE if value is None else Item(grouped(value))
 
 
-def _percentile(value: float | None) -> Item:
-    return Item("n too small", tone="quiet") if value is None else Item(grouped(value))
+def _latencies(dot: Dot, kind: Latency) -> list[Item]:
+    """Mean and p99 with their intervals; a response latency that grows without end has none."""
+    growing = kind == "response" and not dot.figures.sustained
+    prefix, why = PREFIXES[kind], GROWING if growing else FEW
+    mean = latency(dot.row, f"{prefix}mean_us", why) or NONE
+    cells = [mean, NONE if mean is NONE else percentile(dot.row, f"{prefix}p99_us", why)]
+    return [replace(cell, sub="", title=why) for cell in cells] if growing else cells
 
 
 def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
@@ -276,18 +278,36 @@ def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
             Row(Item(workload.label, sub), [_capacity(of.get(column.index)) for column in comparison.columns])
         )
     heads = [Item(column.label, "IOPS", slot=slot(column.index)) for column in comparison.columns]
-    notes = ["The highest rate tried that the target sustains within the objective, found by bisection."]
+    notes = [
+        "The highest rate tried that the target sustains within the objective, found by bisection; the lowest tried "
+        "above it fails."
+    ]
+    if any(column.repeats > 1 for column in comparison.columns):
+        notes.append(
+            "Every repeat searches by itself: the figure is the mean of what they find, ± half its 95 % interval, "
+            "Student's over repeats. Where one repeat finds none there is no mean, since that of the others is too "
+            "high."
+        )
     return Table("Capacity at the objective", heads, [Group("", rows)], notes)
 
 
 def _capacity(one: Drawn | None) -> Item:
-    if one is None or one.curve.slo is None:
+    if one is None or one.capacity is None:
         return NONE
-    best = one.capacity
-    if best is None:
-        known = any(dot.figures.p99(one.curve.latency) is not None for dot in one.dots)
+    found = one.capacity
+    searches, met = found.searches, [point.iops for point in found.met]
+    if not met:
+        known = any(search.judged for search in searches)
         why = "no point meets it" if known else "too few I/Os for a p99 of each operation"
         return Item("none", why, tone="quiet")
+    if found.iops is None:
+        ends = " to ".join(dict.fromkeys((grouped(min(met)), grouped(max(met)))))
+        return Item("not in every repeat", f"{len(met)} of {len(searches)}: {ends}", tone="bad")
+    margin = margin_of(found.iops, found.interval.low, found.interval.high) if found.interval else ""
+    share = f"{100 * found.share:.0f} % of the maximum" if found.share else ""
+    above = (
+        "nothing tried fails" if found.open_share is None else f"{100 * found.open_share:.2g} % more fails"
+    )
     return Item(
-        grouped(best.iops), f"{100 * best.iops / one.maximum.iops:.0f} % of the maximum", tone="strong"
+        grouped(found.iops), " · ".join(part for part in (margin, share, above) if part), tone="strong"
     )

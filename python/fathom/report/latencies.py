@@ -1,0 +1,30 @@
+"""A latency in a table: its figure, and beneath it the 95 % interval, or why there is none."""
+
+from fathom.analysis.percentiles import PREFIXES, QUANTILES
+from fathom.report.blocks import Item
+from fathom.report.data import Point
+from fathom.report.style import MIN_TAIL, grouped
+
+FEW = "no interval: too few seconds, or too unlike"
+
+
+def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
+    """The latency of that column of the points; None where it was not recorded."""
+    value_us: float | None = getattr(point, name)
+    if value_us is None:
+        return None
+    bounds = point.interval_us(name)
+    if bounds is None:
+        return Item(grouped(value_us), title=why_none)
+    low, high = map(grouped, bounds)
+    narrow = f"± {50 * (bounds[1] - bounds[0]) / value_us:.1g} %"
+    return Item(grouped(value_us), f"{low} to {high}" if low != high else narrow, title="95 % interval")
+
+
+def percentile(point: Point, name: str, why_none: str = FEW) -> Item:
+    """The same of a percentile, which too few I/Os do not have."""
+    found = latency(point, name, why_none)
+    if found:
+        return found
+    need = round(MIN_TAIL / (1 - QUANTILES[name.removeprefix(PREFIXES["response"])]))
+    return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {point.n or 0:,}")

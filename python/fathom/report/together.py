@@ -1,0 +1,108 @@
+"""95 % intervals of the latencies of a step's operations together, which points, each of one operation, do not hold.
+
+The same statistics as those of a single operation, on the seconds of latency.parquet added over operations.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fathom.analysis.percentiles import OVERFLOW_NS, PREFIXES, QUANTILES, Histogram
+from fathom.analysis.uncertainty import LEAST_SAMPLES, latency_interval
+
+if TYPE_CHECKING:
+    from fathom.report.data import RunData
+
+Key = tuple[str, ...]
+"""(target, step, `service` or `response`)"""
+Bounds = tuple[float, float]
+MEAN = "mean_us"
+
+SECONDS = f"""
+    with seconds as (
+        select e.target, e.step, e.latency, e.name, r.index as second, sum(r.count)::double as n,
+            coalesce(sum(r.count) filter (where r.low_ns >= e.edge_ns), 0)::double as beyond,
+            sum(r.count * (r.low_ns + least(r.high_ns, {OVERFLOW_NS + 1}) - 1) / 2000.0) / sum(r.count) as mean_us
+        from rows r join edges e on r.target = e.target and r.step = e.step and r.latency = e.latency
+        where r.index < e.seconds group by all)
+    select target, step, latency, name, list(second) as second, list(n) as n, list(beyond) as beyond,
+        list(mean_us) as mean_us from seconds group by all
+"""
+"""Of each edge the I/Os per whole second: all, beyond it, and their mean latency from the middles of their bins."""
+
+EDGES = pa.schema(
+    [
+        ("target", pa.string()),
+        ("step", pa.string()),
+        ("latency", pa.string()),
+        ("name", pa.string()),
+        ("edge_ns", pa.int64()),
+        ("seconds", pa.int32()),
+    ]
+)
+
+
+def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
+    """Intervals in us by (target, step), then by column of the points; of steps of several operations alone.
+
+    None of windows with fewer whole seconds than an interval takes, nor of percentiles that may not be given.
+    """
+    seconds = _whole_seconds(run)
+    whole = {
+        (*step, latency): Histogram.merged(parts)
+        for latency, kept in (("service", run.histograms), ("response", run.response_histograms))
+        for step in seconds
+        if (parts := [one for key, one in kept.items() if key[:2] == step])
+    }
+    edges = [
+        dict(zip(EDGES.names, (*key, name, edge_ns, seconds[key[0], key[1]]), strict=True))
+        for key, histogram in whole.items()
+        for name, edge_ns in _edges_ns(histogram).items()
+    ]
+    found: dict[tuple[str, str], dict[str, Bounds]] = {}
+    if not edges:
+        return found
+    rows = run.query("latency", SECONDS, beside={"edges": pa.Table.from_pylist(edges, schema=EDGES)})
+    for row in rows.to_pylist():
+        key = (row["target"], row["step"], row["latency"])
+        length = seconds[key[0], key[1]]
+        n, beyond, mean_us = (
+            _by_second(row["second"], row[name], length) for name in ("n", "beyond", "mean_us")
+        )
+        bounds = (
+            _mean_bounds(mean_us, n)
+            if row["name"] == MEAN
+            else whole[key].interval_us(QUANTILES[row["name"]], beyond, n)
+        )
+        if bounds:
+            found.setdefault(key[:2], {})[PREFIXES[key[2]] + row["name"]] = bounds
+    return found
+
+
+def _whole_seconds(run: "RunData") -> dict[tuple[str, str], int]:
+    """Whole seconds of each step of several operations that has enough of them."""
+    windows_s: dict[tuple[str, str], list[float]] = {}
+    for point in run.points:
+        windows_s.setdefault((point.target, point.step), []).append(point.window_s or 0.0)
+    lengths = {step: int(min(own) + 1e-3) for step, own in windows_s.items() if len(own) > 1}
+    return {step: length for step, length in lengths.items() if length >= LEAST_SAMPLES}
+
+
+def _edges_ns(histogram: Histogram) -> dict[str, int]:
+    """Where each percentile that may be given ends, and 0 for the mean."""
+    ends = {name: histogram.edge_ns(q) for name, q in QUANTILES.items()}
+    return {MEAN: 0} | {name: edge for name, edge in ends.items() if edge is not None}
+
+
+def _by_second(places: Sequence[int], values: Sequence[float], length: int) -> np.ndarray:
+    """One value a second, 0 where nothing completed."""
+    out = np.zeros(length)
+    out[places] = values
+    return out
+
+
+def _mean_bounds(means_us: np.ndarray, counts: np.ndarray) -> Bounds | None:
+    interval = latency_interval(means_us, counts)
+    return (interval.low, interval.high) if interval else None
