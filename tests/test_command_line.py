@@ -340,3 +340,15 @@ def test_repeats_are_runs_of_their_own_with_their_own_seeds_and_are_pooled(tmp_p
     assert (first["repeat_of"], second["repeat_of"]) == (None, first["id"])
     assert [row["repeats"] for row in document["pooled"]] == [2] * len(document["runs"][0]["points"])
     assert "mean of 2 repeats" in (tmp_path / first["id"] / "report.html").read_text()
+
+
+def test_a_review_repeats_as_any_run_does(tmp_path: Path):
+    result = fathom("review", TWIN, "--repeats", "2", "--seed", "5", "--out", tmp_path, "--json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    first, second = (run["run"] for run in document["runs"])
+    assert (first["seed"], second["seed"], second["repeat_of"]) == (5, 6, first["id"])
+    rows = [row for row in document["pooled"] if row["step"] == "4k-rand-write"]
+    assert [row["repeats"] for row in rows] == [2]
+    assert rows[0]["iops_low"] < rows[0]["iops"] < rows[0]["iops_high"]
+    assert "mean of 2 repeats" in (tmp_path / first["id"] / "report.html").read_text()

@@ -104,6 +104,7 @@ def review(
         typer.Argument(help="default: a scratch file here and four twins", metavar="[TARGET...]"),
     ] = None,
     full: Annotated[bool, typer.Option("--full/--quick", help="full durations, or shortened ones")] = False,
+    repeats: Repeats = 1,
     seed: Seed = 1,
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006 (typer copies defaults)
@@ -116,7 +117,7 @@ def review(
 
     method = review_method(full=full)
     chosen = review_targets(targets or [], out, _bytes(size))
-    _conclude([_measure(method, chosen, _options(seed, destroy, out, power))], as_json)
+    _conclude(_repeat(method, chosen, _options(seed, destroy, out, power), repeats), as_json)
 
 
 @app.command()

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from fathom.report.data import Point, load
+from fathom.analysis.uncertainty import Interval
+from fathom.report.capacity import capacities_of
+from fathom.report.data import Point, RunData, load
 from fathom.report.repeats import is_pooled, repeats_by_target
 from fathom.report.repeats import pool as pool_runs
+from fathom.report.rounds import repeated_rounds
+from fathom.rounds import UNITS
 from fathom.runs.schema import RUN_SCHEMA
 
 
@@ -29,21 +33,74 @@ def run_json(run: Path) -> dict[str, object]:
 
 
 def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
-    """`{"schema": "fathom-runs/1", "runs": [...], "pooled": [...]}`; a single run as by `run_json`.
+    """`{"schema": "fathom-runs/1", "runs": [...], "pooled": [...], "rounds": [...], "capacities": [...]}`; a single run
+    as by `run_json`.
 
-    `pooled` are points over all repeats of a target, each with `repeats`, their number, in front.
+    `pooled` are points over all repeats of a target, each with `repeats`, their number, in front; `rounds` the means of
+    its rounds over the window, and `capacities` what its searches for an SLO found, where it has them.
     """
     if len(runs) == 1:
         return run_json(runs[0])
     found = repeats_by_target([load(run) for run in runs], by_hand=pool)
-    pooled = [
-        {"repeats": len(members)} | asdict(point)
-        for members, target in found
-        if len(members) > 1
-        for point in pool_runs(members).points
-        if point.target == target.name and is_pooled(point.step, members[0])
+    several = [(pool_runs(members), target.name) for members, target in found if len(members) > 1]
+    return {
+        "schema": "fathom-runs/1",
+        "runs": [run_json(run) for run in runs],
+        "pooled": [
+            {"repeats": len(run.repeats)} | asdict(point)
+            for run, target in several
+            for point in run.points
+            if point.target == target and is_pooled(point.step, run)
+        ],
+        "rounds": [row for run, target in several for row in _rounds(run, target)],
+        "capacities": [row for run, target in several for row in _capacities(run, target)],
+    }
+
+
+def _rounds(run: RunData, target: str) -> list[dict[str, object]]:
+    """A row per step: `steady` and `pooled` are numbers of repeats, `each` the mean of every one."""
+    return [
+        {
+            "repeats": len(one.repeats),
+            "target": target,
+            "rounds": name,
+            "step": step,
+            "metric": one.place.metric,
+            "unit": UNITS[one.place.metric],
+            "steady": len(one.steady) if one.place.judged else None,
+            "pooled": len(one.pooled),
+            "mean": mean.value,
+            **_bounds(mean.interval, "mean"),
+            "each": one.each(step),
+        }
+        for name, one in repeated_rounds(run, target).items()
+        for step in one.steps
+        if (mean := one.mean(step))
     ]
-    return {"schema": "fathom-runs/1", "runs": [run_json(run) for run in runs], "pooled": pooled}
+
+
+def _capacities(run: RunData, target: str) -> list[dict[str, object]]:
+    """A row per curve with an objective; `iops` is None as soon as a repeat meets it nowhere."""
+    return [
+        {
+            "repeats": len(one.searches),
+            "target": target,
+            "step": step,
+            "latency": one.curve.latency,
+            "p99_us": one.curve.slo.p99_us if one.curve.slo else None,
+            "met": len(one.met),
+            "iops": one.iops,
+            **_bounds(one.interval, "iops"),
+            "each": [found.best.iops if found.best else None for found in one.searches],
+            "failing_iops": [found.failing_iops for found in one.searches],
+        }
+        for step, one in capacities_of(run, target).items()
+    ]
+
+
+def _bounds(interval: Interval | None, name: str) -> dict[str, object]:
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def run_csv(run: Path) -> str:

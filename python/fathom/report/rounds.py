@@ -1,6 +1,7 @@
 """Rounds as reports show them: each step's figures by round, their means over the window, and what became of them.
 
-What a round is and when rounds are steady is `fathom.rounds`; nothing is drawn here.
+A round has no counterpart in another repeat, which may take more of them; the means over the window have. What a round
+is and when rounds are steady is `fathom.rounds`; nothing is drawn here.
 """
 
 from collections.abc import Sequence
@@ -9,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom.analysis.steady import SteadyState, Volume
-from fathom.analysis.uncertainty import means_interval
-from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Point
+from fathom.analysis.uncertainty import Interval, means_interval
+from fathom.report.comparison import Column, Comparison, run_letter
+from fathom.report.data import Point, RunData
 from fathom.report.style import plain
 from fathom.rounds import Round, figure
 
@@ -28,10 +29,9 @@ class Series:
         """Mean of the figure over the last rounds."""
         return float(np.mean(self.values[-window:])) if self.values else 0.0
 
-    def half_width_pct(self, window: int) -> float | None:
-        """Half the 95 % interval of that mean, each round being a repeat, in percent; None with fewer than two."""
-        found = means_interval(self.values[-window:])
-        return 50 * (found.high - found.low) / found.mean if found and found.mean else None
+    def interval(self, window: int) -> Interval | None:
+        """95 % interval of that mean, each round being a repeat; None with fewer than two."""
+        return means_interval(self.values[-window:])
 
     def latency_us(self, window: int) -> float:
         """Mean service latency over the same rounds."""
@@ -41,9 +41,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Rounds:
-    """All rounds of one name on one target. `place` is of any of their steps: it has the limits."""
+    """All rounds of one name on one target in one run. `place` is of any of their steps: it has the limits."""
 
-    column: Column
+    run: RunData
     place: Round
     series: Sequence[Series]
 
@@ -63,29 +63,110 @@ class Rounds:
         return self.place.steady([one.values for one in self.tracked])
 
 
-def rounds_of(comparison: Comparison) -> dict[str, list[Rounds]]:
+@dataclass(frozen=True)
+class Mean:
+    """A step's mean over the window: of one run with its interval over rounds, of several over repeats.
+
+    `latency_us` is the mean service latency over the same rounds.
+    """
+
+    value: float
+    interval: Interval | None
+    latency_us: float
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Rounds of one name on one target, of every repeat; of a single run they are its own."""
+
+    repeats: Sequence[Rounds]
+
+    @property
+    def place(self) -> Round:
+        """Of any of their steps: it has the limits."""
+        return self.repeats[0].place
+
+    @property
+    def steady(self) -> list[Rounds]:
+        """The repeats that reached steady state."""
+        return [one for one in self.repeats if one.steady]
+
+    @property
+    def pooled(self) -> Sequence[Rounds]:
+        """The repeats that figures are of: those that reached steady state where it is judged, all where none did."""
+        return (self.steady or self.repeats) if self.place.judged else self.repeats
+
+    @property
+    def steps(self) -> list[str]:
+        """Names of the steps that have a figure in any repeat."""
+        return list(dict.fromkeys(series.step for one in self.repeats for series in one.series))
+
+    def mean(self, step: str) -> Mean | None:
+        """The step's mean over the window; None where no repeat that is pooled has a figure."""
+        window = self.place.window
+        found = [one for rounds in self.pooled for one in rounds.series if one.step == step and one.values]
+        if not found:
+            return None
+        own = [one.interval(window) for one in found]
+        means = [one.mean(window) for one in found]
+        halves = [None if one is None else (one.high - one.low) / 2 for one in own]
+        return Mean(
+            float(np.mean(means)),
+            own[0] if len(self.repeats) == 1 else means_interval(means, halves),
+            float(np.mean([one.latency_us(window) for one in found])),
+        )
+
+    def each(self, step: str) -> list[float | None]:
+        """The same mean of every repeat, steady or not; None of one without a figure."""
+        found = [next((s for s in one.series if s.step == step and s.values), None) for one in self.repeats]
+        return [one.mean(self.place.window) if one else None for one in found]
+
+
+@dataclass(frozen=True)
+class OnTarget(Repeated):
+    """Rounds as a column of a report has them."""
+
+    column: Column
+
+    def labelled(self, comparison: Comparison) -> list[tuple[str, Rounds]]:
+        """Every repeat under the target's name, with its run's letter where there are several."""
+        if len(self.repeats) == 1:
+            return [(self.column.short, self.repeats[0])]
+        letters = {id(run): run_letter(place) for place, run in enumerate(comparison.runs)}
+        return [(f"{self.column.short}, run {letters[id(one.run)]}", one) for one in self.repeats]
+
+
+def rounds_of(comparison: Comparison) -> dict[str, list[OnTarget]]:
     """Every rounds by name, on each target that ran them."""
-    found: dict[str, list[Rounds]] = {}
+    found: dict[str, list[OnTarget]] = {}
     for column in comparison.columns:
-        for one in _rounds(column):
-            found.setdefault(one.place.of, []).append(one)
+        for name, one in repeated_rounds(column.run, column.target.name).items():
+            found.setdefault(name, []).append(OnTarget(one.repeats, column))
     return found
 
 
-def _rounds(column: Column) -> list[Rounds]:
-    """Points of the column by rounds, step and number."""
-    run = column.run
+def repeated_rounds(run: RunData, target: str) -> dict[str, Repeated]:
+    """Every rounds of a target by name, over the run's repeats."""
+    found: dict[str, list[Rounds]] = {}
+    for one in run.repeats:
+        for rounds in _rounds(one, target):
+            found.setdefault(rounds.place.of, []).append(rounds)
+    return {name: Repeated(repeats) for name, repeats in found.items()}
+
+
+def _rounds(run: RunData, target: str) -> list[Rounds]:
+    """Points of a target by rounds, step and number."""
     places: dict[str, Round] = {}
     steps: dict[str, dict[str, dict[int, list[Point]]]] = {}
     for point in run.points:
         place = run.round_of(point.step)
-        if place is None or point.target != column.target.name:
+        if place is None or point.target != target:
             continue
         places[place.of] = place
         of_step = steps.setdefault(place.of, {}).setdefault(place.step, {})
         of_step.setdefault(place.number, []).append(point)
     return [
-        Rounds(column, place, [_series(place, step, points) for step, points in steps[of].items()])
+        Rounds(run, place, [_series(place, step, points) for step, points in steps[of].items()])
         for of, place in places.items()
     ]
 
@@ -104,25 +185,55 @@ def axes(steps: Sequence[str]) -> tuple[list[str], list[str]]:
     return (rows, columns) if whole else ([], [])
 
 
-def verdicts(found: dict[str, list[Rounds]]) -> list[str]:
+def verdicts(found: dict[str, list[OnTarget]]) -> list[str]:
     """What became of the rounds, and by how much they still moved and strayed."""
-    texts = []
-    for name, members in found.items():
-        for one in members:
-            label = f"{one.column.label}, {name}"
-            if not one.place.judged:
-                texts.append(f"{label}: {one.count} rounds, counted and not judged.")
-            elif one.steady:
-                texts.append(
-                    f"{label}: the standard's window passes after {one.count} rounds of at most {one.place.most}. "
-                    f"{_found(one)} {_combined(one)}"
-                )
-            else:
-                texts.append(
-                    f"{label}: steady state not reached in {one.count} rounds. {_found(one)} The figures below are of "
-                    f"the last {one.place.window} and not those of a settled drive."
-                )
-    return texts
+    return [_verdict(name, one) for name, members in found.items() for one in members]
+
+
+def _verdict(name: str, one: OnTarget) -> str:
+    label = f"{one.column.label}, {name}"
+    if len(one.repeats) > 1:
+        return f"{label}: {_over_repeats(one)}"
+    rounds = one.repeats[0]
+    if not one.place.judged:
+        return f"{label}: {rounds.count} rounds, counted and not judged."
+    if rounds.steady:
+        return (
+            f"{label}: the standard's window passes after {rounds.count} rounds of at most {one.place.most}. "
+            f"{_found(rounds)} {_combined(rounds)}"
+        )
+    return (
+        f"{label}: steady state not reached in {rounds.count} rounds. {_found(rounds)} The figures below are of "
+        f"the last {one.place.window} and not those of a settled drive."
+    )
+
+
+def _over_repeats(one: OnTarget) -> str:
+    """In how many repeats the window passes, after how many rounds, and which of them the figures are of."""
+    place, many = one.place, len(one.repeats)
+    if not place.judged:
+        return f"{many} repeats of {_counts(one.repeats)} rounds, counted and not judged."
+    if not one.steady:
+        return (
+            f"steady state not reached in any of {many} repeats, in {_counts(one.repeats)} rounds. The figures below "
+            f"are of the last {place.window} of each and not those of a settled drive."
+        )
+    text = (
+        f"the standard's window passes in {len(one.steady)} of {many} repeats, after {_counts(one.steady)} rounds of "
+        f"at most {place.most}."
+    )
+    if len(one.steady) < many:
+        text += " The figures below are of those alone: the others have none of a settled drive."
+    if one.column.run.document.quick:
+        return f"{text} A quick run claims no more than that."
+    strict = sum(all(steady for steady, _ in _reasons(rounds)) for rounds in one.steady)
+    return f"{text} The stricter combined criterion holds in {strict} of {len(one.steady)}."
+
+
+def _counts(repeats: Sequence[Rounds]) -> str:
+    """How many rounds they took: `5`, or `5 to 7`."""
+    counts = [one.count for one in repeats]
+    return " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
 
 
 def _found(one: Rounds) -> str:
@@ -146,8 +257,17 @@ def _found(one: Rounds) -> str:
 
 def _combined(one: Rounds) -> str:
     """What the combined criterion says of the same rounds; volumes are the preconditioning's matter."""
-    if one.column.run.document.quick:
+    if one.run.document.quick:
         return "A quick run claims no more than that."
+    reasons = _reasons(one)
+    against = [text for steady, text in reasons if not steady]
+    if against:
+        return f"The stricter combined criterion does not hold: {'; '.join(against)}."
+    return f"The stricter combined criterion holds too: {'; '.join(text for _, text in reasons)}."
+
+
+def _reasons(one: Rounds) -> list[tuple[bool, str]]:
+    """Of each tracked step whether the combined criterion calls it steady, and why."""
     reasons = []
     for series in one.tracked:
         state = SteadyState(
@@ -158,7 +278,4 @@ def _combined(one: Rounds) -> str:
         )
         verdicts = [state.add_round(value) for value in series.values]
         reasons.append((verdicts[-1].steady, f"{plain(series.step)}: {verdicts[-1].reason}"))
-    against = [text for steady, text in reasons if not steady]
-    if against:
-        return f"The stricter combined criterion does not hold: {'; '.join(against)}."
-    return f"The stricter combined criterion holds too: {'; '.join(text for _, text in reasons)}."
+    return reasons

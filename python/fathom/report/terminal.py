@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.limits import limit_of
-from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
+from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
-from fathom.report.rounds import Rounds, axes, rounds_of
+from fathom.report.rounds import Mean, OnTarget, axes, rounds_of
 from fathom.report.sections import answers, build_all
 from fathom.report.style import grouped, plain, signed_pct
 from fathom.rounds import UNITS
@@ -70,10 +70,11 @@ def _print_answers(console: Console, texts: Sequence[str]) -> None:
         console.print()
 
 
-def _print_rounds(console: Console, rounds: Rounds) -> None:
+def _print_rounds(console: Console, rounds: OnTarget) -> None:
     """Means over the window of one target's rounds: a matrix where its steps are one, else a row a step."""
     place = rounds.place
-    means = {series.step: series.mean(place.window) for series in rounds.series}
+    means = {step: rounds.mean(step) for step in rounds.steps}
+    repeated = len(rounds.repeats) > 1
     rows, columns = axes(list(means))
     unit = UNITS[place.metric]
     table = _table(lines=False)
@@ -82,23 +83,42 @@ def _print_rounds(console: Console, rounds: Rounds) -> None:
         table.add_column(Text(plain(column)), justify="right", overflow="fold")
     for row in rows or means:
         names = [f"{row}-{column}" for column in columns] or [row]
-        table.add_row(Text(plain(row)), *(_mean(means.get(name)) for name in names))
+        table.add_row(Text(plain(row)), *(_mean(means.get(name), repeated) for name in names))
     console.print(Text(f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds)}", style="bold"))
     console.print(table)
     console.print()
 
 
-def _rounds_text(rounds: Rounds) -> str:
+def _rounds_text(rounds: OnTarget) -> str:
     """How many rounds there were, what they came to, and over which of them the means are."""
-    place, last = rounds.place, min(rounds.place.window, rounds.count)
+    place, repeats = rounds.place, rounds.repeats
+    counts = [one.count for one in repeats]
+    took = " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
+    last = min(place.window, *counts)
     if not place.judged:
-        return f"means of {rounds.count} rounds"
-    outcome = "the standard's window passes" if rounds.steady else "steady state not reached"
-    return f"{outcome} after {rounds.count} rounds; means of the last {last}"
+        return f"means of {took} rounds" + (f" over {len(repeats)} repeats" if len(repeats) > 1 else "")
+    if len(repeats) == 1:
+        outcome = "the standard's window passes" if rounds.steady else "steady state not reached"
+        return f"{outcome} after {took} rounds; means of the last {last}"
+    outcome = (
+        f"the standard's window passes in {len(rounds.steady)} of {len(repeats)} repeats"
+        if rounds.steady
+        else f"steady state not reached in any of {len(repeats)} repeats"
+    )
+    many = len(rounds.pooled)
+    means = f"means over {many} repeats ± half their 95 % interval" if many > 1 else "means of the one"
+    return f"{outcome}, after {took} rounds; {means}, of the last {last}"
 
 
-def _mean(value: float | None) -> Text:
-    return Text("–", style="dim") if value is None else Text(grouped(value))
+def _mean(found: Mean | None, repeated: bool) -> Text:
+    """A mean; of repeats with half its interval, as other figures of theirs."""
+    if found is None:
+        return Text("–", style="dim")
+    text = Text(grouped(found.value))
+    if repeated:
+        margin = margin_of(found.value, found.interval.low, found.interval.high) if found.interval else ""
+        text.append(f"  {margin or 'no interval'}", style="dim")
+    return text
 
 
 def _targets_down(comparison: Comparison) -> Table:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import Point
 from fathom.report.legend import legend_of
+from fathom.report.repeats import interval_over, of_each
 from fathom.report.style import bytes_10, grouped, plain, seconds, slot
 from fathom.sizing.drive import rated_drive
 
@@ -72,16 +73,17 @@ def _amplified(column: Column) -> Amplified | None:
     if len(points) < 2:
         return None
     written = run.written(column.target.name)
+    windows_s = [of_each(run, point)[0].window_s or 0.0 for point in points]
     line: list[Sequence[float | None]] = []
     end_s = 0.0
-    for point in points:
+    for point, window_s in zip(points, windows_s, strict=True):
         samples = written.get(point.step, [])
         width = -(-len(samples) // MAX_DOTS) or 1
         for first in range(0, len(samples), width):
             part = samples[first : first + width]
             waf = sum(media for _, _, media in part) / sum(host for _, host, _ in part)
             line.append((end_s + part[0][0], float(f"{waf:.4g}")))
-        end_s += point.window_s or 0.0
+        end_s += window_s
         line.append((end_s, None))
     return Amplified(column, points, line, end_s)
 
@@ -119,7 +121,7 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
     bps = (point.mbps or 0.0) * 1e6
     life = Item(grouped(rated_bytes / bps / DAY_S / 365)) if rated_bytes and bps else NONE
     cells = [
-        Item(grouped(point.waf or 0.0), tone="strong"),
+        waf_item(one.column, point) or NONE,
         Item(grouped(point.iops or 0.0)),
         Item(bytes_10(bps * DAY_S)),
         life,
@@ -127,6 +129,14 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
         Item(f"{point.n or 0:,}"),
     ]
     return Row(Item(plain(one.column.run.steps[point.step].label)), cells)
+
+
+def waf_item(column: Column, point: Point) -> Item | None:
+    """A ratio of two counts over the window, known as such; repeats differ, so theirs has an interval."""
+    if not point.waf:
+        return None
+    over = interval_over(of_each(column.run, point), "waf")
+    return Item(grouped(point.waf), margin_of(point.waf, over.low, over.high) if over else "", tone="strong")
 
 
 def endurance(column: Column) -> float | None:

@@ -16,7 +16,7 @@ from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Point, StreamPoint
-from fathom.report.sections.amplification import DAY_S, endurance
+from fathom.report.sections.amplification import DAY_S, endurance, waf_item
 from fathom.report.style import compact, grouped, plain, seconds, slot
 
 ORDER = 36
@@ -46,9 +46,14 @@ class Variant:
         return "a handle per stream" if self.placed else "one handle"
 
     @property
+    def counted(self) -> Point | None:
+        """The operation whose row has the WAF of all."""
+        return next((point for point in self.points if point.waf is not None), None)
+
+    @property
     def waf(self) -> float | None:
         """Media bytes / host bytes over the measured window."""
-        return next((point.waf for point in self.points if point.waf is not None), None)
+        return self.counted.waf if self.counted else None
 
     @property
     def written_bps(self) -> float:
@@ -168,10 +173,10 @@ def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     for column, load in found:
         rows = groups.setdefault(column.label, [])
         shared = next((variant.waf for variant in load if not variant.placed), None)
-        rows += [_total(variant, shared, endurance(column)) for variant in load]
+        rows += [_total(column, variant, shared) for variant in load]
     notes = [
-        "WAF: ratio of two counts over the whole window, so without an interval of its own; settling ends when it "
-        "drifts by less than 5 %.",
+        "WAF: ratio of two counts over the whole window, so without an interval of its own; of repeats ± is half the "
+        "95 % interval over them. Settling ends when it drifts by less than 5 %.",
         "Rated life: the rated bytes written / the rate measured, whatever the WAF: a rating holds for its own "
         "workload. At equal host writes the media last longer by what is saved.",
         PUBLISHED,
@@ -179,15 +184,14 @@ def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     return Table("Load", heads, [Group(label, rows) for label, rows in groups.items()], notes)
 
 
-def _total(variant: Variant, shared: float | None, rated_bytes: float | None) -> Row:
-    waf, bps = variant.waf, variant.written_bps
+def _total(column: Column, variant: Variant, shared: float | None) -> Row:
+    waf, bps, rated_bytes = variant.waf, variant.written_bps, endurance(column)
     by_op = {point.op: point for point in variant.points}
     saved = shared / waf if variant.placed and shared and waf else None
     window_s = next((point.window_s for point in variant.points), None)
     cells = [
-        Item(grouped(waf), tone="strong")
-        if waf
-        else Item("–", tone="quiet", title="media writes are not counted"),
+        (waf_item(column, variant.counted) if variant.counted else None)
+        or Item("–", tone="quiet", title="media writes are not counted"),
         Item(f"{saved:.2f}x", tone="good" if saved > 1.02 else "") if saved else NONE,
         Item(grouped(bps / 1e6)),
         *_rate_and_tail(by_op.get("write")),
@@ -224,7 +228,13 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
         for variant in load:
             rows = [_stream(row) for row in variant.streams]
             groups.append(Group(f"{column.label}: {variant.label}", rows))
-    return Table("Stream", heads, groups, ["Service latency. A dash: too few I/Os for that percentile."])
+    notes = ["Service latency. A dash: too few I/Os for that percentile."]
+    if any(column.repeats > 1 for column, _ in found):
+        notes.append(
+            "Of the first repeat: histograms are kept per operation, not per stream, so those of repeats cannot be "
+            "added."
+        )
+    return Table("Stream", heads, groups, notes)
 
 
 def _stream(row: StreamPoint) -> Row:

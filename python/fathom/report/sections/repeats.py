@@ -1,14 +1,21 @@
-"""Repeats: what each of several runs of the same measurement came to, their mean, and how much they differ."""
+"""Repeats: what each of several runs of the same measurement came to, their mean, and how much they differ.
 
-from collections.abc import Sequence
+Of measured steps, of rounds the steps by which they are judged, and of searches for an SLO the capacity.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from fathom.analysis.findings import joined
+from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Group, Item, Prose, Row, Section, Table
-from fathom.report.comparison import Cell, Column, Comparison, Corner, run_letter
-from fathom.report.style import grouped
+from fathom.report.capacity import capacities_of
+from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of, run_letter
+from fathom.report.rounds import OnTarget, rounds_of
+from fathom.report.style import grouped, plain
 from fathom.report.totals import TOTAL, total
+from fathom.rounds import UNITS
 
 ORDER = 23
 NONE = Item("–", tone="quiet", title="this repeat has no such figure")
@@ -23,11 +30,9 @@ def build(comparison: Comparison) -> Section | None:
     columns = [column for column in comparison.columns if column.repeats > 1]
     if not columns:
         return None
-    tables = [table for column in columns if (table := _table(column, comparison)).groups[0].rows]
-    said = (
-        _said(columns) if tables else [f"Of {columns[0].repeats} repeats of these rounds the first is shown."]
-    )
-    return Section("repeats", "Repeats", [Prose(said), *tables])
+    rounds = rounds_of(comparison)
+    tables = [table for column in columns if (table := _table(column, comparison, rounds)).groups]
+    return Section("repeats", "Repeats", [Prose(_said(columns)), *tables])
 
 
 def _said(columns: Sequence[Column]) -> list[str]:
@@ -35,7 +40,9 @@ def _said(columns: Sequence[Column]) -> list[str]:
     said = [
         f"Figures of {joined([column.short for column in columns])} are of {several} repeats: rates are their means, "
         "latencies those of all their I/Os together. 95 % intervals hold what differs between repeats as well as what "
-        "varies inside each; charts over time, rounds, and the search for an SLO show the first."
+        "varies inside each. A mean over rounds is of the repeats that reached steady state, a capacity at an SLO of "
+        "what every repeat's own search found. What runs over time, the rates that a search tried, and what each of "
+        "several workloads at once had, are of the first repeat."
     ]
     if any(column.repeats < FEW for column in columns):
         said.append(
@@ -44,31 +51,79 @@ def _said(columns: Sequence[Column]) -> list[str]:
     return said
 
 
-def _table(column: Column, comparison: Comparison) -> Table:
+def _table(column: Column, comparison: Comparison, rounds: Mapping[str, Sequence[OnTarget]]) -> Table:
     letters = [run_letter(place) for place, run in enumerate(comparison.runs) if column.is_of(run)]
     heads = [
         Item("Mean", "± half its 95 % interval"),
         Item("Repeats differ by", "standard deviation, % of the mean"),
         *(Item(f"Run {letter}") for letter in letters),
     ]
-    rows = [
-        Row(Item(corner.label, corner.unit), _cells(cell, corner))
+    measured = [
+        Row(Item(corner.label, corner.unit), _cells(cell.value, cell.interval, _values(cell, corner)))
         for corner in comparison.corners
         if (cell := corner.cell(column)) is not None and cell.value
     ]
-    return Table(column.label, heads, [Group("", rows)])
+    of_rounds = [
+        row for members in rounds.values() for one in members if one.column is column for row in _tracked(one)
+    ]
+    groups = [
+        Group("", measured),
+        Group("Rounds: means over the window", of_rounds),
+        Group("Capacity at an SLO", _capacities(column)),
+    ]
+    return Table(column.label, heads, [group for group in groups if group.rows])
 
 
-def _cells(cell: Cell, corner: Corner) -> list[Item]:
-    values = [_value(cell, corner, place) for place in range(cell.column.repeats)]
+def _tracked(one: OnTarget) -> list[Row]:
+    """The steps by which rounds are judged; all of rounds that are not. The others' means are in their own section."""
+    unit = UNITS[one.place.metric]
+    reached = f"{len(one.steady)} of {len(one.repeats)} steady" if one.place.judged else ""
+    steps = [step for step in one.steps if step in one.place.track] or one.steps
+    found = [(step, mean) for step in steps if (mean := one.mean(step))]
+    return [
+        Row(
+            Item(f"{plain(one.place.of)}, {plain(step)}", unit),
+            _cells(mean.value, _bounds(mean.interval), one.each(step), reached),
+        )
+        for step, mean in found
+    ]
+
+
+def _capacities(column: Column) -> list[Row]:
+    rows = []
+    for step, found in capacities_of(column.run, column.target.name).items():
+        each = [one.best.iops if one.best else None for one in found.searches]
+        if found.met:
+            label = Item(plain(column.run.steps[step].label), "IOPS")
+            met = f"met in {len(found.met)} of {len(each)}"
+            rows.append(Row(label, _cells(found.iops, _bounds(found.interval), each, met)))
+    return rows
+
+
+def _bounds(interval: Interval | None) -> tuple[float, float] | None:
+    return (interval.low, interval.high) if interval else None
+
+
+def _cells(
+    mean: float | None,
+    interval: tuple[float, float] | None,
+    values: Sequence[float | None],
+    of: str = "",
+) -> list[Item]:
+    """The mean with its margin and what it is of, by how much repeats differ, and what each of them came to."""
     known = [value for value in values if value is not None]
     spread = np.std(known, ddof=1) / np.mean(known) if len(known) > 1 else None
-    bounds = " to ".join(grouped(bound) for bound in cell.interval) if cell.interval else "not known"
+    beneath = " · ".join(part for part in (margin_of(mean, *interval) if interval else "", of) if part)
+    bounds = " to ".join(grouped(bound) for bound in interval) if interval else "not known"
     return [
-        Item(grouped(cell.value or 0), cell.margin, tone="strong", title=f"95 % interval {bounds}"),
+        Item("–" if mean is None else grouped(mean), beneath, tone="strong", title=f"95 % interval {bounds}"),
         NONE if spread is None else Item(f"{100 * spread:.2g} %" if spread > LEAST else "< 0.01 %"),
         *(NONE if value is None else Item(grouped(value)) for value in values),
     ]
+
+
+def _values(cell: Cell, corner: Corner) -> list[float | None]:
+    return [_value(cell, corner, place) for place in range(cell.column.repeats)]
 
 
 def _value(cell: Cell, corner: Corner, place: int) -> float | None:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from fathom.analysis.steady import WindowVerdict
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
-from fathom.report.comparison import Comparison
-from fathom.report.rounds import Rounds, Series, axes, rounds_of, verdicts
+from fathom.report.comparison import Comparison, margin_of
+from fathom.report.rounds import OnTarget, Repeated, Series, axes, rounds_of, verdicts
 from fathom.report.style import compact, grouped, plain, seconds, slot
-from fathom.rounds import UNITS, Round
+from fathom.rounds import UNITS
 
 ORDER = 33
 NONE = Item("–", tone="quiet", title="does not apply to this target")
@@ -25,13 +25,15 @@ def build(comparison: Comparison) -> Section | None:
     blocks: list[Block] = [Prose(verdicts(found))]
     for members in found.values():
         if members[0].place.judged:
-            blocks.append(_windows(members))
-        blocks += [_convergence(members), _means(members)]
+            blocks.append(_windows(members, comparison))
+        blocks += [_convergence(members, comparison), _means(members)]
     return Section("rounds", "Rounds and steady state", blocks, short="Rounds")
 
 
-def _windows(members: Sequence[Rounds]) -> Table:
-    """The standard's steady-state table: mean, excursion and slope of the last rounds, against what is allowed."""
+def _windows(members: Sequence[OnTarget], comparison: Comparison) -> Table:
+    """The standard's steady-state table of every repeat: mean, excursion and slope of the last rounds, against what is
+    allowed. A verdict on one run's rounds in order: there is nothing in it to pool.
+    """
     unit = UNITS[members[0].place.metric]
     heads = [
         Item("Rounds"),
@@ -44,8 +46,9 @@ def _windows(members: Sequence[Rounds]) -> Table:
         Item("Passes"),
     ]
     groups = [
-        Group(one.column.label, [_window(series, one.place.judge(series.values)) for series in one.tracked])
-        for one in members
+        Group(label, [_window(series, one.place.judge(series.values)) for series in one.tracked])
+        for member in members
+        for label, one in member.labelled(comparison)
     ]
     notes = [
         "Window and limits of SNIA SSS PTS 2.0: max − min ≤ 20 % of the mean, and the least-squares line moves by at "
@@ -68,23 +71,26 @@ def _window(series: Series, verdict: WindowVerdict) -> Row:
     return Row(Item(plain(series.step)), [rounds, *(Item(grouped(value)) for value in numbers), passed])
 
 
-def _convergence(members: Sequence[Rounds]) -> Figure:
-    """A panel per tracked step: its figure over rounds, with the mean of the window."""
+def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
+    """A panel per tracked step: its figure over rounds, a line for every repeat."""
     place = members[0].place
     unit = UNITS[place.metric]
-    most = max(one.count for one in members)
+    repeats = [
+        (member.column, label, one) for member in members for label, one in member.labelled(comparison)
+    ]
+    most = max(one.count for _, _, one in repeats)
     charts, groups = [], []
     for step in place.track:
         lines = []
-        for one in members:
+        for column, label, one in repeats:
             series = next((series for series in one.tracked if series.step == step), None)
             if series is None:
                 continue
             points = [(float(number), _short(value)) for number, value in enumerate(series.values, 1)]
-            lines.append(Line(one.column.short, slot(one.column.index), points, marks=True))
+            lines.append(Line(label, slot(column.index), points, marks=True))
             cells = [Item(grouped(value)) for value in series.values]
             padded = [*cells, *[NONE] * (most - len(cells))]
-            groups.append(Row(Item(plain(step), one.column.short), padded))
+            groups.append(Row(Item(plain(step), label), padded))
         if not lines:
             continue
         option = line_chart(
@@ -97,62 +103,66 @@ def _convergence(members: Sequence[Rounds]) -> Figure:
             Chart(f"rounds-{place.of}-{step}", plain(step), f"{unit} by round", option, summary, 200)
         )
     windows = [
-        p.window_s or 0.0 for one in members for s in one.series for ps in s.points.values() for p in ps
+        p.window_s or 0.0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps
     ]
-    n = sum(p.n or 0 for one in members for s in one.series for ps in s.points.values() for p in ps)
+    n = sum(p.n or 0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps)
     lengths = " to ".join(dict.fromkeys((seconds(min(windows)), seconds(max(windows)))))
     caption = (
         f"{plain(place.of)}: each point is one round of the step, {lengths} "
         f"long, all operations together; {compact(n)} I/Os in all steps of these rounds."
+        + (" Each line is one repeat." if len(repeats) > len(members) else "")
     )
     heads = [Item(str(number)) for number in range(1, most + 1)]
     legend = [Item(one.column.short, "", slot=slot(one.column.index)) for one in members]
     return Figure(charts, caption, Table(f"{unit} by round", heads, [Group("", groups)]), legend)
 
 
-def _means(members: Sequence[Rounds]) -> Table:
+def _means(members: Sequence[OnTarget]) -> Table:
     """Every step's mean over the window, as a matrix where the steps were swept over two keys."""
     place = members[0].place
     unit = UNITS[place.metric]
     groups = []
     heads: list[Item] = []
     for one in members:
-        steps = {series.step: series for series in one.series}
-        rows, columns = axes(list(steps))
-        if rows:
-            heads = [Item(column, unit) for column in columns]
-            groups.append(
-                Group(
-                    one.column.label,
-                    [
-                        Row(
-                            Item(row),
-                            [_cell(steps.get(f"{row}-{column}"), place) for column in columns],
-                        )
-                        for row in rows
-                    ],
-                )
-            )
-        else:
-            heads = [Item("Mean", unit)]
-            cells = [Row(Item(plain(step)), [_cell(series, place)]) for step, series in steps.items()]
-            groups.append(Group(one.column.label, cells))
-    count = min(place.window, *(one.count for one in members))
+        rows, columns = axes(one.steps)
+        heads = [Item(column, unit) for column in columns] or [Item("Mean", unit)]
+        cells = (
+            [Row(Item(row), [_cell(one, f"{row}-{column}") for column in columns]) for row in rows]
+            if rows
+            else [Row(Item(plain(step)), [_cell(one, step)]) for step in one.steps]
+        )
+        groups.append(Group(one.column.label, cells))
+    return Table(plain(place.of), heads, groups, _notes(members))
+
+
+def _notes(members: Sequence[OnTarget]) -> list[str]:
+    """Over which rounds and repeats the means are, and what their intervals hold."""
+    place = members[0].place
+    count = min(place.window, *(rounds.count for one in members for rounds in one.repeats))
+    beneath = "." if place.metric == "latency" else "; beneath, mean latency too."
+    if all(len(one.repeats) == 1 for one in members):
+        return [
+            f"Means over the last {count} rounds and half their 95 % interval, Student's over rounds{beneath}"
+        ]
     notes = [
-        f"Means over the last {count} rounds"
-        + " and half their 95 % interval, Student's over rounds"
-        + ("." if place.metric == "latency" else "; beneath, mean latency too.")
+        f"Means over repeats of the last {count} rounds of each, and half their 95 % interval, Student's over repeats "
+        f"and never narrower than the rounds inside say{beneath}"
     ]
-    return Table(plain(place.of), heads, groups, notes)
+    fewer = [one for one in members if len(one.pooled) < len(one.repeats)]
+    return notes + [
+        f"{one.column.label}: of the {len(one.pooled)} of {len(one.repeats)} repeats that reached steady state"
+        + ("; a single one has no interval over repeats." if len(one.pooled) == 1 else ".")
+        for one in fewer
+    ]
 
 
-def _cell(series: Series | None, place: Round) -> Item:
-    if series is None:
+def _cell(one: Repeated, step: str) -> Item:
+    found = one.mean(step)
+    if found is None:
         return NONE
-    half_pct = series.half_width_pct(place.window)
-    margin = "" if half_pct is None else f"± {half_pct:.2g} %"
-    latency = "" if place.metric == "latency" else f"{grouped(series.latency_us(place.window))} us"
-    return Item(grouped(series.mean(place.window)), " · ".join(part for part in (margin, latency) if part))
+    margin = margin_of(found.value, found.interval.low, found.interval.high) if found.interval else ""
+    latency = "" if one.place.metric == "latency" else f"{grouped(found.latency_us)} us"
+    return Item(grouped(found.value), " · ".join(part for part in (margin, latency) if part))
 
 
 def _short(value: float) -> float:
