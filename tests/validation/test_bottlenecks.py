@@ -60,8 +60,8 @@ def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outsta
     operation, block, pattern, outstanding = JOBS[job]
     load = {"threads": 8, "iodepth": outstanding * outstanding_x // 8}
     asked = {"mix": operation, "block": block, "pattern": pattern, "load": load}
-    if job == "random write":
-        run(twin, asked | {"until": {"written": "1x"}})
+    # Until the writes are random everywhere, or what the fill left in the buffer is programmed between the reads.
+    run(twin, asked | {"until": {"written": "1x"} if job == "random write" else {"time": "0.3s"}})
     recording = run(twin, asked | {"until": {"time": "1s"}})
     return Found(
         sum(op.n for op in recording.ops) / recording.window_s,
@@ -98,6 +98,9 @@ def test_doubling_the_named_limit_moves_the_result_as_far_as_the_next_one(drive:
 @every_drive_and_job
 def test_doubling_what_idles_moves_nothing(drive: str, job: str) -> None:
     found = measure(drive, job)
-    idle = frozenset(name for name, busy in found.busy.items() if busy < IDLE)
+    idle = {name for name, busy in found.busy.items() if busy < IDLE}
     assert idle
-    assert measure(drive, job, idle).rate == pytest.approx(found.rate, rel=0.03)
+    if found.busy.get("program power budget", 0.0) >= IDLE:
+        # Dies that program faster spend less of the budget, so they are no resource of their own there.
+        idle.discard("flash dies")
+    assert measure(drive, job, frozenset(idle)).rate == pytest.approx(found.rate, rel=0.03)
