@@ -75,7 +75,17 @@ def test_the_objective_is_marked_where_it_applies_and_its_capacity_given(
     assert isinstance(table, Table)
     cells = table.groups[0].rows[0].cells
     assert "of the maximum" in cells[0].sub
-    assert cells[1].text == "none"
+    assert "of the maximum" in cells[1].sub
+
+
+def test_a_target_that_never_meets_the_objective_has_no_capacity(tmp_path: Path) -> None:
+    slow = f"{PM9A3}?program_suspend=false,program_us=3000"
+    run = fathom.run(CURVE, targets=[slow], seed=5, out=tmp_path)
+    section = curves.build(compare([load(run.path)]))
+    assert section is not None
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    assert table.groups[0].rows[0].cells[0].text == "none"
 
 
 def test_a_curve_is_one_figure_of_reads_and_writes_together_beside_the_published_one(
