@@ -1,5 +1,6 @@
-//! What holds a drive back for its power and its temperature: the cap of the power state in force, and
-//! the lower one that the firmware steps down to while the drive is hot. It decides when commands are
+//! What holds a drive back for its power and its temperature: the cap of the power state in force, the
+//! lower one that the firmware steps down to while the drive is hot, and the way back from a state that it rests
+//! in (`rest`). It decides when commands are
 //! taken; what a command then does is not slowed, so a read that is under way keeps its latency.
 //!
 //! A cap is a bucket of joules that fills at the cap's rate and that everything the drive does is
@@ -9,6 +10,7 @@
 //! between two looks. It is not scaled with the slice: a minute of heat takes a minute.
 
 use crate::params::SsdParams;
+use crate::rest::Rest;
 
 /// Energy that an unused cap saves up, as time at the cap; a burst of this length passes.
 const SAVED_NS: f64 = 1e6;
@@ -58,16 +60,18 @@ pub struct Governor {
     /// Time that the caps in force would have taken for the energy spent, ns.
     busy_ns: f64,
     thermometer: Option<Thermometer>,
+    rest: Option<Rest>,
     /// Whether a look is booked for when the bucket is full enough.
     pub booked: bool,
 }
 
 impl Governor {
-    /// `None` for a drive with neither a cap nor a temperature.
+    /// `None` for a drive with neither a cap nor a temperature nor a state to rest in.
     pub fn new(params: &SsdParams) -> Option<Box<Self>> {
         let capped = params.cap_w().is_finite();
         let thermal = params.thermal_resistance_c_per_w > 0.0;
-        (capped || thermal).then(|| {
+        let rest = Rest::new(params);
+        (capped || thermal || rest.is_some()).then(|| {
             let heat = Heat {
                 ambient_c: params.ambient_c,
                 resistance: params.thermal_resistance_c_per_w,
@@ -90,6 +94,7 @@ impl Governor {
                     joules: 0.0,
                     throttled_ns: 0,
                 }),
+                rest,
                 booked: false,
             })
         })
@@ -120,10 +125,31 @@ impl Governor {
         if let Some(meter) = &mut self.thermometer {
             meter.look(now_ns, joules);
         }
-        (self.tokens_j < 0.0).then(|| {
+        let paid_ns = (self.tokens_j < 0.0).then(|| {
             let wait_ns = -self.tokens_j / (self.cap_w() - idle_w) * 1e9;
             now_ns + (wait_ns.min(1e9) as u64).max(CLOSED_NS)
-        })
+        });
+        let awake_ns = self.rest.as_ref().map(Rest::awake_ns);
+        paid_ns.max(awake_ns.filter(|&awake_ns| awake_ns > now_ns))
+    }
+
+    /// The last command has ended. Gives whether the drive may go to rest, and wants to know of the next one.
+    pub fn command_gone(&mut self, now_ns: u64) -> bool {
+        self.rest
+            .as_mut()
+            .map(|rest| rest.command_gone(now_ns))
+            .is_some()
+    }
+
+    /// A command comes. Gives whether the drive may have gone to rest before.
+    pub fn command_comes(&mut self, now_ns: u64) -> bool {
+        let rest = self.rest.as_mut();
+        rest.is_some_and(|rest| rest.command_comes(now_ns))
+    }
+
+    /// Energy that resting has saved so far, against a drive that stays idle.
+    pub fn saved_j(&self, now_ns: u64) -> f64 {
+        self.rest.as_ref().map_or(0.0, |rest| rest.saved_j(now_ns))
     }
 
     /// Whether there ever is a cap.

@@ -27,6 +27,7 @@ mod meter;
 mod page_numbers;
 mod params;
 mod precision;
+mod rest;
 mod server;
 mod slab;
 mod slc;

@@ -289,6 +289,18 @@ pub struct SsdParams {
     /// A cap on the power over a millisecond or more, beside that of the state in force. 0: none.
     #[serde(default)]
     pub power_cap_w: f64,
+    /// Time without a command after which the drive goes to a non-operational power state by itself (ITPT). 0: never.
+    #[serde(default)]
+    pub idle_state_after_us: f64,
+    /// Time to get there (ENLAT), which a command that comes meanwhile waits for.
+    #[serde(default)]
+    pub idle_state_entry_us: f64,
+    /// Time to come back for a command (EXLAT).
+    #[serde(default)]
+    pub idle_state_exit_us: f64,
+    /// Power there (IDLP), in place of `idle_w`.
+    #[serde(default)]
+    pub idle_state_w: f64,
     /// Air temperature.
     #[serde(default = "default_ambient")]
     pub ambient_c: f64,
@@ -632,6 +644,25 @@ impl SsdParams {
                 format!("{} leaves nothing above idle_w, {floor}", self.power_cap_w),
             );
         }
+        let of_idle_state = [
+            ("idle_state_entry_us", self.idle_state_entry_us),
+            ("idle_state_exit_us", self.idle_state_exit_us),
+            ("idle_state_w", self.idle_state_w),
+        ];
+        if self.idle_state_after_us == 0.0
+            && let Some((name, value)) = of_idle_state.into_iter().find(|(_, value)| *value > 0.0)
+        {
+            return fail(
+                name,
+                format!("{value} has no effect without idle_state_after_us"),
+            );
+        }
+        if self.idle_state_w > floor {
+            return fail(
+                "idle_state_w",
+                format!("{} is above idle_w, {floor}", self.idle_state_w),
+            );
+        }
         if self.thermal_resistance_c_per_w == 0.0 {
             return Ok(());
         }
@@ -796,7 +827,7 @@ impl SsdParams {
         ]
     }
 
-    fn quantities(&self) -> [(&'static str, f64, f64); 44] {
+    fn quantities(&self) -> [(&'static str, f64, f64); 48] {
         let host = &self.host;
         [
             ("command_ns", self.command_ns, 1e6),
@@ -830,6 +861,10 @@ impl SsdParams {
             ("gc_idle_free_share", self.gc_idle_free_share, 1.0),
             ("gc_idle_after_us", self.gc_idle_after_us, 1e9),
             ("power_cap_w", self.power_cap_w, 1e3),
+            ("idle_state_after_us", self.idle_state_after_us, 1e12),
+            ("idle_state_entry_us", self.idle_state_entry_us, 1e9),
+            ("idle_state_exit_us", self.idle_state_exit_us, 1e9),
+            ("idle_state_w", self.idle_state_w, 1e3),
             ("ambient_c", self.ambient_c, 100.0),
             (
                 "thermal_resistance_c_per_w",

@@ -248,7 +248,11 @@ impl Ssd {
             now_ns: 0,
             requests: Slab::default(),
             commands_taken: 0,
-            slots: params.command_slots,
+            // A drive that may rest looks at every command that comes when there is none.
+            slots: match params.idle_state_after_us > 0.0 {
+                true => 0,
+                false => params.command_slots,
+            },
             kept_by_host: VecDeque::new(),
             submits_pending: 0,
             in_order: false,
@@ -412,6 +416,9 @@ impl Ssd {
     fn take_command(&mut self, slot: u32) {
         if self.commands_taken >= self.slots {
             self.kept_by_host.push_back(slot);
+            if self.commands_taken == 0 {
+                self.wake_up();
+            }
         } else {
             self.commands_taken += 1;
             self.enter_pipeline(slot, self.now_ns);
@@ -455,6 +462,17 @@ impl Ssd {
             && !std::mem::replace(&mut governor.booked, true)
         {
             self.calendar.push(at_ns, Event::Die.with(POWER));
+        }
+    }
+
+    /// A command comes to a drive that has none, and takes none as it is.
+    #[cold]
+    fn wake_up(&mut self) {
+        let now_ns = self.now_ns;
+        let governor = self.governor.as_mut();
+        if governor.is_some_and(|governor| governor.command_comes(now_ns)) {
+            self.govern();
+            self.take_kept();
         }
     }
 
@@ -931,7 +949,11 @@ impl Ssd {
             + counts.erases as f64 * p.erase_uj;
         let nano =
             self.link.bytes as f64 * p.link_nj_per_byte + channel_bytes * p.channel_nj_per_byte;
-        p.idle_w * self.now_ns as f64 * 1e-9 + micro * 1e-6 + nano * 1e-9
+        let saved_j = self
+            .governor
+            .as_ref()
+            .map_or(0.0, |governor| governor.saved_j(self.now_ns));
+        p.idle_w * self.now_ns as f64 * 1e-9 - saved_j + micro * 1e-6 + nano * 1e-9
     }
 }
 

@@ -67,6 +67,12 @@ impl Ssd {
 
     /// The last command has ended.
     pub(super) fn begin_idle(&mut self) {
+        if self.kept_by_host.is_empty()
+            && let Some(governor) = &mut self.governor
+            && governor.command_gone(self.now_ns)
+        {
+            self.slots = 0;
+        }
         if let Some(idle) = &mut self.idle {
             idle.since_ns = self.now_ns;
             if !std::mem::replace(&mut idle.booked, true) {

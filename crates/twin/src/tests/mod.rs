@@ -9,6 +9,7 @@ mod indirection;
 mod namespaces;
 mod placement;
 mod queues;
+mod rest;
 mod sata;
 mod translation;
 mod upkeep;
