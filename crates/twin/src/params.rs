@@ -92,6 +92,17 @@ pub enum Isolation {
     Persistently,
 }
 
+/// What a zoned drive programs when a zone is finished that is not full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZoneFinish {
+    /// The rest of the unit that was begun; the erase units stay partly programmed.
+    #[default]
+    Unit,
+    /// The rest of the zone, with padding.
+    Zone,
+}
+
 /// One drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -247,6 +258,9 @@ pub struct SsdParams {
     /// Dies over which a zone is striped. 0: all.
     #[serde(default)]
     pub zone_dies: u32,
+    /// What finishing a zone programs.
+    #[serde(default)]
+    pub zone_finish: ZoneFinish,
     /// Most zones open at once; one more closes the one used longest ago. 0: no limit.
     #[serde(default)]
     pub max_open_zones: u32,

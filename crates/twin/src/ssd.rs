@@ -890,7 +890,7 @@ impl Ssd {
     fn programmed(&mut self, unit: u32) {
         self.in_buffer.clear(unit);
         if self.zns.is_some() {
-            return self.programmed_in_zone();
+            return self.programmed_in_zone(unit);
         }
         let superblock = self.geometry.unit_superblock(unit);
         if self.groups.is_some() {

@@ -2,16 +2,17 @@
 //! or more on each of `zone_dies` dies; zones take turns round the groups of dies. A zone is written unit by unit, die
 //! after die, so that many open ones hold little in the buffer: one zone is as fast as its dies, many are as fast as
 //! the drive. Nothing is cleaned. A reset erases what was written of the zone and completes when the last die has;
-//! a finish fills up the unit that was begun. What is refused and why is `zoned`'s.
+//! a finish fills up the unit that was begun, or pads the zone. What is refused and why is `zoned`'s.
 
 use std::collections::VecDeque;
 
 use workload::{Op, Request};
 
 use super::{EINVAL, EOPNOTSUPP, InFlight, Ssd};
+use crate::bits::Bits;
 use crate::event::Event;
 use crate::geometry::{Geometry, Place};
-use crate::params::{SsdParams, UNIT_BYTES};
+use crate::params::{SsdParams, UNIT_BYTES, ZoneFinish};
 use crate::slab::Slab;
 use crate::wear::Wear;
 use crate::zoned::{Condition, Refusal, ZoneAction, ZoneInfo, Zones};
@@ -35,6 +36,8 @@ pub(super) struct Zns {
     planes: u32,
     /// Pages of each zone that are in the buffer or on flash.
     placed: Box<[u32]>,
+    /// Units on their way to a die that hold padding only, which takes no room in the buffer.
+    padding: Bits,
     pub(super) wear: Wear,
     resets: Slab<Reset>,
     /// Resets that wait for each die's erases, in their order.
@@ -51,6 +54,7 @@ impl Zns {
             groups: params.dies() / geometry.dies,
             planes: params.planes_per_die,
             placed: vec![0; model.zones as usize].into_boxed_slice(),
+            padding: Bits::new((model.zones * geometry.superblock_units) as usize),
             wear: Wear::new(model.zones, 0),
             resets: Slab::default(),
             erasing: vec![VecDeque::new(); params.dies() as usize].into_boxed_slice(),
@@ -227,7 +231,10 @@ impl Ssd {
         run
     }
 
-    pub(super) fn programmed_in_zone(&mut self) {
+    pub(super) fn programmed_in_zone(&mut self, unit: u32) {
+        if let Some(zns) = self.zns.as_mut().filter(|zns| zns.padding.get(unit)) {
+            return zns.padding.clear(unit);
+        }
         self.buffered -= self.geometry.unit_pages;
         self.admit_waiting();
     }
@@ -324,7 +331,23 @@ impl Ssd {
             if rest > 0 {
                 self.place_in_zone(zone, offset, rest);
             }
+            if self.params.zone_finish == ZoneFinish::Zone {
+                self.pad_zone(zone);
+            }
         }
         Ok(())
+    }
+
+    /// Has the units that nothing was written to programmed, in their order.
+    fn pad_zone(&mut self, zone: u32) {
+        let Some(zns) = &mut self.zns else { return };
+        let from = std::mem::replace(&mut zns.placed[zone as usize], zns.capacity_pages);
+        for offset in (from..zns.capacity_pages).step_by(self.geometry.unit_pages as usize) {
+            let place = zns.place(&self.geometry, zns.physical(zone, offset));
+            zns.padding.set(place.unit);
+            self.in_buffer.set(place.unit);
+            self.flash
+                .program(self.now_ns, &mut self.calendar, place.unit, place.die);
+        }
     }
 }

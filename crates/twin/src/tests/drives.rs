@@ -1,6 +1,6 @@
 //! A small drive for tests, and the names its parameters have in a document.
 
-use crate::params::{HostParams, Isolation, SenseTime, SsdParams, VictimPolicy};
+use crate::params::{HostParams, Isolation, SenseTime, SsdParams, VictimPolicy, ZoneFinish};
 
 /// 256 MiB on 2 x 4 dies with generous spare space, no host cost, no link overhead.
 pub fn small_drive() -> SsdParams {
@@ -61,6 +61,7 @@ pub fn small_drive() -> SsdParams {
         zone_bytes: 0,
         zone_capacity_bytes: 0,
         zone_dies: 0,
+        zone_finish: ZoneFinish::Unit,
         max_open_zones: 0,
         max_active_zones: 0,
         map_flush_bytes: 0,

@@ -4,6 +4,7 @@ use workload::{Job, Op, Request};
 
 use super::{assert_close, intervals, iops, measure, settle, small_drive, waf};
 use crate::device::{Account, CompletionKind, Device};
+use crate::params::ZoneFinish;
 use crate::zoned::{Condition, Refusal, ZoneAction};
 use crate::{Control, Ssd, SsdParams, run};
 
@@ -172,6 +173,45 @@ fn nothing_is_written_but_what_the_host_writes() {
     assert!((0..=8 * unit + in_flight).contains(&padding), "{padding}");
     assert_eq!(ssd.page_totals().buffered, 0);
     assert_eq!(account.media_read_bytes, 0, "nothing is moved");
+}
+
+/// A tenth of a zone and its finish: the rest of it is padding, which takes its dies as long as data would, and is
+/// erased with it.
+#[test]
+fn a_zone_that_is_padded_costs_all_of_its_capacity_when_it_is_finished() {
+    let unit_bytes = zoned().program_bytes();
+    let written_units = 2;
+    for (finish, units) in [
+        (ZoneFinish::Unit, written_units),
+        (ZoneFinish::Zone, CAPACITY / unit_bytes),
+    ] {
+        let mut ssd = drive(|params| params.zone_finish = finish);
+        let begin = ask(&mut ssd, Op::Write, 0, written_units * unit_bytes).0;
+        assert_eq!(begin, CompletionKind::Done);
+        settle(&mut ssd);
+        let before_ns = ssd.now_ns();
+        ssd.manage_zone(0, ZoneAction::Finish).expect("finished");
+        settle(&mut ssd);
+        let took_us = (ssd.now_ns() - before_ns) as f64 / 1000.0;
+        // Sixteen units on two dies, less the two that were written.
+        let expected_us = (units - written_units) as f64 / 2.0 * zoned().program_us;
+        assert!(
+            (expected_us..=expected_us * 1.02 + 1.0).contains(&took_us),
+            "{finish:?}: {took_us} us"
+        );
+        let mut account = Account::default();
+        ssd.account(&mut account);
+        assert_eq!(account.media_write_bytes, units * unit_bytes, "{finish:?}");
+        assert_eq!(ssd.page_totals().buffered, 0);
+        ask(&mut ssd, Op::Trim, 0, ZONE);
+        ssd.account(&mut account);
+        let die_units = units.div_ceil(2) * unit_bytes;
+        let erases = 2 * die_units.div_ceil(zoned().erase_unit_bytes);
+        let erased = erases * zoned().erase_unit_bytes;
+        assert_eq!(account.media_erase_bytes, erased, "{finish:?}");
+        let again = ask(&mut ssd, Op::Write, 0, CAPACITY).0;
+        assert_eq!(again, CompletionKind::Done);
+    }
 }
 
 #[test]
