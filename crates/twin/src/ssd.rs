@@ -631,8 +631,7 @@ impl Ssd {
         let last = inflight.parts == 0;
         if inflight.request.op == Op::Write {
             if last {
-                self.enter_group_of(slot);
-                self.queue_write(slot);
+                self.complete_unit(slot);
             }
             return;
         }
@@ -671,6 +670,13 @@ impl Ssd {
         let tail = ((end_bytes / unit) as u32).max(head_end);
         self.sense(slot, first, head_end - first);
         self.sense(slot, tail, first + count - tail);
+    }
+
+    /// The rest of the indirection units that a write covers in part has come.
+    #[cold]
+    fn complete_unit(&mut self, slot: u32) {
+        self.enter_group_of(slot);
+        self.queue_write(slot);
     }
 
     fn queue_write(&mut self, slot: u32) {
