@@ -16,6 +16,7 @@ from fathom.catalog import CatalogError, load_device
 from fathom.errors import UsageError
 from fathom.method import parse_method
 from fathom.resolve import resolve_targets
+from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
 from fathom.sweep.study import Outcome, Sweep, simulate_all
@@ -205,11 +206,19 @@ def test_nothing_published_is_about_an_altered_device() -> None:
         ("chanels=4", 'did you mean "channels"'),
         ("program_suspend=1", "expected true or false"),
         ("drives.dies=4", "it is one itself"),
+        ("program_us=nan", "expected a number"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_in_one_line(settings: str, message: str) -> None:
     with pytest.raises(CatalogError, match=message):
         load_device(f"samsung-pm9a3-7.68tb?{settings}")
+
+
+def test_a_value_that_the_model_cannot_take_begins_no_run(tmp_path: Path) -> None:
+    method, targets = parse_method(METHOD, "tiny.toml"), resolve_targets([f"{DRIVE}?dies=0"])
+    with pytest.raises(UsageError, match=r"dies=0: twin parameter dies: .*; write another value"):
+        start_run(method, targets, Options(out=tmp_path))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom.curve import MARK
 from fathom.expect import Endurance, endurance_of, expect, rating_of
 from fathom.method import Method
+from fathom.resolve import ensure_simulable
 from fathom.rounds import Round
 from fathom.targets.target import Target
 from fathom.text import capacity, duration
@@ -106,6 +107,7 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
             ("writes", "right"),
         ):
             table.add_column(column, justify=justify)  # pyright: ignore[reportArgumentType]
+        ensure_simulable(target)
         plan = plan_of(method, target)
         for members in _together(plan.steps):
             table.add_row(*_cells(members))

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from fathom.backend import make_twin
 from fathom.catalog import load_device
 from fathom.catalog.settings import split
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
 from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.parse import TwinFacts, parse_targets
@@ -60,6 +61,19 @@ def together(texts: Sequence[str]) -> list[str]:
         [one for text in real for one in (member_texts(text) if text.startswith(PREFIX) else [text])]
     )
     return list(dict.fromkeys(whole if text in real else text for text in texts))
+
+
+def ensure_simulable(target: Target) -> None:
+    """Passes when a twin whose parameters were set can be made: one that cannot begins no run.
+
+    Raises UsageError with the parameter and what it may be.
+    """
+    if target.catalog is None or not split(target.catalog)[1]:
+        return
+    try:
+        make_twin(load_device(target.catalog).twin_params_json(), seed=0)
+    except FathomError as error:
+        raise UsageError(f"{target.name}: {error}", "write another value") from error
 
 
 def _twin_facts(name: str) -> TwinFacts:

@@ -93,6 +93,7 @@ def test_a_file_changed_between_two_loads_is_read_again(acme: Write) -> None:
     ("load", "name", "text"),
     [
         (catalog.load_published, "kioxia-cm7r", 'did you mean "kioxia-cm7-r"'),
+        (catalog.load_device, "one-7", 'did you mean "acme-one-7.68tb"'),
         (catalog.load_device, "acme-one-7.86tb", 'did you mean "acme-one-7.68tb"'),
         (catalog.load_system, "acme-bank", 'did you mean "acme-bench"'),
         (catalog.method_text, "no-such-method-at-all", "`fathom methods` lists all"),

@@ -6,6 +6,7 @@ What is set is an assumption of whoever sets it, and marked so; nothing publishe
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -90,12 +91,19 @@ def _value(name: str, key: str, old: Parameter, text: str) -> bool | int | float
             case int():
                 return int(text.replace("_", ""))
             case float():
-                return float(text)
+                return _finite(text)
             case _:
                 return text
     except (KeyError, ValueError):
         kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(old.value)]
         raise CatalogError(f"{name}: {key}={text}: expected {kind}, such as {old.value}") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _with_members(name: str, twin: TwinModel, member: str, setting: str) -> TwinModel:

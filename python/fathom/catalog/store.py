@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Kind = Literal["devices", "systems", "published", "methods"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SUFFIX = ".toml"
+PART_LEAST = 3
+"""Letters from which on a part of a name says which names are meant."""
 
 
 class CatalogError(UsageError):
@@ -100,8 +102,10 @@ def find(kind: Kind, name: str) -> Entry:
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3) -> str:
-    """`did you mean "x" or "y"? `, or nothing where no known word is near."""
+    """`did you mean "x" or "y"? `, or nothing where no known word is near; those that hold the word come first."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, known, n=most, cutoff=0.6)
+    words = list(known)
+    holding = [one for one in words if len(word) >= PART_LEAST and word in one]
+    near = list(dict.fromkeys([*holding, *get_close_matches(word, words, n=most, cutoff=0.6)]))[:most]
     return "did you mean " + " or ".join(f'"{word}"' for word in near) + "? " if near else ""

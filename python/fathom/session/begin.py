@@ -8,7 +8,7 @@ from typing import cast
 from fathom.errors import UsageError
 from fathom.method import Method, parse_method
 from fathom.power.meter import PowerMeter, open_meter
-from fathom.resolve import targets_of_run
+from fathom.resolve import ensure_simulable, targets_of_run
 from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.reader import Run
@@ -73,6 +73,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     writes, site = method.destructive, options.site
     for target in targets:
         _check_fits(method, target)
+        ensure_simulable(target)
         site.check(target, writes=writes, destroy_tokens=options.destroy)
     with ExitStack() as stack:
         yield [
