@@ -137,9 +137,9 @@ def test_the_halves_of_a_mixed_step_are_shown_apart_and_not_held_against_a_publi
     pq.write_table(pa.Table.from_pylist(halves, schema=POINTS), run / "points.parquet")
     corners = compare([load(run)], lookup).corners
     assert [corner.label for corner in corners[2:]] == [
-        "4 KiB random read, read half",
+        "4 KiB random read, reads",
         "4 KiB random write",
-        "4 KiB random read, write half",
+        "4 KiB random read, writes",
     ]
     assert [corner.cells[0].published is None for corner in corners] == [False, False, True, False, True]
     assert write_html([run], tmp_path / "report.html", lookup).exists()

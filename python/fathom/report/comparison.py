@@ -317,9 +317,10 @@ def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str
     label = plain(run.steps[point.step].label)
     several = len(_same_step(point, points)) > 1
     summed = several and run.curve(point.step) is not None
+    ops = f"{plain(point.op)}es" if point.op.endswith("sh") else f"{plain(point.op)}s"
     return (
         f"{point.workload if once else point.step}/{TOTAL if summed else point.op}",
-        f"{label}, {plain(point.op)} half" if several and not summed else label,
+        f"{label}, {ops}" if several and not summed else label,
     )
 
 

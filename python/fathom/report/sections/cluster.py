@@ -1,5 +1,6 @@
 """A cluster as its clients ask for more: the maximum of each workload, totals at each depth, per TB."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -143,16 +144,10 @@ def _reached(column: Column) -> str:
 
 
 def _conclusion(columns: Sequence[Column]) -> str:
-    limits: dict[str, list[str]] = {}
-    for column in columns:
-        for workload, (label, _) in (SMALL | LARGE).items():
-            best = _best(_series(column, workload))
-            if best and best.limited_by:
-                name = limit_of(plain(best.limited_by)).name
-                limits.setdefault(name, []).append(f"{label} of {column.short}")
-    parts = [f"{name} limits {len(where)}" for name, where in limits.items()]
-    total = sum(len(where) for where in limits.values())
-    return f"Of {total} maxima, {', '.join(parts)}." if parts else ""
+    bests = [_best(_series(column, workload)) for column in columns for workload in SMALL | LARGE]
+    limits = Counter(limit_of(plain(best.limited_by)).name for best in bests if best and best.limited_by)
+    parts = [f"{times} by {name}" for name, times in limits.most_common()]
+    return f"What limits the {limits.total()} maxima: {joined(parts)}." if parts else ""
 
 
 def _scaling(columns: Sequence[Column]) -> list[Block]:
