@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -65,6 +66,24 @@ def test_help_answers_without_loading_the_heavy_parts() -> None:
     ).stdout.split()
     assert {"pyarrow", "duckdb", "numpy", "pydantic", "rich"}.isdisjoint(loaded)
     assert "review" in fathom("--help").stdout
+
+
+def test_rows_wider_than_the_terminal_are_lists_whose_numbers_stay_whole(runs_home: Path) -> None:
+    assert fathom("run", SHORT, "null:", "--json").returncode == 0
+    sql = "select target, step, n, bytes, 123456789012 as big, start_s from intervals limit 1"
+    shown = fathom("query", sql, COLUMNS="40").stdout
+    assert "row 1" in shown
+    assert re.search(r"^  big +123,456,789,012$", shown, re.MULTILINE), shown
+
+
+@pytest.mark.parametrize("command", ["run", "review", "plan", "sweep", "size", "choose", "query", "validate"])
+def test_help_names_arguments_as_manual_pages_do(command: str) -> None:
+    shown = fathom(command, "--help").stdout
+    assert not re.search(r"[{}<>]", shown), shown
+
+
+def test_every_command_says_what_it_does_in_one_line_of_80_columns() -> None:
+    assert "..." not in fathom("--help").stdout.partition("Commands:")[2]
 
 
 def test_a_run_prints_one_json_document_on_stdout(disk: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.catalog import Kind
+from fathom.command import Command
 from fathom.errors import ExitCode, FathomError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ PriceList = Annotated[
 RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]
 
 
-@app.command()
+@app.command(cls=Command)
 def review(
     targets: Annotated[
         list[str] | None,
@@ -120,7 +121,7 @@ def review(
     _conclude(_repeat(method, chosen, _options(seed, destroy, out, power), repeats), as_json)
 
 
-@app.command()
+@app.command(cls=Command)
 def run(
     method: MethodName,
     targets: Targets,
@@ -142,7 +143,7 @@ def run(
     prices: PriceList = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a method on targets, from this machine or from many hosts at once."""
+    """Run a method on targets, from here or from many hosts at once."""
     from fathom.baseline import with_baselines
     from fathom.file_system import with_file_system
     from fathom.method import load_method
@@ -162,7 +163,7 @@ def run(
     _conclude(finished, as_json, beside, listed)
 
 
-@app.command()
+@app.command(cls=Command)
 def plan(
     method: MethodName,
     targets: Targets,
@@ -171,7 +172,7 @@ def plan(
     repeats: Repeats = 1,
     size: Size = None,
 ) -> None:
-    """Show what a run would do: steps, bytes written, time. Touches nothing."""
+    """Show what a run would do: steps, bytes, time. Touches nothing."""
     from fathom.file_system import with_file_system
     from fathom.method import load_method
     from fathom.plan import print_plan
@@ -184,7 +185,7 @@ def plan(
     print_plan(_stdout(), parsed, chosen, repeats)
 
 
-@app.command()
+@app.command(cls=Command)
 def resume(
     run: RunName,
     destroy: Destroy = [],  # noqa: B006
@@ -194,7 +195,10 @@ def resume(
     local_hosts: LocalHosts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run after a crash or an interrupt; what is finished is kept."""
+    """Go on with a run after a crash or an interrupt.
+
+    What is finished is kept.
+    """
     from fathom.resolve import targets_of_run
     from fathom.runs.document import RunDocument
     from fathom.runs.home import find_run
@@ -208,7 +212,7 @@ def resume(
     _conclude([finished], as_json)
 
 
-@app.command()
+@app.command(cls=Command)
 def verify(
     journal: Annotated[Path, typer.Argument(help="the directory that the job named", metavar="JOURNAL")],
     target: Annotated[
@@ -216,7 +220,10 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """After a crash: look for every write that a journal says was acknowledged. Writes nothing."""
+    """After a crash, look for every acknowledged write.
+
+    A job's journal says which those are. Writes nothing.
+    """
     from fathom.journal import print_report, verify_journal
 
     found = verify_journal(journal, target)
@@ -225,7 +232,7 @@ def verify(
     print_report(_stderr() if as_json else _stdout(), found)
 
 
-@app.command()
+@app.command(cls=Command)
 def report(
     runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
     out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,
@@ -236,7 +243,7 @@ def report(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
-    """Write one offline HTML report of runs, from their directories alone."""
+    """Write one offline HTML report from run directories alone."""
     from fathom.report import run_csv, runs_json, write_html
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
@@ -251,7 +258,7 @@ def report(
         print(write_html(paths, out or paths[0] / "report.html", prices=read_prices(prices), pool=pool))
 
 
-@app.command()
+@app.command(cls=Command)
 def devices(as_json: AsJson = False) -> None:
     """What is attached, and why each device is safe or refused."""
     from fathom.targets.discover import devices_json, discover, print_devices
@@ -272,7 +279,7 @@ def methods(context: typer.Context) -> None:
         print_methods(_stdout())
 
 
-@methods_app.command("show")
+@methods_app.command("show", cls=Command)
 def methods_show(name: MethodName) -> None:
     """Print a method file, to read or to copy and edit."""
     from fathom.catalog import method_text
@@ -294,7 +301,7 @@ def catalog(
         print_catalog(_stdout(), kind)
 
 
-@catalog_app.command("show")
+@catalog_app.command("show", cls=Command)
 def catalog_show(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: AsJson = False) -> None:
     """Print an entry with every parameter, figure and source."""
     from fathom.catalog import entry_json
@@ -306,7 +313,7 @@ def catalog_show(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: 
         print_entry(_stdout(), name)
 
 
-@app.command()
+@app.command(cls=Command)
 def validate(
     devices: Annotated[
         list[str] | None, typer.Argument(help="default: every twin of the catalogue", metavar="[DEVICE...]")
@@ -321,7 +328,10 @@ def validate(
     local_hosts: LocalHosts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate published results and print the errors: of those fitted, and of those predicted."""
+    """Simulate published results and print how far off twins are.
+
+    Errors of what was fitted and of what was predicted stand apart.
+    """
     from fathom.validation.comparison import check_gate, medians
     from fathom.validation.validate import devices_to_validate, validate
     from fathom.validation.views import TrialProgress, print_validation, print_without_twin, validation_json
@@ -339,7 +349,7 @@ def validate(
         check_gate(medians(rows))
 
 
-@app.command()
+@app.command(cls=Command)
 def calibrate(
     device: Annotated[
         str, typer.Argument(help="a device of the catalogue that has a twin", metavar="DEVICE")
@@ -351,7 +361,7 @@ def calibrate(
     ray: RayAddress = None,
     local_hosts: LocalHosts = None,
 ) -> None:
-    """Fit a twin's calibrated parameters to its calibration rows, and to no others."""
+    """Fit a twin's parameters to its calibration rows, and no others."""
     from fathom.catalog import load_device
     from fathom.validation.calibrate import calibrate, write_values
     from fathom.validation.views import TrialProgress, print_calibration
@@ -364,12 +374,14 @@ def calibrate(
         print(f"written to {write_values(fitted)}")
 
 
-@app.command()
+@app.command(cls=Command)
 def size(
     needs: Annotated[
         list[str],
         typer.Option(
-            "--need", help="such as: 64 GB/s read, 5M IOPS write, 500 TB, 20 TB/day for 5 years, 400 W"
+            "--need",
+            help="such as: 64 GB/s read, 5M IOPS write, 500 TB, 20 TB/day for 5 years, 400 W; once per need",
+            metavar="NEED",
         ),
     ],
     device: Annotated[str | None, typer.Option(help="a data sheet of the catalogue", metavar="NAME")] = None,
@@ -380,7 +392,7 @@ def size(
     link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
     as_json: AsJson = False,
 ) -> None:
-    """How many drives a need takes, what binds, and whether one link carries it."""
+    """How many drives a need takes, what binds, does a link carry it."""
     from fathom.errors import UsageError
     from fathom.runs.home import find_run
     from fathom.sizing.drive import rated_drive
@@ -403,7 +415,7 @@ def size(
         print_sizing(_stdout(), sizing)
 
 
-@app.command()
+@app.command(cls=Command)
 def sweep(
     method: MethodName,
     targets: Targets,
@@ -425,7 +437,10 @@ def sweep(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
-    """What if: simulate a method for every combination of values. The same command goes on where it ended."""
+    """What if: simulate a method for every combination of values.
+
+    The same command goes on where it ended.
+    """
     from fathom.method import load_method
     from fathom.runs.home import runs_home
     from fathom.sweep import grid, study, table, views
@@ -464,7 +479,7 @@ def _show_prices(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.command()
+@app.command(cls=Command)
 def choose(
     needs: Annotated[Path, typer.Argument(help="a TOML file of needs", metavar="NEEDS.toml")],
     systems: Annotated[
@@ -488,7 +503,7 @@ def choose(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Which of several systems answers the needs best, at what cost, and why."""
+    """Which system answers the needs best, at what cost, and why."""
     from fathom.sizing.choice_views import choice_json, print_choice
     from fathom.sizing.choose import choose as choose_between
     from fathom.sizing.choose import systems_to_compare
@@ -502,7 +517,7 @@ def choose(
         print_choice(_stdout(), choice)
 
 
-@app.command()
+@app.command(cls=Command)
 def runs(as_json: AsJson = False) -> None:
     """Every run in the home of all runs."""
     from fathom.runs.home import run_directories
@@ -516,7 +531,7 @@ def runs(as_json: AsJson = False) -> None:
         print_runs(_stdout(), table)
 
 
-@app.command()
+@app.command(cls=Command)
 def query(
     sql: Annotated[
         str,

@@ -1,0 +1,39 @@
+"""How a command's help reads: arguments as manual pages name them, without the parser's braces and Python's types."""
+
+import re
+from typing import TYPE_CHECKING
+
+from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    import typer
+    from typer._click import HelpFormatter
+
+
+class Command(TyperCommand):
+    """A command whose usage is `fathom run [OPTIONS] METHOD TARGET...`."""
+
+    def collect_usage_pieces(self, ctx: "typer.Context") -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What stands behind the command's name."""
+        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        return [self.options_metavar or "", *(one.metavar or one.name or "" for one in arguments)]
+
+    def format_options(self, ctx: "typer.Context", formatter: "HelpFormatter") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Arguments, then options; a range reads `1 to 100`."""
+        for heading, kind in (("Arguments", "argument"), ("Options", "option")):
+            records = [
+                one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == kind
+            ]
+            if rows := [(_without_type(name), _plain(text)) for name, text in filter(None, records)]:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
+def _without_type(name: str) -> str:
+    return re.sub(r" <\S+>$", "", name)
+
+
+def _plain(text: str) -> str:
+    """Every number that 64 bits hold is no range worth naming."""
+    text = re.sub(r"; 0<=x<=18446744073709551615", "", text)
+    return re.sub(r"(\d+)<=x<=(\d+)", r"\1 to \2", text)
