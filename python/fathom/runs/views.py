@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Rows of a query that a terminal shows; `--csv` and `--json` print all.
 ROWS_SHOWN = 200
+#: Blanks between two columns.
+GAP = 2
 
 
 def print_runs(console: "Console", table: pa.Table) -> None:
@@ -37,16 +39,37 @@ def print_runs(console: "Console", table: pa.Table) -> None:
 
 
 def print_result(console: "Console", table: pa.Table) -> None:
-    """A query's rows, numbers to the right."""
+    """A query's rows, numbers to the right; where a row is wider than the terminal, each as a list of its own."""
     from rich.table import Table
 
-    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    rows = [
+        {name: _cell(value) for name, value in row.items()} for row in table.slice(0, ROWS_SHOWN).to_pylist()
+    ]
+    widths = [max(len(name), *(len(row[name]) for row in rows)) for name in table.column_names if rows]
+    if sum(width + GAP for width in widths) - GAP > console.width and len(widths) > 1:
+        _print_rows_as_lists(console, rows)
+        _print_rest(console, table)
+        return
+    shown = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
     for field in table.schema:
         numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         shown.add_column(field.name, justify="right" if numeric else "left", overflow="fold")
-    for row in table.slice(0, ROWS_SHOWN).to_pylist():
-        shown.add_row(*(_cell(value) for value in row.values()))
+    for row in rows:
+        shown.add_row(*row.values())
     console.print(shown)
+    _print_rest(console, table)
+
+
+def _print_rows_as_lists(console: "Console", rows: list[dict[str, str]]) -> None:
+    """One column a line, as psql's expanded display has it."""
+    for number, row in enumerate(rows, 1):
+        console.print(f"row {number}", style="dim", highlight=False)
+        width = max(map(len, row))
+        for name, value in row.items():
+            console.print(f"  {name:<{width}}  {value}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_rest(console: "Console", table: pa.Table) -> None:
     if table.num_rows > ROWS_SHOWN:
         console.print(
             f"{ROWS_SHOWN} of {table.num_rows:,} rows; all of them with --csv or --json", style="dim"
@@ -76,4 +99,6 @@ def print_csv(table: pa.Table) -> None:
 def _cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
