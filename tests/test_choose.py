@@ -84,7 +84,7 @@ def test_several_of_a_system_are_weighed_against_one_of_another() -> None:
     assert recommended(choice) == (1, PERFORMANCE)
     assert [offer.count for offer in choice.ranked] == [1, 2, 2]
     assert reasons(choice)[1] == (
-        f"2 x {MAINSTREAM}: answers too, for 4% more: storage +369.6, servers -300; so near that quotes must decide."
+        f"2 x {MAINSTREAM}: answers too, for 4 % more: storage +369.6, servers -300; so near that quotes must decide."
     )
 
 
@@ -93,8 +93,8 @@ def test_the_reasons_name_what_binds_and_what_the_others_cost() -> None:
     assert headline(choice) == f"1 x {MAINSTREAM}: least cost of the 3 that answer"
     assert reasons(choice) == [
         f"1 x {MAINSTREAM}: cost 886.8 (relative); 100 GB/s read binds, next limit 250 TB.",
-        f"1 x {CAPACITY}: answers too, for 56% more: storage +499.2.",
-        f"1 x {PERFORMANCE}: answers too, for 92% more: servers +660, storage +91.2, network +66.",
+        f"1 x {CAPACITY}: answers too, for 56 % more: storage +499.2.",
+        f"1 x {PERFORMANCE}: answers too, for 92 % more: servers +660, storage +91.2, network +66.",
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_price_list_of_ones_own_turns_the_choice(tmp_path: Path) -> None:
 def test_the_terminal_shows_the_cost_split_and_marks_the_best_of_a_row(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["choose", write(tmp_path, 'needs = ["100 TB"]'), *CLUSTERS]).stdout
     rows = {line[:26].strip(): line[26:].split() for line in shown.splitlines()}
-    assert rows["storage"] == ["960", "(69%)", "460.8", "(52%)", "552", "(32%)"]
+    assert rows["storage"] == ["960", "(69", "%)", "460.8", "(52", "%)", "552", "(32", "%)"]
     assert rows["cost per usable TB"] == ["1.424", "*", "2.917", "5.605"]
     assert rows["cost per GB/s read"] == ["12.38", "8.527", "7.507", "*"]
     assert "not quotes" in shown

@@ -10,6 +10,7 @@ from fathom import _core
 from fathom.catalog import load_device
 from fathom.method import Method
 from fathom.runs.document import NoteRecord, TargetRecord
+from fathom.text import percent
 
 RULE = "idle-time"
 
@@ -37,7 +38,9 @@ def _note(target: TargetRecord) -> NoteRecord | None:
             "idle time, so that what follows a pause is what went before it",
             next_step="try a drive that cleans when idle: twin:NAME?gc_idle_free_share=0.5,gc_idle_after_us=1000",
         )
-    cleans = f"cleans until {share:.0%} of its spare superblocks are free" if share else "folds its SLC cache"
+    cleans = (
+        f"cleans until {percent(share)} of its spare superblocks are free" if share else "folds its SLC cache"
+    )
     times = 1 / (target.scale or 1)
     return NoteRecord(
         rule=RULE,

@@ -50,3 +50,8 @@ def latency_text(mean_us: float | None) -> str:
     if mean_us is None:
         return "-"
     return f"{mean_us:.1f} us" if mean_us < 1000 else f"{mean_us / 1e3:.2f} ms"
+
+
+def percent(share: float, form: str = ".0f") -> str:
+    """A share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
+    return f"{100 * share:{form}} %"

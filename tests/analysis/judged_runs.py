@@ -20,6 +20,11 @@ IDENTITY: dict[str, object] = {
     "rotational": False,
     "size_bytes": 10**12,
 }
+JOB: dict[str, object] = {
+    "mix": {"ops": [{"op": "read"}]},
+    "region": {"size": {"fraction": 1.0}},
+    "content": {"compressible": 0.0},
+}
 QUICK = {"divide_times_by": 12, "divide_preconditioning_by": 4, "divide_volumes_by": 2}
 ENVIRONMENT: dict[str, object] = {
     "governor": "performance",
@@ -105,11 +110,7 @@ def run_view(
         name: pa.Table.from_pylist(list(rows.get(name, ())), schema=schema) for name, schema in TABLES.items()
     }
     names = list(dict.fromkeys(one.step for one in measured))
-    job = job or {
-        "mix": {"ops": [{"op": "read"}]},
-        "region": {"size": {"fraction": 1.0}},
-        "content": {"compressible": 0.0},
-    }
+    job = job or JOB
     steps = [
         {
             "name": name,

@@ -135,7 +135,7 @@ def test_uneven_seconds_are_said_with_the_worst_one():
     uneven = [100_000.0, 40_000.0] * 30
     found = findings(run_view([Measured("twin:a", uneven)], [A]))
     consistency = next(one for one in found if one.kind == "consistency")
-    assert "43% of their mean, the worst second 57%" in consistency.text
+    assert "43 % of their mean, the worst second 57 %" in consistency.text
 
 
 def test_a_target_that_is_uneven_in_several_workloads_is_named_once_with_the_worst():

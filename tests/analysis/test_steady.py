@@ -145,7 +145,7 @@ def test_a_rising_waf_is_not_steady_however_flat_the_rate():
 def test_a_new_level_has_to_last_as_long_as_what_it_is_compared_with():
     verdict = judge([100.0] * 95 + [50.0] * 5)
     assert verdict.window.passed
-    assert "-50% from the last 50 rounds' level" in verdict.reason
+    assert "-50 % from the last 50 rounds' level" in verdict.reason
 
 
 def test_throttled_rounds_are_not_steady():

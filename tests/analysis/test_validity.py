@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from judged_runs import ENVIRONMENT, Measured, Row, device, run_view, sample, twin
+from judged_runs import ENVIRONMENT, JOB, Measured, Row, device, run_view, sample, twin
 
 from fathom.analysis.validity import Note, link_mbps, notes
 from fathom.analysis.view import Remark, RunView
@@ -51,14 +51,14 @@ def test_a_queue_that_was_less_deep_than_asked_is_noted_from_95_percent_down(kep
 
 def test_a_shallow_queue_is_noted_with_both_depths():
     note = only(run_view([Measured(DEVICE, RATES, point={"outstanding": 128.0, "mean_us": 128.0})]))
-    assert "128.0 of 256 I/Os were in flight on average (50%)" in note.text
+    assert "128.0 of 256 I/Os were in flight on average (50 %)" in note.text
     assert (note.target, note.step) == (DEVICE, "4k-rand-read")
 
 
 def test_a_gap_in_littles_law_is_noted():
     note = only(run_view([Measured(DEVICE, RATES, point={"mean_us": 230.0})]))
     assert note.rule == "littles-law"
-    assert "gives 230.0 I/Os in flight, 256.0 were (-10%)" in note.text
+    assert "gives 230.0 I/Os in flight, 256.0 were (-10 %)" in note.text
 
 
 def test_littles_law_is_judged_over_both_halves_of_a_mix():
@@ -73,14 +73,14 @@ def test_a_busy_load_generator_is_noted_with_its_share_of_the_cores():
     telemetry = [sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 340e9)]
     note = only(sound(telemetry=telemetry))
     assert note.rule == "generator-cpu"
-    assert "92% of its 8 cores" in note.text
+    assert "92 % of its 8 cores" in note.text
     assert notes(sound(telemetry=[sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 300e9)])) == []
 
 
 def test_reads_of_blocks_never_written_are_noted_with_their_share():
     note = only(sound(telemetry=[sample("unmapped_reads", 6e6)]))
     assert note.rule == "unmapped-reads"
-    assert note.text.startswith("10.0% of the reads")
+    assert note.text.startswith("10.0 % of the reads")
     assert notes(sound(telemetry=[sample("unmapped_reads", 0.2e6)])) == []
 
 
@@ -107,14 +107,23 @@ def test_io_served_by_the_page_cache_is_an_error_with_its_share():
     own = 60e6 * 4096
     note = only(sound(telemetry=[sample("device_read", 0.25 * own), sample("device_written", 0.0)]))
     assert (note.rule, note.level) == ("page-cache", "error")
-    assert "only 25%" in note.text
+    assert "only 25 % of the bytes reached the device: the rest was served by the page cache" in note.text
+
+
+def test_direct_io_that_the_device_never_saw_is_not_put_down_to_the_page_cache():
+    own = 60e6 * 4096
+    job = JOB | {"direct": True}
+    note = only(sound(job=job, telemetry=[sample("device_read", 0.0), sample("device_written", 0.0)]))
+    assert (note.rule, note.level) == ("not-on-device", "error")
+    assert "reads of blocks never written" in note.text
+    assert notes(sound(job=job, telemetry=[sample("device_read", own), sample("device_written", 0.0)])) == []
 
 
 def test_foreign_io_above_a_thousandth_is_noted():
     own = 60e6 * 4096
     note = only(sound(telemetry=[sample("device_read", own), sample("device_written", 0.01 * own)]))
     assert note.rule == "foreign-io"
-    assert "1.0% of the device's traffic" in note.text
+    assert "1.0 % of the device's traffic" in note.text
     assert notes(sound(telemetry=[sample("device_read", 1.0005 * own), sample("device_written", 0.0)])) == []
 
 
@@ -148,7 +157,7 @@ def test_compressible_writes_are_noted_and_reads_are_not():
         "region": {"size": {"fraction": 1.0}},
         "content": {"compressible": 0.5},
     }
-    assert only(sound(job=job)).text.startswith("50% of the written data compresses away")
+    assert only(sound(job=job)).text.startswith("50 % of the written data compresses away")
     assert notes(sound(job=job | {"mix": {"ops": [{"op": "read"}]}})) == []
 
 
@@ -160,7 +169,7 @@ def test_duplicates_among_the_writes_are_noted():
     }
     note = only(sound(job=job))
     assert (note.rule, note.level) == ("duplicate-data", "info")
-    assert note.text.startswith("25% of the written data are copies")
+    assert note.text.startswith("25 % of the written data are copies")
 
 
 def test_failed_io_comes_first_as_an_error():
@@ -184,7 +193,7 @@ def test_a_rate_that_changes_level_is_noted_with_when_and_between_what():
     fell = uneven([412_000.0] * 24 + [371_000.0] * 36)
     note = only(run_view([Measured(DEVICE, fell)]))
     assert (note.rule, note.level) == ("level-change", "info")
-    assert "after 40% of the window, from 412" in note.text
+    assert "after 40 % of the window, from 412" in note.text
     saw = uneven(([300_000.0] * 20 + [200_000.0] * 20) * 2)
     assert "changes level 3 times in the window" in only(run_view([Measured(DEVICE, saw)])).text
 
@@ -226,7 +235,7 @@ def test_a_short_stroked_disk_is_noted_with_the_part_that_was_touched():
     }
     note = only(sound(job=job, targets=[device(rotational=True, size_bytes=20 * 10**12)]))
     assert (note.rule, note.level) == ("small-region", "warning")
-    assert "50 GiB, 0.27% of the device: seeks are shorter" in note.text
+    assert "50 GiB, 0.27 % of the device: seeks are shorter" in note.text
 
 
 def test_a_simulated_slice_is_said():
@@ -252,7 +261,7 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
     note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=job, step=steps))
     assert note.rule == "early-window"
     assert "1 of 1 steps" in note.text
-    assert "known to 2%" in note.text
+    assert "known to 2 %" in note.text
     whole = job | {"until": {"time_ns": len(RATES) * 1e9}}
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []
 
@@ -305,14 +314,14 @@ def test_a_straggler_is_named_with_its_share_and_jains_index() -> None:
     note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 4_400.0}))
     assert (note.rule, note.target) == ("straggler", "h3:dir:/s")
     assert note.text == (
-        "host h3 did 4,400 IOPS, 40% of the median of the 2 others (11,000); Jain's index over all is 0.882"
+        "host h3 did 4,400 IOPS, 40 % of the median of the 2 others (11,000); Jain's index over all is 0.882"
     )
 
 
 def test_a_host_that_ended_no_io_is_a_straggler_of_zero() -> None:
     under_way = sample("outstanding", 1.0, "h3:dir:/s", unit="I/O")
     note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 0.0}, [under_way]))
-    assert note.text.startswith("host h3 did 0 IOPS, 0% of the median of the 2 others (11,000)")
+    assert note.text.startswith("host h3 did 0 IOPS, 0 % of the median of the 2 others (11,000)")
 
 
 def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:
@@ -368,7 +377,7 @@ def at_once(
 def test_drives_loaded_together_are_judged_one_by_one() -> None:
     assert notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3})) == []
     note = only(at_once({"/dev/sda": 18e3, "/dev/sdb": 9e3}))
-    assert note.text == "/dev/sdb did 9,000 IOPS, 50% of the other (18,000); Jain's index over all is 0.900"
+    assert note.text == "/dev/sdb did 9,000 IOPS, 50 % of the other (18,000); Jain's index over all is 0.900"
 
 
 def test_a_client_that_limits_an_array_is_named_once() -> None:

@@ -16,6 +16,7 @@ from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, compare_intervals, repeats_interval
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
+from fathom.text import percent
 
 SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
@@ -224,7 +225,7 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
         where = figures.label if len(uneven) == 1 else f"{len(uneven)} workloads, most in {figures.label}"
         text = (
             f"{view.label(target)} runs unevenly in {where}: the standard deviation of "
-            f"one-second rates is {spread:.0%} of their mean, the worst second {worst:.0%}."
+            f"one-second rates is {percent(spread)} of their mean, the worst second {percent(worst)}."
         )
         measured = {"deviation": spread, "worst_second": worst}
         yield Finding("consistency", text, (target,), figures.step, measured)

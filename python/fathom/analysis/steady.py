@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fathom.text import percent
+
 Floats = NDArray[np.float64]
 
 VOLUME_TOLERANCE = 1e-3
@@ -320,12 +322,14 @@ class SteadyState:
         if window.range > window.range_allowed:
             spread = window.range / window.mean
             reasons.append(
-                f"last {self.window} rounds spread over {spread:.0%} of their mean ({self.range_fraction:.0%} allowed)"
+                f"last {self.window} rounds spread over {percent(spread)} of their mean "
+                f"({percent(self.range_fraction)} allowed)"
             )
         if window.slope_excursion > window.slope_excursion_allowed:
             moved = window.slope_excursion / window.mean
             reasons.append(
-                f"last {self.window} rounds move by {moved:.0%} of their mean ({self.slope_fraction:.0%} allowed)"
+                f"last {self.window} rounds move by {percent(moved)} of their mean "
+                f"({percent(self.slope_fraction)} allowed)"
             )
         return reasons
 
@@ -347,13 +351,15 @@ class SteadyState:
         n = len(half)
         if drift.low < -SLOPE_LIMIT or drift.high > SLOPE_LIMIT:
             reasons.append(
-                f"drift over {max(n, SLOPE_ROUNDS)} rounds is {drift.value:+.1%}, "
-                f"between {drift.low:+.1%} and {drift.high:+.1%} ({SLOPE_LIMIT:.0%} allowed)"
+                f"drift over {max(n, SLOPE_ROUNDS)} rounds is {percent(drift.value, '+.1f')}, "
+                f"between {percent(drift.low, '+.1f')} and {percent(drift.high, '+.1f')} "
+                f"({percent(SLOPE_LIMIT)} allowed)"
             )
         level = float(np.median(half))
         if level > 0 and abs(window.mean / level - 1) > SLOPE_LIMIT:
             reasons.append(
-                f"last {self.window} rounds are {window.mean / level - 1:+.0%} from the last {n} rounds' level"
+                f"last {self.window} rounds are {percent(window.mean / level - 1, '+.0f')} "
+                f"from the last {n} rounds' level"
             )
         return reasons
 
@@ -363,7 +369,9 @@ class SteadyState:
             if away is not None and abs(away) > FLOOR_LIMIT and not self._negligible(part):
                 if np.isinf(away):
                     return [f"still drifting over {len(part)} rounds, and not slowing down"]
-                return [f"still {away:+.0%} from the level that the last {len(part)} rounds tend to"]
+                return [
+                    f"still {percent(away, '+.0f')} from the level that the last {len(part)} rounds tend to"
+                ]
         return []
 
     def _negligible(self, part: Floats) -> bool:
@@ -384,11 +392,16 @@ class SteadyState:
         drift = _relative_drift(_series(known)).value
         if abs(drift) <= WAF_LIMIT:
             return []
-        return [f"WAF drifts by {drift:+.1%} over the last {len(known)} rounds ({WAF_LIMIT:.0%} allowed)"]
+        moved = f"WAF drifts by {percent(drift, '+.1f')} over the last {len(known)} rounds"
+        return [f"{moved} ({percent(WAF_LIMIT)} allowed)"]
 
     def _grounds(self, window: WindowVerdict, drift: Slope | None, judged: int) -> str:
         waf = "WAF settled" if any(waf is not None for waf in self._wafs[-judged:]) else "WAF not known"
-        moved = f"drift {drift.low:+.1%} to {drift.high:+.1%} over {judged} rounds" if drift else ""
+        moved = (
+            f"drift {percent(drift.low, '+.1f')} to {percent(drift.high, '+.1f')} over {judged} rounds"
+            if drift
+            else ""
+        )
         return f"steady from round {window.first_round + 1} to {window.last_round + 1}: {moved}, {waf}"
 
 

@@ -72,6 +72,7 @@ class JobJson(TypedDict):
     pattern: Mapping[str, object]
     region: Mapping[str, Mapping[str, float]]
     content: Mapping[str, float]
+    direct: NotRequired[bool]
     until: NotRequired[Mapping[str, float | None]]
 
 

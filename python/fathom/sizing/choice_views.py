@@ -15,6 +15,7 @@ from fathom.sizing.reasons import headline, reasons
 from fathom.sizing.size import Answer
 from fathom.sizing.system import GROUPS, StorageSystem
 from fathom.sizing.views import amount, unmet_text
+from fathom.text import percent
 
 SCHEMA = "fathom-choose/1"
 
@@ -186,7 +187,7 @@ def _share(system: StorageSystem, group: PartGroup) -> str:
     if system.bill is None:
         return "–  "
     cost = system.bill.costs[group]
-    return f"{cost:,.4g} ({cost / system.bill.total:.0%})  "
+    return f"{cost:,.4g} ({percent(cost / system.bill.total)})  "
 
 
 def _marked(values: Sequence[float | None], measure: Measure) -> list[str]:

@@ -3,6 +3,7 @@
 from fathom.sizing.choose import Choice, Offer, merit
 from fathom.sizing.system import GROUPS
 from fathom.sizing.views import amount, unmet_text
+from fathom.text import percent
 
 #: Costs nearer than this are the price list's word, not a reason.
 LEVEL = 0.10
@@ -59,7 +60,7 @@ def _behind(offer: Offer, choice: Choice) -> str:
     if more < 0.005:
         return "answers too, at the same cost"
     level = "; so near that quotes must decide" if more < LEVEL else ""
-    return f"answers too, for {more:.0%} more: {_differences(offer, best)}{level}"
+    return f"answers too, for {percent(more)} more: {_differences(offer, best)}{level}"
 
 
 def _differences(offer: Offer, best: Offer) -> str:

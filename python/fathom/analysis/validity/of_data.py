@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import JobJson, RunView
+from fathom.text import percent
 
 SMALL_REGION = 0.10
 UNMAPPED_LEAST = 0.005
@@ -22,7 +23,7 @@ def unmapped(view: RunView) -> Iterable[Note]:
                 "unmapped-reads",
                 "warning",
                 *key,
-                f"{min(count / reads, 1.0):.1%} of the reads went to blocks never written: "
+                f"{percent(min(count / reads, 1.0), '.1f')} of the reads went to blocks never written: "
                 "a device answers those without its medium",
                 "fill the region first",
             )
@@ -39,7 +40,7 @@ def compressible(view: RunView) -> Iterable[Note]:
         for key, (rule, effect) in kinds.items():
             share = job.get("content", {}).get(key, 0.0)
             if share and writes:
-                text = f"{share:.0%} of the written data {effect}"
+                text = f"{percent(share)} of the written data {effect}"
                 yield Note(rule, "info", None, name, text, "compare only with runs of the same share")
 
 
@@ -65,7 +66,7 @@ def small_region(view: RunView) -> Iterable[Note]:
                 "warning" if disk else "info",
                 target.name,
                 None,
-                f"the test touched {_size(widest)}, {widest / whole:.2%} of the device: {effect}",
+                f"the test touched {_size(widest)}, {percent(widest / whole, '.2f')} of the device: {effect}",
                 "test a larger part before concluding for the whole device",
             )
 

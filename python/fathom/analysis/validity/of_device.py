@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
 from fathom.runs.document import TargetRecord
+from fathom.text import percent
 
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20
@@ -37,16 +38,29 @@ def beyond_link(view: RunView) -> Iterable[Note]:
 
 def cached(view: RunView) -> Iterable[Note]:
     """Part of the I/O did not reach the device."""
-    moved = _moved_on_device(view)
+    moved, jobs = _moved_on_device(view), view.jobs
     for (target, step), device_bytes in _device_bytes(view).items():
         own = moved.get((target, step), 0)
-        if own > FOREIGN_LEAST_BYTES and device_bytes < CACHED_BELOW * own:
+        if own <= FOREIGN_LEAST_BYTES or device_bytes >= CACHED_BELOW * own:
+            continue
+        level = "error" if device_bytes < own / 2 else "warning"
+        text = f"only {percent(device_bytes / own)} of the bytes reached the device: "
+        if step in jobs and jobs[step].get("direct"):
             yield Note(
-                "page-cache",
-                "error" if device_bytes < own / 2 else "warning",
+                "not-on-device",
+                level,
                 target,
                 step,
-                f"only {device_bytes / own:.0%} of the bytes reached the device: the rest was served by the page cache",
+                f"{text}the I/O was direct, and a file system answers reads of blocks never written without its device",
+                "write the whole file in a step before, with direct I/O",
+            )
+        else:
+            yield Note(
+                "page-cache",
+                level,
+                target,
+                step,
+                f"{text}the rest was served by the page cache",
                 "use direct I/O on a file system that has it, or test the device itself",
             )
 
@@ -66,7 +80,8 @@ def foreign(view: RunView) -> Iterable[Note]:
                 "info" if foreign / device_bytes < METADATA_MOST and kinds[target] != "device" else "warning",
                 target,
                 step,
-                f"{foreign / device_bytes:.1%} of the device's traffic ({foreign / 1e6:,.0f} MB) was not this test's",
+                f"{percent(foreign / device_bytes, '.1f')} of the device's traffic ({foreign / 1e6:,.0f} MB) "
+                "was not this test's",
                 "stop what else uses the drive; on a file, the file system's own writes are counted here",
             )
 

@@ -9,6 +9,7 @@ from fathom.analysis.steady import change_points
 from fathom.analysis.uncertainty import percentile_allowed
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
+from fathom.text import percent
 
 DEPTH_LEAST = 0.95
 LITTLE_GAP = 0.05
@@ -56,7 +57,7 @@ def level_change(view: RunView) -> Iterable[Note]:
         if most < (1 + LEVEL_LEAST) * least:
             continue
         if len(changes) == 1:
-            when = f"after {changes[0] / len(rates):.0%} of the window, from {levels[0]:,.0f} to {levels[1]:,.0f}"
+            when = f"after {percent(changes[0] / len(rates))} of the window, from {levels[0]:,.0f} to {levels[1]:,.0f}"
         else:
             when = f"{len(changes)} times in the window, between {least:,.0f} and {most:,.0f}"
         by_target.setdefault(target, []).append((most / max(least, 1.0), step, f"{when} {figures.unit}"))
@@ -84,7 +85,7 @@ def depth(view: RunView) -> Iterable[Note]:
                 "warning",
                 target,
                 step,
-                f"{kept:.1f} of {asked} I/Os were in flight on average ({kept / asked:.0%}): "
+                f"{kept:.1f} of {asked} I/Os were in flight on average ({percent(kept / asked)}): "
                 "the load was lighter than asked",
                 "raise iodepth or threads beyond what is needed, or look for what blocks submission",
             )
@@ -104,7 +105,7 @@ def little(view: RunView) -> Iterable[Note]:
                 "warning",
                 target,
                 step,
-                f"IOPS x mean latency gives {implied:.1f} I/Os in flight, {kept:.1f} were ({gap:+.0%}): "
+                f"IOPS x mean latency gives {implied:.1f} I/Os in flight, {kept:.1f} were ({percent(gap, '+.0f')}): "
                 "rate and latency do not describe the same I/O",
                 "look for stalls or a ramp inside the window, and for errors",
             )

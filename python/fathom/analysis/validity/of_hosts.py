@@ -8,6 +8,7 @@ from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView, StepFigures
 from fathom.runs.document import TargetRecord
 from fathom.targets.telemetry import CPU_QUOTA, NIC_BUSY
+from fathom.text import percent
 
 CPU_MOST = 0.85
 NIC_MOST = 0.85
@@ -49,7 +50,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
                 "generator-cpu",
                 "warning",
                 *key,
-                f"the load generator used {busy:.0%} of its {cores} {'core' if cores == 1 else 'cores'}: "
+                f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: "
                 "the figure may be the host's, not the drive's",
                 "add threads on more cores, or fewer and larger I/Os",
             )
@@ -94,7 +95,7 @@ def stragglers(view: RunView) -> Iterable[Note]:
                     "warning",
                     part,
                     step,
-                    f"{_part(view, part)} did {rate:,.0f} {unit}, {rate / usual:.0%} of "
+                    f"{_part(view, part)} did {rate:,.0f} {unit}, {percent(rate / usual)} of "
                     f"{f'the median of the {len(others)} others' if len(others) > 1 else 'the other'} "
                     f"({usual:,.0f}); Jain's index over all is {index:.3f}",
                     "look at its own processors, path and health first: the total has its share in it",

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
+from fathom.text import percent
 
 WINDOW_SLACK = 0.01
 
@@ -37,7 +38,7 @@ def early(view: RunView) -> Iterable[Note]:
             None,
             None,
             f"twins ended the windows of {len(early)} of {len({step for _, step in windows})} steps before their "
-            f"time, once mean rate and latency were known to {precision:.0%}; each figure stands with its window",
+            f"time, once mean rate and latency were known to {percent(precision)}; each figure stands with its window",
             "without `precision` in the method, every window is simulated in full",
         )
 

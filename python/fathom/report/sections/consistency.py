@@ -23,6 +23,7 @@ from fathom.report.charts import (
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
+from fathom.text import percent
 
 ORDER = 30
 LEAST_S = 100.0
@@ -145,7 +146,7 @@ def _table(longs: Sequence[Long], window: str) -> Table:
     notes = [
         f"Window: the last {window} of the step"
         + (
-            f": of steps shorter than {4 * TAIL_S:.0f} s the last {TAIL_SHARE:.0%}, else the last {TAIL_S:.0f} s."
+            f": of steps shorter than {4 * TAIL_S:.0f} s the last {percent(TAIL_SHARE)}, else the last {TAIL_S:.0f} s."
             if longs[0].end_s < 4 * TAIL_S
             else "."
         ),

@@ -13,6 +13,7 @@ from fathom.report.data import Point
 from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, signed_pct, slot
 from fathom.report.sweeps import Swept, series, swept, window_of
+from fathom.text import percent
 
 ORDER = 31
 LEAST_DEPTHS = 4
@@ -96,9 +97,7 @@ def _sentence(label: str, one: Scaling) -> str:
     if enough is last:
         text += f"still rising at depth {last.depth}, to {compact(last.iops)} IOPS"
     else:
-        text += (
-            f"{compact(enough.iops)} IOPS at depth {enough.depth} are {FULL:.0%} or more of its greatest rate"
-        )
+        text += f"{compact(enough.iops)} IOPS at depth {enough.depth} are {percent(FULL)} or more of its greatest rate"
         if one.best.limited_by:
             text += f", limited by {limit_of(plain(one.best.limited_by)).name}"
     if one.crossing:

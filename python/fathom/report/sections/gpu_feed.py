@@ -16,6 +16,7 @@ from fathom.sizing.drive import Drive
 from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.needs import parse_need
 from fathom.sizing.size import link_of, size
+from fathom.text import percent
 
 ORDER = 24
 METHOD = "gpu-feed"
@@ -91,7 +92,8 @@ def _bricks(feeds: Sequence[Feed]) -> str:
             )
     if parts:
         return f"Against reading in sequence: {', '.join(parts)}."
-    return f"Bricks read in any order come within {LARGE_LEVEL:.0%} of reading in sequence: at 1 MiB order is free."
+    near = percent(LARGE_LEVEL)
+    return f"Bricks read in any order come within {near} of reading in sequence: at 1 MiB order is free."
 
 
 def _table(feeds: Sequence[Feed]) -> Table:
