@@ -296,6 +296,8 @@ def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
     process.wait()
     before = points(run)
     assert [point["step"] for point in before] == ["write"]
+    queried = fathom("query", "select step from points", "--json").stdout
+    assert json.loads(queried)["rows"] == [{"step": "write"}], "finished steps of a killed run can be queried"
 
     result = fathom("resume", run.name, "--json")
     assert result.returncode == 0, result.stderr

@@ -93,8 +93,9 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
     shortened = ""
     if quick := method.quick:
         shortened = (
-            f" (quick: times / {quick.divide_times_by:g}, preconditioning / {quick.divide_preconditioning_by:g}, "
-            f"volumes / {quick.divide_volumes_by:g})"
+            f" (quick: times / {quick.divide_times_by:g}, preconditioning / {quick.divide_preconditioning_by:g}"
+            + (f", volumes / {quick.divide_volumes_by:g}" if quick.divide_volumes_by != 1 else "")
+            + ")"
         )
     console.print(f"[bold]{method.title}[/]{shortened}\n{method.summary}", highlight=False)
     for target in targets:

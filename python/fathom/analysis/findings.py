@@ -174,10 +174,13 @@ def _published(
             f"the median difference of these is {float(np.median(np.abs(near))):.1f} %, the largest {worst:+.1f} %."
         )
         if fitted_near:
-            text += (
-                f" {fitted_near} of them are calibration rows: the twin's free parameters were fitted to them, "
-                "so they show that the model can be right, not that it predicts."
+            which = (
+                "One of them is a calibration row: the twin's free parameters were fitted to it, so it shows"
+                if fitted_near == 1
+                else f"{fitted_near} of them are calibration rows: the twin's free parameters were fitted to them, "
+                "so they show"
             )
+            text += f" {which} that the model can be right, not that it predicts."
         yield Finding(
             "agreement", text, (), None, {"median_pct": float(np.median(np.abs(near))), "worst_pct": worst}
         )

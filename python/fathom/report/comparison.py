@@ -229,10 +229,13 @@ def shortened(run: RunData) -> str | None:
     quick = run.document.quick
     if quick is None:
         return None
-    return (
-        f"measured times are divided by {quick.divide_times_by:g}, times of preconditioning by "
-        f"{quick.divide_preconditioning_by:g}, written volumes by {quick.divide_volumes_by:g}"
-    )
+    shortened = {
+        "measured times": quick.divide_times_by,
+        "times of preconditioning": quick.divide_preconditioning_by,
+        "written volumes": quick.divide_volumes_by,
+    }
+    words = [f"{what} by {factor:g}" for what, factor in shortened.items() if factor != 1]
+    return ", ".join(words).replace(" by ", " are divided by ", 1)
 
 
 def run_letter(index: int) -> str:

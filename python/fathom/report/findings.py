@@ -118,6 +118,7 @@ def _caveats(comparison: Comparison) -> str:
         parts.append(f"{twins} twins: virtual drives simulated in virtual time, not hardware measured here.")
     serious = [group for group in comparison.notes if group.level != "info"]
     if serious:
-        many = "One validity note limits" if len(serious) == 1 else f"{len(serious)} validity notes limit"
-        parts.append(f"{many} what these figures show; read them before quoting any.")
+        one = len(serious) == 1
+        many = "One validity note limits" if one else f"{len(serious)} validity notes limit"
+        parts.append(f"{many} what these figures show; read {'it' if one else 'them'} before quoting any.")
     return " ".join(parts)

@@ -19,7 +19,7 @@ from fathom.report.published import Lookup, catalogue
 from fathom.sizing.files import Prices
 
 STATUS = {
-    "running": "This run is still going.",
+    "running": "This run has not ended: it still goes, or it was killed.",
     "interrupted": "This run was interrupted.",
     "failed": "This run failed.",
 }

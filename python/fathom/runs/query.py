@@ -11,6 +11,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories, runs_home
 from fathom.runs.schema import TABLES
+from fathom.runs.store import gather
 
 RUNS = pa.schema(
     [
@@ -38,7 +39,7 @@ def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.T
     """
     runs = run_directories()
     try:
-        return _answer(sql, runs, runs)
+        return _answer(sql, runs, runs, left_out)
     except duckdb.Error as error:
         damaged = {} if isinstance(error, MISWRITTEN) else {run: why for run in runs if (why := _damage(run))}
         if not damaged:
@@ -46,24 +47,41 @@ def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.T
     for run, why in damaged.items():
         left_out(f"run {run.name} is left out: {why}; bring it back from a copy of the run")
     try:
-        return _answer(sql, runs, [run for run in runs if run not in damaged])
+        return _answer(sql, runs, [run for run in runs if run not in damaged], left_out)
     except duckdb.Error as error:
         raise _refused(error, runs) from error
 
 
-def _answer(sql: str, runs: Sequence[Path], readable: Sequence[Path]) -> pa.Table:
+def _answer(
+    sql: str, runs: Sequence[Path], readable: Sequence[Path], left_out: Callable[[str], None]
+) -> pa.Table:
     with duckdb.connect(":memory:") as connection:
         connection.register("runs", runs_table(runs))
         for name, schema in TABLES.items():
             files = [str(path) for run in readable if (path := run / f"{name}.parquet").exists()]
-            if files:
-                connection.execute(f"create view {name} as {_view(files)}")
-            else:
-                connection.register(name, schema.insert(0, pa.field("run", pa.string())).empty_table())
+            unfinished = [run for run in readable if not (run / f"{name}.parquet").exists()]
+            connection.register(f"{name}_of_unfinished", _unfinished(name, schema, unfinished, left_out))
+            views = [*([_view(files)] if files else []), f"select * from {name}_of_unfinished"]
+            connection.execute(f"create view {name} as {' union all by name '.join(views)}")
         relation = connection.sql(sql)
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")
         return relation.to_arrow_table()
+
+
+def _unfinished(
+    name: str, schema: pa.Schema, runs: Sequence[Path], left_out: Callable[[str], None]
+) -> pa.Table:
+    """What finished steps of runs that go on, or were killed, have in their own folders."""
+    tables = [schema.insert(0, pa.field("run", pa.string())).empty_table()]
+    for run in runs:
+        try:
+            rows = gather(run, name)
+        except FathomError as error:
+            left_out(f"{name} of run {run.name} are left out: {error}")
+            continue
+        tables.append(rows.add_column(0, "run", pa.array([run.name] * rows.num_rows, pa.string())))
+    return pa.concat_tables(tables)
 
 
 def _refused(error: duckdb.Error, runs: Sequence[Path]) -> UsageError:
@@ -103,7 +121,7 @@ def _runs_row(run: Path) -> dict[str, object]:
     points = run / "points.parquet"
     try:
         document = RunDocument.load(run)
-        rows = pq.read_metadata(points).num_rows if points.exists() else 0
+        rows = pq.read_metadata(points).num_rows if points.exists() else gather(run, "points").num_rows
     except (FathomError, OSError, pa.ArrowInvalid):
         return {"run": run.name, "status": "damaged", "targets": [], "path": str(run)}
     return {
