@@ -259,6 +259,19 @@ def test_the_root_disk_is_refused(runs_home: Path) -> None:
     assert not runs_home.exists()
 
 
+def test_a_plan_says_that_its_run_would_be_refused_and_why(small_file_system: Path, tmp_path: Path) -> None:
+    device = subprocess.run(
+        ["findmnt", "-no", "SOURCE", small_file_system], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    (tmp_path / "mine.bin").write_bytes(b"x" * 8192)
+    planned = fathom("plan", SHORT, device, f"file:{tmp_path}/mine.bin", TWIN)
+    assert planned.returncode == 0, planned.stderr
+    said = [line for line in planned.stdout.splitlines() if line.startswith("would not run")]
+    assert len(said) == 2
+    assert f"mounted on {small_file_system}" in said[0]
+    assert "mine.bin" in said[1]
+
+
 def test_a_plan_touches_nothing(tmp_path: Path, runs_home: Path) -> None:
     result = fathom("plan", SHORT, f"file:{tmp_path}/x.bin", "--size", "64MiB")
     assert result.returncode == 0, result.stderr

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom.curve import MARK
+from fathom.errors import RefusedError
 from fathom.expect import Endurance, endurance_of, expect, rating_of
 from fathom.method import Method
 from fathom.resolve import ensure_simulable
 from fathom.rounds import Round
+from fathom.targets.claim import check_target
 from fathom.targets.target import Target
 from fathom.text import capacity, duration
 
@@ -118,6 +120,23 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
         console.print(table)
         for line in (*_totals(plan), *_of_repeats(plan, repeats)):
             console.print(line, style="dim", highlight=False, soft_wrap=True)
+        if refusal := _refusal(target, writes=method.destructive):
+            console.print(
+                f"would not run: {refusal}",
+                style="yellow",
+                highlight=False,
+                soft_wrap=True,
+                markup=False,
+            )
+
+
+def _refusal(target: Target, *, writes: bool) -> RefusedError | None:
+    """Why nothing would be touched as things are, or for want of the device's token; None where a run would begin."""
+    try:
+        check_target(target, writes=writes)
+    except RefusedError as error:
+        return error
+    return None
 
 
 def _totals(plan: Plan) -> list[str]:
