@@ -103,7 +103,7 @@ def test_reports_show_published_figures_and_what_limits(shelf: Run, clients: Run
         assert shown in text, shown
     section = cluster.build(compare([load(clients.path)], catalogue))
     assert section is not None
-    for shown in ("5,100,000", "1,800,000", "server CPU", "11,066 published", "server CPU limits"):
+    for shown in ("5,100,000", "1,800,000", "server CPU", "11,066 published", "limited by server CPU"):
         assert shown in str(section), shown
     page = write_html([shelf.path], tmp_path / "report.html").read_text()
     assert "What the way in between adds" in page

@@ -15,7 +15,7 @@ from rich.console import Console
 from synthetic import REVIEWED, lookup
 
 from fathom.report import print_table, run_csv, run_json, style, write_html
-from fathom.report.comparison import Comparison, compare
+from fathom.report.comparison import Comparison, compare, shortened
 from fathom.report.data import Point, load
 from fathom.report.findings import tell
 from fathom.report.sections.timeline import MAX_BUCKETS
@@ -317,3 +317,19 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 )
 def test_a_difference_that_rounds_to_nothing_has_no_sign(value: float, digits: int, shown: str) -> None:
     assert style.signed_pct(value, digits) == shown
+
+
+def test_a_factor_of_one_is_left_out_of_what_was_shortened(tmp_path: Path) -> None:
+    path = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1])
+    document = json.loads((path / "run.json").read_text())
+    document["quick"]["divide_volumes_by"] = 1.0
+    (path / "run.json").write_text(json.dumps(document))
+    assert shortened(load(path)) == "measured times are divided by 12, times of preconditioning by 30"
+
+
+def test_a_run_that_was_killed_is_not_said_to_go_on(tmp_path: Path) -> None:
+    path = synthetic.make_run(tmp_path / "run", synthetic.TWINS[:1])
+    document = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(document | {"status": "running"}))
+    page = write_html([path], tmp_path / "report.html").read_text()
+    assert "has not ended: it still goes, or it was killed" in page

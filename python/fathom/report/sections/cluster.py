@@ -146,8 +146,10 @@ def _reached(column: Column) -> str:
 def _conclusion(columns: Sequence[Column]) -> str:
     bests = [_best(_series(column, workload)) for column in columns for workload in SMALL | LARGE]
     limits = Counter(limit_of(plain(best.limited_by)).name for best in bests if best and best.limited_by)
-    parts = [f"{times} by {name}" for name, times in limits.most_common()]
-    return f"What limits the {limits.total()} maxima: {joined(parts)}." if parts else ""
+    if len(limits) == 1:
+        return f"All {limits.total()} maxima are limited by {next(iter(limits))}."
+    parts = [f"{name} ({times})" for name, times in limits.most_common()]
+    return f"The {limits.total()} maxima are limited by {joined(parts)}." if parts else ""
 
 
 def _scaling(columns: Sequence[Column]) -> list[Block]:
