@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from judged_runs import Measured, run_view, twin
 
+from fathom.analysis.finding import cited
 from fathom.analysis.findings import Finding, findings
 
 A, B, C = twin("a", "Drive A"), twin("b", "Drive B"), twin("c", "Drive C")
@@ -122,7 +123,7 @@ def test_agreement_with_a_row_that_the_twin_was_fitted_to_is_no_prediction(role:
     measured = [Measured("twin:a", rates(51_000), step="4k-rand-write")]
     found = findings(run_view(measured, [A]), lambda device, workload: [Row(50_000, role=role)])
     agreement = next(one for one in found if one.kind == "agreement")
-    assert ("were fitted to them" in agreement.text) == said
+    assert ("free parameters were fitted to" in agreement.text) == said
 
 
 @pytest.mark.parametrize("row", [Row(None), Row(float("nan")), Row(0.0)])
@@ -148,3 +149,15 @@ def test_a_target_that_is_uneven_in_several_workloads_is_named_once_with_the_wor
 
 def test_a_run_that_measured_nothing_has_no_findings():
     assert findings(run_view([], [A])) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("Samsung page, https://example.com/ssd?id=1", "Samsung page"),
+        ("Listing 7, https://example.com/a (quoted elsewhere)", "Listing 7 (quoted elsewhere)"),
+        ("StorageReview, 'SN861' (000_298800c845c14a25)", "StorageReview, 'SN861'"),
+    ],
+)
+def test_a_sentence_names_its_source_without_the_address(source: str, named: str):
+    assert cited(source) == named

@@ -1,5 +1,6 @@
 """One finding, and how the figures in its sentence are written."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,6 +27,11 @@ class Finding:
 def joined(parts: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def cited(source: str) -> str:
+    """A source by its name: where to fetch it is for the list of sources, not for a sentence."""
+    return re.sub(r",? ?https?://[^\s)]+| \(\d{3}_[0-9a-f]{16}\)", "", source)
 
 
 def rate_text(figures: StepFigures) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fathom.analysis.finding import Finding, joined, number, rate_text
+from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, compare_intervals, repeats_interval
 from fathom.analysis.view import RunView, StepFigures
@@ -159,7 +159,7 @@ def _published(
         )
         text = (
             f"{view.label(figures.target)} in {figures.label}: {rate_text(figures)} is {abs(off_pct):.0f} % "
-            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{fitted} ({source})."
+            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{fitted} ({cited(source)})."
         )
         bounds = _interval(view, figures)
         measured = {"measured": figures.headline, "published": value}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fathom.analysis.finding import Finding, joined, number, rate_text
+from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
 from fathom.runs.document import TargetRecord
@@ -218,7 +218,7 @@ def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
     ranked = sorted(together, key=lambda one: -abs(one.off_pct))
     target = ranked[0].figures.target
     told = "; ".join(_off_text(one) for one in ranked)
-    text = f"{view.label(target)} at its best, against its data sheet: {told} ({source})."
+    text = f"{view.label(target)} at its best, against its data sheet: {told} ({cited(source)})."
     off_pct = {one.figures.step: one.off_pct for one in ranked}
     return Finding("surprise", text, (target,), ranked[0].figures.step, off_pct)
 

@@ -18,12 +18,13 @@ def quick(view: RunView) -> Iterable[Note]:
     """The run was shortened."""
     quick = view.document.quick
     if quick:
+        volumes = f", volumes by {quick.divide_volumes_by:g}" if quick.divide_volumes_by != 1 else ""
         yield Note(
             "quick-run",
             "warning",
             None,
             None,
-            f"quick run: durations are divided by {quick.divide_times_by:g}, volumes by {quick.divide_volumes_by:g} "
+            f"quick run: durations are divided by {quick.divide_times_by:g}{volumes} "
             f"and preconditioning by {quick.divide_preconditioning_by:g}; steady state is not claimed",
             "leave out --quick before quoting a figure",
         )
