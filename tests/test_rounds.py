@@ -211,5 +211,5 @@ def test_a_twin_says_what_it_does_in_a_pause(run: Run, method_file: str, tmp_pat
     cleaning = f"{PM9A3}?gc_idle_free_share=0.5,gc_idle_after_us=1000"
     told = fathom.run(method_file, cleaning, quick=False, out=tmp_path)
     [said] = [note for note in told.notes if note.rule == "idle-time"]
-    assert "cleans until 50% of its spare superblocks are free" in said.text
+    assert "cleans until 50 % of its spare superblocks are free" in said.text
     assert "1024 times as long" in said.text
