@@ -492,12 +492,12 @@ impl SsdParams {
     pub fn check(&self) -> Result<(), ParamError> {
         for (name, value, low, high) in self.counts() {
             if !(low..=high).contains(&value) {
-                return fail(name, format!("{value} is not in {low}..={high}"));
+                return fail(name, format!("{value} is not within {low} to {high}"));
             }
         }
         for (name, value, high) in self.quantities() {
             if !(value.is_finite() && (0.0..=high).contains(&value)) {
-                return fail(name, format!("{value} is not in 0..={high}"));
+                return fail(name, format!("{value} is not within 0 to {high}"));
             }
         }
         self.check_link()?;
@@ -786,10 +786,11 @@ impl SsdParams {
         match (self.pcie_generation, self.pcie_lanes, self.sata_gbps > 0.0) {
             (3..=6, 1..=16, false) | (0, 0, true) => Ok(()),
             (_, _, true) => fail("sata_gbps", "a drive has PCIe or SATA, not both".into()),
-            (3..=6, lanes, false) => fail("pcie_lanes", format!("{lanes} is not in 1..=16")),
-            (generation, _, false) => {
-                fail("pcie_generation", format!("{generation} is not in 3..=6"))
-            }
+            (3..=6, lanes, false) => fail("pcie_lanes", format!("{lanes} is not within 1 to 16")),
+            (generation, _, false) => fail(
+                "pcie_generation",
+                format!("{generation} is not within 3 to 6"),
+            ),
         }
     }
 

@@ -165,12 +165,12 @@ impl DiskParams {
     pub fn check(&self) -> Result<(), ParamError> {
         for (name, value, low, high) in self.counts() {
             if !(low..=high).contains(&value) {
-                return fail(name, format!("{value} is not in {low}..={high}"));
+                return fail(name, format!("{value} is not within {low} to {high}"));
             }
         }
         for (name, value, low, high) in self.quantities() {
             if !(value.is_finite() && (low..=high).contains(&value)) {
-                return fail(name, format!("{value} is not in {low}..={high}"));
+                return fail(name, format!("{value} is not within {low} to {high}"));
             }
         }
         if self.block_bytes != 512 && self.block_bytes != 4096 {

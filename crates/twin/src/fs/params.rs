@@ -172,7 +172,7 @@ impl FsParams {
             if bytes < least || !bytes.is_multiple_of(block) || bytes > 1 << 50 {
                 return fail(
                     name,
-                    format!("{bytes} is no multiple of {block} in {least}..=2^50"),
+                    format!("{bytes} is no multiple of {block} from {least} to 2^50"),
                 );
             }
         }
@@ -210,14 +210,16 @@ impl FsParams {
             ("copy_mbps", self.copy_mbps, 1e7),
         ] {
             if !(value > 0.0 && value <= high) {
-                return fail(name, format!("{value} is not in 0..={high}, above 0"));
+                return fail(name, format!("{value} is not above 0 and at most {high}"));
             }
         }
         if !(1..=65_536).contains(&self.queue_depth) || self.metadata_copies > 4 {
             let (depth, copies) = (self.queue_depth, self.metadata_copies);
             return fail(
                 "queue_depth",
-                format!("{depth} is not in 1..=65536, or {copies} metadata_copies are above 4"),
+                format!(
+                    "{depth} is not within 1 to 65536, or {copies} metadata_copies are above 4"
+                ),
             );
         }
         Ok(())
