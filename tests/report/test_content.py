@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fathom.report import print_table, run_csv, run_json, style, write_html
 from fathom.report.comparison import Comparison, compare, shortened
 from fathom.report.data import Point, load
 from fathom.report.findings import tell
+from fathom.report.reference import reason
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.schema import POINTS
 
@@ -111,6 +113,21 @@ def test_uncertain_published_figures_are_shown_but_not_counted(run: Path) -> Non
     assert cell.published.role == "calibration, uncertain"
     told = tell(comparison)
     assert not any("published" in text for text in [told.agreement, *told.surprises, *told.remarks])
+
+
+def test_a_twin_far_from_a_published_figure_says_why_or_that_nobody_knows(run: Path, tmp_path: Path) -> None:
+    def halved(device: str, workload: str) -> list[synthetic.FakeRow]:
+        return [replace(row, mbps=row.mbps and row.mbps / 2) for row in lookup(device, workload)]
+
+    def unsure(device: str, workload: str) -> list[synthetic.FakeRow]:
+        return [replace(row, uncertain=True) for row in halved(device, workload)]
+
+    page = write_html([run], tmp_path / "far.html", halved).read_text()
+    assert re.search(r"256 KiB sequential read, \+[\d.]+\s%: no reason is known\.", page)
+    for near in (lookup, unsure):
+        assert "no reason is known" not in write_html([run], tmp_path / "near.html", near).read_text()
+    assert "in order" in (reason("samsung-pm9a3-7.68tb", "vdbench-16k-rand-70r30w") or "")
+    assert reason("samsung-pm9a3-7.68tb", "fio-4k-rand-read") is None
 
 
 def test_findings_compare_targets_of_different_runs(run: Path, tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ class DeviceIdentity(_Strict):
 SYSTEM_KINDS = ("drive", "fabric", "cluster")
 """Kinds of twins that are systems of crate `twin`: a drive by its ratings, drives behind something."""
 SYSTEM_BLOCK_BYTES = 512
+UNEXPLAINED_PCT = 25.0
+"""From this error on a published row needs a written reason in the device's file (`[twin.reasons]`)."""
 
 
 class TwinModel(_Strict):

@@ -5,7 +5,7 @@ from functools import cache
 from statistics import median
 from typing import Literal
 
-from fathom.catalog.models import PublishedRow
+from fathom.catalog.models import Device, PublishedRow
 from fathom.report.blocks import Item
 from fathom.report.style import grouped, signed_pct
 
@@ -61,18 +61,29 @@ def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits
 
 def reasons(devices: Iterable[str | None]) -> list[str]:
     """Why twins miss published figures by far, as their catalogue files say."""
-    from fathom.catalog import CatalogError, load_device
-
     found = []
     for name in dict.fromkeys(device for device in devices if device):
-        try:
-            device = load_device(name)
-        except CatalogError:
-            continue
-        told = device.twin.reasons if device.twin else {}
-        label = device.identity.label or name
-        found += [f"{label}, {workload}: {reason}." for workload, reason in told.items()]
+        device = _device(name)
+        if device is not None and device.twin is not None:
+            label = device.identity.label or name
+            found += [f"{label}, {workload}: {told}." for workload, told in device.twin.reasons.items()]
     return found
+
+
+def reason(device: str | None, workload: str) -> str | None:
+    """Why a twin misses a published workload by far, as its catalogue file says."""
+    found = _device(device) if device else None
+    return found.twin.reasons.get(workload) if found is not None and found.twin is not None else None
+
+
+def _device(name: str) -> Device | None:
+    """A device of this version's catalogue."""
+    from fathom.catalog import CatalogError, load_device
+
+    try:
+        return load_device(name)
+    except CatalogError:
+        return None
 
 
 def agreement(pairs: Iterable[Pair]) -> list[str]:

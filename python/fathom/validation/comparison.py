@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from fathom.catalog.models import PublishedRow
+from fathom.catalog.models import UNEXPLAINED_PCT, PublishedRow
 from fathom.errors import GateError
 from fathom.validation.cases import Case, Metric
 from fathom.validation.trial import Measured
@@ -13,8 +13,6 @@ from fathom.validation.trial import Measured
 Role = Literal["calibration", "validation"]
 GATE_PCT: dict[Role, float] = {"calibration": 3.0, "validation": 10.0}
 """Most that the median of absolute errors of a device may be."""
-UNEXPLAINED_PCT = 25.0
-"""From this error on a row needs a written reason in the device's file (`[twin.reasons]`)."""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.catalog import entries, load_published
-from fathom.catalog.models import Device
+from fathom.catalog.models import UNEXPLAINED_PCT, Device
 from fathom.report.style import grouped, plain, signed_pct
 from fathom.validation.calibrate import Calibration, toml_values
-from fathom.validation.comparison import GATE_PCT, UNEXPLAINED_PCT, Compared, Median, medians
+from fathom.validation.comparison import GATE_PCT, Compared, Median, medians
 
 DOCUMENT_SCHEMA = "fathom-validate/1"
 UNITS = {

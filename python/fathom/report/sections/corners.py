@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
+from fathom.catalog.models import UNEXPLAINED_PCT
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.latencies import latency, percentile
+from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
 
 ORDER = 20
@@ -23,11 +25,26 @@ def build(comparison: Comparison) -> Section | None:
         "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
+        *_far(comparison),
     ]
     title = "Four corners" if comparison.runs[0].document.method.name == "four-corners" else "Results"
     return Section(
         "results", title, [Table("", [head(c) for c in comparison.columns], groups, footnotes, shown=SHOWN)]
     )
+
+
+def _far(comparison: Comparison) -> list[str]:
+    """Why twins are far from published figures, where they are; uncertain figures are left out."""
+    lines = []
+    for corner in comparison.corners:
+        for cell in (corner.cell(column) for column in comparison.columns if column.is_twin):
+            if cell is None or cell.published is None or cell.error_pct is None or not cell.step.published:
+                continue
+            if abs(cell.error_pct) > UNEXPLAINED_PCT and "uncertain" not in cell.published.role:
+                why = reason(cell.column.target.catalog, cell.step.published)
+                place = f"{cell.column.label}, {corner.label}, {signed_pct(cell.error_pct)}"
+                lines.append(f"{place}: {why or 'no reason is known'}.")
+    return lines
 
 
 def head(column: Column) -> Item:
