@@ -1,0 +1,71 @@
+"""Commands that look things up: attached devices, built-in methods, and the catalogue."""
+
+from typing import Annotated
+
+import typer
+
+from fathom.catalog import Kind
+from fathom.cli.command import Command
+from fathom.cli.options import AsJson, MethodName
+from fathom.cli.output import print_json, stdout
+
+methods_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, help="What can be run.")
+catalog_app = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    help="Devices, systems and published results built in.",
+)
+
+
+def devices(as_json: AsJson = False) -> None:
+    """What is attached, and why each device is safe or refused."""
+    from fathom.targets.discover import devices_json, discover, print_devices
+
+    reports = discover()
+    if as_json:
+        print_json(devices_json(reports))
+    else:
+        print_devices(stdout(), reports)
+
+
+@methods_app.callback()
+def methods(context: typer.Context) -> None:
+    """What can be run."""
+    if context.invoked_subcommand is None:
+        from fathom.catalog.views import print_methods
+
+        print_methods(stdout())
+
+
+@methods_app.command("show", cls=Command)
+def methods_show(name: MethodName) -> None:
+    """Print a method file, to read or to copy and edit."""
+    from fathom.catalog import method_text
+
+    print(method_text(name), end="")
+
+
+@catalog_app.callback()
+def catalog(
+    context: typer.Context,
+    kind: Annotated[
+        Kind | None, typer.Option(help="devices, systems, methods or published", metavar="KIND")
+    ] = None,
+) -> None:
+    """Devices, systems and published results built in."""
+    if context.invoked_subcommand is None:
+        from fathom.catalog.views import print_catalog
+
+        print_catalog(stdout(), kind)
+
+
+@catalog_app.command("show", cls=Command)
+def catalog_show(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: AsJson = False) -> None:
+    """Print an entry with every parameter, figure and source."""
+    from fathom.catalog import entry_json
+    from fathom.catalog.views import print_entry
+
+    if as_json:
+        print_json(entry_json(name))
+    else:
+        print_entry(stdout(), name)

@@ -1,0 +1,261 @@
+"""Commands that do I/O: review, run, plan, resume and verify, and what is around a run of each."""
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.cli.hosts import site_of
+from fathom.cli.options import (
+    AsJson,
+    Destroy,
+    Hosts,
+    LocalHosts,
+    MethodName,
+    Out,
+    Power,
+    PriceList,
+    Quick,
+    RayAddress,
+    Repeats,
+    RunName,
+    Seed,
+    Shell,
+    Size,
+    Targets,
+    Together,
+)
+from fathom.cli.output import print_json, stderr, stdout
+
+if TYPE_CHECKING:
+    from fathom.method import Method
+    from fathom.runs.reader import Run
+    from fathom.session import Options
+    from fathom.site import Site
+    from fathom.sizing.files import Prices
+    from fathom.targets.target import Target
+
+
+def review(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(help="default: a scratch file here and four twins", metavar="[TARGET...]"),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full/--quick", help="full durations, or shortened ones")] = False,
+    repeats: Repeats = 1,
+    seed: Seed = 1,
+    size: Size = None,
+    destroy: Destroy = [],  # noqa: B006 (typer copies defaults)
+    out: Out = None,
+    power: Power = None,
+    as_json: AsJson = False,
+) -> None:
+    """The main job: review targets side by side and write one report."""
+    from fathom.review import review_method, review_targets
+
+    method = review_method(full=full)
+    chosen = review_targets(targets or [], out, _size_bytes(size))
+    _conclude(_repeat(method, chosen, _options(seed, destroy, out, power), repeats), as_json)
+
+
+def run(
+    method: MethodName,
+    targets: Targets,
+    together: Together = False,
+    quick: Quick = False,
+    repeats: Repeats = 1,
+    seed: Seed = 1,
+    size: Size = None,
+    destroy: Destroy = [],  # noqa: B006
+    out: Out = None,
+    power: Power = None,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="an earlier run of the drive alone, to report beside", metavar="RUN")
+    ] = None,
+    prices: PriceList = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a method on targets, from here or from many hosts at once."""
+    from fathom.baseline import with_baselines
+    from fathom.file_system import with_file_system
+    from fathom.method import load_method
+    from fathom.resolve import together as as_array
+    from fathom.runs.home import find_run
+    from fathom.sizing.files import read_prices
+
+    parsed, listed = load_method(method, quick=quick), read_prices(prices)
+    beside = [find_run(baseline)] if baseline else []
+    with site_of(hosts, shell, ray, local_hosts) as site:
+        options = _options(seed, destroy, out, power, site)
+        texts = as_array(targets) if together else targets
+        chosen = with_baselines(
+            parsed, with_file_system(parsed, site.resolve(texts, _size_bytes(size)), _size_bytes(size))
+        )
+        finished = _repeat(parsed, chosen, options, repeats)
+    _conclude(finished, as_json, beside, listed)
+
+
+def plan(
+    method: MethodName,
+    targets: Targets,
+    together: Together = False,
+    quick: Quick = False,
+    repeats: Repeats = 1,
+    size: Size = None,
+) -> None:
+    """Show what a run would do: steps, bytes, time. Touches nothing."""
+    from fathom.file_system import with_file_system
+    from fathom.method import load_method
+    from fathom.plan import print_plan
+    from fathom.resolve import resolve_targets
+    from fathom.resolve import together as as_array
+
+    parsed = load_method(method, quick=quick)
+    texts = as_array(targets) if together else targets
+    chosen = with_file_system(parsed, resolve_targets(texts, _size_bytes(size)), _size_bytes(size))
+    print_plan(stdout(), parsed, chosen, repeats)
+
+
+def resume(
+    run: RunName,
+    destroy: Destroy = [],  # noqa: B006
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run after a crash or an interrupt.
+
+    What is finished is kept.
+    """
+    from fathom.resolve import targets_of_run
+    from fathom.runs.document import RunDocument
+    from fathom.runs.home import find_run
+    from fathom.session import resume_run
+
+    path = find_run(run)
+    with site_of(hosts, shell, ray, local_hosts) as site:
+        options = _options(1, destroy, None, None, site)
+        with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
+            finished = resume_run(path, options)
+    _conclude([finished], as_json)
+
+
+def verify(
+    journal: Annotated[Path, typer.Argument(help="the directory that the job named", metavar="JOURNAL")],
+    target: Annotated[
+        Path | None, typer.Argument(help="default: the one target that the journal names", metavar="[PATH]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """After a crash, look for every acknowledged write.
+
+    A job's journal says which those are. Writes nothing.
+    """
+    from fathom.journal import print_report, verify_journal
+
+    found = verify_journal(journal, target)
+    if as_json:
+        print_json(found.model_dump(by_alias=True))
+    print_report(stderr() if as_json else stdout(), found)
+
+
+def _measure(method: "Method", targets: "Sequence[Target]", options: "Options") -> "Run":
+    from fathom.session import start_run
+
+    with _watched(targets, options):
+        return start_run(method, targets, options)
+
+
+def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", times: int) -> "list[Run]":
+    """Runs the method so many times; what a twin's luck is of differs by the seed."""
+    from dataclasses import replace
+
+    finished = [_measure(method, targets, options)]
+    for number in range(1, times):
+        print(f"repeat {number + 1} of {times}", file=sys.stderr)
+        seed = (options.seed + number) % 2**64
+        finished.append(_measure(method, targets, replace(options, seed=seed, repeat_of=finished[0].id)))
+    return finished
+
+
+@contextmanager
+def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
+    """Shows progress on stderr, and turns the first Ctrl-C into a clean stop and the second into a hard one."""
+    from fathom.progress import LiveObserver
+
+    def interrupt(number: int, frame: object) -> None:
+        if options.interrupt.is_set():
+            raise KeyboardInterrupt
+        options.interrupt.set()
+        print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    observer = LiveObserver(stderr(), list(targets))
+    options.observer = observer
+    try:
+        with observer:
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _conclude(
+    finished: "Sequence[Run]", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
+) -> None:
+    """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result."""
+    from fathom.report import print_table, runs_json, write_html
+
+    own = [run.path for run in finished]
+    runs = [*own, *beside]
+    path = write_html(runs, own[0] / "report.html", prices=prices)
+    if as_json:
+        print_json(runs_json(own))
+        return
+    console = stdout()
+    print_table(console, runs)
+    console.print(f"report  {path}", highlight=False, soft_wrap=True)
+    for run in finished:
+        console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
+
+
+def _options(
+    seed: int,
+    destroy: Sequence[str],
+    out: Path | None,
+    power: str | None = None,
+    site: "Site | None" = None,
+) -> "Options":
+    from fathom.session import Options
+    from fathom.site import ThisMachine
+
+    return Options(
+        seed=seed,
+        destroy=tuple(destroy),
+        out=out,
+        power=power,
+        interrupt=Event(),
+        site=site or ThisMachine(),
+    )
+
+
+def _size_bytes(size: str | None) -> int | None:
+    if size is None:
+        return None
+    from fathom import _core
+    from fathom.errors import UsageError
+
+    try:
+        return _core.parse_size_bytes(size)
+    except _core.ParseError as error:
+        raise UsageError(f"--size: {error}") from error

@@ -1,0 +1,58 @@
+"""The arguments and options that several commands share: one spelling and one help text for each."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Targets = Annotated[
+    list[str],
+    typer.Argument(
+        help="/dev/nvme0n1, file:PATH, dir:PATH, dir:PATH*8, null:, twin:NAME, twin:NAME*8 or array:TARGET,TARGET",
+        metavar="TARGET...",
+    ),
+]
+MethodName = Annotated[
+    str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="shorten the method as it states itself; the report says so")
+]
+Seed = Annotated[int, typer.Option(help="seed of every random choice", metavar="N", min=0, max=2**64 - 1)]
+Size = Annotated[
+    str | None, typer.Option(help="size of files that Fathom makes, such as 4GiB", metavar="SIZE")
+]
+Destroy = Annotated[
+    list[str],
+    typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL"),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
+]
+Hosts = Annotated[
+    Path | None, typer.Option(help="do it on the hosts that a file names, one a line", metavar="FILE")
+]
+Shell = Annotated[str, typer.Option(help="how to reach those hosts: SHELL HOST sh", metavar="COMMAND")]
+RayAddress = Annotated[
+    str | None, typer.Option("--ray", help="do it on every node of a Ray cluster", metavar="ADDRESS")
+]
+LocalHosts = Annotated[
+    int | None, typer.Option(help="do it on N nodes on this machine, to try a fleet out", metavar="N")
+]
+Power = Annotated[
+    str | None,
+    typer.Option(help="a power meter: csv:PATH[?column=NAME] or prometheus:URL?query=QUERY", metavar="METER"),
+]
+Together = Annotated[
+    bool,
+    typer.Option("--together", help="load the real targets at once, as one array, not one after another"),
+]
+Repeats = Annotated[
+    int,
+    typer.Option(help="run it N times, each with its own seed, and pool them", metavar="N", min=1, max=100),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
+PriceList = Annotated[
+    Path | None, typer.Option("--prices", help="a price list (default: a relative one)", metavar="FILE")
+]
+RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]

@@ -1,0 +1,39 @@
+"""Where a command prints: results to standard output, what is on the way to standard error, documents as JSON."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPED_COLUMNS = 160
+
+
+def stdout() -> "Console":
+    """Standard output; into a file or a pipe tables are as wide as they need to be."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS)
+
+
+def stderr() -> "Console":
+    """Standard error: progress, and what is said beside a JSON document."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def print_json(document: object) -> None:
+    """One JSON document on standard output; figures that are no numbers are refused."""
+    import json
+
+    print(json.dumps(document, indent=1, allow_nan=False, default=str))
+
+
+def one_form(as_json: bool, as_csv: bool) -> None:
+    """Refuses --json together with --csv."""
+    if as_json and as_csv:
+        from fathom.errors import UsageError
+
+        raise UsageError("--json and --csv exclude each other", "give one of them")

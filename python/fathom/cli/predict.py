@@ -1,0 +1,222 @@
+"""Commands that predict: twins against published results, and what drives or systems a need takes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.hosts import workers_of
+from fathom.cli.options import (
+    AsJson,
+    Hosts,
+    LocalHosts,
+    MethodName,
+    Out,
+    PriceList,
+    Quick,
+    RayAddress,
+    Seed,
+    Shell,
+    Targets,
+)
+from fathom.cli.output import one_form, print_json, stderr, stdout
+from fathom.errors import FathomError
+
+
+def validate(
+    devices: Annotated[
+        list[str] | None, typer.Argument(help="default: every twin of the catalogue", metavar="[DEVICE...]")
+    ] = None,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="exit 4 where a device's median error is above 3 % / 10 %")
+    ] = False,
+    seed: Seed = 1,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate published results and print how far off twins are.
+
+    Errors of what was fitted and of what was predicted stand apart.
+    """
+    from fathom.validation.comparison import check_gate, medians
+    from fathom.validation.validate import devices_to_validate, validate
+    from fathom.validation.views import TrialProgress, print_validation, print_without_twin, validation_json
+
+    chosen = devices_to_validate(devices or [])
+    with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
+        rows = validate(chosen, workers, seed, watch=watch)
+    if as_json:
+        print_json(validation_json(rows))
+    else:
+        print_validation(stdout(), rows)
+        if not devices:
+            print_without_twin(stdout(), chosen)
+    if gate:
+        check_gate(medians(rows))
+
+
+def calibrate(
+    device: Annotated[
+        str, typer.Argument(help="a device of the catalogue that has a twin", metavar="DEVICE")
+    ],
+    write: Annotated[bool, typer.Option("--write", help="put the values into the device's file")] = False,
+    seed: Seed = 1,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
+) -> None:
+    """Fit a twin's parameters to its calibration rows, and no others."""
+    from fathom.catalog import load_device
+    from fathom.validation.calibrate import calibrate, write_values
+    from fathom.validation.views import TrialProgress, print_calibration
+
+    fitting = load_device(device)
+    with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
+        fitted = calibrate(fitting, workers, seed, watch=watch)
+    print_calibration(stdout(), fitted)
+    if write:
+        print(f"written to {write_values(fitted)}")
+
+
+def size(
+    needs: Annotated[
+        list[str],
+        typer.Option(
+            "--need",
+            help="such as: 64 GB/s read, 5M IOPS write, 500 TB, 20 TB/day for 5 years, 400 W; once per need",
+            metavar="NEED",
+        ),
+    ],
+    device: Annotated[str | None, typer.Option(help="a data sheet of the catalogue", metavar="NAME")] = None,
+    run: Annotated[
+        str | None, typer.Option(help="take what this run of one drive measured", metavar="RUN")
+    ] = None,
+    derate: Annotated[float, typer.Option(help="share of a drive's rate to count on", metavar="SHARE")] = 1.0,
+    link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
+    as_json: AsJson = False,
+) -> None:
+    """How many drives a need takes, what binds, does a link carry it."""
+    from fathom.errors import UsageError
+    from fathom.runs.home import find_run
+    from fathom.sizing.drive import rated_drive
+    from fathom.sizing.measured import measured_drive
+    from fathom.sizing.needs import parse_need
+    from fathom.sizing.size import size as size_for
+    from fathom.sizing.views import print_sizing, sizing_json
+
+    parsed = [parse_need(text) for text in needs]
+    if run is not None:
+        drive = measured_drive(find_run(run), parsed)
+    elif device is not None:
+        drive = rated_drive(device)
+    else:
+        raise UsageError("no drive to size with", "add --device NAME or --run RUN")
+    sizing = size_for(drive, parsed, derate, link)
+    if as_json:
+        print_json(sizing_json(sizing))
+    else:
+        print_sizing(stdout(), sizing)
+
+
+def sweep(
+    method: MethodName,
+    targets: Targets,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            help="values of a twin's parameter, of a system's drives (drives.KEY) or of a job's key (job.KEY)",
+            metavar="KEY=VALUE,...",
+        ),
+    ],
+    quick: Quick = False,
+    seed: Seed = 1,
+    out: Out = None,
+    hosts: Hosts = None,
+    shell: Shell = "ssh",
+    ray: RayAddress = None,
+    local_hosts: LocalHosts = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
+) -> None:
+    """What if: simulate a method for every combination of values.
+
+    The same command goes on where it ended.
+    """
+    from fathom.method import load_method
+    from fathom.runs.home import runs_home
+    from fathom.sweep import grid, study, table, views
+    from fathom.sweep.page import write_page
+    from fathom.validation.views import TrialProgress
+
+    one_form(as_json, as_csv)
+    parsed = load_method(method, quick=quick)
+    axes = [grid.parse_axis(text) for text in settings]
+    asked = study.Sweep(parsed, targets, axes, grid.combinations(axes, parsed, targets), seed, quick)
+    folder = (out or runs_home()) / asked.name
+    with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
+        outcomes = study.simulate_all(asked, folder, workers, watch)
+    points = table.gather(axes, outcomes)
+    table.write_tables(points, folder)
+    page = write_page(asked, folder, points, outcomes)
+    if as_json:
+        print_json(views.sweep_json(folder, points))
+    elif as_csv:
+        print((folder / table.CSV).read_text(encoding="utf-8"), end="")
+    else:
+        views.print_sweep(stdout(), axes, points, outcomes)
+        print(f"report  {page}\ntables  {folder / table.CSV}")
+    if failed := [one for one in outcomes if one.error]:
+        raise FathomError(
+            f"{len(failed)} of {len(outcomes)} points failed; the first: {failed[0].error}",
+            "mend or leave out their values; the others are kept",
+        )
+
+
+def _show_prices(asked: bool) -> None:
+    if asked:
+        from fathom.sizing.files import shipped_prices
+
+        print(shipped_prices(), end="")
+        raise typer.Exit
+
+
+def choose(
+    needs: Annotated[Path, typer.Argument(help="a TOML file of needs", metavar="NEEDS.toml")],
+    systems: Annotated[
+        list[str], typer.Argument(help="systems of the catalogue's published results", metavar="SYSTEM...")
+    ],
+    prices: PriceList = None,
+    run: Annotated[
+        list[str],
+        typer.Option(
+            "--run", help="take a system's rates from this run, once per system", metavar="SYSTEM=RUN"
+        ),
+    ] = [],  # noqa: B006
+    show_prices: Annotated[
+        bool,
+        typer.Option(
+            "--show-prices",
+            help="print the relative price list, to copy and edit",
+            is_eager=True,
+            callback=_show_prices,
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Which system answers the needs best, at what cost, and why."""
+    from fathom.sizing.choice_views import choice_json, print_choice
+    from fathom.sizing.choose import choose as choose_between
+    from fathom.sizing.choose import systems_to_compare
+    from fathom.sizing.files import read_needs, read_prices
+
+    stated, listed = read_needs(needs), read_prices(prices)
+    choice = choose_between(stated, systems_to_compare(systems, run, stated, listed), listed)
+    if as_json:
+        print_json(choice_json(choice))
+    else:
+        print_choice(stdout(), choice)

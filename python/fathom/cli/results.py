@@ -1,0 +1,72 @@
+"""Commands that read runs: report, runs and query."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.options import AsJson, PriceList
+from fathom.cli.output import one_form, print_json, stdout
+
+
+def report(
+    runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
+    out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,
+    pool: Annotated[
+        bool, typer.Option("--pool", help="take runs of one method and target as repeats, not side by side")
+    ] = False,
+    prices: PriceList = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
+) -> None:
+    """Write one offline HTML report from run directories alone."""
+    from fathom.report import run_csv, runs_json, write_html
+    from fathom.runs.home import find_run
+    from fathom.sizing.files import read_prices
+
+    one_form(as_json, as_csv)
+    paths = [find_run(name) for name in runs]
+    if as_json:
+        print_json(runs_json(paths, pool=pool))
+    elif as_csv:
+        print("".join(run_csv(path) for path in paths), end="")
+    else:
+        print(write_html(paths, out or paths[0] / "report.html", prices=read_prices(prices), pool=pool))
+
+
+def runs(as_json: AsJson = False) -> None:
+    """Every run in the home of all runs."""
+    from fathom.runs.home import run_directories
+    from fathom.runs.query import runs_table
+    from fathom.runs.views import print_runs
+
+    table = runs_table(run_directories())
+    if as_json:
+        print_json({"schema": "fathom-run-list/1", "runs": table.to_pylist()})
+    else:
+        print_runs(stdout(), table)
+
+
+def query(
+    sql: Annotated[
+        str,
+        typer.Argument(
+            help="one statement over runs, points, streams, intervals, latency, telemetry", metavar="SQL"
+        ),
+    ],
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print CSV instead")] = False,
+) -> None:
+    """SQL over everything ever measured."""
+    from fathom.runs.query import query as run_query
+    from fathom.runs.views import json_rows, print_csv, print_result
+
+    one_form(as_json, as_csv)
+    table = run_query(sql, left_out=lambda text: print(f"fathom: {text}", file=sys.stderr))
+    if as_json:
+        print_json({"schema": "fathom-query/1", "rows": json_rows(table)})
+    elif as_csv:
+        print_csv(table)
+    else:
+        print_result(stdout(), table)
