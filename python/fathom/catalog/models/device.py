@@ -1,0 +1,140 @@
+"""`devices/NAME.toml`, schema `fathom-device/1`: a product's capacity, and the twin that stands for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import Field
+
+from fathom.catalog.models.base import Count, Key, Name, Parameter, Strict, Text, values_of
+
+SYSTEM_KINDS = ("drive", "fabric", "cluster")
+"""Kinds of twins that are systems of crate `twin`: a drive by its ratings, drives behind something."""
+SYSTEM_BLOCK_BYTES = 512
+
+
+class DeviceIdentity(Strict):
+    """What the device calls itself."""
+
+    vendor: Text
+    model: Text
+    label: Text
+    """The name in tables and reports."""
+    form_factor: Text | None = None
+    interface: Text | None = None
+    nand: Text | None = None
+    controller: Text | None = None
+
+
+class TwinModel(Strict):
+    """The virtual device: which model of crate `twin`, on which bench, with which parameters."""
+
+    kind: Name
+    """The model: `ssd`, or a system (`SYSTEM_KINDS`)."""
+    bench: Name
+    """The system it is driven from, where nothing else is asked for."""
+    parameters: dict[Key, Parameter]
+    members: dict[Name, Count] = Field(default_factory=dict)
+    """Of a system: its drives by name of their device, and how many."""
+    baseline: Name | None = None
+    """Of a system: the device that stands for its drives attached directly."""
+    reasons: dict[Name, Text] = Field(default_factory=dict)
+    """Published workload to why the twin misses it by far: physics that the model leaves out, or the source's."""
+
+
+class Device(Strict):
+    """`devices/NAME.toml`: one capacity of one product."""
+
+    schema_: Literal["fathom-device/1"] = Field(alias="schema")
+    name: Name
+    """vendor-family-model-capacity, the file's name."""
+    published: Name | None = None
+    """The file of published results this device belongs to."""
+    capacity_bytes: Count
+    identity: DeviceIdentity
+    twin: TwinModel | None = None
+
+    @property
+    def starts_settled(self) -> bool:
+        """Whether its twin has no state to bring to rest."""
+        return self.twin is not None and self.twin.kind in SYSTEM_KINDS
+
+    @property
+    def hosts(self) -> int:
+        """Hosts that a simulated system is loaded from; 1 of anything else."""
+        if self.twin is None or self.twin.kind not in SYSTEM_KINDS:
+            return 1
+        values = values_of(self.twin.parameters)
+        return int(values.get("hosts", values.get("clients", 1)))
+
+    @property
+    def placement_handles(self) -> int:
+        """Placement handles of each namespace of its twin, over all reclaim groups; 1 is none to choose from."""
+        values = values_of(self.twin.parameters) if self.twin else {}
+        handles = int(values.get("placement_handles", 1)) * int(values.get("reclaim_groups", 1))
+        namespaces = self.namespaces
+        return handles // namespaces if handles >= namespaces else handles
+
+    @property
+    def namespaces(self) -> int:
+        """How many namespaces its twin has."""
+        values = values_of(self.twin.parameters) if self.twin else {}
+        stated = str(values.get("namespaces", "1"))
+        return max(1, int(stated)) if stated.isdigit() else stated.count("+") + 1
+
+    @property
+    def addressed_bytes(self) -> int:
+        """What jobs on its twin address: the drive, or the one namespace that was asked for."""
+        values = values_of(self.twin.parameters) if self.twin else {}
+        number, stated = int(values.get("namespace", 0)), str(values.get("namespaces", "1"))
+        if not 1 <= number <= self.namespaces:
+            return self.capacity_bytes
+        percent = "" if stated.isdigit() else stated.split("+")[number - 1]
+        if not percent.replace(".", "", 1).isdigit():
+            return self.capacity_bytes // self.namespaces
+        return int(self.capacity_bytes * float(percent) / 100)
+
+    def twin_params_json(self, bench: str | None = None, sharing: int = 1) -> str:
+        """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
+
+        Args:
+            bench: name of the system to drive it from; the device's own bench if absent.
+            sharing: devices that share the bench, this one included.
+
+        Raises:
+            CatalogError: the device has no twin, or the bench is unknown.
+        """
+        from fathom.catalog.load import load_system
+        from fathom.catalog.store import CatalogError
+
+        if self.twin is None:
+            raise CatalogError(f"{self.name} has no [twin]: it can be looked up, not simulated")
+        host = load_system(bench or self.twin.bench).share(sharing)
+        if self.twin.kind in SYSTEM_KINDS:
+            return json.dumps({"kind": "system", **self._system_params(self.twin), "host": host})
+        return json.dumps(
+            {
+                "kind": self.twin.kind,
+                "capacity_bytes": self.capacity_bytes,
+                **values_of(self.twin.parameters),
+                "host": host,
+            }
+        )
+
+    def _system_params(self, twin: TwinModel) -> dict[str, object]:
+        from fathom.catalog.load import load_device
+
+        members = [(load_device(name), count) for name, count in twin.members.items()] or [(self, 1)]
+        drives = [
+            {"capacity_bytes": device.capacity_bytes, "count": count, **values_of(device.twin.parameters)}
+            for device, count in members
+            if device.twin is not None
+        ]
+        between = "nothing" if twin.kind == "drive" else {twin.kind: values_of(twin.parameters)}
+        return {
+            "capacity_bytes": self.capacity_bytes,
+            "block_bytes": SYSTEM_BLOCK_BYTES,
+            "drives": drives,
+            "between": between,
+        }

@@ -1,0 +1,75 @@
+"""`systems/NAME.toml`, schema `fathom-system/1`: the test bench that devices are measured on."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from fathom.catalog.models.base import (
+    Count,
+    Key,
+    Many,
+    Name,
+    Parameter,
+    Percent,
+    Positive,
+    Strict,
+    Text,
+    values_of,
+)
+
+
+class Prior(Strict):
+    """`[[prior]]`: work that a device has done on a bench when a test of its begins, in the bench's order."""
+
+    job: dict[str, JsonValue]
+    """As in a method's step; times are those of a whole drive, a slice takes its share of them."""
+    source: Text
+
+
+class System(Strict):
+    """`systems/NAME.toml`: what devices are measured in."""
+
+    schema_: Literal["fathom-system/1"] = Field(alias="schema")
+    name: Name
+    kind: Literal["bench"]
+    label: Text
+    source: Text
+    note: Text | None = None
+    region_pct: Percent | None = None
+    """Share of a device's capacity, from its start, that the tests on this bench address; absent: all of it."""
+    region_bytes: Count | None = None
+    """The same in bytes."""
+    file_system: Name | None = None
+    """Between the tests and each device; absent: devices are raw."""
+    threads: Count | None = None
+    """Threads that load one device, where the results show another number than their source names: see `note`."""
+    prior: Many[Prior] = ()
+    """What went before every test; absent: the device was filled twice, and each test runs until it is steady."""
+    window_s: Positive | None = None
+    """How long a test takes after `prior`, of a whole drive; required with it."""
+    parameters: dict[Key, Parameter]
+
+    @model_validator(mode="after")
+    def _window_follows_prior(self) -> Self:
+        if bool(self.prior) != (self.window_s is not None):
+            raise ValueError("prior and window_s go together")
+        return self
+
+    def share(self, devices: int) -> dict[str, bool | int | float | str]:
+        """The parameters of what one of so many equally loaded devices gets of the bench.
+
+        Cores are dealt out; devices that share a core each have it for their part of the time, so that CPU work takes
+        as many times as long. The adapter's rate is divided.
+        """
+        values = values_of(self.parameters)
+        if devices == 1:
+            return values
+        cores = int(values.get("cores", 1))
+        own_cores = max(1, cores // devices)
+        stretch = max(1.0, devices / cores)
+        shared = {key: float(values[key]) * stretch for key in ("submit_us", "complete_us") if key in values}
+        if "adapter_mbps" in values:
+            shared["adapter_mbps"] = float(values["adapter_mbps"]) / devices
+        return values | shared | {"cores": own_cores}
