@@ -12,9 +12,9 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from fathom.analysis.series import Floats, as_series
 
 LEAST_SAMPLES = 5
 """Fewest samples from which an interval of a mean is given."""
@@ -62,7 +62,7 @@ def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) ->
     AR(1) that is put back afterwards (pre-whitening, Andrews & Monahan 1992), widened from the normal to
     Student's t with the effective number of samples.
     """
-    y = _series(series)
+    y = as_series(series)
     if len(y) < LEAST_SAMPLES:
         return None
     drawn = _deviations(y, confidence, np.random.default_rng(seed))
@@ -77,7 +77,7 @@ def latency_interval(
     The mean is a ratio, sum of latencies over sum of I/Os: the interval is that of its linearised seconds
     (Woodruff 1952), so a second counts by its I/Os.
     """
-    y, n = _series(means), _series(counts)
+    y, n = as_series(means), as_series(counts)
     if not n.sum():
         return None
     mean = float(y @ n) / float(n.sum())
@@ -92,7 +92,7 @@ def repeats_interval(
     With few repeats a plain hierarchical bootstrap is too narrow: the draw between repeats is scaled by
     sqrt(R / (R - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`.
     """
-    runs = [_series(repeat) for repeat in repeats]
+    runs = [as_series(repeat) for repeat in repeats]
     if len(runs) == 1:
         return mean_interval(runs[0], confidence, seed)
     if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
@@ -109,7 +109,7 @@ def means_interval(
     Student's t with R - 1 degrees of freedom, never narrower than what the repeats' own half-widths, where all are
     known, say of their mean.
     """
-    y = _series(means)
+    y = as_series(means)
     count = len(y)
     if count < 2:
         return None
@@ -174,7 +174,7 @@ def block_length(series: ArrayLike) -> int:
 
     Politis & White, Econometric Reviews 23 (2004) 53, with the correction of Patton, Politis & White, 28 (2009) 372.
     """
-    y = _series(series)
+    y = as_series(series)
     n = len(y)
     covariance = _autocovariance(y)
     if n < 4 or covariance[0] <= 0:
@@ -236,7 +236,7 @@ def effective_count(beyond: ArrayLike, total: ArrayLike) -> float:
     `beyond` and `total` are I/Os per second: above the percentile, and all. The variance of the ratio of their means
     (linearised, Woodruff 1952) over that of a binomial share. Never more than the I/Os there are.
     """
-    x, n = _series(beyond), _series(total)
+    x, n = as_series(beyond), as_series(total)
     whole = float(n.sum())
     share = float(x.sum()) / whole if whole else 0.0
     if len(n) < LEAST_SAMPLES or not 0 < share < 1:
@@ -362,6 +362,7 @@ def _block_sums(y: Floats, block: int) -> Floats:
 
 
 def _block_means(y: Floats, block: int) -> Floats:
+    """Means of consecutive blocks; samples at the end that fill no block are left out."""
     whole = len(y) // block * block
     return y[:whole].reshape(-1, block).mean(axis=1)
 
@@ -369,13 +370,6 @@ def _block_means(y: Floats, block: int) -> Floats:
 def _runs(side: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
     """A side of a comparison as a list of repeats."""
     if isinstance(side, Sequence) and side and not np.isscalar(side[0]):
-        return [_series(repeat) for repeat in side]
+        return [as_series(repeat) for repeat in side]
     one = np.asarray(side, dtype=np.float64)
-    return [_series(repeat) for repeat in (one if one.ndim == 2 else [one])]
-
-
-def _series(values: ArrayLike) -> Floats:
-    series = np.asarray(values, dtype=np.float64)
-    if series.ndim != 1 or not np.all(np.isfinite(series)):
-        raise ValueError("a series of rates is one-dimensional and finite")
-    return series
+    return [as_series(repeat) for repeat in (one if one.ndim == 2 else [one])]

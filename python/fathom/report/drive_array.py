@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fathom.analysis.findings import joined
+from fathom.analysis.levels import mser5
 from fathom.analysis.mechanics import Mechanics, limits_of
-from fathom.analysis.steady import mser5
+from fathom.analysis.series import Floats
 from fathom.analysis.uncertainty import Comparison as Ratio
 from fathom.analysis.uncertainty import compare, repeats_interval
 from fathom.report.comparison import Cell, Column, Comparison
-from fathom.report.data import Floats, Point
+from fathom.report.rows import Point
 from fathom.runs.document import TargetRecord
 from fathom.targets.parse import twin_name
 

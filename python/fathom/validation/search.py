@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from fathom.analysis.series import Floats
 
 SPAN = 0.10
 """Relative step of the sensitivities."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from fathom.analysis.levels import change_points
 from fathom.analysis.percentiles import QUANTILES
-from fathom.analysis.steady import change_points
 from fathom.analysis.uncertainty import percentile_allowed
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
