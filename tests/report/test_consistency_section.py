@@ -9,7 +9,8 @@ import pytest
 import fathom
 from fathom.analysis.consistency import consistency, tail_s
 from fathom.report.comparison import compare
-from fathom.report.data import Second, load
+from fathom.report.data import load
+from fathom.report.rows import Second
 from fathom.report.sections import consistency as section
 from fathom.runs.reader import Run
 

@@ -17,9 +17,10 @@ from synthetic import REVIEWED, lookup
 
 from fathom.report import print_table, run_csv, run_json, style, write_html
 from fathom.report.comparison import Comparison, compare, shortened
-from fathom.report.data import Point, load
+from fathom.report.data import load
 from fathom.report.findings import tell
 from fathom.report.reference import reason
+from fathom.report.rows import Point
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.schema import POINTS
 

@@ -13,13 +13,15 @@ import numpy as np
 
 from fathom.analysis import uncertainty
 from fathom.analysis.percentiles import Histogram
+from fathom.analysis.series import Floats
 from fathom.baseline import METHODS as WITH_BASELINE
 from fathom.curve import is_point
 from fathom.report import published
-from fathom.report.data import Busy, Floats, Point, RunData, Step
+from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
 from fathom.report.repeats import pool as pool_runs
 from fathom.report.repeats import repeats_by_target
+from fathom.report.rows import Busy, Point, Step
 from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, TargetRecord

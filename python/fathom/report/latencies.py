@@ -2,7 +2,7 @@
 
 from fathom.analysis.percentiles import PREFIXES, QUANTILES
 from fathom.report.blocks import Item
-from fathom.report.data import Point
+from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, grouped
 
 FEW = "no interval: too few seconds, or too unlike"

@@ -13,7 +13,8 @@ from functools import cached_property
 from fathom.analysis.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
 from fathom.curve import is_search
-from fathom.report.data import Point, RunData
+from fathom.report.data import RunData
+from fathom.report.rows import Point
 from fathom.runs.document import TargetRecord
 
 Key = tuple[str, ...]

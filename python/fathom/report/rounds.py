@@ -12,7 +12,8 @@ import numpy as np
 from fathom.analysis.steady import SteadyState, Volume
 from fathom.analysis.uncertainty import Interval, means_interval
 from fathom.report.comparison import Column, Comparison, run_letter
-from fathom.report.data import Point, RunData
+from fathom.report.data import RunData
+from fathom.report.rows import Point
 from fathom.report.style import plain
 from fathom.rounds import Round, figure
 

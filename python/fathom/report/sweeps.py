@@ -12,7 +12,8 @@ from typing import cast
 import numpy as np
 
 from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Point, RunData
+from fathom.report.data import RunData
+from fathom.report.rows import Point
 from fathom.report.style import compact, seconds
 from fathom.text import size
 

@@ -7,8 +7,8 @@ from fathom.catalog.models import PublishedRow
 from fathom.limits import limit_of
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Point
 from fathom.report.reference import Pair, agreement, beside, find, reasons
+from fathom.report.rows import Point
 from fathom.report.style import grouped, plain
 
 ORDER = 14

@@ -11,9 +11,9 @@ from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
-from fathom.report.data import Point
 from fathom.report.legend import legend_of
 from fathom.report.repeats import interval_over, of_each
+from fathom.report.rows import Point
 from fathom.report.style import bytes_10, grouped, plain, seconds, slot
 from fathom.sizing.drive import rated_drive
 

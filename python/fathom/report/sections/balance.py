@@ -6,7 +6,7 @@ from statistics import median
 from fathom.analysis.balance import FAIR_FROM, chi_square, jain
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Share
+from fathom.report.rows import Share
 from fathom.report.style import grouped, plain
 
 ORDER = 26

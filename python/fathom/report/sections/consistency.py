@@ -21,7 +21,7 @@ from fathom.report.charts import (
     time_axis,
 )
 from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Second
+from fathom.report.rows import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.text import percent
 

@@ -10,9 +10,9 @@ from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
 from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter_chart
 from fathom.report.comparison import Column, Comparison, margin_of
-from fathom.report.data import Point
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
+from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import total
 

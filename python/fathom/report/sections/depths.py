@@ -9,8 +9,8 @@ from fathom.limits import limit_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Point
 from fathom.report.legend import legend_of
+from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, signed_pct, slot
 from fathom.report.sweeps import Swept, series, swept, window_of
 from fathom.text import percent

@@ -7,7 +7,8 @@ from fathom.analysis.balance import FAIR_FROM, jain
 from fathom.curve import is_point
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
 from fathom.report.comparison import Comparison
-from fathom.report.data import Point, RunData
+from fathom.report.data import RunData
+from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
 from fathom.runs.document import TargetRecord
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, Histogram
+from fathom.analysis.series import Floats
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Switch, around_1_2_5, line_chart
 from fathom.report.comparison import Cell, Comparison, Corner
-from fathom.report.data import Floats
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import MIN_TAIL, grouped, slot
 

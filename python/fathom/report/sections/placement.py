@@ -15,7 +15,7 @@ from fathom.analysis.finding import joined
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Point, StreamPoint
+from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance, waf_item
 from fathom.report.style import compact, grouped, plain, seconds, slot
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Span, Switch, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
-from fathom.report.data import Second
+from fathom.report.rows import Second
 from fathom.report.style import compact, grouped, plain, seconds, slot
 
 ORDER = 35

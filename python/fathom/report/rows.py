@@ -1,0 +1,134 @@
+"""The plain values that a report is made of: rows of a run's tables, and what is summed up from them by step."""
+
+from dataclasses import dataclass
+
+from fathom.analysis.percentiles import bounds_of
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one host, port, drive or namespace had of a step: `n` I/O of `mean_us` each, `waf` media writes a write."""
+
+    member: int
+    n: float
+    window_s: float
+    mean_us: float | None
+    waf: float | None
+
+    @property
+    def iops(self) -> float:
+        """I/O per second."""
+        return self.n / self.window_s
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row of points.parquet; units are the last part of each name, None where it does not apply."""
+
+    target: str
+    method: str
+    step: str
+    workload: str
+    op: str
+    block_bytes: int | None
+    read_pct: float | None
+    threads: int | None
+    iodepth: int | None
+    offered_iops: float | None
+    iops: float | None
+    iops_low: float | None
+    iops_high: float | None
+    mbps: float | None
+    mean_us: float | None
+    mean_low_us: float | None
+    mean_high_us: float | None
+    p50_us: float | None
+    p50_low_us: float | None
+    p50_high_us: float | None
+    p99_us: float | None
+    p99_low_us: float | None
+    p99_high_us: float | None
+    p999_us: float | None
+    p999_low_us: float | None
+    p999_high_us: float | None
+    p9999_us: float | None
+    p9999_low_us: float | None
+    p9999_high_us: float | None
+    max_us: float | None
+    response_mean_us: float | None
+    response_mean_low_us: float | None
+    response_mean_high_us: float | None
+    response_p50_us: float | None
+    response_p50_low_us: float | None
+    response_p50_high_us: float | None
+    response_p99_us: float | None
+    response_p99_low_us: float | None
+    response_p99_high_us: float | None
+    response_p999_us: float | None
+    response_p999_low_us: float | None
+    response_p999_high_us: float | None
+    response_p9999_us: float | None
+    response_p9999_low_us: float | None
+    response_p9999_high_us: float | None
+    errors: int | None
+    waf: float | None
+    joules: float | None
+    outstanding: float | None
+    backlog: int | None
+    limited_by: str | None
+    steady: bool | None
+    window_s: float | None
+    n: int | None
+
+    def interval_us(self, name: str) -> tuple[float, float] | None:
+        """The 95 % interval of a latency by its column; None where there is none."""
+        low, high = (getattr(self, bound) for bound in bounds_of(name))
+        return None if low is None or high is None else (low, high)
+
+
+@dataclass(frozen=True)
+class StreamPoint:
+    """A row of streams.parquet: one of several workloads at once."""
+
+    target: str
+    step: str
+    stream: str
+    op: str
+    placement: str | None
+    iops: float
+    mbps: float
+    mean_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the method: `kind` is fill, precondition, measure or point; `published` names its published workload.
+
+    The maximum of a curve is a measured step, what is offered shares of it are points.
+    """
+
+    name: str
+    kind: str
+    workload: str
+    label: str
+    published: str | None
+
+
+@dataclass(frozen=True)
+class Second:
+    """One interval of a step, all operations together. `start_s` counts from the start of the step."""
+
+    start_s: float
+    length_s: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Busy:
+    """How busy a resource was over a step: mean over time and over equal servers, 0..1."""
+
+    resource: str
+    mean: float
