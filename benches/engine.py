@@ -1,9 +1,10 @@
 """CPU time per I/O of the engine beside fio and beside the plainest submission loop, on one core.
 
 4 KiB random reads with full latency histograms at iodepth 32 and 128 on a RAM-backed block device and on a
-page-cached file, and the engine's own floor on the null target. Every repeat runs all programs in turn; figures
-are medians over the repeats. CPU time is the whole process's, kernel workers included. Beside each bar stands what the
-plainest loop comes to: a bar that it misses cannot be met on that machine.
+page-cached file, and two floors: the load loop's own (`null:`, beside fio's null engine) and that of loop, ring and
+system calls (`nop:`). Every repeat runs all programs in turn; figures are medians over the repeats. CPU time is the
+whole process's, kernel workers included. Beside each bar stands what the plainest loop comes to: a bar that it misses
+cannot be met on that machine.
 """
 
 import argparse
@@ -34,14 +35,13 @@ from harness import (
 SIZE_BYTES = 512 * MIB
 BATCH = 32
 DEPTHS = (32, 128)
-BEST = [
-    "--registerfiles=1",
-    "--fixedbufs=1",
+BATCHES = [
     "--norandommap=1",
     f"--iodepth_batch_submit={BATCH}",
     f"--iodepth_batch_complete_min={BATCH}",
     f"--iodepth_batch_complete_max={BATCH}",
 ]
+BEST = ["--registerfiles=1", "--fixedbufs=1", *BATCHES]
 
 Runner = Callable[[Target, Load], Result]
 
@@ -151,6 +151,23 @@ def targets(stack: ExitStack) -> list[Target]:
     return found
 
 
+def floors(with_fio: bool, load: Load, repeats: int) -> list[Bar]:
+    """What an I/O costs with nothing behind it: within the process, and by way of the kernel."""
+    theirs: dict[str, Runner] = {FIO: fio, FIO_BEST: lambda target, load: fio(target, load, BATCHES)}
+    null = Target("null:", "null", "null", SIZE_BYTES, direct=False)
+    found = measure({ENGINE: engine} | (theirs if with_fio else {}), null, load, repeats)
+    show("null: the load loop's own floor, no system call (fio: ioengine=null)", found)
+    total = found[ENGINE].total_us
+    nop = Target("nop:", "nop", "nop", SIZE_BYTES, direct=False)
+    found = measure({ENGINE: engine, PLAIN: yardstick}, nop, load, repeats)
+    show("nop: the floor of loop, ring and system calls (IORING_OP_NOP)", found)
+    beyond = found[ENGINE].total_us - found[PLAIN].total_us
+    return [
+        Bar("null: total CPU, us per I/O", total, 0.06, None),
+        Bar("nop: engine - plainest loop, us per I/O", beyond, 0.02, None),
+    ]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="3 repeats of 0.5 s instead of 5 of 2 s")
@@ -172,15 +189,7 @@ def main() -> int:
                 found = measure(programs, target, Load(iodepth=iodepth, time_s=time_s), repeats)
                 show(case, found)
                 checks += bars(case, found)
-        floor = Target("null", "null", "null:", 1 << 40, direct=False)
-        floor_programs = {name: programs[name] for name in (ENGINE, PLAIN)}
-        found = measure(floor_programs, floor, Load(time_s=time_s), repeats)
-        show("null target: the loop's own floor and the kernel's empty operation", found)
-        own, plain = found[ENGINE].total_us, found[PLAIN].total_us
-        checks += [
-            Bar("null: total CPU, us per I/O", own, 0.06, plain),
-            Bar("null: engine - plainest loop, us per I/O", own - plain, 0.02, None),
-        ]
+        checks += floors(with_fio=version is not None, load=Load(time_s=time_s), repeats=repeats)
     table("Bars", ["what", "measured", "at most", "plainest loop", ""], [bar.row() for bar in checks])
     return 0 if all(bar.passed for bar in checks) else GATE_FAILED
 

@@ -22,7 +22,7 @@ GATE_FAILED = 4
 
 @dataclass(frozen=True)
 class Target:
-    """What I/O goes to. `kind` is the engine's: file, device or null."""
+    """What I/O goes to. `kind` is the engine's: file, device, null or nop."""
 
     label: str
     kind: str
@@ -82,14 +82,15 @@ def _own(program: str, target: Target, words: Sequence[str]) -> Result:
 
 
 def fio(target: Target, load: Load, extra: Sequence[str] = ()) -> Result:
-    """Runs fio's io_uring engine.
+    """Runs fio's io_uring engine, on the null target its null engine.
 
     fio's own CPU figures leave out the kernel workers of its ring, which do the I/O on targets that cannot take
     it without blocking. So CPU time is that of its processes, less that of the same command doing one I/O.
     """
     rw = {"rand": "rand", "seq": ""}[load.pattern] + load.op
+    ioengine = "null" if target.kind == "null" else "io_uring"
     command = [
-        "fio", "--name=bench", "--ioengine=io_uring", f"--filename={target.path}", f"--rw={rw}",
+        "fio", "--name=bench", f"--ioengine={ioengine}", f"--filename={target.path}", f"--rw={rw}",
         f"--bs={load.block_bytes}", f"--iodepth={load.iodepth}", f"--size={target.size_bytes}",
         f"--direct={int(target.direct)}", "--invalidate=0", "--fallocate=none", "--randrepeat=0",
         "--output-format=json", *extra,

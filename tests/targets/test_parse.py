@@ -65,7 +65,7 @@ def test_a_number_of_twins_out_of_range_is_refused_in_one_line_that_says_the_ran
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["file:/tmp/none.bin*8", "null:*8", "/dev/nvme0n1*8"])
+@pytest.mark.parametrize("text", ["file:/tmp/none.bin*8", "null:*8", "nop:*8", "/dev/nvme0n1*8"])
 def test_only_twins_and_files_in_a_directory_can_be_multiplied(text: str):
     with pytest.raises(UsageError, match="only twins, and files in a directory, can be multiplied"):
         one(text, 1 << 20)
@@ -108,8 +108,9 @@ def test_an_unknown_twin_has_the_catalogues_own_error():
         one("twin:acme-fsat-1tb")
 
 
-def test_null_is_the_load_generator_alone():
+def test_targets_with_nothing_behind_them_are_told_apart():
     assert (one("null:").kind, one("null:").path) == ("null", None)
+    assert (one("nop:").kind, one("nop:").path) == ("nop", None)
 
 
 def test_a_device_is_known_by_its_kernel_name_through_any_link(loops: Loops, tmp_path: Path):
@@ -144,7 +145,10 @@ def test_a_missing_directory_is_a_usage_error(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("", "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, dir:PATH*8, null:, twin:NAME"),
+        (
+            "",
+            "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, dir:PATH*8, null:, nop:, twin:NAME",
+        ),
         ("x.bin", "write file:x.bin"),
         ("/", "write dir:/"),
         ("flie:x.bin", "did you mean file:x.bin"),
@@ -152,7 +156,7 @@ def test_a_missing_directory_is_a_usage_error(tmp_path: Path):
         ("acme-fast-1tb*8", "write twin:acme-fast-1tb*8"),
         (
             "nonsense",
-            "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, dir:PATH*8, null:, twin:NAME",
+            "/dev/NAME, /dev/NAME/btrfs, /dev/ngXnY, file:PATH, dir:PATH, dir:PATH*8, null:, nop:, twin:NAME",
         ),
         ("file:", "write file:PATH"),
     ],

@@ -34,7 +34,7 @@ pub struct EngineTarget {
 
 #[pymethods]
 impl EngineTarget {
-    /// `kind`: `file`, `device`, `nvme-generic` or `null`.
+    /// `kind`: `file`, `device`, `nvme-generic`, `null` or `nop`.
     #[new]
     fn new(path: PathBuf, kind: &str, capacity_bytes: u64) -> PyResult<Self> {
         let kind = match kind {
@@ -42,6 +42,7 @@ impl EngineTarget {
             "device" => engine::TargetKind::BlockDevice,
             "nvme-generic" => engine::TargetKind::NvmeGeneric,
             "null" => engine::TargetKind::Null,
+            "nop" => engine::TargetKind::Nop,
             other => return Err(refuse(format!("unknown kind of target {other:?}"))),
         };
         Ok(Self {

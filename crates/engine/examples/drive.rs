@@ -1,7 +1,7 @@
 //! Runs one job through the engine and prints one JSON line: rates, latency, CPU time per I/O of
 //! the whole process (kernel workers included). The measuring end of the scripts in `benches/`.
 //!
-//! usage: drive (file|device|null) PATH SIZE_BYTES KEY=VALUE...
+//! usage: drive (file|device|null|nop) PATH SIZE_BYTES KEY=VALUE...
 //!   op=read|write  pattern=rand|seq  bs=4096  threads=1  iodepth=32  time_s=5  direct=1
 //!   reap=1  huge=0  sqpoll=0  rate=IOPS (open load)  backend=auto|threads
 
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 fn drive() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, path, size, settings @ ..] = &arguments[..] else {
-        return Err("usage: drive (file|device|null) PATH SIZE_BYTES KEY=VALUE...".into());
+        return Err("usage: drive (file|device|null|nop) PATH SIZE_BYTES KEY=VALUE...".into());
     };
     let settings: HashMap<&str, &str> = settings
         .iter()
@@ -37,7 +37,9 @@ fn drive() -> Result<(), Box<dyn Error>> {
         kind: match kind.as_str() {
             "file" => TargetKind::File,
             "device" => TargetKind::BlockDevice,
-            _ => TargetKind::Null,
+            "nop" => TargetKind::Nop,
+            "null" => TargetKind::Null,
+            other => return Err(format!("{other}: expected file, device, null or nop").into()),
         },
         capacity_bytes: size.parse()?,
     };

@@ -2,7 +2,7 @@
 //! buffer, whole batches, no statistics, no clock but one look per thousand batches. What the
 //! engine costs beyond this is the price of its records. Prints one JSON line like `drive`.
 //!
-//! usage: plain (file|device|null) PATH SIZE_BYTES IODEPTH TIME_S
+//! usage: plain (file|device|nop) PATH SIZE_BYTES IODEPTH TIME_S
 
 use std::{
     error::Error,
@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 4096;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, path, size, iodepth, time_s] = &arguments[..] else {
-        return Err("usage: plain (file|device|null) PATH SIZE_BYTES IODEPTH TIME_S".into());
+        return Err("usage: plain (file|device|nop) PATH SIZE_BYTES IODEPTH TIME_S".into());
     };
     let (blocks, iodepth) = (
         size.parse::<u64>()? / BLOCK_BYTES as u64,
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build(iodepth.next_power_of_two() as u32)?;
     let mut memory = vec![0u8; (iodepth + 1) * BLOCK_BYTES];
     let base = page_aligned(&mut memory);
-    let file = (kind != "null").then(|| {
+    let file = (kind != "nop").then(|| {
         let flags = if kind == "device" { libc::O_DIRECT } else { 0 };
         OpenOptions::new().read(true).custom_flags(flags).open(path)
     });

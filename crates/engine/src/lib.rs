@@ -10,14 +10,17 @@
 mod affinity;
 mod buffers;
 mod clock;
+mod driver;
 mod error;
 mod journal;
 mod journal_place;
 mod lane;
+mod null;
 mod nvme;
 mod options;
 mod page_cache;
 mod protocol;
+mod queue_pair;
 mod ring;
 mod run;
 mod setup;

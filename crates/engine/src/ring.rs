@@ -143,7 +143,7 @@ impl<P: Protocol> Ring<P> {
     /// the target could not be unmounted or opened exclusively until then.
     pub(crate) fn unregister(&self) {
         let submitter = self.io.submitter();
-        // Nothing is registered on the null target; there is nothing to undo then.
+        // For empty operations nothing is registered; there is nothing to undo then.
         let _ = submitter.unregister_files();
         let _ = submitter.unregister_buffers();
     }

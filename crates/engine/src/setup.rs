@@ -16,7 +16,7 @@ pub struct SetupReport {
 /// What one target was set up with. Threads of a target are set up alike.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TargetSetup {
-    /// `io_uring` or `threads`.
+    /// `io_uring`, `threads`, or `in-process` where nothing is issued.
     pub backend: String,
     /// Why io_uring was not used, when it was wanted.
     pub fallback: Option<String>,

@@ -13,16 +13,17 @@ use std::{
 use workload::{Job, Limits, RequestStream};
 
 use crate::{
-    Backend, EngineError, Options, Run, SetupReport, TargetSetup, TargetSpec,
+    Backend, EngineError, Options, Run, SetupReport, TargetKind, TargetSetup, TargetSpec,
     affinity::allowed_cpus,
     clock::Clock,
+    driver::Lane,
     lane::{Message, Post, Shared},
-    ring,
+    null, ring,
     run::{Member, Patience},
     target::Target,
     threads::{self, Source, Worker},
     track::Track,
-    uring::{self, Lane},
+    uring,
 };
 
 /// From the last thread's readiness to the common start.
@@ -53,7 +54,7 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
     {
         return Err(EngineError::NoRing {
             reason: format!(
-                "{reason}; NVMe passthrough, the pattern zones and verify have no other way"
+                "{reason}; NVMe passthrough, nop:, the pattern zones and verify have no other way"
             ),
         });
     }
@@ -205,7 +206,11 @@ impl<'o> Starter<'o> {
                 seed: self.member_seed(index, thread),
                 post: self.post(index, thread, part.stream),
             };
-            self.spawn(index, target, thread, move || uring::run(lane))?;
+            let body = match target.spec.kind {
+                TargetKind::Null => null::run,
+                _ => uring::run,
+            };
+            self.spawn(index, target, thread, move || body(lane))?;
         }
         Ok(())
     }

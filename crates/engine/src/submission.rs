@@ -1,4 +1,4 @@
-//! A request as a submission queue entry.
+//! A request as a submission queue entry of the kernel's block and file layers, or of nothing.
 
 use io_uring::{
     cqueue, opcode,
@@ -8,7 +8,6 @@ use io_uring::{
 use workload::{Op, Request};
 
 use crate::{
-    TargetKind,
     buffers::Buffers,
     protocol::{Protocol, push},
 };
@@ -24,7 +23,6 @@ pub(crate) const BUFFER: u16 = 0;
 /// How requests become entries on one target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoder {
-    pub(crate) kind: TargetKind,
     pub(crate) registered_buffers: bool,
     /// Block devices only: discard by command, else by punching a hole.
     pub(crate) discard_command: bool,
@@ -47,9 +45,6 @@ impl Protocol for Encoder {
         let (size, at, index) = (request.size_bytes, request.offset_bytes, usize::from(slot));
         let tag = u64::from(slot);
         match request.op {
-            _ if self.kind == TargetKind::Null => {
-                push(&opcode::Nop::new().build().user_data(tag), into)
-            }
             Op::Read => {
                 let data = buffers.read_at(index);
                 push(&self.read(data, size, at).user_data(tag), into)
@@ -68,11 +63,39 @@ impl Protocol for Encoder {
     #[inline(always)]
     fn success(&self, request: &Request) -> i32 {
         match request.op {
-            Op::Read | Op::Write | Op::Append if self.kind != TargetKind::Null => {
-                request.size_bytes as i32
-            }
-            _ => 0,
+            Op::Read | Op::Write | Op::Append => request.size_bytes as i32,
+            Op::Trim | Op::Flush | Op::WriteZeroes => 0,
         }
+    }
+
+    #[inline(always)]
+    fn outcome(completion: &cqueue::Entry) -> (u64, i32) {
+        (completion.user_data(), completion.result())
+    }
+}
+
+/// Requests as empty operations: what the ring and the system calls cost without a target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nops;
+
+impl Protocol for Nops {
+    type Entry = Entry;
+    type Completion = cqueue::Entry;
+
+    #[inline(always)]
+    fn queue(
+        &mut self,
+        _request: &mut Request,
+        slot: u16,
+        _buffers: &mut Buffers,
+        into: &mut SubmissionQueue<'_, Entry>,
+    ) -> Result<(), PushError> {
+        push(&opcode::Nop::new().build().user_data(slot.into()), into)
+    }
+
+    #[inline(always)]
+    fn success(&self, _request: &Request) -> i32 {
+        0
     }
 
     #[inline(always)]

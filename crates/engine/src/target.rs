@@ -31,14 +31,17 @@ pub enum TargetKind {
     BlockDevice,
     /// An NVMe namespace's generic character device (`/dev/ngXnY`), by passthrough.
     NvmeGeneric,
-    /// Nothing: requests complete at once. Shows what the engine itself costs.
+    /// Nothing: requests complete within the process. Shows what the load loop itself costs.
     Null,
+    /// Nothing, by way of the kernel: requests become empty operations (`IORING_OP_NOP`) of a ring. Shows what the
+    /// loop, the ring and its system calls cost.
+    Nop,
 }
 
 /// A target to run a job on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetSpec {
-    /// Where it is; for [`TargetKind::Null`] only a name.
+    /// Where it is; for [`TargetKind::Null`] and [`TargetKind::Nop`] only a name.
     pub path: PathBuf,
     /// What it is.
     pub kind: TargetKind,
@@ -84,11 +87,11 @@ impl Target {
             spec: spec.clone(),
         };
         let target = match spec.kind {
-            TargetKind::Null => target,
+            TargetKind::Null | TargetKind::Nop => target,
             TargetKind::NvmeGeneric => target.open_generic(job)?,
             TargetKind::File | TargetKind::BlockDevice => target.open_block_or_file(job)?,
         };
-        if spec.kind == TargetKind::Null && job.content.verify.is_some() {
+        if target.file.is_none() && job.content.verify.is_some() {
             return Err(EngineError::NothingKept {
                 path: spec.path.clone(),
             });
@@ -156,6 +159,7 @@ impl Target {
     /// Whether only io_uring can run `job` on it.
     pub(crate) fn needs_ring(&self, job: &Job) -> bool {
         self.namespace.is_some()
+            || self.spec.kind == TargetKind::Nop
             || matches!(job.pattern, Pattern::Zones { .. })
             || job.content.verify.is_some()
     }
@@ -223,7 +227,7 @@ impl Target {
         Ok(())
     }
 
-    /// The descriptor; `None` for the null target.
+    /// The descriptor; `None` where there is nothing behind the target.
     pub(crate) fn fd(&self) -> Option<RawFd> {
         self.file.as_ref().map(AsRawFd::as_raw_fd)
     }
@@ -324,7 +328,7 @@ fn check_kind(spec: &TargetSpec, found: std::fs::FileType) -> Result<(), EngineE
     let expected = match spec.kind {
         TargetKind::BlockDevice => "a block device",
         TargetKind::NvmeGeneric => "a character device",
-        TargetKind::File | TargetKind::Null => "a regular file",
+        TargetKind::File | TargetKind::Null | TargetKind::Nop => "a regular file",
     };
     let found = match () {
         () if found.is_file() => "a regular file",

@@ -1,26 +1,23 @@
 //! A load thread on io_uring: sets up its ring, its buffers and the protocol that its target is spoken to in, runs the
-//! loop ([`driver`]), and lets go of what it can.
+//! loop ([`driver`]) on them, and lets go of what it can.
 
-mod driver;
+mod queues;
 
-use std::{io, mem, path::Path, sync::Arc, time::Duration};
+use std::{io, mem, path::Path, sync::Arc};
 
 use io_uring::{cqueue, squeue};
-use workload::{Job, Limits, Load, Op, Pattern, RequestStream};
+use workload::{Load, Op, Pattern};
 
-use self::driver::Driver;
+use self::queues::Queues;
 use crate::{
     EngineError, TargetKind, TargetSetup,
-    affinity::pin_to,
     buffers::Buffers,
-    clock::Clock,
+    driver::{self, Lane},
     journal::Journal,
-    lane::{Meter, Post},
     nvme::Commands,
     protocol::Protocol,
     ring::{Ring, Wishes},
-    submission::{Encoder, discard},
-    target::Target,
+    submission::{Encoder, Nops, discard},
     verify::Checked,
     zones::{Layer, Part},
 };
@@ -28,26 +25,12 @@ use crate::{
 /// Completion tag of a probe before the run.
 const PROBE: u64 = u64::MAX - 1;
 
-/// What one load thread is to do.
-pub(crate) struct Lane {
-    pub(crate) job: Arc<Job>,
-    pub(crate) target: Arc<Target>,
-    pub(crate) stream: RequestStream,
-    pub(crate) limits: Limits,
-    pub(crate) clock: Clock,
-    pub(crate) cpu: Option<usize>,
-    pub(crate) poll: bool,
-    pub(crate) sqpoll: bool,
-    pub(crate) reap_min: u32,
-    pub(crate) huge_pages: bool,
-    pub(crate) drain_timeout: Duration,
-    pub(crate) seed: u64,
-    pub(crate) post: Post,
-}
-
 /// The body of a load thread: sets up, waits for the start, runs, drains, reports.
 pub(crate) fn run(lane: Lane) {
     let target = Arc::clone(&lane.target);
+    if target.spec.kind == TargetKind::Nop {
+        return run_with(&lane, |_, _| Ok(Nops));
+    }
     let facts = (&target.namespace, &target.zoned, lane.job.content.verify);
     match facts {
         (None, None, None) => run_with(&lane, plain),
@@ -78,38 +61,17 @@ fn run_with<P: Protocol>(
     let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
         return;
     };
-    let (meter, buffers, encoder) = drive(lane, &mut ring, buffers, encoder, clock);
+    let queues = Queues::new(&mut ring, encoder, buffers, clock);
+    let (meter, queues) = driver::drive(lane, queues, clock);
+    let memory = queues.into_memory();
     if meter.summary.lost == 0 {
         ring.unregister();
-        drop((ring, buffers, encoder));
+        drop((ring, memory));
     } else {
         // The kernel may still write to the buffers of I/O that has not returned.
-        mem::forget((buffers, encoder));
+        mem::forget(memory);
     }
     meter.finish();
-}
-
-/// Runs the job and drains; what is left is the record and the memory that I/O may refer to.
-fn drive<P: Protocol>(
-    lane: &Lane,
-    ring: &mut Ring<P>,
-    buffers: Buffers,
-    encoder: P,
-    clock: Clock,
-) -> (Meter, Buffers, P) {
-    let mut driver = Driver::new(lane, ring, buffers, encoder, clock);
-    let ended = match (lane.job.load, lane.job.pace.think_ns) {
-        (Load::Closed { .. }, 0) => driver.closed(),
-        (Load::Closed { .. }, think_ns) => driver.thinking(think_ns),
-        (Load::Open { .. }, _) => driver.open(),
-    };
-    let drained = driver.drain(lane.drain_timeout);
-    if let Err(error) = ended.and(drained) {
-        driver.meter.give_up(format!("io_uring failed: {error}"));
-    }
-    driver.meter.summary.lost = driver.in_flight() as u64;
-    driver.meter.summary.notes = driver.encoder.notes();
-    (driver.meter, driver.buffers, driver.encoder)
 }
 
 fn no_ring(error: io::Error) -> EngineError {
@@ -123,12 +85,7 @@ fn set_up<P: Protocol>(
     make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
 ) -> Result<(Ring<P>, Buffers, P, TargetSetup), EngineError> {
     let (job, target) = (&*lane.job, &*lane.target);
-    let mut notes = Vec::new();
-    if let Some(Err(error)) = lane.cpu.map(pin_to) {
-        notes.push(format!(
-            "a load thread could not be pinned to its core: {error}"
-        ));
-    }
+    let mut notes: Vec<String> = lane.pin().into_iter().collect();
     let only_moves_data = job
         .mix
         .ops
@@ -142,10 +99,9 @@ fn set_up<P: Protocol>(
         sqpoll: lane.sqpoll,
     };
     let mut ring = Ring::new(iodepth, wishes).map_err(no_ring)?;
-    let slots = if target.spec.kind == TargetKind::Null {
-        0
-    } else {
-        iodepth
+    let slots = match target.spec.kind {
+        TargetKind::Nop => 0,
+        _ => iodepth,
     };
     let buffers = Buffers::new(job, slots, lane.seed, lane.huge_pages)?;
     ring.register(target.fd(), &buffers).map_err(no_ring)?;
@@ -179,7 +135,6 @@ fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
         ring.notes.push("trim is done by punching holes: this kernel has no discard command for io_uring (Linux 6.12)".into());
     }
     Ok(Encoder {
-        kind: target.spec.kind,
         registered_buffers: ring.registered_buffers,
         discard_command,
         write_streams: target.sends_write_streams(job),

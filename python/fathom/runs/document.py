@@ -38,7 +38,7 @@ class TargetRecord(_Model):
     """One target and who it is."""
 
     name: str
-    kind: Literal["device", "file", "dir", "null", "twin", "array"]
+    kind: Literal["device", "file", "dir", "null", "nop", "twin", "array"]
     label: str
     capacity_bytes: int
     catalog: str | None = Field(default=None, description="catalogue device, for published figures")

@@ -64,8 +64,8 @@ def _of_members(target: Target, members: Sequence[Target]) -> Target:
 def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
     """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
 
-    A device that is written is held with O_EXCL, one that gets a file system by being mounted, a file with flock; twins
-    and `null:` need nothing.
+    A device that is written is held with O_EXCL, one that gets a file system by being mounted, a file with flock;
+    twins, `null:` and `nop:` need nothing.
     """
     checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens)
     if target.members:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from fathom.errors import UsageError
 from fathom.targets.array import PREFIX, array_of, member_texts
@@ -19,7 +20,7 @@ from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
 from fathom.text import capacity
 
-NULL_CAPACITY_BYTES = 1 << 40
+EMPTY_CAPACITY_BYTES = 1 << 40
 MAX_TWINS = 1024
 MAX_FILES = 256
 FILE_SYSTEMS = ("btrfs", "btrfs-zoned", "xfs", "ext4")
@@ -31,6 +32,7 @@ _KINDS = (
     "dir:PATH",
     "dir:PATH*8",
     "null:",
+    "nop:",
     "twin:NAME",
     "twin:NAME*8",
     "array:TARGET,TARGET",
@@ -92,8 +94,8 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
             raise UsageError(f"{text}: the path is missing", f"write {kind}:PATH")
         make = file_target if kind == "file" else dir_target
         return make(_expanded(text, rest), size_bytes)
-    if text == "null:":
-        return _null_target()
+    if text in _EMPTY:
+        return _empty_target(text)
     if kind == "twin" and colon:
         return _twin_target(rest, twins)
     raise UsageError(f"{text!r} is not a target", _advice(text, twins))
@@ -176,22 +178,30 @@ def _file_set(text: str, size_bytes: int | None) -> Target:
     return array_of(file_set(_expanded(text, path), number, size_bytes))
 
 
-def _null_target() -> Target:
+_EMPTY: dict[str, tuple[Literal["null", "nop"], str]] = {
+    "null:": ("null", "no device: the load generator alone"),
+    "nop:": ("nop", "no device: the load generator and io_uring"),
+}
+"""Kind and label of the targets with nothing behind them."""
+
+
+def _empty_target(text: str) -> Target:
+    kind, label = _EMPTY[text]
     return Target(
-        name="null:",
-        kind="null",
+        name=text,
+        kind=kind,
         path=None,
-        capacity_bytes=NULL_CAPACITY_BYTES,
+        capacity_bytes=EMPTY_CAPACITY_BYTES,
         logical_block_bytes=512,
         direct_align_bytes=512,
         identity=Identity(),
-        label="no device: the load generator alone",
+        label=label,
     )
 
 
 def _no_array_of_real_targets(text: str) -> None:
     """Raises UsageError for `file:PATH*8`: a real target is itself and no other. A path may have a star in it."""
-    form = re.fullmatch(r"(?P<one>(?:file:|/dev/).+|null:)\*\d*", text)
+    form = re.fullmatch(r"(?P<one>(?:file:|/dev/).+|null:|nop:)\*\d*", text)
     if form is not None and not Path(text.partition(":")[2] or text).exists():
         raise UsageError(
             f"{text}: only twins, and files in a directory, can be multiplied",
@@ -258,7 +268,7 @@ def _number(target: str, text: str, what: str, least: int, most: int) -> int:
 def _advice(text: str, twins: TwinLookup | None) -> str:
     """The nearest right form: a prefix misspelt or left out, or the list of forms."""
     kind, colon, rest = text.partition(":")
-    near = difflib.get_close_matches(kind, ["file", "dir", "null", "twin"], n=1)
+    near = difflib.get_close_matches(kind, ["file", "dir", "null", "nop", "twin"], n=1)
     if colon and near:
         return f"did you mean {near[0]}:{rest}"
     if not colon and text and Path(text).is_dir():

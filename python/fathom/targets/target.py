@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Kind = Literal["device", "file", "dir", "null", "twin", "array"]
+Kind = Literal["device", "file", "dir", "null", "nop", "twin", "array"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Target:
     """One thing that I/O can go to.
 
     `name` is unique within a run and parses back to the same target. `path` is what the engine opens (None
-    for twins and `null:`). `capacity_bytes` is the size of the device or file, or the size that the file
+    for twins, `null:` and `nop:`). `capacity_bytes` is the size of the device or file, or the size that the file
     shall get. `logical_block_bytes` is the smallest I/O; `direct_align_bytes` the alignment that O_DIRECT
     needs of offset and length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue
     entry. `notes` are things the user must be told about the target before its figures are read. `parts` names the

@@ -233,6 +233,8 @@ fn where_io_uring_is_forbidden_threads_take_over_and_the_result_says_so() {
             backend: Backend::IoUring,
             ..Options::default()
         };
+        let no_ring = engine::start(&job, &[nop_spec()], &Options::default()).err();
+        assert!(no_ring.unwrap().to_string().contains("nop:"));
         engine::start(&job, &[file.spec(4 * MIB)], &insisting)
             .err()
             .unwrap()

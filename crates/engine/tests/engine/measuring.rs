@@ -53,8 +53,8 @@ fn seconds_follow_each_other_and_add_up_to_the_recording() {
         threads: 2,
         iodepth: 4,
     };
-    for options in [Options::default(), threads()] {
-        let (intervals, recording) = follow(engine::start(&job, &[null_spec()], &options).unwrap());
+    for (spec, options) in empty_specs() {
+        let (intervals, recording) = follow(engine::start(&job, &[spec], &options).unwrap());
         let recording = recording.unwrap();
         let spans: Vec<(u32, u64, u64)> = intervals
             .iter()
@@ -119,8 +119,8 @@ fn stopping_is_prompt_and_keeps_what_was_measured() {
 fn an_idle_open_load_stops_promptly_too() {
     let mut job = job(Op::Read);
     job.load = open(0.1, workload::Arrival::Deterministic, 4);
-    for options in [Options::default(), threads()] {
-        let run = engine::start(&job, &[null_spec()], &options).unwrap();
+    for (spec, options) in empty_specs() {
+        let run = engine::start(&job, &[spec], &options).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         let asked = Instant::now();
         run.stop();
@@ -212,6 +212,45 @@ fn the_set_up_report_says_what_was_achieved() {
     assert!(target.direct && target.registered_buffers && !target.poll);
     assert_eq!(target.cpus.len(), 1);
     assert!(setup.clock_error_ppm < 100.0);
+}
+
+#[test]
+fn the_null_target_counts_as_an_empty_operation_of_the_kernel_does() {
+    let mut job = job(Op::Read);
+    job.mix.ops = vec![block(Op::Read, 4096, 0.7), block(Op::Write, 8192, 0.3)];
+    job.until = count(10_000);
+    let counted = |spec: engine::TargetSpec| {
+        let recording = run(&job, &spec, &Options::default());
+        let of = |op| {
+            let stats = &recording.ops[&op];
+            (stats.service.count(), stats.bytes, stats.errors)
+        };
+        (of(Op::Read), of(Op::Write))
+    };
+    let (reads, writes) = counted(null_spec());
+    assert_eq!((reads, writes), counted(nop_spec()));
+    assert_eq!(reads.0 + writes.0, 10_000);
+}
+
+#[test]
+fn requests_on_the_null_target_stay_in_the_process() {
+    let mut job = job(Op::Read);
+    job.until = count(1000);
+    job.sqpoll = true;
+    let backend_of = |spec| {
+        let started = engine::start(&job, &[spec], &Options::default()).unwrap();
+        let setup = started.setup().targets.remove(0);
+        started.join().unwrap();
+        setup
+    };
+    let (null, nop) = (backend_of(null_spec()), backend_of(nop_spec()));
+    assert_eq!((null.backend.as_str(), null.ring.len()), ("in-process", 0));
+    assert_eq!(nop.backend, "io_uring");
+    assert!(
+        null.notes.iter().any(|note| note.contains("no effect")),
+        "{:?}",
+        null.notes
+    );
 }
 
 #[test]
@@ -341,11 +380,11 @@ fn a_run_that_nobody_follows_any_more_ends_by_itself() {
 
 #[test]
 fn think_time_follows_the_interactive_response_time_law() {
-    for options in [Options::default(), threads()] {
+    for (spec, options) in empty_specs() {
         let mut job = job(Op::Read);
         job.pace.think_ns = 50_000_000;
         job.until = time(Duration::from_millis(1500));
-        let recording = run(&job, &null_spec(), &options);
+        let recording = run(&job, &spec, &options);
         // N / (R + Z), with R next to nothing: 8 at once and again each 50 ms; one after the other they would be 30. A
         // busy machine wakes threads late.
         assert!(

@@ -12,23 +12,25 @@ fn four_hundred_thousand_poisson_arrivals_per_second_are_offered_within_one_perc
     let mut job = job(Op::Read);
     job.load = open(400_000.0, Arrival::Exponential, 256);
     job.until = time(Duration::from_secs(2));
-    let recording = run(&job, &null_spec(), &Options::default());
-    let offered_iops = recording.offered.unwrap() as f64 / 2.0;
-    assert!(
-        (offered_iops / 400_000.0 - 1.0).abs() < 0.01,
-        "{offered_iops}"
-    );
-    // Issued and completed at that rate, up to what a busy machine left in the backlog at the end.
-    let unfinished = recording.offered.unwrap() - recording.completed();
-    assert!(
-        unfinished <= recording.backlog.unwrap() + 256,
-        "{unfinished} unfinished"
-    );
-    assert!(
-        (recording.completed() as f64) > 0.9 * 800_000.0,
-        "{}",
-        recording.completed()
-    );
+    for spec in [null_spec(), nop_spec()] {
+        let recording = run(&job, &spec, &Options::default());
+        let offered_iops = recording.offered.unwrap() as f64 / 2.0;
+        assert!(
+            (offered_iops / 400_000.0 - 1.0).abs() < 0.01,
+            "{offered_iops}"
+        );
+        // Issued and completed at that rate, up to what a busy machine left in the backlog at the end.
+        let unfinished = recording.offered.unwrap() - recording.completed();
+        assert!(
+            unfinished <= recording.backlog.unwrap() + 256,
+            "{unfinished} unfinished"
+        );
+        assert!(
+            (recording.completed() as f64) > 0.9 * 800_000.0,
+            "{}",
+            recording.completed()
+        );
+    }
 }
 
 #[test]
@@ -36,15 +38,12 @@ fn every_constant_arrival_is_counted_exactly() {
     let mut job = job(Op::Read);
     job.load = open(500.0, Arrival::Deterministic, 8);
     job.until = time(Duration::from_secs(1));
-    for options in [Options::default(), threads()] {
-        let recording = run(&job, &null_spec(), &options);
-        assert_eq!(recording.offered, Some(500), "{:?}", options.backend);
+    for (spec, options) in empty_specs() {
+        let recording = run(&job, &spec, &options);
+        let how = (spec.path, options.backend);
+        assert_eq!(recording.offered, Some(500), "{how:?}");
         let completed = recording.completed() + recording.backlog.unwrap();
-        assert!(
-            (499..=500).contains(&completed),
-            "{completed} with {:?}",
-            options.backend
-        );
+        assert!((499..=500).contains(&completed), "{completed} with {how:?}");
     }
 }
 

@@ -117,6 +117,23 @@ pub fn null_spec() -> TargetSpec {
     }
 }
 
+pub fn nop_spec() -> TargetSpec {
+    TargetSpec {
+        path: "nop:".into(),
+        kind: TargetKind::Nop,
+        ..null_spec()
+    }
+}
+
+/// The targets without anything behind them, each with the ways to run on it.
+pub fn empty_specs() -> [(TargetSpec, Options); 3] {
+    [
+        (null_spec(), Options::default()),
+        (null_spec(), threads()),
+        (nop_spec(), Options::default()),
+    ]
+}
+
 /// 4 KiB of one operation, uniform over the target, one thread x 8, no end.
 pub fn job(op: Op) -> Job {
     Job {

@@ -73,7 +73,7 @@ def client_limits(view: RunView) -> Iterable[Note]:
                 target,
                 step,
                 f"the client, not the target, limits: {client} {' and '.join(said)}",
-                "load from more or faster hosts; `null:` as the target shows what this one can do",
+                "load from more or faster hosts; `nop:` as the target shows what this one can do",
             )
 
 

@@ -1,0 +1,87 @@
+//! A load thread on the null target: requests complete within the process, at the next reap and in the order in
+//! which they were submitted. No system call and no ring, so what is left is the cost of the load loop itself.
+
+use std::{collections::VecDeque, io, thread, time::Duration};
+
+use workload::Request;
+
+use crate::{
+    TargetSetup,
+    buffers::Pages,
+    clock::Clock,
+    driver::{self, Lane},
+    lane::TICK_NS,
+    queue_pair::{QueuePair, SPIN_NS},
+};
+
+/// The body of a load thread: waits for the start, runs, reports.
+pub(crate) fn run(lane: Lane) {
+    let mut notes: Vec<String> = lane.pin().into_iter().collect();
+    notes.extend(lane.target.placement_note(&lane.job));
+    if lane.sqpoll {
+        notes.push("SQPOLL was asked for and has no effect: null: has no ring, nop: has".into());
+    }
+    lane.post.ready(Ok(TargetSetup {
+        backend: "in-process".into(),
+        huge_pages: Pages::Small.name().into(),
+        notes,
+        ..TargetSetup::default()
+    }));
+    let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
+        return;
+    };
+    let queue = InProcess {
+        queued: VecDeque::with_capacity(lane.job.load.iodepth() as usize),
+        clock,
+    };
+    let (meter, _) = driver::drive(&lane, queue, clock);
+    meter.finish();
+}
+
+/// Slots whose requests are complete as soon as they are looked for.
+struct InProcess {
+    queued: VecDeque<u16>,
+    clock: Clock,
+}
+
+impl QueuePair for InProcess {
+    #[inline(always)]
+    fn queue(&mut self, _request: &mut Request, slot: u16) -> io::Result<()> {
+        self.queued.push_back(slot);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, _want: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn submit_until(&mut self, until_ns: u64) -> io::Result<()> {
+        if !self.queued.is_empty() {
+            return Ok(());
+        }
+        let gap_ns = until_ns.saturating_sub(self.clock.now_ns());
+        if gap_ns > SPIN_NS {
+            thread::sleep(Duration::from_nanos((gap_ns - SPIN_NS).min(TICK_NS)));
+            return Ok(());
+        }
+        while self.clock.now_ns() < until_ns {
+            std::hint::spin_loop();
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(u16, i32)> {
+        self.queued.pop_front().map(|slot| (slot, 0))
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, _slot: u16, _request: &Request, _result: i32) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,36 @@
+//! The seam between the load loop and what completes its requests: a submission queue and a completion queue.
+//! The loop is generic over it, so a target that no ring is needed for pays for none, and the ring for no choice.
+
+use std::io;
+
+use workload::Request;
+
+/// Open load: a thread sleeps until this long before the next arrival, then spins. Waking up takes
+/// tens of microseconds; arrivals closer than this never sleep.
+pub(crate) const SPIN_NS: u64 = 50_000;
+
+/// Takes requests, gives back completions. An error means that the pair itself failed, not a request.
+pub(crate) trait QueuePair {
+    /// Queues `request` in `slot`, of which the loop has at most one in flight. May move the request to where the
+    /// target takes it.
+    fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()>;
+
+    /// Submits what is queued and waits for `want` completions, at most about a tick.
+    fn submit(&mut self, want: usize) -> io::Result<()>;
+
+    /// Submits what is queued and waits for a completion until `until_ns`, at most about a tick: asleep while that
+    /// is far, spinning when it is near.
+    fn submit_until(&mut self, until_ns: u64) -> io::Result<()>;
+
+    /// The next completion that has arrived: its slot, and its result as [`QueuePair::settle`] wants it.
+    fn next(&mut self) -> Option<(u16, i32)>;
+
+    /// Judges a completion, before its slot is used again.
+    ///
+    /// # Errors
+    /// The request failed: a negative errno, or the bytes that a short one moved.
+    fn settle(&mut self, slot: u16, request: &Request, result: i32) -> Result<(), i32>;
+
+    /// What a reader of the figures must know, once the run is over.
+    fn notes(&mut self) -> Vec<String>;
+}

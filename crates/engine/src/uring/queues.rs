@@ -1,0 +1,202 @@
+//! A ring as the load loop's pair of queues: entries in the target's protocol, one system call per batch.
+//!
+//! A tick (a timeout entry every 20 ms) wakes a thread whose I/O does not return, so the stop flag
+//! and the interval's end are seen without a timer or a system call of their own.
+
+use std::{io, time::Duration};
+
+use io_uring::{
+    CompletionQueue, SubmissionQueue, Submitter, opcode,
+    types::{SubmitArgs, Timespec},
+};
+use workload::Request;
+
+use crate::{
+    buffers::Buffers,
+    clock::Clock,
+    lane::TICK_NS,
+    protocol::Protocol,
+    queue_pair::{QueuePair, SPIN_NS},
+    ring::{Ring, register_ring_fd},
+    verify::MISMATCH,
+};
+
+/// Completion tag of the tick.
+const TICK: u64 = u64::MAX;
+/// How often room in a full submission ring is waited for: a wait that a signal ends early is repeated.
+const MOST_WAITS: usize = 1000;
+
+/// The two queues of a ring. `encoder` and `buffers` outlive them.
+pub(super) struct Queues<'r, P: Protocol> {
+    submitter: Submitter<'r>,
+    submissions: SubmissionQueue<'r, P::Entry>,
+    completions: CompletionQueue<'r, P::Completion>,
+    encoder: P,
+    buffers: Buffers,
+    polls: bool,
+    sqpoll: bool,
+    flags_taskrun: bool,
+    tick: Box<Timespec>,
+    tick_armed: bool,
+    clock: Clock,
+}
+
+impl<'r, P: Protocol> Queues<'r, P> {
+    pub(super) fn new(ring: &'r mut Ring<P>, encoder: P, buffers: Buffers, clock: Clock) -> Self {
+        let (polls, sqpoll, flags_taskrun) = (ring.polls, ring.sqpoll, ring.flags_taskrun);
+        let (mut submitter, submissions, completions) = ring.io.split();
+        register_ring_fd(&mut submitter);
+        Self {
+            submitter,
+            submissions,
+            completions,
+            encoder,
+            buffers,
+            polls,
+            sqpoll,
+            flags_taskrun,
+            tick: Box::new(Timespec::from(Duration::from_nanos(TICK_NS))),
+            tick_armed: false,
+            clock,
+        }
+    }
+
+    /// What I/O in flight may refer to.
+    pub(super) fn into_memory(self) -> (P, Buffers) {
+        (self.encoder, self.buffers)
+    }
+
+    /// Waits until the kernel's submitting thread has freed entries: it does so after their completions, at the end of
+    /// its batch.
+    #[cold]
+    fn make_room(&mut self) -> io::Result<()> {
+        for _ in 0..MOST_WAITS {
+            self.submissions.sync();
+            if !self.submissions.is_full() {
+                break;
+            }
+            self.enter(Submitter::submit)?;
+            self.enter(Submitter::squeue_wait)?;
+        }
+        Ok(())
+    }
+
+    /// Watches the completion queue for a while, then sleeps: until a completion, or for a tick where there is none.
+    #[cold]
+    fn await_kernel_thread(&mut self, want: usize) -> io::Result<()> {
+        self.enter(Submitter::submit)?;
+        let until_ns = self.clock.now_ns() + SPIN_NS;
+        while self.completions.len() < want && self.clock.now_ns() < until_ns {
+            std::hint::spin_loop();
+            self.completions.sync();
+        }
+        if self.completions.len() >= want {
+            return Ok(());
+        }
+        let tick = Timespec::from(Duration::from_nanos(TICK_NS));
+        let arguments = SubmitArgs::new().timespec(&tick);
+        self.enter(|submitter| submitter.submit_with_args(want, &arguments))
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, call: impl Fn(&Submitter<'r>) -> io::Result<usize>) -> io::Result<()> {
+        let entered = call(&self.submitter);
+        self.submissions.sync();
+        self.completions.sync();
+        match entered {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    #[cold]
+    fn arm_tick(&mut self) -> io::Result<()> {
+        if self.submissions.is_full() {
+            self.make_room()?;
+        }
+        let entry = P::Entry::from(
+            opcode::Timeout::new(&raw const *self.tick)
+                .build()
+                .user_data(TICK),
+        );
+        // SAFETY: the kernel copies the timespec at submission; the box outlives that.
+        unsafe { self.submissions.push(&entry) }.map_err(io::Error::other)?;
+        self.tick_armed = true;
+        Ok(())
+    }
+}
+
+impl<P: Protocol> QueuePair for Queues<'_, P> {
+    #[inline(always)]
+    fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()> {
+        if self.submissions.is_full() {
+            self.make_room()?;
+        }
+        self.encoder
+            .queue(request, slot, &mut self.buffers, &mut self.submissions)
+            .map_err(io::Error::other)
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, want: usize) -> io::Result<()> {
+        if !self.tick_armed && !self.polls {
+            self.arm_tick()?;
+        }
+        self.submissions.sync();
+        match self.sqpoll {
+            false => self.enter(|submitter| submitter.submit_and_wait(want)),
+            true => self.await_kernel_thread(want),
+        }
+    }
+
+    fn submit_until(&mut self, until_ns: u64) -> io::Result<()> {
+        if !self.tick_armed && !self.polls {
+            self.arm_tick()?;
+        }
+        self.submissions.sync();
+        let gap_ns = until_ns.saturating_sub(self.clock.now_ns());
+        if gap_ns > SPIN_NS && !self.polls {
+            let timeout = Timespec::from(Duration::from_nanos(gap_ns - SPIN_NS));
+            let arguments = SubmitArgs::new().timespec(&timeout);
+            self.enter(|submitter| submitter.submit_with_args(1, &arguments))?;
+        } else if !self.submissions.is_empty() {
+            self.enter(Submitter::submit)?;
+        }
+        while self.completions.is_empty() && self.clock.now_ns() < until_ns {
+            self.submissions.sync();
+            if self.polls || (self.flags_taskrun && self.submissions.taskrun()) {
+                self.enter(Submitter::submit)?;
+            }
+            std::hint::spin_loop();
+            self.completions.sync();
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(u16, i32)> {
+        loop {
+            match P::outcome(&self.completions.next()?) {
+                (TICK, _) => self.tick_armed = false,
+                (slot, result) => return Some((slot as u16, result)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, slot: u16, request: &Request, result: i32) -> Result<(), i32> {
+        let returned = result == self.encoder.success(request);
+        match self.encoder.settle(slot, returned, &self.buffers) {
+            true => Ok(()),
+            false if returned => Err(MISMATCH),
+            false => Err(result),
+        }
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        self.encoder.notes()
+    }
+}
