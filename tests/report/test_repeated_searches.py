@@ -12,12 +12,13 @@ from fathom.curve import Curve, Figures, Slo
 from fathom.report import runs_json
 from fathom.report.blocks import Table
 from fathom.report.capacity import Capacity, Search
-from fathom.report.comparison import Comparison, compare
+from fathom.report.comparison import Comparison, compare, margin_of
 from fathom.report.data import RunData, load
 from fathom.report.rounds import Repeated, Rounds, Series, verdicts
 from fathom.report.rounds import rounds_of as found_rounds
-from fathom.report.sections import curves
+from fathom.report.sections import curves, mixes
 from fathom.report.sections import repeats as section
+from fathom.report.style import compact
 from fathom.rounds import Round
 
 PLACE = Round("iops", "rnd", 1, 25, 5, 0.2, 0.1, ("rnd",), "iops")
@@ -194,3 +195,44 @@ def test_the_capacity_in_the_section_of_curves_is_that_of_all_repeats(comparison
     assert alone is not None
     assert isinstance(alone.blocks[0], Table)
     assert cell.text != alone.blocks[0].groups[0].rows[0].cells[0].text
+
+
+MIXED_ROUNDS = """
+schema = "fathom-method/1"
+name = "mixed-rounds"
+
+[[steps]]
+name = "matrix"
+kind = "rounds"
+rounds = { most = 4, window = 3, track = ["rnd-r0-4k"] }
+
+[[steps.steps]]
+name = "rnd"
+sweep = [
+  { key = "mix", names = ["r100", "r70", "r30", "r0"], values = [
+    "read", { read = 70, write = 30 }, { read = 30, write = 70 }, "write",
+  ] },
+  { key = "block", names = ["4k", "8k"], values = ["4KiB", "8KiB"] },
+]
+job = { block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "100ms" } }
+"""
+
+
+def test_the_map_of_mixes_is_of_all_repeats_rounds_and_says_how_sure_they_are(tmp_path: Path) -> None:
+    method = tmp_path / "mixed.toml"
+    method.write_text(MIXED_ROUNDS)
+    runs = [load(fathom.run(str(method), targets=[SN861], seed=seed, out=tmp_path).path) for seed in (5, 6)]
+    seen = compare(runs, pool=True)
+    built = mixes.build(seen)
+    assert built is not None
+    mapped = next(block for block in built.blocks if isinstance(block, Table))
+    (rounds,) = found_rounds(seen)["matrix"]
+    assert len(rounds.pooled) == 2
+    for row, block in zip(mapped.groups[0].rows, ("4k", "8k"), strict=True):
+        for cell, mix in zip(row.cells, ("r0", "r30", "r70", "r100"), strict=True):
+            mean = rounds.mean(f"rnd-{mix}-{block}")
+            assert mean is not None
+            assert mean.interval is not None
+            assert cell.text == compact(mean.value)
+            assert cell.sub.startswith(margin_of(mean.value, mean.interval.low, mean.interval.high))
+    assert "of every repeat" in mapped.footnotes[-1]

@@ -30,10 +30,6 @@ class Series:
         """Mean of the figure over the last rounds."""
         return float(np.mean(self.values[-window:])) if self.values else 0.0
 
-    def interval(self, window: int) -> Interval | None:
-        """95 % interval of that mean, each round being a repeat; None with fewer than two."""
-        return means_interval(self.values[-window:])
-
     def latency_us(self, window: int) -> float:
         """Mean service latency over the same rounds."""
         rows = [vars(point) for number in sorted(self.points)[-window:] for point in self.points[number]]
@@ -108,14 +104,21 @@ class Repeated:
         found = [one for rounds in self.pooled for one in rounds.series if one.step == step and one.values]
         if not found:
             return None
-        own = [one.interval(window) for one in found]
-        means = [one.mean(window) for one in found]
+        value, interval = self.over([one.values[-window:] for one in found])
+        return Mean(value, interval, float(np.mean([one.latency_us(window) for one in found])))
+
+    def over(self, windows: Sequence[Sequence[float]]) -> tuple[float, Interval | None]:
+        """Mean of a figure over the last rounds of every repeat that is pooled, and its 95 % interval.
+
+        Of a single run it is Student's over rounds, each round being a repeat. Of several it is Student's over repeats,
+        never narrower than the rounds inside say; None where only one of them is pooled.
+        """
+        own = [means_interval(values) for values in windows]
+        means = [float(np.mean(values)) for values in windows]
+        if len(self.repeats) == 1:
+            return means[0], own[0]
         halves = [None if one is None else (one.high - one.low) / 2 for one in own]
-        return Mean(
-            float(np.mean(means)),
-            own[0] if len(self.repeats) == 1 else means_interval(means, halves),
-            float(np.mean([one.latency_us(window) for one in found])),
-        )
+        return float(np.mean(means)), means_interval(means, halves)
 
     def each(self, step: str) -> list[float | None]:
         """The same mean of every repeat, steady or not; None of one without a figure."""

@@ -1,20 +1,21 @@
 """Measured steps of a run that differ in one thing only: their share of reads, or how many I/Os they keep in flight.
 
-Sections draw figures over either. Steps of rounds are taken as their means over the last rounds of the window; points
-of curves are left out, they have a section of their own.
+Sections draw figures over either. Steps of rounds are taken as their means over the last rounds of the window, of every
+repeat that is pooled; points of curves are left out, they have a section of their own.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import numpy as np
-
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
+from fathom.report.rounds import Repeated, repeated_rounds
 from fathom.report.rows import Point
-from fathom.report.style import compact, seconds
+from fathom.report.style import compact, plain, seconds
+from fathom.report.totals import TOTAL, total
 from fathom.text import size
 
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
@@ -36,11 +37,15 @@ class Shape:
 
 @dataclass(frozen=True)
 class Swept:
-    """One step on one target; `halves` are its operations."""
+    """One step on one target: `halves` are its operations, `whole` all of them together. `rounds`: of how many repeats'
+    last rounds they are means, None of a step that is no round.
+    """
 
     column: Column
     shape: Shape
     halves: Sequence[Point]
+    whole: Point
+    rounds: Repeated | None = None
 
     @property
     def read_pct(self) -> float:
@@ -66,14 +71,17 @@ class Swept:
     @property
     def iops(self) -> float:
         """All operations together."""
-        return sum(half.iops or 0.0 for half in self.halves)
+        return self.whole.iops or 0.0
+
+    @property
+    def margin(self) -> str:
+        """Half the 95 % interval of `iops` in percent; empty where there is none."""
+        return rate_margin(self.whole)
 
     @property
     def mean_us(self) -> float | None:
         """Mean service latency of all operations together."""
-        known = [(half.n or 0, half.mean_us) for half in self.halves if half.mean_us is not None]
-        n = sum(count for count, _ in known)
-        return sum(count * mean for count, mean in known) / n if n else None
+        return self.whole.mean_us
 
     @property
     def implied(self) -> float | None:
@@ -88,6 +96,11 @@ class Swept:
     def half(self, op: str) -> Point | None:
         """The step's reads or writes."""
         return next((half for half in self.halves if half.op == op), None)
+
+
+def rate_margin(point: Point) -> str:
+    """Half the 95 % interval of a point's IOPS in percent; empty where there is none."""
+    return margin_of(point.iops, point.iops_low, point.iops_high)
 
 
 def swept(comparison: Comparison) -> list[Swept]:
@@ -116,6 +129,30 @@ def series(
     return [kind for kind in kinds if kind]
 
 
+def intervals_of(steps: Sequence[Swept]) -> list[str]:
+    """What the intervals of the steps hold, in sentences, and of which repeats means over rounds are."""
+    said = ["± is half the 95 % interval of the rate, beneath a latency stands its own."]
+    rounds = list({id(one.rounds): (one.column, one.rounds) for one in steps if one.rounds}.values())
+    if not rounds:
+        return said
+    several = any(len(found.repeats) > 1 for _, found in rounds)
+    said.append(
+        "Of rounds, figures are means over the window"
+        + (
+            " of every repeat and intervals Student's over repeats, never narrower than the rounds inside say."
+            if several
+            else ", and intervals Student's over its rounds."
+        )
+    )
+    said += [
+        f"{column.label}, {plain(found.place.of)}: of the {len(found.pooled)} of {len(found.repeats)} repeats that "
+        "reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
+        for column, found in rounds
+        if len(found.pooled) < len(found.repeats)
+    ]
+    return [" ".join(said)]
+
+
 def window_of(steps: Sequence[Swept]) -> str:
     """`3 s per step, n = 12k to 3.2M I/Os`."""
     windows = sorted(one.halves[0].window_s or 0.0 for one in steps)
@@ -126,28 +163,21 @@ def window_of(steps: Sequence[Swept]) -> str:
 
 
 def _of_column(column: Column) -> list[Swept]:
-    run = column.run
-    found: dict[str, list[Point]] = {}
-    rounds: dict[str, dict[int, list[Point]]] = {}
-    windows: dict[str, int] = {}
+    run, target = column.run, column.target.name
+    measured: dict[str, list[Point]] = {}
     for point in run.points:
-        if point.target != column.target.name or not _closed(run, point):
-            continue
-        place = run.round_of(point.step)
-        if place is None:
-            found.setdefault(point.step, []).append(point)
-        elif place.judged:
-            name = f"{place.of}.{place.step}"
-            windows[name] = place.window
-            rounds.setdefault(name, {}).setdefault(place.number, []).append(point)
-    for name, by_number in rounds.items():
-        last = [by_number[number] for number in sorted(by_number)[-windows[name] :]]
-        found[name] = [
-            _mean([point for halves in last for point in halves if point.op == op])
-            for op in dict.fromkeys(point.op for halves in last for point in halves)
-        ]
+        if point.target == target and run.round_of(point.step) is None and _closed(run, point):
+            measured.setdefault(point.step, []).append(point)
+    found: list[tuple[Sequence[Point], Point, Repeated | None]] = [
+        (halves, total(run, halves), None) for halves in measured.values()
+    ]
+    for rounds in repeated_rounds(run, target).values():
+        if rounds.place.judged:
+            found += [(*means, rounds) for step in rounds.steps if (means := _means(rounds, step))]
     return [
-        Swept(column, shape, halves) for halves in found.values() if (shape := _shape(run, halves[0].step))
+        Swept(column, shape, halves, whole, rounds)
+        for halves, whole, rounds in found
+        if (shape := _shape(run, halves[0].step))
     ]
 
 
@@ -158,17 +188,68 @@ def _closed(run: RunData, point: Point) -> bool:
     )
 
 
-def _mean(points: Sequence[Point]) -> Point:
-    """One operation over several rounds: means of rates, the latency mean over all I/Os, no percentiles."""
-    counts = np.array([point.n or 0 for point in points], dtype=np.float64)
-    means = np.array([point.mean_us or 0.0 for point in points])
+def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
+    """A step's operations, each by itself and all together, as means over the last rounds of every repeat pooled."""
+    windows = [
+        [
+            halves
+            for number in sorted(series.points)[-rounds.place.window :]
+            if (halves := [point for point in series.points[number] if _closed(one.run, point)])
+        ]
+        for one in rounds.pooled
+        for series in one.series
+        if series.step == step
+    ]
+    windows = [window for window in windows if window]
+    if not windows:
+        return None
+    ops = dict.fromkeys(point.op for window in windows for halves in window for point in halves)
+    each = [
+        _mean(rounds, [[point for halves in window for point in halves if point.op == op] for window in windows])
+        for op in ops
+    ]
+    return each, _mean(rounds, [[_sum(halves) for halves in window] for window in windows])
+
+
+def _sum(halves: Sequence[Point]) -> Point:
+    """The operations of one round as one."""
+    return replace(
+        halves[0],
+        op=TOTAL,
+        iops=sum(half.iops or 0.0 for half in halves),
+        mbps=sum(half.mbps or 0.0 for half in halves),
+        mean_us=_mean_us(halves),
+        n=sum(half.n or 0 for half in halves),
+    )
+
+
+def _mean_us(points: Sequence[Point]) -> float:
+    """Mean latency of all their I/Os."""
+    n = sum(point.n or 0 for point in points)
+    return sum((point.n or 0) * (point.mean_us or 0.0) for point in points) / n
+
+
+def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
+    """One operation over rounds by repeat: means with their intervals, no percentiles."""
+    points = [point for window in windows for point in window]
+    iops, rate = rounds.over([[point.iops or 0.0 for point in window] for window in windows])
+    mbps, _ = rounds.over([[point.mbps or 0.0 for point in window] for window in windows])
+    unweighted_us, mean = rounds.over([[point.mean_us or 0.0 for point in window] for window in windows])
+    mean_us = sum(map(_mean_us, windows)) / len(windows)
+    wafs = [point.waf for point in points if point.waf is not None]
     return replace(
         points[-1],
-        iops=float(np.mean([point.iops or 0.0 for point in points])),
-        mbps=float(np.mean([point.mbps or 0.0 for point in points])),
-        mean_us=float(counts @ means / counts.sum()),
-        n=int(counts.sum()),
+        iops=iops,
+        iops_low=rate.low if rate else None,
+        iops_high=rate.high if rate else None,
+        mbps=mbps,
+        mean_us=mean_us,
+        mean_low_us=mean_us + mean.low - unweighted_us if mean else None,
+        mean_high_us=mean_us + mean.high - unweighted_us if mean else None,
+        waf=sum(wafs) / len(wafs) if wafs else None,
+        n=sum(point.n or 0 for point in points),
         window_s=sum(point.window_s or 0.0 for point in points),
+        limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
         p50_us=None,
         p99_us=None,
         p999_us=None,

@@ -9,10 +9,11 @@ from fathom.limits import limit_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, signed_pct, slot
-from fathom.report.sweeps import Swept, series, swept, window_of
+from fathom.report.sweeps import Swept, intervals_of, series, swept, window_of
 from fathom.text import percent
 
 ORDER = 31
@@ -154,7 +155,9 @@ def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
         for label, group in zip(labels, groups, strict=True)
         for one in group
     ]
+    steps = [step for group in groups for one in group for step in one.steps]
     notes = [
+        *intervals_of(steps),
         "p99 is that of the slower operation of a mix. IOPS x mean latency is how many I/Os were in flight if both "
         f"figures describe the same I/O; from {LITTLE_GAP_PCT:.0f} % on a difference from what was kept is marked.",
         "Knee: Kneedle (2011) over depth, as a description.",
@@ -165,9 +168,9 @@ def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
 def _row(one: Scaling, step: Swept) -> Row:
     threads, iodepth = step.load
     cells = [
-        Item(grouped(step.iops), tone="strong"),
+        Item(grouped(step.iops), step.margin, tone="strong"),
         Item(f"{100 * step.iops / one.best.iops:.0f}", "knee" if step is one.knee else ""),
-        NONE if step.mean_us is None else Item(grouped(step.mean_us)),
+        latency(step.whole, "mean_us") or NONE,
         _p99(step.halves),
         _little(step),
         Item(plain(step.limited_by or "–"), tone="" if step.limited_by else "quiet"),
@@ -176,8 +179,10 @@ def _row(one: Scaling, step: Swept) -> Row:
 
 
 def _p99(halves: Sequence[Point]) -> Item:
-    known = [half.p99_us for half in halves if half.p99_us is not None]
-    return Item(grouped(max(known))) if len(known) == len(halves) else NONE
+    """The slower operation's; none as soon as one operation's is unknown: the slower could be that one."""
+    slower = max(halves, key=lambda half: half.p99_us or 0.0)
+    known = all(half.p99_us is not None for half in halves)
+    return (latency(slower, "p99_us") if known else None) or NONE
 
 
 def _little(step: Swept) -> Item:

@@ -6,9 +6,11 @@ from math import log
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
+from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
-from fathom.report.sweeps import Swept, series, swept, window_of
+from fathom.report.sweeps import Swept, intervals_of, rate_margin, series, swept, window_of
 
 ORDER = 32
 LEAST_SHARES = 4
@@ -134,16 +136,27 @@ def _table(labels: Sequence[str], loads: Sequence[Load]) -> Table:
         for label, load in zip(labels, loads, strict=True)
         for steps in load
     ]
-    return Table("Reads", heads, groups)
+    steps = [one for load in loads for steps in load for one in steps]
+    return Table("Reads", heads, groups, intervals_of(steps))
 
 
 def _row(one: Swept) -> Row:
-    figures = [_figure(one, op, "iops") for op in ("read", "write")]
-    figures += [_figure(one, op, name) for op in ("read", "write") for name in ("mean_us", "p99_us")]
-    figures.append(_figure(one, "write", "waf"))
-    cells = [NONE if value is None else Item(grouped(value)) for value in figures]
+    halves = [one.half(op) for op in ("read", "write")]
+    rates = [NONE if half is None else _rate(half) for half in halves]
+    latencies = [_latency(half, name) for half in halves for name in ("mean_us", "p99_us")]
+    waf = _figure(one, "write", "waf")
     limit = Item(plain(one.limited_by)) if one.limited_by else NONE
-    return Row(Item(f"{one.read_pct:g} %"), [Item(grouped(one.iops), tone="strong"), *cells, limit])
+    together = Item(grouped(one.iops), one.margin, tone="strong")
+    cells = [together, *rates, *latencies, NONE if waf is None else Item(grouped(waf)), limit]
+    return Row(Item(f"{one.read_pct:g} %"), cells)
+
+
+def _rate(half: Point) -> Item:
+    return Item(grouped(half.iops or 0.0), rate_margin(half))
+
+
+def _latency(half: Point | None, name: str) -> Item:
+    return (latency(half, name) if half else None) or NONE
 
 
 def _map(column: Column, labels: Sequence[str], loads: Sequence[Load]) -> Table:
@@ -160,7 +173,9 @@ def _map(column: Column, labels: Sequence[str], loads: Sequence[Load]) -> Table:
         Row(Item(label), [_place(by_share.get(share), rates) for share in shares]) for label, by_share in rows
     ]
     note = "IOPS; beneath, mean latency of all operations. The darker, the more IOPS, on a logarithmic scale."
-    return Table(column.label, [Item(f"{share:g} %", "reads") for share in shares], [Group("", body)], [note])
+    steps = [one for _, by_share in rows for one in by_share.values()]
+    heads = [Item(f"{share:g} %", "reads") for share in shares]
+    return Table(column.label, heads, [Group("", body)], [note, *intervals_of(steps)])
 
 
 def _place(one: Swept | None, rates: Sequence[float]) -> Item:
@@ -168,5 +183,6 @@ def _place(one: Swept | None, rates: Sequence[float]) -> Item:
         return NONE
     spread = log(max(rates) / min(rates))
     heat = log(one.iops / min(rates)) / spread if spread > 0 else 0.0
-    sub = "" if one.mean_us is None else _time(one.mean_us)
+    latency_text = "" if one.mean_us is None else _time(one.mean_us)
+    sub = " · ".join(part for part in (one.margin, latency_text) if part)
     return Item(compact(one.iops), sub, heat=round(heat, 3))
