@@ -399,3 +399,35 @@ def test_what_one_member_moves_on_a_shared_device_is_not_foreign_to_the_other(
     ]
     rules = [note.rule for note in notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, telemetry, devs))]
     assert rules == (["foreign-io"] * 2 if foreign else [])
+
+
+def curve(maximum: float, offered: float, achieved: float, **changes) -> RunView:
+    """A curve of two points: half of its maximum, and one beyond it."""
+    half = 0.5 * maximum
+    return run_view(
+        [
+            Measured(DEVICE, [maximum] * 60),
+            Measured(DEVICE, [half] * 60, step="4k-rand-read@50", point={"offered_iops": half}),
+            Measured(DEVICE, [achieved] * 60, step="4k-rand-read@120", point={"offered_iops": offered}),
+        ],
+        **changes,
+    )
+
+
+@pytest.mark.parametrize("achieved", [960_000.0, 1_000_000.0, 1_040_000.0])
+def test_a_curve_whose_overload_does_what_its_maximum_did_has_no_note(achieved: float):
+    assert notes(curve(1e6, 1.2e6, achieved)) == []
+
+
+def test_a_maximum_that_a_later_point_exceeds_is_noted_with_both_rates():
+    note = only(curve(253_000.0, 303_600.0, 280_000.0))
+    assert (note.rule, note.level, note.step) == ("unsettled-maximum", "warning", "4k-rand-read")
+    assert "did 253,000 IOPS" in note.text
+    assert "later 280,000 were done where 120 % of it were offered (+11 %)" in note.text
+    assert "--quick" not in note.next_step
+    quick = notes(curve(253_000.0, 303_600.0, 280_000.0, quick=True))
+    assert "--quick" in next(note for note in quick if note.rule == "unsettled-maximum").next_step
+
+
+def test_a_maximum_that_does_not_last_is_noted_too():
+    assert "(-20 %)" in only(curve(1e6, 1.2e6, 0.8e6)).text

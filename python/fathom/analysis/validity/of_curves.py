@@ -1,0 +1,51 @@
+"""Rules on curves: whether the maximum that their points are shares of is one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from fathom.analysis.validity.note import Note
+from fathom.analysis.view import RunView
+from fathom.curve import MARK, Figures, curve_of, figures
+from fathom.text import percent
+
+MAXIMUM_GAP = 0.05
+"""Nearer to the maximum than this, a point that was offered more may well come out: its arrivals are others'."""
+
+
+def unsettled_maximum(view: RunView) -> Iterable[Note]:
+    """A curve's points say of its maximum that it is another: one note a target, of the curve that is furthest off."""
+    by_target: dict[str, list[tuple[float, Figures, Figures]]] = {}
+    for (target, _), (maximum, *points) in _curves(view).items():
+        overloaded = [point for point in points if (point.offered_iops or 0.0) >= maximum.iops]
+        if not overloaded or not maximum.iops:
+            continue
+        most = max(overloaded, key=lambda point: point.iops)
+        gap = most.iops / maximum.iops - 1
+        if abs(gap) > MAXIMUM_GAP:
+            by_target.setdefault(target, []).append((gap, maximum, most))
+    for target, found in by_target.items():
+        gap, maximum, most = max(found, key=lambda one: abs(one[0]))
+        place = most.step.partition(MARK)[2].removeprefix("slo-")
+        where = f"at its point {place}" if "slo-" in most.step else f"where {place} % of it were offered"
+        more = len(found) - 1
+        others = f"; so it is in {'another curve' if more == 1 else f'{more} other curves'}" if more else ""
+        yield Note(
+            "unsettled-maximum",
+            "warning",
+            target,
+            maximum.step,
+            f"the closed loop did {maximum.iops:,.0f} IOPS, which is the curve's maximum, and later {most.iops:,.0f} "
+            f"were done {where} ({percent(gap, '+.0f')}): the target had not settled when its maximum was "
+            f"measured, so shares of it are not shares of what it can do{others}",
+            "read this curve by its rates; put a precondition with the same I/O before it"
+            + (", and leave out --quick" if view.document.quick else ""),
+        )
+
+
+def _curves(view: RunView) -> Mapping[tuple[str, str], Sequence[Figures]]:
+    """Of each curve that has points its maximum, then those; none of parts."""
+    rows = [row for row in view.points.to_pylist() if row["target"] not in view.totals]
+    found: dict[tuple[str, str], list[Figures]] = {}
+    for (target, step), own in groupby(rows, lambda row: (row["target"], row["step"])):
+        found.setdefault((target, curve_of(step)), []).append(figures(list(own)))
+    return {key: steps for key, steps in found.items() if len(steps) > 1 and steps[0].step == key[1]}
