@@ -15,7 +15,7 @@ from fathom.analysis.percentiles import (
     intervals_us,
     quantile_us,
 )
-from fathom.analysis.uncertainty import latency_interval
+from fathom.analysis.uncertainty import effective_latencies, latency_interval
 from fathom.runs.schema import LATENCY
 
 
@@ -197,21 +197,52 @@ def queue(load: float, seconds: int, rng: np.random.Generator) -> tuple[NDArray[
     return (responses_s[seen] * 1e9).astype(np.int64), ends_s[seen].astype(np.int64)
 
 
-def test_intervals_of_response_latency_cover_the_known_ones_of_a_queue() -> None:
-    load, seconds, rng = 0.6, 60, np.random.default_rng(11)
+def covered(load: float, seconds: int, series: int) -> dict[str, tuple[int, int]]:
+    """Of how many series of a queue a figure has an interval, and how many of these hold the known value."""
+    rng = np.random.default_rng(11)
     mean_us = 1e3 / (1 - load)
-    covered = {"mean_us": 0, "p50_us": 0, "p99_us": 0}
-    for _ in range(150):
+    found = {name: [] for name in ("mean_us", "p50_us", "p99_us")}
+    for _ in range(series):
         responses_ns, second = queue(load, seconds, rng)
         whole, total = histogram_of(responses_ns), np.bincount(second, minlength=seconds)
-        means_us = np.bincount(second, responses_ns, seconds) / total / 1000
-        found = latency_interval(means_us, total)
-        assert found is not None
-        covered["mean_us"] += found.low <= mean_us <= found.high
+        means_us = np.bincount(second, responses_ns, seconds) / np.maximum(total, 1) / 1000
+        mean = latency_interval(means_us, total)
+        assert mean is not None
+        found["mean_us"].append(mean.low <= mean_us <= mean.high)
         for name, q in (("p50_us", 0.5), ("p99_us", 0.99)):
             beyond = np.bincount(second[responses_ns >= (whole.edge_ns(q) or 0)], minlength=seconds)
-            bounds = whole.interval_us(q, beyond, total)
-            assert bounds is not None
-            # Responses of an M/M/1 queue are exponential.
-            covered[name] += bounds[0] <= -np.log(1 - q) * mean_us <= bounds[1]
-    assert all(135 <= times <= 150 for times in covered.values()), covered
+            bounds = whole.interval_us(q, beyond, total, means_us)
+            if bounds:
+                # Responses of an M/M/1 queue are exponential.
+                found[name].append(bounds[0] <= -np.log(1 - q) * mean_us <= bounds[1])
+    return {name: (len(held), sum(held)) for name, held in found.items()}
+
+
+def test_intervals_of_response_latency_cover_the_known_ones_of_a_queue() -> None:
+    assert all(given == 150 and held >= 135 for given, held in covered(0.6, 60, 150).values())
+
+
+def test_a_percentile_of_responses_has_an_interval_only_where_it_would_cover() -> None:
+    # 670 relaxation times, 1 / (rate of the server x (1 - sqrt(load))^2), and 38 of them.
+    given, held = covered(0.8, 60, 150)["p99_us"]
+    assert given > 100
+    assert held >= 0.9 * given
+    short = covered(0.95, 60, 150)
+    assert short["p99_us"][0] <= 3
+    assert short["p50_us"][0] > 130
+    assert short["p50_us"][1] >= 0.9 * short["p50_us"][0]
+
+
+def test_independent_latencies_are_as_many_as_there_are_and_a_queue_s_as_many_as_its_relaxation_times() -> (
+    None
+):
+    rng = np.random.default_rng(5)
+    alone_us = rng.exponential(100, (60, 1000))
+    counts = np.full(60, 1000.0)
+    assert effective_latencies(alone_us.mean(axis=1), counts, 100**2) == pytest.approx(60_000, rel=0.4)
+    responses_ns, second = queue(0.8, 300, rng)
+    total = np.bincount(second, minlength=300)
+    means_us = np.bincount(second, responses_ns, 300) / total / 1000
+    relaxation_s = 1e-3 / (1 - np.sqrt(0.8)) ** 2
+    found = effective_latencies(means_us, total, float(np.var(responses_ns / 1000)))
+    assert found == pytest.approx(300 / relaxation_s, rel=0.4)

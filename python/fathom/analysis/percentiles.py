@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from fathom.analysis.uncertainty import (
     LEAST_SAMPLES,
     effective_count,
+    effective_latencies,
     means_interval,
     percentile_allowed,
     quantile_interval_us,
@@ -35,6 +36,9 @@ BUCKET_EDGES_MS = (1, 2, 5, 10, 20, 50)
 
 BUCKET_LABELS = ("<1", "1-2", "2-5", "5-10", "10-20", "20-50", ">50")
 """Names of the buckets, ms."""
+
+MANY_BEYOND = 30
+"""With so many independent latencies beyond a percentile, those seen there tell how independent they are."""
 
 OVERFLOW_NS = 1 << 37
 """From here on values share one bin, whose upper edge says nothing."""
@@ -93,20 +97,36 @@ class Histogram:
             return None
         return int(self.high_ns[np.searchsorted(self.low_ns, found.us * 1000, "right") - 1])
 
-    def interval_us(self, q: float, beyond: ArrayLike, total: ArrayLike) -> tuple[float, float] | None:
+    def interval_us(
+        self, q: float, beyond: ArrayLike, total: ArrayLike, queued_us: ArrayLike | None = None
+    ) -> tuple[float, float] | None:
         """95 % interval of quantile q in us, from each second's I/Os beyond `edge_ns` and in all.
 
-        `None` as for `quantile`, and for fewer seconds than an interval of a mean takes.
+        `queued_us`, of an open load, is each second's mean latency: there, few long queues make the tail, and a window
+        that missed them looks as if it had many short ones. What all its latencies say of its memory counts then.
+        `None` as for `quantile`, for fewer seconds than an interval of a mean takes, and where too few I/Os are
+        independent.
         """
         if np.size(total) < LEAST_SAMPLES:
             return None
         n_effective = effective_count(beyond, total)
+        if queued_us is not None:
+            independent = effective_latencies(queued_us, total, self._variance_us2())
+            if independent * (1 - q) < MANY_BEYOND:
+                n_effective = min(n_effective, independent)
         return quantile_interval_us(self.low_ns, self.high_ns, self.count, q, n_effective=n_effective)
 
     def mean_us(self) -> float | None:
         """Mean of the bins' middles: within 0.4 % of the exact mean, which the points table has."""
-        middle = (self.low_ns + np.minimum(self.high_ns, OVERFLOW_NS + 1) - 1) / 2
-        return float(middle @ self.count) / self.n / 1000 if self.n else None
+        return float(self._middles_us() @ self.count) / self.n if self.n else None
+
+    def _middles_us(self) -> NDArray[np.float64]:
+        return middles_us(self.low_ns, self.high_ns)
+
+    def _variance_us2(self) -> float:
+        """Variance of single latencies, from the bins' middles."""
+        middle, n = self._middles_us(), max(self.n, 1)
+        return float(middle**2 @ self.count) / n - (float(middle @ self.count) / n) ** 2
 
     def ccdf(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Upper bin edges in us, and the share of I/Os that took that long or longer; ends at share 0."""
@@ -126,6 +146,11 @@ class Histogram:
         return np.diff(np.concatenate([[0.0], below, [self.n]])) / max(self.n, 1)
 
 
+def middles_us(low_ns: NDArray[np.int64], high_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Middles of bins, us; of the overflow bin its lower edge."""
+    return (low_ns + np.minimum(high_ns, OVERFLOW_NS + 1) - 1) / 2000
+
+
 def bounds_of(column: str) -> tuple[str, str]:
     """The columns of a latency's 95 % interval: `response_p99_us` -> `response_p99_low_us`, `response_p99_high_us`."""
     stem = column.removesuffix("_us")
@@ -142,30 +167,41 @@ def intervals_us(
     """95 % intervals of percentiles in us by operation and latency, then by quantile, from a step's latency table in
     parts.
 
-    `whole` are the histograms of the window. A percentile that may not be given, or a window of too few seconds, has
-    none.
+    `whole` are the histograms of the window; where it has a response latency, the load was open. A percentile that may
+    not be given, or a window of too few seconds or of too few independent I/Os, has none.
     """
     edges = {key: {name: own.edge_ns(q) for name, q in QUANTILES.items()} for key, own in whole.items()}
-    # Of each the I/Os per second: beyond each percentile, and (`None`) all.
+    # Of each the I/Os per second: beyond each percentile, and (`None`) all; and the sum of their latencies.
     seconds: dict[OpLatency, dict[str | None, NDArray[np.float64]]] = {key: {} for key in whole}
+    sums_us: dict[OpLatency, NDArray[np.float64]] = {key: np.zeros(0) for key in whole}
     for table in latency:
         rows = table.filter(pc.field("target") == target)
         for (op, kind), counts in seconds.items():
             own = rows.filter((pc.field("op") == op) & (pc.field("latency") == kind))
-            index, low_ns, count = (own[name].to_numpy() for name in ("index", "low_ns", "count"))
+            index, low_ns, high_ns, count = (
+                own[name].to_numpy() for name in ("index", "low_ns", "high_ns", "count")
+            )
+            of_second_us = np.bincount(index, count * middles_us(low_ns, high_ns)).astype(np.float64)
+            sums_us[op, kind] = _added(sums_us[op, kind], of_second_us)
             for name, edge_ns in {None: 0, **edges[op, kind]}.items():
                 if edge_ns is not None:
                     beyond = low_ns >= edge_ns
                     found = np.bincount(index[beyond], count[beyond]).astype(np.float64)
                     counts[name] = _added(counts.get(name, np.zeros(0)), found)
     return {
-        key: {
+        (op, kind): {
             name: bounds
             for name, q in QUANTILES.items()
             if name in counts
-            and (bounds := whole[key].interval_us(q, *_equally_long(counts[name], counts[None])))
+            and (
+                bounds := whole[op, kind].interval_us(
+                    q,
+                    *_equally_long(counts[name], counts[None]),
+                    sums_us[op, kind] / np.maximum(counts[None], 1) if (op, "response") in whole else None,
+                )
+            )
         }
-        for key, counts in seconds.items()
+        for (op, kind), counts in seconds.items()
     }
 
 

@@ -245,6 +245,22 @@ def effective_count(beyond: ArrayLike, total: ArrayLike) -> float:
     return min(whole, share * (1 - share) / variance) if variance > 0 else whole
 
 
+def effective_latencies(means: ArrayLike, counts: ArrayLike, variance: float) -> float:
+    """How many independent I/Os would fix the mean latency as well as these seconds do.
+
+    `means` and `counts` are those of each second, `variance` is that of single latencies, in the square of their unit.
+    Of a queue this is its window in relaxation times, in whatever seconds that falls. Never more than the I/Os there
+    are.
+    """
+    y, n = as_series(means), as_series(counts)
+    whole = float(n.sum())
+    if len(n) < LEAST_SAMPLES or not whole:
+        return whole
+    mean = float(y @ n) / whole
+    of_mean = _long_run((y - mean) * n).variance * len(n) / whole**2
+    return min(whole, variance / of_mean) if of_mean > 0 else whole
+
+
 @dataclass(frozen=True, slots=True)
 class _LongRun:
     """A series taken apart: its long-run variance, the AR(1) coefficient and the block length of its residuals."""

@@ -5,7 +5,7 @@ from fathom.report.blocks import Item
 from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, grouped
 
-FEW = "no interval: too few seconds, or too unlike"
+FEW = "no interval: too few seconds, or too few independent I/Os in them"
 
 
 def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:

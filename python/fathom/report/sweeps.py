@@ -205,7 +205,9 @@ def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
         return None
     ops = dict.fromkeys(point.op for window in windows for halves in window for point in halves)
     each = [
-        _mean(rounds, [[point for halves in window for point in halves if point.op == op] for window in windows])
+        _mean(
+            rounds, [[point for halves in window for point in halves if point.op == op] for window in windows]
+        )
         for op in ops
     ]
     return each, _mean(rounds, [[_sum(halves) for halves in window] for window in windows])

@@ -61,6 +61,7 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
         for key, histogram in whole.items()
         for name, edge_ns in _edges_ns(histogram).items()
     ]
+    queued = {key[:2] for key in whole if key[2] == "response"}
     found: dict[tuple[str, str], dict[str, Bounds]] = {}
     if not edges:
         return found
@@ -74,7 +75,9 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
         bounds = (
             _mean_bounds(mean_us, n)
             if row["name"] == MEAN
-            else whole[key].interval_us(QUANTILES[row["name"]], beyond, n)
+            else whole[key].interval_us(
+                QUANTILES[row["name"]], beyond, n, mean_us if key[:2] in queued else None
+            )
         )
         if bounds:
             found.setdefault(key[:2], {})[PREFIXES[key[2]] + row["name"]] = bounds
