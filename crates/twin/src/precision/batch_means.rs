@@ -1,0 +1,120 @@
+//! How well a mean is known from the scatter of its batches (Law, *Simulation Modeling and Analysis*, 9.5.3).
+//! What correlation of neighbours is left widens the interval by that of a first-order autoregressive series,
+//! (1 + r) / (1 - r). The latencies' mean is a ratio of two sums; its interval is that of the ratio's residuals.
+
+use std::collections::BTreeMap;
+
+use recording::{HalfWidths, Tally};
+use workload::Op;
+
+/// Fewest batches that an interval is taken from.
+pub(super) const FEWEST_BATCHES: usize = 16;
+/// Correlation of neighbours above which batches are too short to be judged.
+const MOST_CORRELATION: f64 = 0.5;
+/// Student's t, 97.5 %, at 15 degrees of freedom: the fewest batches; a little wide for more.
+pub(super) const STUDENT_T: f64 = 2.13;
+
+/// Per operation: I/O completed, their latencies, their bytes.
+pub(super) type Tallies = [Tally; Op::COUNT];
+
+pub(super) fn add(sum: &mut Tallies, other: &Tallies) {
+    sum.iter_mut()
+        .zip(other)
+        .for_each(|(sum, other)| sum.add(other));
+}
+
+/// Whether batches resemble their neighbours too much to be judged: they are too short, or the
+/// drive is still settling. A round is not asked: its mean is judged against other rounds'.
+pub(super) fn is_drifting(batches: &[Tallies]) -> bool {
+    let (counts, latencies) = series(batches, |_| true, |tally| tally.sum_ns);
+    let residuals = ratio_residuals(&counts, &latencies);
+    correlation(&counts).max(correlation(&residuals)) > MOST_CORRELATION
+}
+
+/// Counts and summed latencies per batch, of the operations chosen.
+fn series(
+    batches: &[Tallies],
+    chosen: impl Fn(Op) -> bool,
+    latency_ns: impl Fn(&Tally) -> u64,
+) -> (Vec<f64>, Vec<f64>) {
+    batches
+        .iter()
+        .map(|batch| {
+            let ops = batch.iter().zip(Op::ALL).filter(|(_, op)| chosen(*op));
+            ops.fold((0.0, 0.0), |(count, sum_ns), (tally, _)| {
+                (
+                    count + tally.count as f64,
+                    sum_ns + latency_ns(tally) as f64,
+                )
+            })
+        })
+        .unzip()
+}
+
+pub(super) fn half_widths(batches: &[Tallies]) -> Option<HalfWidths> {
+    let (counts, latencies) = series(batches, |_| true, |tally| tally.sum_ns);
+    let (_, responses) = series(batches, |_| true, |tally| tally.response_ns);
+    let count = mean(&counts);
+    if counts.len() < FEWEST_BATCHES || count == 0.0 {
+        return None;
+    }
+    let rate_by_op: BTreeMap<Op, f64> = Op::ALL
+        .into_iter()
+        .map(|op| (op, series(batches, |other| other == op, |_| 0).0))
+        .filter(|(_, counts)| mean(counts) > 0.0)
+        .map(|(op, counts)| (op, half_width(&counts) / mean(&counts)))
+        .collect();
+    Some(HalfWidths {
+        rate: half_width(&counts) / count,
+        rate_by_op,
+        mean_latency: of_mean(&counts, &latencies).unwrap_or(0.0),
+        mean_response: of_mean(&counts, &responses),
+    })
+}
+
+/// Half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.
+fn of_mean(counts: &[f64], latencies: &[f64]) -> Option<f64> {
+    let total_ns = mean(latencies);
+    (total_ns > 0.0).then(|| half_width(&ratio_residuals(counts, latencies)) / total_ns)
+}
+
+/// What each batch's latencies are above those of as many I/O of mean latency.
+fn ratio_residuals(counts: &[f64], latencies: &[f64]) -> Vec<f64> {
+    let ratio = mean(latencies) / mean(counts).max(f64::MIN_POSITIVE);
+    latencies
+        .iter()
+        .zip(counts)
+        .map(|(latency, count)| latency - ratio * count)
+        .collect()
+}
+
+pub(super) fn mean(series: &[f64]) -> f64 {
+    series.iter().sum::<f64>() / series.len().max(1) as f64
+}
+
+/// Correlation of neighbours, lag 1.
+fn correlation(series: &[f64]) -> f64 {
+    let mean = mean(series);
+    let (mut products, mut squares) = (0.0, 0.0);
+    for (index, value) in series.iter().enumerate() {
+        let distance = value - mean;
+        squares += distance * distance;
+        if let Some(next) = series.get(index + 1) {
+            products += distance * (next - mean);
+        }
+    }
+    if squares == 0.0 {
+        0.0
+    } else {
+        products / squares
+    }
+}
+
+/// Half the 95 % interval of the series' mean.
+pub(super) fn half_width(series: &[f64]) -> f64 {
+    let (count, mean) = (series.len() as f64, mean(series));
+    let squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();
+    let correlation = correlation(series).clamp(0.0, 0.9);
+    let widening = (1.0 + correlation) / (1.0 - correlation);
+    STUDENT_T * (squares / (count - 1.0) / count * widening).sqrt()
+}

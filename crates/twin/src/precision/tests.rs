@@ -1,0 +1,154 @@
+use recording::Tally;
+use workload::Op;
+
+use super::batch_means::{FEWEST_BATCHES, STUDENT_T, half_width, mean};
+use super::*;
+
+const RULE: Precision = Precision {
+    half_width: 0.01,
+    least_count: 1,
+    least_written_bytes: 0,
+    most_written_bytes: u64::MAX,
+    round_ns: None,
+};
+
+/// Numbers of unit variance and mean 0 from a linear congruential generator.
+fn noise(count: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut uniform = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    (0..count)
+        .map(|_| (0..12).map(|_| uniform()).sum::<f64>() - 6.0)
+        .collect()
+}
+
+fn autoregressive(count: usize, coefficient: f64, seed: u64) -> Vec<f64> {
+    let mut last = 0.0;
+    noise(count, seed)
+        .into_iter()
+        .map(|shock| {
+            last = coefficient * last + shock;
+            last
+        })
+        .collect()
+}
+
+fn fed(judge: &Judge, rates: impl Iterator<Item = u64>) -> (Batches<'_>, bool) {
+    let mut batches = Batches::new(Seat::new(judge), 0);
+    let mut counted = Tallies::default();
+    let mut settled = false;
+    for (number, count) in rates.enumerate() {
+        counted[Op::Read as usize].count += count;
+        counted[Op::Read as usize].sum_ns += count * 100;
+        batches.see(&counted);
+        settled |= batches.close((number as u64 + 1) * FIRST_BATCH_NS);
+        if settled {
+            break;
+        }
+    }
+    (batches, settled)
+}
+
+#[test]
+fn the_interval_of_a_correlated_series_covers_its_mean_about_as_often_as_it_says() {
+    let covering = (0..1_000)
+        .filter(|&seed| {
+            let series = autoregressive(48, 0.4, seed + 1);
+            mean(&series).abs() <= half_width(&series)
+        })
+        .count();
+    assert!((910..=985).contains(&covering), "{covering} of 1000");
+}
+
+#[test]
+fn an_even_rate_settles_and_an_uneven_one_only_when_its_mean_is_known() {
+    let judge = || Judge::new(RULE, 1);
+    let (even, uneven) = (judge(), judge());
+    let even = fed(&even, (0..64).map(|_| 1_000));
+    assert!(even.1);
+    assert_eq!(even.0.full.len(), FEWEST_BATCHES);
+    let rates = noise(100_000, 7).into_iter();
+    let uneven = fed(&uneven, rates.map(|z| (1_000.0 + 150.0 * z) as u64));
+    assert!(uneven.1);
+    let known = uneven.0.half_widths().map(|known| known.rate);
+    assert!(known.is_some_and(|rate| rate <= 0.01), "{known:?}");
+    let batches = (uneven.0.end_ns - uneven.0.length_ns) / FIRST_BATCH_NS;
+    assert!(
+        (600..4_000).contains(&batches),
+        "{batches} batches: (2.13 x 0.15 / 0.01)^2 = 1020"
+    );
+}
+
+#[test]
+fn response_latency_is_known_by_its_own_scatter_and_not_at_all_under_closed_load() {
+    let known = |waiting: Option<&[f64]>| {
+        let batches: Vec<Tallies> = (0..48)
+            .map(|batch| {
+                let mut tallies = Tallies::default();
+                let response_us = waiting.map_or(0.0, |noise| 1_000.0 + 100.0 * noise[batch]);
+                tallies[Op::Read as usize] = Tally {
+                    count: 1_000,
+                    sum_ns: 100_000,
+                    response_ns: (response_us * 1_000.0) as u64,
+                    bytes: 0,
+                };
+                tallies
+            })
+            .collect();
+        half_widths(&batches).expect("enough batches")
+    };
+    let (open, closed) = (known(Some(&noise(48, 5))), known(None));
+    assert_eq!((open.mean_latency, closed.mean_latency), (0.0, 0.0));
+    assert_eq!(closed.mean_response, None);
+    let expected = STUDENT_T * 0.1 / 48.0_f64.sqrt();
+    let found = open.mean_response.expect("of an open load");
+    assert!((found / expected - 1.0).abs() < 0.4, "{found}: {expected}");
+}
+
+#[test]
+fn a_rate_that_still_moves_does_not_settle() {
+    let judge = Judge::new(RULE, 1);
+    let (_, settled) = fed(&judge, (0..4_096).map(|step| 1_000 + step));
+    assert!(!settled);
+}
+
+#[test]
+fn devices_of_one_target_end_together_when_their_sum_is_known() {
+    let noisy = |seed| {
+        let rates = noise(100_000, seed).into_iter();
+        rates.map(|z| (1_000.0 + 150.0 * z) as u64)
+    };
+    let (alone, together) = (Judge::new(RULE, 1), Judge::new(RULE, 4));
+    let alone_ns = fed(&alone, noisy(1)).0.end_ns;
+    let ends_ns: Vec<u64> = std::thread::scope(|scope| {
+        let together = &together;
+        let run = |seed| scope.spawn(move || fed(together, noisy(seed)).0.end_ns);
+        let threads: Vec<_> = (1..=4).map(run).collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(|end| end.expect("no panic")).collect()
+    });
+    assert!(
+        ends_ns.iter().all(|&end_ns| end_ns == ends_ns[0]),
+        "{ends_ns:?}"
+    );
+    let share = ends_ns[0] as f64 / alone_ns as f64;
+    assert!(
+        (0.1..0.5).contains(&share),
+        "{share}: a quarter is expected"
+    );
+}
+
+#[test]
+fn a_device_that_has_ended_is_not_waited_for() {
+    let judge = Judge::new(RULE, 2);
+    let brief = Seat::new(&judge);
+    std::thread::scope(|scope| {
+        let long = scope.spawn(|| fed(&judge, (0..64).map(|_| 1_000)).1);
+        drop(brief);
+        assert!(long.join().expect("no panic"));
+    });
+}
