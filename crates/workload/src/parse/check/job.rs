@@ -1,0 +1,243 @@
+//! Whether a job makes sense, of one workload or of several streams.
+
+use super::load::{load, pace};
+use super::pattern::{pattern, places};
+use super::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
+use crate::{Block, Extent, Job, Op, Pattern, Until, Verify};
+
+const BLOCK_BYTES_MAX: u32 = 1 << 30;
+const SIZES_MAX: usize = 64;
+const WORKLOADS_MAX: usize = 64;
+const VERIFY_UNIT_BYTES: u32 = 512;
+
+pub fn job(job: &Job) -> Checked {
+    if !job.streams.is_empty() {
+        return streams(job);
+    }
+    ensure(!job.mix.ops.is_empty(), "mix", || {
+        "the mix has no operation".to_owned()
+    })?;
+    job.mix.ops.iter().try_for_each(block)?;
+    pattern(&job.pattern)?;
+    places(job)?;
+    region(job)?;
+    let align_bytes = job.align_bytes.unwrap_or(1);
+    ensure(
+        (1..=ALIGN_BYTES_MAX).contains(&align_bytes),
+        "align",
+        || format!("align is {align_bytes}, expected up to 1TiB"),
+    )?;
+    let compressible = job.content.compressible;
+    ensure(
+        (0.0..=1.0).contains(&compressible),
+        "content.compressible",
+        || format!("compressible is {compressible}, expected 0% to 100%"),
+    )?;
+    let dedup = job.content.dedup;
+    ensure((0.0..=1.0).contains(&dedup), "content.dedup", || {
+        format!("dedup is {dedup}, expected 0% to 100%")
+    })?;
+    ensure(
+        dedup == 0.0 || job.content.verify.is_none(),
+        "content.dedup",
+        || "verify makes every sector differ from every other: leave out dedup".to_owned(),
+    )?;
+    verify(job)?;
+    journal(job)?;
+    load(&job.load)?;
+    pace(job)?;
+    ensure(job.errors.stuck_ns > 0, "errors.stuck", || {
+        "stuck is 0, expected the longest time that an I/O may take".to_owned()
+    })?;
+    until(job)
+}
+
+/// The journal tells which sealed blocks must be there.
+fn journal(job: &Job) -> Checked {
+    let Some(directory) = &job.journal else {
+        return Ok(());
+    };
+    ensure(!directory.is_empty(), "journal", || {
+        "journal is empty, expected a directory on another device than the target".to_owned()
+    })?;
+    let writes = job.mix.ops.iter().any(|block| block.op == Op::Write);
+    ensure(writes && job.content.verify.is_some(), "journal", || {
+        "a journal is of writes that describe themselves: set content = { verify = 1 }".to_owned()
+    })?;
+    let only_writes = |op| matches!(op, Op::Read | Op::Write | Op::Flush);
+    ensure(
+        job.mix.ops.iter().all(|block| only_writes(block.op)),
+        "journal",
+        || "a journal follows reads, writes and flushes only".to_owned(),
+    )
+}
+
+/// Streams end together, so only by time: how fast each moves its bytes is what the run shall tell.
+fn streams(whole: &Job) -> Checked {
+    let count = whole.streams.len();
+    ensure(count <= WORKLOADS_MAX, "streams", || {
+        format!("streams has {count} entries, expected 1 to {WORKLOADS_MAX}")
+    })?;
+    for (index, stream) in whole.streams.iter().enumerate() {
+        let at = format!("streams.{index}");
+        name(&stream.name, "name").map_err(|fault| fault.below(&at))?;
+        let earlier = whole.streams[..index].iter();
+        let twice = earlier.clone().any(|other| other.name == stream.name);
+        ensure(!twice, &format!("{at}.name"), || {
+            format!(
+                "stream name {:?} is used twice: names must be unique",
+                stream.name
+            )
+        })?;
+        ensure(stream.job.streams.is_empty(), &at, || {
+            "a stream is one workload and has no streams of its own".to_owned()
+        })?;
+        let zoned = matches!(stream.job.pattern, Pattern::Zones { .. });
+        ensure(!zoned, &format!("{at}.pattern"), || {
+            "streams cannot share zones: use pattern zones in a job of its own".to_owned()
+        })?;
+        job(&stream.job).map_err(|fault| fault.below(&at))?;
+    }
+    load(&whole.load)?;
+    let threads: u64 = whole
+        .streams
+        .iter()
+        .map(|stream| u64::from(stream.job.load.threads()))
+        .sum();
+    ensure(
+        threads == u64::from(whole.load.threads()),
+        "load.threads",
+        || {
+            format!(
+                "threads is {}, but the streams have {threads}",
+                whole.load.threads()
+            )
+        },
+    )?;
+    let Until {
+        time_ns,
+        bytes,
+        region_multiple,
+        count,
+    } = whole.until;
+    let only_time =
+        time_ns.is_some() && bytes.is_none() && region_multiple.is_none() && count.is_none();
+    ensure(only_time, "until", || {
+        "streams run side by side until a time: set until = { time = \"60s\" }".to_owned()
+    })
+}
+
+/// What describes itself sector by sector is whole sectors, and knows its place before it is written.
+fn verify(job: &Job) -> Checked {
+    let Some(Verify { generation, .. }) = job.content.verify else {
+        return Ok(());
+    };
+    let path = "content.verify";
+    ensure(generation > 0, path, || {
+        "generation is 0, expected 1 or more".to_owned()
+    })?;
+    let blocks = || job.mix.ops.iter();
+    let mut sizes = blocks().flat_map(|block| &block.sizes);
+    let whole = sizes.all(|size| size.size_bytes % VERIFY_UNIT_BYTES == 0);
+    ensure(whole, path, || {
+        format!("verify needs blocks that are multiples of {VERIFY_UNIT_BYTES} bytes")
+    })?;
+    ensure(blocks().all(|block| block.op != Op::Append), path, || {
+        "verify needs to know where a block goes, which append does not tell: use write".to_owned()
+    })
+}
+
+pub(super) fn only(job: &Job, op: Op) -> bool {
+    job.mix.ops.iter().all(|block| block.op == op)
+}
+
+fn block(block: &Block) -> Checked {
+    let op = block.op.name();
+    weight(
+        block.weight,
+        &format!("mix.{op}"),
+        &format!("the weight of {op}"),
+    )?;
+    if block.op == Op::Flush {
+        return ensure(block.sizes.is_empty(), "block", || {
+            "a flush has no block size".to_owned()
+        });
+    }
+    let path = format!("block.{op}");
+    let count = block.sizes.len();
+    ensure((1..=SIZES_MAX).contains(&count), &path, || {
+        format!("{op} has {count} block sizes, expected 1 to {SIZES_MAX}")
+    })?;
+    for size in &block.sizes {
+        ensure(
+            (1..=BLOCK_BYTES_MAX).contains(&size.size_bytes),
+            &path,
+            || {
+                format!(
+                    "block size is {} bytes, expected up to 1GiB",
+                    size.size_bytes
+                )
+            },
+        )?;
+        weight(size.weight, &path, "share")?;
+    }
+    Ok(())
+}
+
+fn region(job: &Job) -> Checked {
+    let fraction = |extent| match extent {
+        Extent::Fraction(fraction) => fraction,
+        Extent::Bytes(_) | Extent::UpTo(_) => 0.0,
+    };
+    let (start, size) = (fraction(job.region.start), fraction(job.region.size));
+    let inside = start >= 0.0 && size >= 0.0 && start + size <= 1.0 + 1e-12;
+    ensure(inside, "region", || {
+        let (start, end) = (percent(start), percent(start + size));
+        format!("region runs from {start}% to {end}%, expected to end at 100% or before")
+    })?;
+    let empty = matches!(job.region.size, Extent::Bytes(0) | Extent::UpTo(0))
+        || job.region.size == Extent::Fraction(0.0);
+    ensure(!empty, "region", || "region is empty".to_owned())?;
+    let placed = !matches!(job.region.start, Extent::UpTo(_));
+    ensure(placed, "region", || {
+        "region starts at a place, not `up to` one".to_owned()
+    })
+}
+
+fn until(job: &Job) -> Checked {
+    let until = &job.until;
+    let positive = [
+        ("until.time", until.time_ns.map(|ns| ns > 0)),
+        ("until.bytes", until.bytes.map(|bytes| bytes > 0)),
+        ("until.count", until.count.map(|count| count > 0)),
+        (
+            "until.written",
+            until
+                .region_multiple
+                .map(|multiple| multiple > 0.0 && multiple.is_finite()),
+        ),
+    ];
+    ensure(
+        positive.iter().any(|(_, given)| given.is_some()),
+        "until",
+        || "until needs at least one of time, bytes, written, count".to_owned(),
+    )?;
+    for (path, given) in positive {
+        ensure(given != Some(false), path, || {
+            format!("{path} is 0, expected more")
+        })?;
+    }
+    let counts = only(job, Op::Write) || only(job, Op::Trim);
+    ensure(
+        until.region_multiple.is_none() || counts,
+        "until.written",
+        || {
+            "written counts the writes of a job that only writes or trims; set time, bytes or count"
+                .to_owned()
+        },
+    )?;
+    let timeless = only(job, Op::Flush) && until.time_ns.is_none() && until.count.is_none();
+    ensure(!timeless, "until", || {
+        "flushes move no bytes: set time or count".to_owned()
+    })
+}

@@ -1,0 +1,185 @@
+//! Whether a method makes sense: its steps, each with what its kind needs.
+
+use super::job::{job, only};
+use super::{Checked, ensure, name, percent};
+use crate::{Curve, Load, Method, Op, Step, StepKind};
+
+const SCHEMA: &str = "fathom-method/1";
+const POINTS_MAX: usize = 100;
+const SHARE_MAX: f64 = 10.0;
+const BISECTIONS_MAX: u32 = 20;
+
+pub fn method(method: &Method) -> Checked {
+    ensure(method.schema == SCHEMA, "schema", || {
+        format!("schema is {:?}, expected {SCHEMA:?}", method.schema)
+    })?;
+    name(&method.name, "name")?;
+    if let Some(quick) = method.quick {
+        for (key, factor) in [
+            ("divide_times_by", quick.divide_times_by),
+            ("divide_preconditioning_by", quick.divide_preconditioning_by),
+            ("divide_volumes_by", quick.divide_volumes_by),
+        ] {
+            ensure(
+                factor >= 1.0 && factor.is_finite(),
+                &format!("quick.{key}"),
+                || format!("{key} is {factor}, expected 1 or more"),
+            )?;
+        }
+    }
+    ensure(!method.steps.is_empty(), "steps", || {
+        "a method needs at least one step".to_owned()
+    })?;
+    for (index, step) in method.steps.iter().enumerate() {
+        let at = format!("steps.{index}");
+        check_step(step).map_err(|fault| fault.below(&at))?;
+        let earlier = method.steps[..index]
+            .iter()
+            .any(|other| other.name == step.name);
+        ensure(!earlier, &format!("{at}.name"), || {
+            format!(
+                "step name {:?} is used twice: names must be unique",
+                step.name
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn check_step(step: &Step) -> Checked {
+    name(&step.name, "name")?;
+    name(&step.workload, "workload")?;
+    job(&step.job).map_err(|fault| fault.below("job"))?;
+    match step.kind {
+        StepKind::Fill => fill(step)?,
+        StepKind::Precondition => precondition(step)?,
+        StepKind::Purge => {
+            ensure(only(&step.job, Op::Trim), "job.mix", || {
+                "a purge deallocates the target: leave out its job, or set mix = \"trim\""
+                    .to_owned()
+            })?;
+        }
+        StepKind::Idle => {
+            ensure(step.job.until.time_ns.is_some(), "kind", || {
+                "an idle step needs `time`, such as time = \"30s\"".to_owned()
+            })?;
+        }
+        StepKind::Measure => {}
+        StepKind::Curve => curve_step(step)?,
+    }
+    ensure(
+        step.curve.is_none() || step.kind == StepKind::Curve,
+        "curve",
+        || "`curve` belongs to a curve step: set kind = \"curve\"".to_owned(),
+    )?;
+    if let Some(round) = &step.round {
+        ensure(
+            round.window >= 2 && round.window <= round.most,
+            "round.window",
+            || {
+                format!(
+                    "window is {} of at most {} rounds, expected 2 or more of them",
+                    round.window, round.most
+                )
+            },
+        )?;
+    }
+    let misplaced = step.steady.is_some() && step.kind != StepKind::Precondition;
+    ensure(!misplaced, "steady", || {
+        "`steady` belongs to a precondition step".to_owned()
+    })
+}
+
+fn fill(step: &Step) -> Checked {
+    let until = &step.job.until;
+    ensure(only(&step.job, Op::Write), "job.mix", || {
+        "a fill step only writes: set mix = \"write\"".to_owned()
+    })?;
+    let volume = until.bytes.is_some() || until.region_multiple.is_some();
+    ensure(volume, "job.until", || {
+        "a fill step ends by volume: set until = { written = \"1x\" }".to_owned()
+    })
+}
+
+fn precondition(step: &Step) -> Checked {
+    let until = &step.job.until;
+    let Some(steady) = step.steady else {
+        let message = || {
+            "a precondition step needs `steady`, such as steady = { round = \"1min\" }".to_owned()
+        };
+        return ensure(false, "kind", message);
+    };
+    ensure(steady.window >= 2, "steady.window", || {
+        format!("window is {}, expected 2 rounds or more", steady.window)
+    })?;
+    ensure(steady.round_ns > 0, "steady.round", || {
+        "round is 0".to_owned()
+    })?;
+    for (path, limit) in [
+        ("steady.range", steady.range),
+        ("steady.slope", steady.slope),
+    ] {
+        ensure(limit > 0.0 && limit <= 1.0, path, || {
+            format!("{path} is {limit}, expected more than 0% and at most 100%")
+        })?;
+    }
+    let least_ns = steady.round_ns.saturating_mul(u64::from(steady.window));
+    ensure(
+        until.time_ns.is_some_and(|most_ns| most_ns >= least_ns),
+        "job.until",
+        || {
+            let least_s = least_ns as f64 / 1e9;
+            format!(
+                "a precondition step needs until.time of at least round x window = {least_s} s, the time at which it gives up"
+            )
+        },
+    )
+}
+
+fn curve_step(step: &Step) -> Checked {
+    let closed = matches!(step.job.load, Load::Closed { .. });
+    ensure(closed, "job.load.rate", || {
+        "a curve measures its own maximum and takes its rates from it: leave out the rate"
+            .to_owned()
+    })?;
+    ensure(step.job.pace.think_ns == 0, "job.load.think", || {
+        "a curve measures at rates, without pauses: leave out think".to_owned()
+    })?;
+    ensure(step.job.streams.is_empty(), "job.streams", || {
+        "a curve varies the rate of one workload: give it a job without streams".to_owned()
+    })?;
+    let Some(curve) = &step.curve else {
+        let message =
+            || "a curve step needs `curve`, such as curve = { time = \"30s\" }".to_owned();
+        return ensure(false, "kind", message);
+    };
+    check_curve(curve).map_err(|fault| fault.below("curve"))
+}
+
+fn check_curve(curve: &Curve) -> Checked {
+    let count = curve.points.len();
+    ensure((1..=POINTS_MAX).contains(&count), "points", || {
+        format!("points has {count} entries, expected 1 to {POINTS_MAX}")
+    })?;
+    let mut below = 0.0;
+    for (index, &share) in curve.points.iter().enumerate() {
+        let path = format!("points.{index}");
+        ensure(share > below && share <= SHARE_MAX, &path, || {
+            format!(
+                "point {}% follows {}%: expected ascending percentages above 0% and up to {}%",
+                percent(share),
+                percent(below),
+                percent(SHARE_MAX)
+            )
+        })?;
+        below = share;
+    }
+    ensure(curve.time_ns > 0, "time", || "time is 0".to_owned())?;
+    let Some(slo) = curve.slo else { return Ok(()) };
+    ensure(slo.p99_ns > 0, "slo.p99", || "p99 is 0".to_owned())?;
+    ensure(
+        (1..=BISECTIONS_MAX).contains(&slo.steps),
+        "slo.steps",
+        || format!("steps is {}, expected 1 to {BISECTIONS_MAX}", slo.steps),
+    )
+}

@@ -1,0 +1,91 @@
+//! Whether an address pattern makes sense, by itself and with the blocks of its job.
+
+use super::{ALIGN_BYTES_MAX, Checked, ensure, weight};
+use crate::{Job, Pattern};
+
+const BANDS_MAX: usize = 64;
+const ZONES_MAX: u32 = 65_536;
+const THETA_MAX: f64 = 10.0;
+const STREAMS_MAX: u32 = 4096;
+
+pub(super) fn pattern(pattern: &Pattern) -> Checked {
+    match pattern {
+        Pattern::Sequential
+        | Pattern::Backwards
+        | Pattern::Uniform
+        | Pattern::RandomOnce
+        | Pattern::Strided { .. } => Ok(()),
+        Pattern::SequentialStreams { streams } => ensure(
+            (1..=STREAMS_MAX).contains(streams),
+            "pattern.sequential",
+            || format!("sequential is {streams}, expected 1 to {STREAMS_MAX} streams per thread"),
+        ),
+        Pattern::Zones { open } => ensure((1..=ZONES_MAX).contains(open), "pattern.zones", || {
+            format!("zones is {open}, expected 1 to {ZONES_MAX} open zones per thread")
+        }),
+        Pattern::Mixed { read, write } => ensure(
+            [read, write]
+                .iter()
+                .all(|share| (0.0..=1.0).contains(*share)),
+            "pattern.random",
+            || format!("random shares are {read} and {write}, expected 0% to 100%"),
+        ),
+        Pattern::Zipf { theta } => {
+            ensure(*theta > 0.0 && *theta <= THETA_MAX, "pattern.zipf", || {
+                format!(
+                    "zipf is {theta}, expected a skew above 0 and up to {THETA_MAX}; \"uniform\" has no skew"
+                )
+            })
+        }
+        Pattern::Pareto { share } => ensure(*share > 0.0 && *share < 0.5, "pattern.pareto", || {
+            format!(
+                "pareto is {share}, expected a share above 0 and below 0.5, such as 0.2: a fifth of the blocks with four fifths of the accesses"
+            )
+        }),
+        Pattern::HotSpots { bands } => {
+            let path = "pattern.hot-spots";
+            ensure((1..=BANDS_MAX).contains(&bands.len()), path, || {
+                format!(
+                    "hot-spots has {} bands, expected 1 to {BANDS_MAX}",
+                    bands.len()
+                )
+            })?;
+            for band in bands {
+                weight(band.area, path, "area")?;
+                ensure(band.access >= 0.0 && band.access.is_finite(), path, || {
+                    format!("access is {}, expected 0 or more", band.access)
+                })?;
+            }
+            let accesses: f64 = bands.iter().map(|band| band.access).sum();
+            weight(accesses, path, "the sum of accesses")
+        }
+    }
+}
+
+/// Patterns that only make sense with blocks of certain sizes.
+pub(super) fn places(job: &Job) -> Checked {
+    let sizes = || job.mix.ops.iter().flat_map(|block| &block.sizes);
+    let largest = sizes().map(|size| size.size_bytes).max().unwrap_or(0);
+    match job.pattern {
+        Pattern::RandomOnce => ensure(
+            sizes().all(|size| size.size_bytes == largest),
+            "block",
+            || "random-once visits blocks of one size: give all operations the same".to_owned(),
+        ),
+        Pattern::Strided { stride_bytes } => {
+            ensure(
+                stride_bytes >= u64::from(largest) && stride_bytes <= ALIGN_BYTES_MAX,
+                "pattern.stride",
+                || {
+                    format!(
+                        "stride is {stride_bytes} bytes, expected a block ({largest} bytes) to 1TiB"
+                    )
+                },
+            )?;
+            ensure(job.align_bytes.is_none(), "align", || {
+                "the stride sets where requests start: leave out align".to_owned()
+            })
+        }
+        _ => Ok(()),
+    }
+}

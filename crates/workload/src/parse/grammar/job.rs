@@ -1,0 +1,237 @@
+//! A job: one workload or several streams, where its I/O goes, what it carries, and when it ends.
+
+use super::Result;
+use super::load::{load, pace};
+use super::mix::mix;
+use super::pattern::pattern;
+use crate::parse::fields::Fields;
+use crate::parse::tree::{Node, Value};
+use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
+use crate::{Content, Errors, Extent, Job, Region, Request, Stream, Until, Verify};
+
+const JOB_KEYS: [&str; 15] = [
+    "mix",
+    "block",
+    "pattern",
+    "region",
+    "align",
+    "content",
+    "placement",
+    "direct",
+    "sqpoll",
+    "huge-pages",
+    "load",
+    "errors",
+    "journal",
+    "until",
+    "streams",
+];
+/// Of one of several workloads; the job says when all end.
+const STREAM_KEYS: [&str; 9] = [
+    "name",
+    "mix",
+    "block",
+    "pattern",
+    "region",
+    "align",
+    "content",
+    "placement",
+    "load",
+];
+
+pub fn job(node: &Node) -> Result<Job> {
+    if let Some(streams) = node.get("streams") {
+        return job_of_streams(node, streams);
+    }
+    let fields = Fields::new(node, "the job", &JOB_KEYS)?;
+    workload(&fields, &Shared::of(&fields)?)
+}
+
+fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
+    let keys = [
+        "streams",
+        "direct",
+        "sqpoll",
+        "huge-pages",
+        "errors",
+        "until",
+    ];
+    let fields = Fields::new(node, "a job of streams", &keys)?;
+    let shared = Shared::of(&fields)?;
+    let stream = |node: &Node| {
+        let fields = Fields::new(node, "the stream", &STREAM_KEYS)?;
+        Ok(Stream {
+            name: fields.text("name")?,
+            job: workload(&fields, &shared)?,
+        })
+    };
+    let streams = streams.list("streams")?.iter().map(stream);
+    let streams = streams.collect::<Result<_>>()?;
+    Ok(Job {
+        sqpoll: shared.sqpoll,
+        huge_pages: shared.huge_pages,
+        ..Job::of_streams(streams, shared.direct, shared.errors, shared.until)
+    })
+}
+
+/// What the streams of a job have in common.
+struct Shared {
+    direct: bool,
+    sqpoll: bool,
+    huge_pages: bool,
+    errors: Errors,
+    until: Until,
+}
+
+impl Shared {
+    fn of(fields: &Fields<'_>) -> Result<Self> {
+        let flag = |key, otherwise| {
+            let node = fields.get(key);
+            node.map_or(Ok(otherwise), |node| node.flag(key))
+        };
+        Ok(Self {
+            direct: flag("direct", true)?,
+            sqpoll: flag("sqpoll", false)?,
+            huge_pages: flag("huge-pages", false)?,
+            errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
+            until: until(fields.need("until")?)?,
+        })
+    }
+}
+
+fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
+    Ok(Job {
+        mix: mix(fields)?,
+        pattern: pattern(fields.need("pattern")?)?,
+        region: fields.get("region").map_or(
+            Ok(Region {
+                start: Extent::Bytes(0),
+                size: Extent::Fraction(1.0),
+            }),
+            region,
+        )?,
+        align_bytes: fields.parsed("align", parse_size_bytes)?,
+        content: fields
+            .get("content")
+            .map_or(Ok(Content::default()), content)?,
+        placement: fields.get("placement").map_or(Ok(Vec::new()), placement)?,
+        direct: shared.direct,
+        sqpoll: shared.sqpoll,
+        huge_pages: shared.huge_pages,
+        load: load(fields.need("load")?)?,
+        pace: pace(fields.need("load")?)?,
+        errors: shared.errors,
+        journal: fields
+            .get("journal")
+            .map(|node| node.text("journal").map(str::to_owned))
+            .transpose()?,
+        until: shared.until,
+        streams: Vec::new(),
+    })
+}
+
+fn region(node: &Node) -> Result<Region> {
+    if !matches!(node.value, Value::Table(_)) {
+        return Ok(Region {
+            start: Extent::Bytes(0),
+            size: node.parsed("region", length)?,
+        });
+    }
+    let fields = Fields::new(node, "region", &["start", "size"])?;
+    let start = fields.parsed("start", extent)?.unwrap_or(Extent::Bytes(0));
+    let size = match (fields.parsed("size", length)?, start) {
+        (Some(size), _) => size,
+        (None, Extent::Fraction(start)) => Extent::Fraction(1.0 - start),
+        (None, Extent::Bytes(0)) => Extent::Fraction(1.0),
+        (None, Extent::Bytes(_) | Extent::UpTo(_)) => {
+            return Err(node.fault("a region that starts at a byte needs a size".to_owned()));
+        }
+    };
+    Ok(Region { start, size })
+}
+
+fn extent(text: &str) -> std::result::Result<Extent, String> {
+    match text.trim_end().ends_with('%') {
+        true => parse_percent(text).map(Extent::Fraction),
+        false => parse_size_bytes(text).map(Extent::Bytes),
+    }
+}
+
+fn length(text: &str) -> std::result::Result<Extent, String> {
+    match text.trim_start().strip_prefix("up to ") {
+        Some(most) => parse_size_bytes(most).map(Extent::UpTo),
+        None => extent(text),
+    }
+}
+
+fn content(node: &Node) -> Result<Content> {
+    let fields = Fields::new(node, "content", &["compressible", "dedup", "verify"])?;
+    let share = |key| Ok(fields.parsed(key, parse_percent)?.unwrap_or(0.0));
+    Ok(Content {
+        compressible: share("compressible")?,
+        dedup: share("dedup")?,
+        verify: fields.get("verify").map(verify).transpose()?,
+    })
+}
+
+/// A generation, or a table that names the seed too.
+fn verify(node: &Node) -> Result<Verify> {
+    if let Value::Integer(_) = node.value {
+        let generation = node.integer("verify")?;
+        return Ok(Verify {
+            generation,
+            seed: 0,
+        });
+    }
+    let fields = Fields::new(node, "verify", &["generation", "seed"])?;
+    Ok(Verify {
+        generation: fields.integer_or("generation", 1)?,
+        seed: fields.integer_or("seed", 0)?,
+    })
+}
+
+fn placement(node: &Node) -> Result<Vec<u16>> {
+    let handle = |node: &Node| match node.integer("placement")? {
+        Request::NO_PLACEMENT => Err(node.refuse("placement", "a whole number below 65535")),
+        handle => Ok(handle),
+    };
+    match node.value {
+        Value::List(_) => node.list("placement")?.iter().map(handle).collect(),
+        _ => Ok(vec![handle(node)?]),
+    }
+}
+
+/// A policy, the most failures that are put up with, or a table that also names the watchdog's time.
+fn errors(node: &Node) -> Result<Errors> {
+    let most = |node: &Node| match node.value {
+        Value::Integer(_) => node.integer("errors").map(Some),
+        _ => node.word("errors", &[("continue", None), ("stop", Some(0))], &[]),
+    };
+    if !matches!(node.value, Value::Table(_)) {
+        return Ok(Errors {
+            most: most(node)?,
+            ..Errors::default()
+        });
+    }
+    let fields = Fields::new(node, "errors", &["most", "stuck"])?;
+    let default = Errors::default();
+    Ok(Errors {
+        most: fields.get("most").map_or(Ok(default.most), most)?,
+        stuck_ns: fields
+            .parsed("stuck", parse_duration_ns)?
+            .unwrap_or(default.stuck_ns),
+    })
+}
+
+fn until(node: &Node) -> Result<Until> {
+    let fields = Fields::new(node, "until", &["time", "bytes", "written", "count"])?;
+    Ok(Until {
+        time_ns: fields.parsed("time", parse_duration_ns)?,
+        bytes: fields.parsed("bytes", parse_size_bytes)?,
+        region_multiple: fields.parsed("written", parse_multiple)?,
+        count: fields
+            .get("count")
+            .map(|node| node.integer("count"))
+            .transpose()?,
+    })
+}

@@ -1,0 +1,224 @@
+//! A method: its steps, what each is for, and how it may be shortened.
+
+use super::Result;
+use super::job::job;
+use super::load::arrival_of;
+use crate::parse::check;
+use crate::parse::fields::Fields;
+use crate::parse::tree::Node;
+use crate::units::{parse_duration_ns, parse_percent, parse_share};
+use crate::{
+    Arrival, Curve, FileSystem, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind,
+};
+
+const METHOD_KEYS: [&str; 10] = [
+    "schema",
+    "name",
+    "title",
+    "summary",
+    "source",
+    "bench",
+    "precision",
+    "file_system",
+    "quick",
+    "steps",
+];
+const STEP_KEYS: [&str; 11] = [
+    "name",
+    "kind",
+    "workload",
+    "label",
+    "published",
+    "bench",
+    "precision",
+    "steady",
+    "curve",
+    "round",
+    "job",
+];
+const FILE_SYSTEMS: [(&str, FileSystem); 3] = [
+    ("btrfs", FileSystem::Btrfs),
+    ("xfs", FileSystem::Xfs),
+    ("ext4", FileSystem::Ext4),
+];
+const LATENCIES: [(&str, Latency); 2] = [
+    ("service", Latency::Service),
+    ("response", Latency::Response),
+];
+const FOREIGN_LATENCIES: [(&str, &str); 3] = [
+    ("clat", "service"),
+    ("lat", "response"),
+    ("vdbench", "service"),
+];
+/// Points of a curve that lists none.
+const POINTS: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2];
+
+pub fn method(node: &Node) -> Result<Method> {
+    let fields = Fields::new(node, "the method", &METHOD_KEYS)?;
+    let name = fields.text("name")?;
+    let (bench, precision) = (bench(&fields)?, precision(&fields)?);
+    let step = |node: &Node| {
+        let step = step(node)?;
+        Ok(Step {
+            bench: step.bench.or_else(|| bench.clone()),
+            precision: step.precision.or(precision),
+            ..step
+        })
+    };
+    Ok(Method {
+        schema: fields.text("schema")?,
+        title: fields.text_or("title", &name)?,
+        summary: fields.text_or("summary", "")?,
+        source: fields.text_or("source", "")?,
+        file_system: fields
+            .get("file_system")
+            .map(|node| node.word("file_system", &FILE_SYSTEMS, &[]))
+            .transpose()?,
+        quick: fields.get("quick").map(quick).transpose()?,
+        steps: fields
+            .need("steps")?
+            .list("steps")?
+            .iter()
+            .map(step)
+            .collect::<Result<_>>()?,
+        name,
+    })
+}
+
+fn bench(fields: &Fields<'_>) -> Result<Option<String>> {
+    fields.parsed("bench", check::parse_name)
+}
+
+fn precision(fields: &Fields<'_>) -> Result<Option<f64>> {
+    fields.parsed("precision", |text| match parse_percent(text)? {
+        share if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err(format!("{text} is not above 0% and below 100%")),
+    })
+}
+
+fn quick(node: &Node) -> Result<Quick> {
+    let keys = [
+        "divide_times_by",
+        "divide_preconditioning_by",
+        "divide_volumes_by",
+    ];
+    let fields = Fields::new(node, "quick", &keys)?;
+    let factor = |key: &str| fields.get(key).map(|node| node.number(key)).transpose();
+    let divide_times_by = fields.need(keys[0])?.number(keys[0])?;
+    Ok(Quick {
+        divide_times_by,
+        divide_preconditioning_by: factor(keys[1])?.unwrap_or(divide_times_by),
+        divide_volumes_by: factor(keys[2])?.unwrap_or(1.0),
+    })
+}
+
+fn step(node: &Node) -> Result<Step> {
+    let fields = Fields::new(node, "the step", &STEP_KEYS)?;
+    let kinds = [
+        ("fill", StepKind::Fill),
+        ("purge", StepKind::Purge),
+        ("idle", StepKind::Idle),
+        ("precondition", StepKind::Precondition),
+        ("measure", StepKind::Measure),
+        ("curve", StepKind::Curve),
+    ];
+    let name = fields.text("name")?;
+    let workload = fields.text_or("workload", &name)?;
+    Ok(Step {
+        kind: match fields.get("kind") {
+            Some(node) => node.word("kind", &kinds, &[])?,
+            None => StepKind::Measure,
+        },
+        label: fields.text_or("label", &workload)?,
+        published: fields
+            .get("published")
+            .map(|node| node.text("published").map(str::to_owned))
+            .transpose()?,
+        bench: bench(&fields)?,
+        precision: precision(&fields)?,
+        steady: fields.get("steady").map(steady).transpose()?,
+        curve: fields.get("curve").map(curve).transpose()?,
+        round: fields.get("round").map(round).transpose()?,
+        job: job(fields.need("job")?)?,
+        workload,
+        name,
+    })
+}
+
+/// Defaults are those of SNIA SSS PTS 2.0.
+fn steady(node: &Node) -> Result<Steady> {
+    let fields = Fields::new(node, "steady", &["round", "window", "range", "slope"])?;
+    Ok(Steady {
+        round_ns: fields
+            .parsed("round", parse_duration_ns)?
+            .unwrap_or(60_000_000_000),
+        window: fields.integer_or("window", 5)?,
+        range: fields.parsed("range", parse_percent)?.unwrap_or(0.20),
+        slope: fields.parsed("slope", parse_percent)?.unwrap_or(0.10),
+    })
+}
+
+/// As `expand` writes it. Limits default to those of SNIA SSS PTS 2.0.
+fn round(node: &Node) -> Result<Round> {
+    let keys = [
+        "of", "step", "number", "most", "window", "range", "slope", "track", "metric",
+    ];
+    let fields = Fields::new(node, "rounds", &keys)?;
+    let metrics = [
+        ("iops", Metric::Iops),
+        ("mbps", Metric::Mbps),
+        ("latency", Metric::Latency),
+    ];
+    Ok(Round {
+        of: fields.text("of")?,
+        step: fields.text("step")?,
+        number: fields.need("number")?.integer("number")?,
+        most: fields.need("most")?.integer("most")?,
+        window: fields.integer_or("window", 5)?,
+        range: fields.parsed("range", parse_percent)?.unwrap_or(0.20),
+        slope: fields.parsed("slope", parse_percent)?.unwrap_or(0.10),
+        track: fields
+            .need("track")?
+            .list("track")?
+            .iter()
+            .map(|name| name.text("track").map(str::to_owned))
+            .collect::<Result<_>>()?,
+        metric: fields
+            .get("metric")
+            .map_or(Ok(Metric::Iops), |node| node.word("metric", &metrics, &[]))?,
+    })
+}
+
+fn curve(node: &Node) -> Result<Curve> {
+    let keys = ["points", "time", "arrival", "latency", "slo"];
+    let fields = Fields::new(node, "curve", &keys)?;
+    let share = |node: &Node| node.parsed("points", parse_share);
+    Ok(Curve {
+        points: match fields.get("points") {
+            Some(list) => list
+                .list("points")?
+                .iter()
+                .map(share)
+                .collect::<Result<_>>()?,
+            None => POINTS.to_vec(),
+        },
+        time_ns: fields.need("time")?.parsed("time", parse_duration_ns)?,
+        arrival: fields
+            .get("arrival")
+            .map_or(Ok(Arrival::Exponential), arrival_of)?,
+        latency: fields
+            .get("latency")
+            .map_or(Ok(Latency::Response), |node| {
+                node.word("latency", &LATENCIES, &FOREIGN_LATENCIES)
+            })?,
+        slo: fields.get("slo").map(slo).transpose()?,
+    })
+}
+
+fn slo(node: &Node) -> Result<Slo> {
+    let fields = Fields::new(node, "slo", &["p99", "steps"])?;
+    Ok(Slo {
+        p99_ns: fields.need("p99")?.parsed("p99", parse_duration_ns)?,
+        steps: fields.integer_or("steps", 5)?,
+    })
+}

@@ -1,0 +1,136 @@
+//! In which order a job addresses its region.
+
+use super::Result;
+use crate::parse::fields::Fields;
+use crate::parse::tree::{Entry, Node, Value};
+use crate::units::{parse_percent, parse_size_bytes};
+use crate::{HotBand, Pattern};
+
+const FOREIGN_PATTERNS: [(&str, &str); 12] = [
+    ("norandommap", "uniform"),
+    ("randommap", "random-once"),
+    ("random-map", "random-once"),
+    ("shuffle", "random-once"),
+    ("reverse", "backwards"),
+    ("backward", "backwards"),
+    ("random", "uniform"),
+    ("rand", "uniform"),
+    ("randread", "uniform"),
+    ("randwrite", "uniform"),
+    ("read", "sequential"),
+    ("write", "sequential"),
+];
+
+pub(super) fn pattern(node: &Node) -> Result<Pattern> {
+    const TABLES: [(&str, &str); 7] = [
+        ("zipf", "{ zipf = 0.99 }"),
+        ("hot-spots", "{ hot-spots = [{ area = 10, access = 90 }] }"),
+        ("random", "{ random = \"80%\" }"),
+        ("sequential", "{ sequential = 4 }"),
+        ("stride", "{ stride = \"1MiB\" }"),
+        ("zones", "{ zones = 4 }"),
+        ("pareto", "{ pareto = 0.2 }"),
+    ];
+    const FOREIGN_TABLES: [(&str, &str); 2] = [("mixed", "random"), ("strided", "stride")];
+    if let Value::Table(entries) = &node.value {
+        let keys = TABLES.map(|(key, _)| key);
+        let fields = Fields::new(node, "pattern", &keys)?;
+        let [
+            Entry {
+                key, node: value, ..
+            },
+        ] = &entries[..]
+        else {
+            return Err(node.fault(format!("pattern needs one of {}", keys.join(", "))));
+        };
+        return match key.as_str() {
+            "zipf" => Ok(Pattern::Zipf {
+                theta: value.number(key)?,
+            }),
+            "pareto" => Ok(Pattern::Pareto {
+                share: value.number(key)?,
+            }),
+            "hot-spots" => hot_spots(value),
+            "random" => mixed(value),
+            "sequential" => Ok(Pattern::SequentialStreams {
+                streams: value.integer(key)?,
+            }),
+            "stride" => Ok(Pattern::Strided {
+                stride_bytes: value.parsed(key, parse_size_bytes)?,
+            }),
+            _ => Ok(Pattern::Zones {
+                open: fields.integer_or("zones", 1)?,
+            }),
+        };
+    }
+    let words = [
+        ("sequential", Pattern::Sequential),
+        ("backwards", Pattern::Backwards),
+        ("uniform", Pattern::Uniform),
+        ("random-once", Pattern::RandomOnce),
+    ];
+    if let Value::Text(text) = &node.value {
+        let here = FOREIGN_TABLES.iter().find(|(word, _)| word == text);
+        let key = here.map_or(text.as_str(), |(_, key)| key);
+        // "sequential" is a pattern by itself, and "random" alone is fio's word for what is "uniform" here.
+        let alone = ["sequential", "random"].contains(&text.as_str());
+        let table = TABLES.iter().find(|(table, _)| *table == key && !alone);
+        if let Some((_, example)) = table {
+            return Err(node.refuse("pattern", example));
+        }
+    }
+    node.word("pattern", &words, &FOREIGN_PATTERNS)
+}
+
+/// One share of random requests for all operations, or one for reads and one for the others.
+fn mixed(node: &Node) -> Result<Pattern> {
+    if !matches!(node.value, Value::Table(_)) {
+        let share = node.parsed("random", parse_percent)?;
+        return Ok(Pattern::Mixed {
+            read: share,
+            write: share,
+        });
+    }
+    let fields = Fields::new(node, "random", &["read", "write"])?;
+    let share = |key: &str| fields.need(key)?.parsed(key, parse_percent);
+    Ok(Pattern::Mixed {
+        read: share("read")?,
+        write: share("write")?,
+    })
+}
+
+/// Bands in percent. What they leave of space and accesses forms a last band.
+fn hot_spots(node: &Node) -> Result<Pattern> {
+    let band = |item: &Node| {
+        let fields = Fields::new(item, "hot-spots", &["area", "access"])?;
+        Ok(HotBand {
+            area: fields.need("area")?.number("area")?,
+            access: fields.need("access")?.number("access")?,
+        })
+    };
+    let mut bands = node
+        .list("hot-spots")?
+        .iter()
+        .map(band)
+        .collect::<Result<Vec<_>>>()?;
+    let area: f64 = bands.iter().map(|band| band.area).sum();
+    let access: f64 = bands.iter().map(|band| band.access).sum();
+    let (area_left, access_left) = (100.0 - area, 100.0 - access);
+    let tolerance = 1e-9;
+    if area_left < -tolerance || access_left < -tolerance {
+        return Err(node.fault(format!(
+            "hot-spots: areas add up to {area}% and accesses to {access}%, expected at most 100% each"
+        )));
+    }
+    if area_left > tolerance {
+        bands.push(HotBand {
+            area: area_left,
+            access: access_left.max(0.0),
+        });
+    } else if access_left > tolerance {
+        return Err(node.fault(format!(
+            "hot-spots: the areas cover everything, but only {access}% of the accesses are given"
+        )));
+    }
+    Ok(Pattern::HotSpots { bands })
+}
