@@ -1,0 +1,208 @@
+use super::*;
+use crate::{
+    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, Op, Pace, Pattern,
+    RatePhase, Region, Until,
+};
+
+#[test]
+fn a_short_job_gets_the_documented_defaults() {
+    let expected = Job {
+        mix: Mix {
+            ops: vec![Block {
+                op: Op::Read,
+                weight: 1.0,
+                sizes: vec![BlockShare {
+                    size_bytes: 4096,
+                    weight: 1.0,
+                }],
+            }],
+        },
+        pattern: Pattern::Uniform,
+        region: Region {
+            start: Extent::Bytes(0),
+            size: Extent::Fraction(1.0),
+        },
+        align_bytes: None,
+        content: Content::default(),
+        placement: vec![],
+        direct: true,
+        sqpoll: false,
+        huge_pages: false,
+        streams: Vec::new(),
+        load: Load::Closed {
+            threads: 8,
+            iodepth: 32,
+        },
+        pace: Pace::default(),
+        errors: Errors {
+            most: None,
+            stuck_ns: 60_000_000_000,
+        },
+        journal: None,
+        until: Until {
+            time_ns: Some(60_000_000_000),
+            bytes: None,
+            region_multiple: None,
+            count: None,
+        },
+    };
+    assert_eq!(job(JOB), expected);
+}
+
+#[test]
+fn every_written_shape_is_understood() {
+    let job = job(r#"
+mix = { write = 30, read = 70, flush = 1 }
+block = { read = [{ size = "8KiB", share = 90 }, { size = "32KiB", share = 10 }], write = "16k" }
+pattern = { hot-spots = [{ area = 10, access = 90 }] }
+region = { start = "50%" }
+align = "4KiB"
+content = { compressible = "50%" }
+placement = [1, 2]
+direct = false
+sqpoll = true
+load = { rate = "400k/s", arrival = "uniform", threads = 4, iodepth = 256 }
+until = { time = "1h30min", bytes = "10GiB", count = 1000000 }
+"#);
+    let ops: Vec<Op> = job.mix.ops.iter().map(|block| block.op).collect();
+    assert_eq!(ops, [Op::Read, Op::Write, Op::Flush]);
+    assert_eq!(job.mix.ops[0].sizes[1].size_bytes, 32 << 10);
+    assert_eq!(job.mix.ops[1].sizes[0].size_bytes, 16 << 10);
+    let rest = HotBand {
+        area: 90.0,
+        access: 10.0,
+    };
+    assert!(matches!(&job.pattern, Pattern::HotSpots { bands } if bands[1] == rest));
+    assert_eq!(
+        job.region,
+        Region {
+            start: Extent::Fraction(0.5),
+            size: Extent::Fraction(0.5)
+        }
+    );
+    assert_eq!(
+        job.load,
+        Load::Open {
+            rate_iops: 400_000.0,
+            arrival: Arrival::Uniform,
+            threads: 4,
+            iodepth: 256
+        }
+    );
+    assert_eq!(job.until.time_ns, Some(5_400_000_000_000));
+    assert_eq!(job.until.bytes, Some(10 << 30));
+    assert_eq!(
+        (job.placement, job.direct, job.sqpoll),
+        (vec![1, 2], false, true)
+    );
+}
+
+#[test]
+fn every_pattern_and_pace_has_its_words() {
+    let with = |line: &str, other: &str| job(&JOB.replace(line, other));
+    let pattern = |text: &str| with("\"uniform\"", text).pattern;
+    assert_eq!(pattern("\"random-once\""), Pattern::RandomOnce);
+    assert_eq!(pattern("\"backwards\""), Pattern::Backwards);
+    assert_eq!(
+        pattern("{ sequential = 4 }"),
+        Pattern::SequentialStreams { streams: 4 }
+    );
+    let stride_bytes = 1 << 20;
+    assert_eq!(
+        pattern("{ stride = \"1MiB\" }"),
+        Pattern::Strided { stride_bytes }
+    );
+    assert_eq!(pattern("{ pareto = 0.2 }"), Pattern::Pareto { share: 0.2 });
+    let load = "load = { threads = 8, iodepth = 32 }";
+    let batches = with(load, "load = { iodepth = 32, reap = 8 }\nhuge-pages = true");
+    assert_eq!((batches.pace.reap, batches.huge_pages), (8, true));
+    assert_eq!(
+        with(load, r#"load = { think = "2ms" }"#).pace.think_ns,
+        2_000_000
+    );
+    let rates = r#"load = { iodepth = 8, rate = [{ rate = "1k/s", time = "3s" }, { rate = "1k/s", to = "5k/s", time = "1s" }] }"#;
+    let scheduled = with(load, rates);
+    let phase = |time_ns, from_iops, to_iops| RatePhase {
+        time_ns,
+        from_iops,
+        to_iops,
+    };
+    assert_eq!(
+        scheduled.pace.rates,
+        [
+            phase(3_000_000_000, 1e3, 1e3),
+            phase(1_000_000_000, 1e3, 5e3)
+        ]
+    );
+    assert!(matches!(scheduled.load, Load::Open { rate_iops, .. } if rate_iops == 1500.0));
+    let errors = |text: &str| with(load, &format!("errors = {text}\n{load}")).errors;
+    assert_eq!(errors("\"continue\""), Errors::default());
+    assert_eq!(errors("\"stop\"").most, Some(0));
+    assert_eq!(errors("100").most, Some(100));
+    let both = errors(r#"{ most = 3, stuck = "5s" }"#);
+    assert_eq!((both.most, both.stuck_ns), (Some(3), 5_000_000_000));
+}
+
+#[test]
+fn what_cannot_go_together_is_refused_with_the_way_out() {
+    let load = "load = { threads = 8, iodepth = 32 }";
+    let after = |line: &str| refusal(load, &format!("{load}\n{line}"));
+    for (message, said) in [
+        (
+            refusal(
+                load,
+                r#"load = { rate = "1k/s", iodepth = 8, think = "1ms" }"#,
+            ),
+            "job.toml:4: think belongs to a closed load",
+        ),
+        (
+            refusal(load, r#"load = { rate = "1k/s", iodepth = 8, reap = 4 }"#),
+            "job.toml:4: reap belongs to a closed load",
+        ),
+        (
+            refusal(load, "load = { iodepth = 8, reap = 9 }"),
+            "job.toml:4: reap is 9 with iodepth 8",
+        ),
+        (
+            refusal("\"uniform\"", "{ pareto = 0.5 }"),
+            "expected a share above 0 and below 0.5",
+        ),
+        (
+            refusal("\"uniform\"", "\"random-once\"\nmix2 = 1"),
+            "unknown key `mix2`",
+        ),
+        (
+            refusal(
+                "\"4KiB\"\npattern = \"uniform\"",
+                "[{ size = \"4k\", share = 1 }, { size = \"8k\", share = 1 }]\npattern = \"random-once\"",
+            ),
+            "job.toml:2: random-once visits blocks of one size",
+        ),
+        (
+            refusal("\"uniform\"", "{ stride = \"2KiB\" }"),
+            "job.toml:3: stride is 2048 bytes, expected a block",
+        ),
+        (
+            refusal("\"uniform\"", "\"strided\""),
+            "expected { stride = \"1MiB\" }",
+        ),
+        (
+            after("content = { dedup = \"50%\", verify = 1 }"),
+            "leave out dedup",
+        ),
+        (after("journal = \"/tmp\""), "set content = { verify = 1 }"),
+        (after("errors = \"halt\""), "expected one of continue, stop"),
+        (after("thinktime = 3"), "unknown key `thinktime`"),
+    ] {
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+#[test]
+fn toml_and_json_spell_the_same_job() {
+    let json = r#"{
+        "mix": "read", "block": 4096, "pattern": "uniform",
+        "load": {"iodepth": 32, "threads": 8}, "until": {"time": "1min"}
+    }"#;
+    assert_eq!(Job::from_json(json, "job.json").expect("parses"), job(JOB));
+}

@@ -1,0 +1,222 @@
+use super::*;
+use crate::{Arrival, Curve, FileSystem, Geometry, Latency, Slo};
+
+fn method_refusal(line: &str, replacement: &str) -> String {
+    let text = METHOD.replacen(line, replacement, 1);
+    assert_ne!(text, METHOD);
+    let error = Method::from_toml(&text, "m.toml").expect_err("refused");
+    error.to_string()
+}
+
+#[test]
+fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
+    let cases = [
+        (
+            "fathom-method/1",
+            "fathom-method/2",
+            1,
+            "expected \"fathom-method/1\"",
+        ),
+        ("\"mine\"", "\"My method\"", 2, "lower-case letters"),
+        ("times_by = 10", "times_by = 0.5", 4, "expected 1 or more"),
+        (
+            "divide_times_by = 10",
+            "divide_time_by = 10",
+            4,
+            "did you mean `divide_times_by`?",
+        ),
+        (
+            "kind = \"fill\"",
+            "kind = \"filling\"",
+            9,
+            "did you mean \"fill\"?",
+        ),
+        (
+            "mix = \"write\"",
+            "mix = \"read\"",
+            10,
+            "written counts the writes",
+        ),
+        (
+            "written = \"2x\"",
+            "time = \"1min\"",
+            10,
+            "a fill step ends by volume",
+        ),
+        (
+            "{ mix = \"write\"",
+            "{ mix = { write = 1, trim = 1 }",
+            10,
+            "written counts",
+        ),
+        ("steady = { round = \"30s\" }", "", 14, "needs `steady`"),
+        (
+            "time = \"10min\"",
+            "time = \"1min\"",
+            16,
+            "at least round x window = 150 s",
+        ),
+        ("name = \"measure\"", "name = \"settle\"", 19, "used twice"),
+        (
+            "name = \"measure\"",
+            "name = \"measure\"\nsteady = {}",
+            20,
+            "belongs to a precondition",
+        ),
+        (
+            "steady = { round = \"30s\" }",
+            "steady = { window = 1 }",
+            15,
+            "expected 2 rounds or more",
+        ),
+    ];
+    for (line, replacement, at, expected) in cases {
+        let message = method_refusal(line, replacement);
+        assert!(
+            message.starts_with(&format!("m.toml:{at}: ")),
+            "{replacement}: {message}"
+        );
+        assert!(message.contains(expected), "{replacement}: {message}");
+    }
+}
+
+#[test]
+fn a_method_names_the_file_system_and_a_region_that_smaller_targets_cut() {
+    let text = METHOD.replace("[quick]", "file_system = \"btrfs\"\n[quick]");
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.file_system, Some(FileSystem::Btrfs));
+    let error = Method::from_toml(&text.replace("btrfs", "btfs"), "m.toml").expect_err("refused");
+    assert!(error.message.contains("did you mean \"btrfs\"?"), "{error}");
+
+    let job = job(&JOB.replace("until", "region = \"up to 50GB\"\nuntil"));
+    let size = |capacity_bytes| {
+        let block_bytes = 4096;
+        let span = job.region.resolve(Geometry {
+            capacity_bytes,
+            block_bytes,
+        });
+        span.expect("fits").size_bytes
+    };
+    assert_eq!(size(1 << 40), 50_000_000_000 / 4096 * 4096);
+    assert_eq!(size(1 << 30), 1 << 30);
+}
+
+#[test]
+fn quick_divides_times_rounds_and_volumes_and_nothing_else() {
+    let method = Method::from_toml(METHOD, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let quick = method.shortened();
+    assert_eq!(quick.steps[0].job.until.region_multiple, Some(1.0));
+    let steady = quick.steps[1].steady.expect("kept");
+    assert_eq!((steady.round_ns, steady.window), (3_000_000_000, 5));
+    assert_eq!(quick.steps[1].job.until.time_ns, Some(60_000_000_000));
+    assert_eq!(quick.steps[2].job.until.time_ns, Some(6_000_000_000));
+    assert_eq!(quick.steps[2].job.until.count, Some(7));
+}
+
+#[test]
+fn preconditioning_may_shrink_by_its_own_factor() {
+    let text = METHOD.replace("[quick]", "[quick]\ndivide_preconditioning_by = 30");
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let quick = method.shortened();
+    assert_eq!(
+        quick.steps[1].steady.map(|steady| steady.round_ns),
+        Some(1_000_000_000)
+    );
+    assert_eq!(quick.steps[2].job.until.time_ns, Some(6_000_000_000));
+}
+
+const CURVE: &str = r#"schema = "fathom-method/1"
+name = "mine"
+bench = "some-bench"
+precision = "1%"
+quick = { divide_times_by = 10 }
+[[steps]]
+name = "4k"
+kind = "curve"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { threads = 64 }, until = { time = "1min" } }
+[steps.curve]
+points = ["10%", "85%", "120%"]
+time = "30s"
+latency = "service"
+slo = { p99 = "1ms" }
+"#;
+
+#[test]
+fn a_curve_is_read_shortened_and_survives_its_normal_form() {
+    let method = Method::from_toml(CURVE, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.steps[0].bench.as_deref(), Some("some-bench"));
+    assert_eq!(method.steps[0].precision, Some(0.01));
+    let expected = Curve {
+        points: vec![0.1, 0.85, 1.2],
+        time_ns: 30_000_000_000,
+        arrival: Arrival::Exponential,
+        latency: Latency::Service,
+        slo: Some(Slo {
+            p99_ns: 1_000_000,
+            steps: 5,
+        }),
+    };
+    assert_eq!(method.steps[0].curve.as_ref(), Some(&expected));
+    let quick = method.shortened();
+    assert_eq!(
+        quick.steps[0].curve.as_ref().map(|curve| curve.time_ns),
+        Some(3_000_000_000)
+    );
+    let json = serde_json::to_string(&quick).expect("serialises");
+    assert_eq!(Method::from_json(&json, "quick.json"), Ok(quick));
+}
+
+#[test]
+fn a_curve_that_lists_nothing_runs_from_10_to_120_percent_by_response() {
+    let text = CURVE
+        .replace("points = [\"10%\", \"85%\", \"120%\"]\n", "")
+        .replace("latency = \"service\"\nslo = { p99 = \"1ms\" }\n", "");
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let curve = method.steps[0].curve.clone().expect("a curve");
+    let percents: Vec<_> = curve.points.iter().map(|p| (p * 100.0).round()).collect();
+    assert_eq!(
+        percents,
+        (1..=12).map(|k| 10.0 * f64::from(k)).collect::<Vec<_>>()
+    );
+    assert_eq!((curve.latency, curve.slo), (Latency::Response, None));
+}
+
+#[test]
+fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
+    let cases = [
+        ("\"some-bench\"", "\"Some bench\"", 3, "lower-case letters"),
+        ("\"1%\"", "\"0%\"", 4, "not above 0%"),
+        ("\"curve\"", "\"measure\"", 10, "set kind = \"curve\""),
+        (
+            "threads = 64",
+            "rate = \"9k/s\", iodepth = 8",
+            9,
+            "leave out the rate",
+        ),
+        ("\"85%\"", "\"5%\"", 11, "point 5% follows 10%"),
+        ("\"120%\"", "\"1200%\"", 11, "up to 1000%"),
+        ("\"120%\"", "\"much\"", 11, "expected a percentage"),
+        ("time = \"30s\"", "", 10, "curve lacks the key `time`"),
+        ("\"service\"", "\"clat\"", 13, "did you mean \"service\"?"),
+        ("\"1ms\"", "\"0s\"", 14, "p99 is 0"),
+        (
+            "\"1ms\"",
+            "\"1ms\", steps = 0",
+            14,
+            "steps is 0, expected 1 to 20",
+        ),
+    ];
+    for (line, replacement, at, expected) in cases {
+        let text = CURVE.replacen(line, replacement, 1);
+        assert_ne!(text, CURVE);
+        let error = Method::from_toml(&text, "m.toml").expect_err("refused");
+        assert_eq!(error.line, at, "{replacement}: {error}");
+        assert!(error.message.contains(expected), "{replacement}: {error}");
+    }
+    let text = CURVE.split("[steps.curve]").next().unwrap_or_default();
+    let error = Method::from_toml(text, "m.toml").expect_err("refused");
+    assert_eq!(
+        (error.line, error.message.contains("needs `curve`")),
+        (8, true)
+    );
+}

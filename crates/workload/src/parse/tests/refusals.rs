@@ -1,0 +1,275 @@
+use super::*;
+
+#[test]
+fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_key() {
+    let message = refusal("iodepth = 32", "iodpeth = 32");
+    assert_eq!(
+        message,
+        "job.toml:4: unknown key `iodpeth` in load, did you mean `iodepth`?"
+    );
+}
+
+#[test]
+fn fio_words_are_led_to_the_words_used_here() {
+    assert_eq!(
+        refusal("block =", "bs ="),
+        "job.toml:2: unknown key `bs` in the job: see `block`"
+    );
+    assert_eq!(
+        refusal("\"uniform\"", "\"randread\""),
+        "job.toml:3: pattern is \"randread\", expected one of sequential, backwards, uniform, random-once, did you mean \"uniform\"?"
+    );
+    let arrival = r#"load = { rate = "1k/s", arrival = "poisson", iodepth = 32 }"#;
+    let message = refusal("load = { threads = 8, iodepth = 32 }", arrival);
+    assert!(
+        message.ends_with("did you mean \"exponential\"?"),
+        "{message}"
+    );
+}
+
+#[test]
+fn every_refusal_names_what_was_found_and_what_was_expected() {
+    let cases = [
+        (
+            r#""read""#,
+            r#"{ read = 70, wriet = 30 }"#,
+            1,
+            "did you mean \"write\"?",
+        ),
+        (
+            r#""read""#,
+            r#"{ read = 0 }"#,
+            1,
+            "the weight of read is 0, expected a number above 0",
+        ),
+        (
+            r#""read""#,
+            r#""verify""#,
+            1,
+            "expected one of read, write, trim, flush, write-zeroes, append",
+        ),
+        (r#""read""#, "7", 1, "mix is 7, expected an operation"),
+        (r#"block = "4KiB""#, "", 1, "the job lacks the key `block`"),
+        (
+            r#""4KiB""#,
+            r#""4Kb""#,
+            2,
+            "block: `4Kb`: unknown unit `Kb`",
+        ),
+        (r#""4KiB""#, r#""5GiB""#, 2, "expected less than 4GiB"),
+        (r#""4KiB""#, r#""2GiB""#, 2, "expected up to 1GiB"),
+        (r#""4KiB""#, r#""0""#, 2, "block size is 0 bytes"),
+        (
+            r#""4KiB""#,
+            r#"{ write = "4KiB" }"#,
+            2,
+            "block gives sizes for `write`",
+        ),
+        (
+            r#""4KiB""#,
+            r#"[{ size = "4KiB", share = -1 }]"#,
+            2,
+            "share is -1",
+        ),
+        (
+            r#""4KiB""#,
+            "[]",
+            2,
+            "expected a list with at least one entry",
+        ),
+        (
+            r#""uniform""#,
+            r#"{ zipf = 0 }"#,
+            3,
+            "zipf is 0, expected a skew above 0",
+        ),
+        (r#""uniform""#, r#""zipf""#, 3, "expected { zipf = 0.99 }"),
+        (
+            r#""uniform""#,
+            r#"{ random = "120%" }"#,
+            3,
+            "random: `120%` is more than 100%",
+        ),
+        (
+            r#""uniform""#,
+            r#"{ random = { read = "80%" } }"#,
+            3,
+            "random lacks the key `write`",
+        ),
+        (
+            r#""uniform""#,
+            r#"{ random = "80%", zipf = 1 }"#,
+            3,
+            "needs one of zipf, hot-spots, random",
+        ),
+        (
+            r#""uniform""#,
+            "{ hot-spots = [{ area = 60, access = 1 }, { area = 60, access = 9 }] }",
+            3,
+            "areas add up to 120%",
+        ),
+        (
+            r#""uniform""#,
+            "{ hot-spots = [{ area = 100, access = 90 }] }",
+            3,
+            "only 90% of the accesses",
+        ),
+        (
+            "threads = 8",
+            "threads = 0",
+            4,
+            "threads is 0, expected 1 to 1024",
+        ),
+        (
+            "threads = 8",
+            "threads = -1",
+            4,
+            "threads is -1, expected a whole number in range",
+        ),
+        (
+            "iodepth = 32",
+            "rate = \"10k/s\"",
+            4,
+            "load lacks the key `iodepth`",
+        ),
+        (
+            "threads = 8",
+            "rate = 1000",
+            4,
+            "rate: `1000`: expected a rate such as",
+        ),
+        (
+            "threads = 8",
+            "arrival = \"uniform\"",
+            4,
+            "arrival needs a rate",
+        ),
+        (
+            r#""60s""#,
+            r#""10mins""#,
+            5,
+            "unknown unit `mins`, did you mean `min`?",
+        ),
+        (r#""60s""#, r#""0s""#, 5, "until.time is 0"),
+        (
+            r#"time = "60s""#,
+            "",
+            5,
+            "until needs at least one of time, bytes, written, count",
+        ),
+        (
+            r#"time = "60s""#,
+            r#"written = "2x""#,
+            5,
+            "a job that only writes",
+        ),
+        (
+            "until",
+            "direct = 1\nuntil",
+            5,
+            "direct is 1, expected true or false",
+        ),
+        ("until", "region = \"0%\"\nuntil", 5, "region is empty"),
+        (
+            "until",
+            "region = { start = \"60%\", size = \"50%\" }\nuntil",
+            5,
+            "runs from 60% to 110%",
+        ),
+        (
+            "until",
+            "region = { start = \"1GiB\" }\nuntil",
+            5,
+            "needs a size",
+        ),
+        (
+            "until",
+            "content = { compressible = 50 }\nuntil",
+            5,
+            "expected a percentage such as 25%",
+        ),
+        (
+            "until",
+            "align = 0\nuntil",
+            5,
+            "align is 0, expected up to 1TiB",
+        ),
+        ("until", "placement = 70000\nuntil", 5, "placement is 70000"),
+        ("until", "placement = 65535\nuntil", 5, "below 65535"),
+    ];
+    for (line, replacement, at, expected) in cases {
+        let message = refusal(line, replacement);
+        assert!(
+            message.starts_with(&format!("job.toml:{at}: ")),
+            "{replacement}: {message}"
+        );
+        assert!(message.contains(expected), "{replacement}: {message}");
+    }
+}
+
+#[test]
+fn broken_toml_and_json_are_refused_at_their_line() {
+    let error = Job::from_toml("mix = \"read\"\nblock = = 4\n", "a.toml").expect_err("refused");
+    assert!(
+        error.to_string().starts_with("a.toml:2: not TOML: "),
+        "{error}"
+    );
+    let error = Job::from_json("{\n \"mix\": \"read\",\n oops }", "a.json").expect_err("refused");
+    assert!(
+        error.to_string().starts_with("a.json:3: not JSON: "),
+        "{error}"
+    );
+    let error = Job::from_json("{\n\"mix\": 1,\n\"mix\": 2}", "a.json").expect_err("refused");
+    assert_eq!(error.to_string(), "a.json:3: key `mix` is given twice");
+    let error = Job::from_json(&"[".repeat(50_000), "a.json").expect_err("refused");
+    assert_eq!(error.line, 1);
+}
+
+#[test]
+fn a_json_error_deep_inside_a_method_has_its_own_line() {
+    let json = r#"{
+  "schema": "fathom-method/1",
+  "name": "mine",
+  "steps": [
+    {
+      "name": "one",
+      "job": {
+        "mix": "read",
+        "block": "4KiB",
+        "pattern": "uniform",
+        "load": {
+          "threads": 1,
+          "iodepht": 32
+        },
+        "until": {"time": "10s"}
+      }
+    }
+  ]
+}"#;
+    let error = Method::from_json(json, "m.json").expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "m.json:13: unknown key `iodepht` in load, did you mean `iodepth`?"
+    );
+    let error = Method::from_json(&json.replace("iodepht\": 32", "iodepth\": 0"), "m.json");
+    assert_eq!(
+        error.expect_err("refused").to_string(),
+        "m.json:13: iodepth is 0, expected 1 to 65536"
+    );
+}
+
+#[test]
+fn a_normal_form_with_an_unknown_key_is_refused() {
+    let json = serde_json::to_string_pretty(&job(JOB)).expect("serialises");
+    let broken = json.replace("\"direct\"", "\"directly\"");
+    let error = Job::from_json(&broken, "n.json").expect_err("refused");
+    let line = broken
+        .lines()
+        .position(|line| line.contains("directly"))
+        .expect("there")
+        + 1;
+    assert_eq!(error.line as usize, line, "{error}");
+    let senseless = json.replace("\"iodepth\": 32", "\"iodepth\": 0");
+    let error = Job::from_json(&senseless, "n.json").expect_err("refused");
+    assert!(error.message.contains("iodepth is 0"), "{error}");
+}
