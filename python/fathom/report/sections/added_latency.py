@@ -1,7 +1,8 @@
 """A system beside its own drive: rates and latency at each load, what the way in between adds, where the time goes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fathom.catalog.models import PublishedRow
 from fathom.limits import limit_of
@@ -122,6 +123,18 @@ def _reached(system: _Measured) -> list[str]:
     return [f"The most it gives is {'; '.join(parts)}."] if parts else []
 
 
+def _figures(
+    measured: _Measured, mix: str, loads: dict[str, int]
+) -> Iterator[tuple[str, str, Point, PublishedRow | None, PublishedRow | None]]:
+    """Of each load and operation that was measured: its point, and its published rate and latency."""
+    for load, depth in loads.items():
+        for op in MIXES[mix][1]:
+            if point := measured.point(mix, load, op):
+                known = {"iodepth": depth, "op": op}
+                rate = find(measured.catalog, f"fio-{mix}", "iops", **known)
+                yield load, op, point, rate, find(measured.catalog, f"fio-{mix}", "latency_us", **known)
+
+
 def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str) -> Table:
     head = [
         Item(text, unit) for text, unit in (("Rate", "IOPS"), ("Latency, mean", "us"), ("Limited by", ""))
@@ -129,25 +142,18 @@ def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str)
     groups = []
     for mix, (label, ops) in MIXES.items():
         rows = []
-        for load, depth in loads.items():
-            for op in ops:
-                point = measured.point(mix, load, op)
-                if point is None:
-                    continue
-                known = {"iodepth": depth, "op": op}
-                rate = find(measured.catalog, f"fio-{mix}", "iops", **known)
-                latency = find(measured.catalog, f"fio-{mix}", "latency_us", **known)
-                half = f", {op}" if len(ops) > 1 else ""
-                rows.append(
-                    Row(
-                        Item(f"{load.replace('x', ' x ')}{half}"),
-                        [
-                            beside(point.iops, rate, "iops"),
-                            beside(point.mean_us, latency, "latency_us", 1),
-                            Item(plain(point.limited_by or "–"), tone="quiet"),
-                        ],
-                    )
+        for load, op, point, rate, latency in _figures(measured, mix, loads):
+            half = f", {op}" if len(ops) > 1 else ""
+            rows.append(
+                Row(
+                    Item(f"{load.replace('x', ' x ')}{half}"),
+                    [
+                        beside(point.iops, rate, "iops"),
+                        beside(point.mean_us, latency, "latency_us", 1),
+                        Item(plain(point.limited_by or "–"), tone="quiet"),
+                    ],
                 )
+            )
         groups.append(Group(label, rows))
     return Table(
         title,
@@ -163,17 +169,10 @@ def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str)
 def _agreement(system: _Measured, drive: _Measured | None) -> list[Block]:
     pairs: list[Pair] = []
     for measured, loads in ((drive, DRIVE_LOADS), (system, SYSTEM_LOADS)):
-        for mix, (_, ops) in MIXES.items():
-            for load, depth in loads.items():
-                for op in ops:
-                    point = measured.point(mix, load, op) if measured else None
-                    if point is None or measured is None:
-                        continue
-                    known = {"iodepth": depth, "op": op}
-                    rate = find(measured.catalog, f"fio-{mix}", "iops", **known)
-                    latency = find(measured.catalog, f"fio-{mix}", "latency_us", **known)
-                    pairs.append((point.iops, rate, "iops"))
-                    pairs.append((point.mean_us, latency, "latency_us"))
+        figures = chain.from_iterable(_figures(measured, mix, loads) for mix in MIXES) if measured else ()
+        for _, _, point, rate, latency in figures:
+            pairs.append((point.iops, rate, "iops"))
+            pairs.append((point.mean_us, latency, "latency_us"))
     devices = [measured.catalog for measured in (system, drive) if measured]
     return [Points([*agreement(pairs), *reasons(devices)])] if pairs else []
 
