@@ -61,7 +61,6 @@ class MediaReader:
 
     def __init__(self, admin: Callable[[int, int, int, int, int], bytes], namespace: int) -> None:
         self._admin = admin
-        self._namespace = namespace
         self._group = int.from_bytes(admin(IDENTIFY, namespace, 0, 0, 4096)[102:104], "little")
 
     def read(self) -> MediaCounts | None:
