@@ -1,6 +1,8 @@
 """Shared fixtures: every test has its own home of runs, and asks for what it needs by name."""
 
 import os
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -24,3 +26,22 @@ def disk(tmp_path: Path) -> Path:
         pytest.skip(f"{tmp_path} has no O_DIRECT")
     probe.unlink()
     return tmp_path
+
+
+@pytest.fixture
+def interrupted(tmp_path: Path) -> Callable[[Path, Iterable[str]], Path]:
+    """Copies a finished run as a crash would have left it: still running, without the steps of those folders."""
+
+    def copy_without(run: Path, lost: Iterable[str]) -> Path:
+        copy = tmp_path / "interrupted"
+        shutil.copytree(run, copy)
+        for folder in lost:
+            shutil.rmtree(copy / "steps" / folder)
+        document = copy / "run.json"
+        complete = document.read_text()
+        running = complete.replace('"status": "complete"', '"status": "running"')
+        assert running != complete
+        document.write_text(running)
+        return copy
+
+    return copy_without

@@ -1,7 +1,7 @@
 """Equal twins at once: totals are sums of drives that differ; an array repeats, resumes and reports as any target."""
 
 import json
-import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -136,13 +136,10 @@ def test_an_array_repeats_to_the_count_and_another_seed_does_not(run: Run, tmp_p
     assert not run.points.equals(other.points)
 
 
-def test_resuming_an_array_changes_no_figure(run: Run, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(run.path, copy)
-    shutil.rmtree(copy / "steps" / "00-004-read")
-    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
-    (copy / "run.json").write_text(text)
-    resumed = resume_run(copy, Options())
+def test_resuming_an_array_changes_no_figure(
+    run: Run, interrupted: Callable[[Path, Iterable[str]], Path]
+) -> None:
+    resumed = resume_run(interrupted(run.path, ["00-004-read"]), Options())
     assert resumed.points.equals(run.points)
     assert resumed.latency.equals(run.latency)
 

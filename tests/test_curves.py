@@ -1,6 +1,6 @@
 """Curves: shares of a measured maximum, what counts as sustained, the search for an SLO, and resuming in the middle."""
 
-import shutil
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -149,14 +149,9 @@ def test_a_point_is_unsustained_when_it_falls_short_or_its_backlog_grows(
 
 
 def test_resuming_in_the_middle_of_a_curve_offers_the_same_rates_and_adds_no_point_twice(
-    run: Run, tmp_path: Path
+    run: Run, interrupted: Callable[[Path, Iterable[str]], Path]
 ) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(run.path, copy)
-    for folder in ("00-005-mixed@90", "00-006-mixed@120", "00-008-mixed@slo-2"):
-        shutil.rmtree(copy / "steps" / folder)
-    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
-    (copy / "run.json").write_text(text)
+    copy = interrupted(run.path, ("00-005-mixed@90", "00-006-mixed@120", "00-008-mixed@slo-2"))
     resumed = resume_run(copy, Options())
     assert resumed.points.equals(run.points)
     assert resumed.latency.equals(run.latency)

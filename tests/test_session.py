@@ -1,7 +1,7 @@
 """Runs from Python: twins repeat exactly, resume lives their life again, targets differ from one another."""
 
 import json
-import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Event
 
@@ -44,13 +44,10 @@ def test_a_twin_beside_others_measures_what_it_measures_alone(first: Run, tmp_pa
     assert alone.points.to_pylist() == beside
 
 
-def test_resuming_a_twin_changes_no_figure(first: Run, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(first.path, copy)
-    for folder in ("00-004-read", "01-003-write", "01-004-read"):
-        shutil.rmtree(copy / "steps" / folder)
-    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
-    (copy / "run.json").write_text(text)
+def test_resuming_a_twin_changes_no_figure(
+    first: Run, interrupted: Callable[[Path, Iterable[str]], Path]
+) -> None:
+    copy = interrupted(first.path, ("00-004-read", "01-003-write", "01-004-read"))
     resumed = resume_run(copy, Options())
     assert resumed.points.equals(first.points)
     assert resumed.latency.equals(first.latency)
@@ -206,17 +203,17 @@ def test_a_precise_twin_ends_its_windows_early_and_comes_to_the_same_figures(tmp
     assert short["read"]["iops_high"] - short["read"]["iops_low"] <= 0.02 * short["read"]["iops"]
 
 
-def test_a_method_in_json_is_resumed_as_it_began(tmp_path: Path) -> None:
+def test_a_method_in_json_is_resumed_as_it_began(
+    tmp_path: Path, interrupted: Callable[[Path, Iterable[str]], Path]
+) -> None:
     method = compose("both", "Both", "", [load_method(SHORT), load_method(SHORT)])
     names = [step.name for step in method.steps]
     assert names[len(names) // 2 :] == [f"short.{name}" for name in names[: len(names) // 2]]
     file = tmp_path / "both.json"
     file.write_text(method.text)
     run = fathom.run(str(file), targets=["null:"], seed=5, out=tmp_path)
-    shutil.rmtree(sorted((run.path / "steps").iterdir())[-1])
-    text = (run.path / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
-    (run.path / "run.json").write_text(text)
-    resumed = resume_run(run.path, Options())
+    last = max(folder.name for folder in (run.path / "steps").iterdir())
+    resumed = resume_run(interrupted(run.path, [last]), Options())
     assert [row["step"] for row in resumed.points.to_pylist()] == [
         row["step"] for row in run.points.to_pylist()
     ]

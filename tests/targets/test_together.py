@@ -1,8 +1,8 @@
 """Real targets loaded at once: files and loop devices as one target, with totals and figures of each."""
 
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -103,13 +103,10 @@ def test_the_report_and_the_notes_name_each_member(finished: Run, tmp_path: Path
         assert record.name in page
 
 
-def test_an_array_is_resumed_as_it_began(finished: Run, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(finished.path, copy)
-    shutil.rmtree(copy / "steps" / "00-003-split")
-    text = (copy / "run.json").read_text().replace('"status": "complete"', '"status": "running"')
-    (copy / "run.json").write_text(text)
-    resumed = resume_run(copy, Options())
+def test_an_array_is_resumed_as_it_began(
+    finished: Run, interrupted: Callable[[Path, Iterable[str]], Path]
+) -> None:
+    resumed = resume_run(interrupted(finished.path, ["00-003-split"]), Options())
     assert rows(resumed, "read") == rows(finished, "read")
     assert len(rows(resumed, "split")) == 3
 
