@@ -118,6 +118,15 @@ def test_a_figure_far_from_the_published_one_is_a_surprise_and_near_ones_are_cou
     assert agreement.text.startswith("1 of 2 figures agree")
 
 
+def test_a_shortened_run_that_is_far_from_the_published_figure_says_that_it_was_shortened():
+    measured = [Measured("twin:a", rates(120_000))]
+    found = findings(run_view(measured, [A], quick=True), lambda *_: [Row(100_000, role="calibration")])
+    surprise = next(one for one in found if one.kind == "surprise")
+    assert (
+        "the published 100,000, but this run is shortened, and its drive may be less worn in" in surprise.text
+    )
+
+
 @pytest.mark.parametrize(("role", "said"), [("calibration", True), ("validation", False)])
 def test_agreement_with_a_row_that_the_twin_was_fitted_to_is_no_prediction(role: str, said: bool):
     measured = [Measured("twin:a", rates(51_000), step="4k-rand-write")]

@@ -234,5 +234,6 @@ def test_the_map_of_mixes_is_of_all_repeats_rounds_and_says_how_sure_they_are(tm
             assert mean is not None
             assert mean.interval is not None
             assert cell.text == compact(mean.value)
-            assert cell.sub.startswith(margin_of(mean.value, mean.interval.low, mean.interval.high))
+            sure = margin_of(mean.value, mean.interval.low, mean.interval.high)
+            assert cell.sub.replace("\u00a0", " ").startswith(f"{sure} · ")
     assert "of every repeat" in mapped.footnotes[-1]

@@ -132,6 +132,17 @@ def test_the_section_shows_every_repeat_beside_the_mean_and_warns_of_two(made: M
     assert "Runs A, B" in page
 
 
+def test_a_note_that_all_repeats_have_is_shown_once_with_their_letters(made: Made) -> None:
+    runs = [made(), made()]
+    document = json.loads((runs[1] / "run.json").read_text())
+    document["notes"].append(
+        {"rule": "unfinished", "level": "warning", "target": None, "text": "killed", "next_step": ""}
+    )
+    (runs[1] / "run.json").write_text(json.dumps(document))
+    whole = [(group.target, group.notes[0].rule) for group in seen(*runs).notes if not group.notes[0].target]
+    assert whole == [("Runs A, B", "quick-run"), ("Run B", "unfinished")]
+
+
 def test_points_on_a_curve_are_pooled_but_not_where_a_search_led(made: Made) -> None:
     run = load(made())
     assert is_pooled("4k-rand-read@80", run)

@@ -152,14 +152,10 @@ def _published(
             near.append(off_pct)
             fitted_near += role == "calibration" and _is_twin(view, figures)
             continue
-        fitted = (
-            ", although the twin may be fitted to it"
-            if role == "calibration" and _is_twin(view, figures)
-            else ""
-        )
+        but = _although(view, fitted=role == "calibration" and _is_twin(view, figures))
         text = (
             f"{view.label(figures.target)} in {figures.label}: {rate_text(figures)} is {abs(off_pct):.0f} % "
-            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{fitted} ({cited(source)})."
+            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{but} ({cited(source)})."
         )
         bounds = _interval(view, figures)
         measured = {"measured": figures.headline, "published": value}
@@ -184,6 +180,13 @@ def _published(
         yield Finding(
             "agreement", text, (), None, {"median_pct": float(np.median(np.abs(near))), "worst_pct": worst}
         )
+
+
+def _although(view: RunView, *, fitted: bool) -> str:
+    """What to know of a figure that is far from the published one."""
+    if view.document.quick:
+        return ", but this run is shortened, and its drive may be less worn in"
+    return ", although the twin may be fitted to it" if fitted else ""
 
 
 def _published_figure(

@@ -200,11 +200,16 @@ class Comparison:
         groups: dict[tuple[str, str, str], list[NoteRecord]] = {}
         for run in self.runs:
             for note in run.document.notes:
-                target = self.label_of(run, note.target)
+                target = self.label_of(run, note.target) if note.target else self._runs_that_say(note)
                 groups.setdefault((note.level, note.rule, target), []).append(note)
         order = ("error", "warning", "info")
         found = [NoteGroup(level, target, notes) for (level, _, target), notes in groups.items()]
         return sorted(found, key=lambda group: order.index(group.level))
+
+    def _runs_that_say(self, note: NoteRecord) -> str:
+        """The letters of the runs with a note on the whole run, where there are several runs."""
+        letters = [run_letter(place) for place, run in enumerate(self.runs) if note in run.document.notes]
+        return f"Run{'s' if len(letters) > 1 else ''} {', '.join(letters)}" if len(self.runs) > 1 else ""
 
     @property
     def shortenings(self) -> list[str]:
@@ -217,10 +222,8 @@ class Comparison:
             return list(said)
         return [f"run {', '.join(letters)}: {text}" for text, letters in said.items()]
 
-    def label_of(self, run: RunData, target: str | None) -> str:
-        """The column label of a target's name; without one the run's letter if there are several runs."""
-        if target is None:
-            return f"Run {run_letter(self.runs.index(run))}" if len(self.runs) > 1 else ""
+    def label_of(self, run: RunData, target: str) -> str:
+        """The column label of a target's name."""
         return next(
             (c.label for c in self.columns if c.is_of(run) and c.target.name == target), plain(target)
         )

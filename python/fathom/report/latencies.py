@@ -2,6 +2,7 @@
 
 from fathom.analysis.percentiles import PREFIXES, QUANTILES
 from fathom.report.blocks import Item
+from fathom.report.comparison import margin_of
 from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, grouped
 
@@ -17,8 +18,8 @@ def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
     if bounds is None:
         return Item(grouped(value_us), title=why_none)
     low, high = map(grouped, bounds)
-    narrow = f"± {50 * (bounds[1] - bounds[0]) / value_us:.1g} %"
-    return Item(grouped(value_us), f"{low} to {high}" if low != high else narrow, title="95 % interval")
+    interval = f"{low} to {high}" if low != high else margin_of(value_us, *bounds)
+    return Item(grouped(value_us), interval, title="95 % interval")
 
 
 def percentile(point: Point, name: str, why_none: str = FEW) -> Item:

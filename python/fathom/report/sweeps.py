@@ -130,27 +130,31 @@ def series(
 
 
 def intervals_of(steps: Sequence[Swept]) -> list[str]:
-    """What the intervals of the steps hold, in sentences, and of which repeats means over rounds are."""
-    said = ["± is half the 95 % interval of the rate, beneath a latency stands its own."]
+    """What the intervals of the steps hold, in sentences."""
+    return ["± is half the 95 % interval of the rate, beneath a latency stands its own.", *of_rounds(steps)]
+
+
+def of_rounds(steps: Sequence[Swept]) -> list[str]:
+    """Of which rounds and repeats means are, in sentences; none of steps that are no rounds."""
     rounds = list({id(one.rounds): (one.column, one.rounds) for one in steps if one.rounds}.values())
     if not rounds:
-        return said
+        return []
     several = any(len(found.repeats) > 1 for _, found in rounds)
-    said.append(
+    said = [
         "Of rounds, figures are means over the window"
         + (
             " of every repeat and intervals Student's over repeats, never narrower than the rounds inside say."
             if several
             else ", and intervals Student's over its rounds."
         )
-    )
+    ]
     said += [
         f"{column.label}, {plain(found.place.of)}: of the {len(found.pooled)} of {len(found.repeats)} repeats that "
         "reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
         for column, found in rounds
         if len(found.pooled) < len(found.repeats)
     ]
-    return [" ".join(said)]
+    return said
 
 
 def window_of(steps: Sequence[Swept]) -> str:
@@ -159,7 +163,8 @@ def window_of(steps: Sequence[Swept]) -> str:
     counts = sorted(sum(half.n or 0 for half in one.halves) for one in steps)
     lengths = dict.fromkeys((seconds(windows[0]), seconds(windows[-1])))
     ns = dict.fromkeys((compact(counts[0]), compact(counts[-1])))
-    return f"window {' to '.join(lengths)} per step, n = {' to '.join(ns)} I/Os"
+    together = ", its rounds together" if any(one.rounds for one in steps) else ""
+    return f"window {' to '.join(lengths)} per step{together}, n = {' to '.join(ns)} I/Os"
 
 
 def _of_column(column: Column) -> list[Swept]:

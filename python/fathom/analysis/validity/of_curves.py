@@ -38,7 +38,7 @@ def unsettled_maximum(view: RunView) -> Iterable[Note]:
             f"were done {where} ({percent(gap, '+.0f')}): the target had not settled when its maximum was "
             f"measured, so shares of it are not shares of what it can do{others}",
             "read this curve by its rates; put a precondition with the same I/O before it"
-            + (", and leave out --quick" if view.document.quick else ""),
+            + (", and run it without --quick" if view.document.quick else ""),
         )
 
 

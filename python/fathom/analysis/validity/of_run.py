@@ -26,7 +26,7 @@ def quick(view: RunView) -> Iterable[Note]:
             None,
             f"quick run: durations are divided by {quick.divide_times_by:g}{volumes} "
             f"and preconditioning by {quick.divide_preconditioning_by:g}; steady state is not claimed",
-            "leave out --quick before quoting a figure",
+            "before quoting a figure, run without --quick, or review with --full",
         )
 
 

@@ -19,8 +19,8 @@ def simulated_slice(view: RunView) -> Iterable[Note]:
                 target.name,
                 None,
                 f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive of the same "
-                "proportions, at full speed",
-                "rates and WAF do not depend on it; times to fill or to settle are scaled",
+                "proportions, at full speed; rates and WAF do not depend on it, times to fill or to settle are scaled",
+                "",
             )
 
 

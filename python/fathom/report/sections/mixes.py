@@ -10,7 +10,7 @@ from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
-from fathom.report.sweeps import Swept, intervals_of, rate_margin, series, swept, window_of
+from fathom.report.sweeps import Swept, intervals_of, of_rounds, rate_margin, series, swept, window_of
 
 ORDER = 32
 LEAST_SHARES = 4
@@ -71,11 +71,11 @@ def _sentence(label: str, steps: Sequence[Swept]) -> str:
     first, last = steps[0], steps[-1]
     low = min(steps, key=lambda one: one.iops)
     text = (
-        f"{first.column.label}, {label}: {compact(first.iops)} IOPS at {first.read_pct:g} % reads, "
-        f"{compact(last.iops)} at {last.read_pct:g} %"
+        f"{first.column.label}, {label}: {_rate_text(first, ' IOPS')} at {first.read_pct:g} % reads, "
+        f"{_rate_text(last)} at {last.read_pct:g} %"
     )
     if low not in (first, last):
-        text += f", and the least, {compact(low.iops)}, at {low.read_pct:g} %"
+        text += f", and the least, {_rate_text(low)}, at {low.read_pct:g} %"
     alone = last.half("read")
     mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
     beside = mixed.half("read") if mixed else None
@@ -85,6 +85,11 @@ def _sentence(label: str, steps: Sequence[Swept]) -> str:
             f"to {_time(beside.mean_us)}"
         )
     return text + "."
+
+
+def _rate_text(one: Swept, unit: str = "") -> str:
+    """`476k IOPS (± 0.8 %)`."""
+    return f"{compact(one.iops)}{unit}" + (f" ({one.margin})" if one.margin else "")
 
 
 def _charts(number: int, label: str, load: Load) -> list[Chart]:
@@ -172,10 +177,13 @@ def _map(column: Column, labels: Sequence[str], loads: Sequence[Load]) -> Table:
     body = [
         Row(Item(label), [_place(by_share.get(share), rates) for share in shares]) for label, by_share in rows
     ]
-    note = "IOPS; beneath, mean latency of all operations. The darker, the more IOPS, on a logarithmic scale."
+    note = (
+        "IOPS ± half their 95 % interval; beneath, mean latency of all operations, of which the table of the charts "
+        "has the intervals by operation. The darker, the more IOPS, on a logarithmic scale."
+    )
     steps = [one for _, by_share in rows for one in by_share.values()]
     heads = [Item(f"{share:g} %", "reads") for share in shares]
-    return Table(column.label, heads, [Group("", body)], [note, *intervals_of(steps)])
+    return Table(column.label, heads, [Group("", body)], [note, *of_rounds(steps)])
 
 
 def _place(one: Swept | None, rates: Sequence[float]) -> Item:
@@ -184,5 +192,6 @@ def _place(one: Swept | None, rates: Sequence[float]) -> Item:
     spread = log(max(rates) / min(rates))
     heat = log(one.iops / min(rates)) / spread if spread > 0 else 0.0
     latency_text = "" if one.mean_us is None else _time(one.mean_us)
-    sub = " · ".join(part for part in (one.margin, latency_text) if part)
+    # Breaks between the two only: a unit does not stand alone.
+    sub = " · ".join(part.replace(" ", "\u00a0") for part in (one.margin, latency_text) if part)
     return Item(compact(one.iops), sub, heat=round(heat, 3))

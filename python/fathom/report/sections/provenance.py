@@ -8,6 +8,7 @@ from fathom.report.blocks import Block, Group, Item, Row, Section, Table, Verbat
 from fathom.report.comparison import Column, Comparison, run_letter
 from fathom.report.data import RunData
 from fathom.report.style import bytes_10, plain, slot
+from fathom.text import size
 
 ORDER = 70
 
@@ -33,6 +34,14 @@ def flat(value: Mapping[str, JsonValue], prefix: str = "") -> dict[str, str]:
         else:
             out[name] = _text(entry)
     return out
+
+
+def _with_units(facts: Mapping[str, str]) -> dict[str, str]:
+    """Counts of bytes as people read them: `memory bytes: 25276514304` becomes `memory: 23.54 GiB`."""
+    return {
+        name.removesuffix(" bytes"): size(int(text)) if name.endswith(" bytes") and text.isdigit() else text
+        for name, text in facts.items()
+    }
 
 
 def _text(value: JsonValue) -> str:
@@ -69,7 +78,7 @@ def _environments(comparison: Comparison) -> Table:
 
 def _machine(run: RunData) -> dict[str, str]:
     document = run.document
-    facts = flat(document.environment) | {
+    facts = _with_units(flat(document.environment)) | {
         f"{name} version": version for name, version in document.versions.items()
     }
     return facts | {"seed": str(document.seed), "run": plain(document.id)}
