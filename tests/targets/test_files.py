@@ -152,6 +152,7 @@ def test_a_file_system_without_locks_is_used_all_the_same(tmp_path: Path, monkey
 
     monkeypatch.setattr(files.fcntl, "flock", no_locks)
     make(tmp_path / "x.bin")
+    assert (tmp_path / "x.bin").stat().st_size == MIB
 
 
 def test_symlinks_and_special_files_are_refused(tmp_path: Path):

@@ -298,33 +298,64 @@ fn a_stopped_run_returns_what_it_has() {
 
 #[test]
 fn a_drive_that_cannot_be_is_refused_with_the_parameter() {
-    let refused = |change: fn(&mut SsdParams)| {
+    type Change = fn(&mut SsdParams);
+    let refusals: [(&str, Change); 17] = [
+        ("over_provisioning", |p| p.over_provisioning = 0.005),
+        ("write_buffer_bytes", |p| p.write_buffer_bytes = 4096),
+        ("pcie_generation", |p| p.pcie_generation = 2),
+        ("slice_denominator", |p| p.slice_denominator = 1000),
+        ("read_sense_us", |p| p.read_sense_us = f64::NAN),
+        ("read_sense_us", |p| p.read_sense_us = -1.0),
+        ("indirection_unit_bytes", |p| {
+            p.indirection_unit_bytes = 12_288
+        }),
+        ("nand_page_bytes", |p| p.nand_page_bytes = 6144),
+        ("block_bytes", |p| p.block_bytes = 1024),
+        ("channel_parity_ratio", |p| p.channel_parity_ratio = 0.9),
+        ("gc_free_superblocks", |p| p.gc_free_superblocks = 2),
+        ("slc_bytes", |p| p.slc_bytes = 1 << 24),
+        ("power_cap_w", |p| p.power_cap_w = p.idle_w),
+        ("thermal_capacity_j_per_c", |p| {
+            p.thermal_resistance_c_per_w = 5.0
+        }),
+        ("throttle_cap_w", |p| {
+            throttling(p, |p| p.throttle_cap_w = p.idle_w)
+        }),
+        ("throttle_below_c", |p| {
+            throttling(p, |p| p.throttle_below_c = 71.0)
+        }),
+        ("cores", |p| p.host.cores = 0),
+    ];
+    for (name, change) in refusals {
         let mut params = small_drive();
         change(&mut params);
-        Ssd::new(&params, 1).err().map(|error| error.name)
-    };
-    assert_eq!(
-        refused(|p| p.over_provisioning = 0.0),
-        Some("over_provisioning")
-    );
-    assert_eq!(
-        refused(|p| p.write_buffer_bytes = 4096),
-        Some("write_buffer_bytes")
-    );
-    assert_eq!(refused(|p| p.pcie_generation = 2), Some("pcie_generation"));
-    assert_eq!(
-        refused(|p| p.slice_denominator = 1000),
-        Some("slice_denominator")
-    );
-    assert_eq!(
-        refused(|p| p.read_sense_us = f64::NAN),
-        Some("read_sense_us")
-    );
-    assert_eq!(
-        refused(|p| p.indirection_unit_bytes = 12_288),
-        Some("indirection_unit_bytes")
-    );
-    assert_eq!(refused(|_| {}), None);
+        let refused = Ssd::new(&params, 1).err().map(|error| error.name);
+        assert_eq!(refused, Some(name));
+    }
+    let mut params = small_drive();
+    throttling(&mut params, |_| {});
+    assert_eq!(params.check(), Ok(()));
+}
+
+/// Throttles from 70 C on, as far as the change lets it.
+fn throttling(params: &mut SsdParams, change: impl FnOnce(&mut SsdParams)) {
+    params.thermal_resistance_c_per_w = 5.0;
+    params.thermal_capacity_j_per_c = 100.0;
+    params.throttle_above_c = 70.0;
+    params.throttle_below_c = 65.0;
+    params.throttle_cap_w = params.idle_w + 5.0;
+    change(params);
+}
+
+#[test]
+fn sixteen_million_mapped_pages_take_no_more_than_12_bytes_each() {
+    let mut params = data_centre_drive(1);
+    params.capacity_bytes = 64 << 30;
+    params.erase_unit_bytes = 6 << 20;
+    params.over_provisioning = 0.28;
+    let ssd = Ssd::new(&params, 1).expect("valid");
+    assert_eq!(ssd.capacity_bytes() / 4096, 16 << 20);
+    assert!(ssd.bytes_per_page() <= 12.0, "{}", ssd.bytes_per_page());
 }
 
 #[test]

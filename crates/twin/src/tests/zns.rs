@@ -442,5 +442,36 @@ fn a_zoned_drive_that_cannot_be_is_refused_with_the_parameter() {
         refused(|p| p.slice_denominator = 1024),
         Some("slice_denominator")
     );
+    assert_eq!(
+        refused(|p| (p.zone_dies, p.zone_capacity_bytes) = (3, 3 * CAPACITY)),
+        Some("zone_dies")
+    );
     assert_eq!(refused(|p| p.zone_capacity_bytes = 0), None);
+}
+
+#[test]
+fn what_belongs_to_a_page_map_is_refused_on_a_zoned_drive() {
+    let refused = |change: fn(&mut SsdParams)| {
+        let mut params = zoned();
+        params.write_buffer_bytes = 64 << 20;
+        change(&mut params);
+        params.check().map_err(|error| error.name)
+    };
+    assert_eq!(refused(|_| {}), Ok(()));
+    for (name, change) in [
+        (
+            "placement_handles",
+            (|p| p.placement_handles = 2) as fn(&mut SsdParams),
+        ),
+        ("reclaim_groups", |p| p.reclaim_groups = 2),
+        ("slc_bytes", |p| p.slc_bytes = 1 << 24),
+        ("map_flush_bytes", |p| p.map_flush_bytes = 1 << 30),
+        ("indirection_unit_bytes", |p| {
+            p.indirection_unit_bytes = 16_384;
+        }),
+        ("gc_idle_free_share", |p| p.gc_idle_free_share = 0.5),
+        ("namespaces", |p| p.namespaces = "2".into()),
+    ] {
+        assert_eq!(refused(change), Err(name));
+    }
 }
