@@ -1,5 +1,6 @@
 """The section of IOPS-latency curves, and how curves appear in the sections that they share with other methods."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, cast
 
@@ -53,6 +54,19 @@ def test_unsustained_points_are_hollow_and_the_table_says_no(panels: Figure) -> 
     assert 1 <= hollow.count(True) < len(hollow)
     rows = panels.data.groups[0].rows[1:]
     assert [row.cells[-1].text == "no" for row in rows] == hollow
+
+
+def test_the_sentence_says_of_a_maximum_that_a_point_exceeds_that_it_had_not_settled(
+    comparison: Comparison,
+) -> None:
+    run = comparison.columns[0].run
+    lower = [
+        replace(point, iops=0.8 * (point.iops or 0.0)) if run.curve(point.step) else point
+        for point in run.points
+    ]
+    found = [curves.build(compare([one])) for one in (run, replace(run, points=lower))]
+    said = [section.answer[0] for section in found if section]
+    assert ["had not settled" in text for text in said] == [False, True]
 
 
 def test_the_published_maximum_is_a_cross_among_service_latencies_only(panels: Figure) -> None:

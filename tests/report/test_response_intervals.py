@@ -142,7 +142,10 @@ def rows_of(run: Run) -> list[Row]:
 
 
 def test_the_table_of_a_curve_has_intervals_but_for_responses_that_grow_without_end(tmp_path: Path) -> None:
-    *_, sustained, beyond = rows_of(curve_run(tmp_path, SIX_SECONDS))
+    maximum, *_, sustained, beyond = rows_of(curve_run(tmp_path, SIX_SECONDS))
+    assert "±" in maximum.cells[1].sub
+    assert all(" to " in cell.sub for cell in maximum.cells[3:5])
+    assert {row.cells[-2].text for row in (maximum, sustained, beyond)} == {"6 s"}
     assert [cell.text for cell in (sustained.cells[-1], beyond.cells[-1])] == ["yes", "no"]
     assert all(" to " in cell.sub or "±" in cell.sub for cell in sustained.cells[3:7])
     assert all(cell.sub for cell in beyond.cells[3:5])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from fathom.analysis.knee import knee
 from fathom.analysis.percentiles import PREFIXES
+from fathom.analysis.validity.of_curves import MAXIMUM_GAP
 from fathom.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
@@ -34,14 +35,22 @@ class Dot:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A target's curve: points by offered rate. `published`: (IOPS, mean us) of its maximum, where both are known."""
+    """A target's curve: its maximum, then points by offered rate.
+
+    `published`: (IOPS, mean us) of the maximum, where both are known.
+    """
 
     column: Column
     curve: Curve
-    maximum: Figures
+    top: Dot
     dots: Sequence[Dot]
     published: tuple[float, float] | None
     capacity: Capacity | None
+
+    @property
+    def maximum(self) -> Figures:
+        """What the closed loop did, of which points are shares."""
+        return self.top.figures
 
     @property
     def knee(self) -> Dot | None:
@@ -83,7 +92,7 @@ def _sentence(workload: Workload, one: Drawn) -> str:
     """Latency at half of the maximum and at the most that is sustained, and what becomes of more."""
     most = one.maximum.iops
     sustained = [dot.figures for dot in one.dots if dot.figures.sustained]
-    text = f"{one.column.label}, {workload.label}: {compact(most)} IOPS in a closed loop"
+    text = f"{one.column.label}, {workload.label}: {compact(most)} IOPS{_sure(one.top)} in a closed loop"
     if sustained:
         half = min(sustained, key=lambda point: abs(point.iops - most / 2))
         highest = max(sustained, key=lambda point: point.iops)
@@ -99,7 +108,18 @@ def _sentence(workload: Workload, one: Drawn) -> str:
             f"; offered {100 * beyond.offered_iops / most:.0f} % it does {compact(beyond.iops)}, and "
             f"{compact(beyond.backlog_growth_iops)} more I/Os wait after each second"
         )
+    if beyond.iops > (1 + MAXIMUM_GAP) * most:
+        text += "; so the closed loop had not settled when it was measured"
     return text + "."
+
+
+def _sure(dot: Dot) -> str:
+    margin = _margin(dot)
+    return f" ({margin})" if margin else ""
+
+
+def _margin(dot: Dot) -> str:
+    return margin_of(dot.figures.iops, dot.row.iops_low, dot.row.iops_high)
 
 
 def _workloads(comparison: Comparison) -> list[Workload]:
@@ -122,7 +142,7 @@ def _workloads(comparison: Comparison) -> list[Workload]:
             )
             step = column.run.steps[name]
             published = _published(comparison, column, step.published)
-            drawn = Drawn(column, curve, _figures(members), dots, published, capacities.get(name))
+            drawn = Drawn(column, curve, _dot(column, members), dots, published, capacities.get(name))
             found.setdefault(step.workload, []).append(drawn)
             labels.setdefault(step.workload, plain(step.label))
     return [Workload(key, labels[key], drawn) for key, drawn in found.items()]
@@ -206,6 +226,7 @@ def _table(workloads: Sequence[Workload]) -> Table:
         Item("Achieved", "IOPS"),
         Item("Backlog growth", "I/O per s"),
         *(Item(f"{latency.capitalize()} {what}", "us") for latency in LATENCIES for what in ("mean", "p99")),
+        Item("Window"),
         Item("Sustained"),
     ]
     groups = [
@@ -218,8 +239,8 @@ def _table(workloads: Sequence[Workload]) -> Table:
     ]
     notes = [
         "± is half the 95 % interval of the rate; under a latency stands its own. Without: fewer than five seconds "
-        "were measured, as where a twin ends a window early, or the point is unsustained, and its response latency "
-        "has no mean to be known.",
+        "were measured, as where a twin ends a window early; too few I/Os were independent, as near saturation; or the "
+        "point is unsustained, and its response latency has no mean to be known.",
         "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it.",
     ]
     if any(one.column.repeats > 1 for workload in workloads for one in workload.drawn):
@@ -231,12 +252,20 @@ def _table(workloads: Sequence[Workload]) -> Table:
 
 
 def _maximum_row(one: Drawn) -> Row:
-    best = one.maximum
+    best, row = one.maximum, one.top.row
     published = (
         f"published {grouped(one.published[0])} at {grouped(one.published[1])} us" if one.published else ""
     )
-    cells = [Item("closed loop", tone="quiet"), Item(grouped(best.iops), published, tone="strong"), NONE]
-    return Row(Item("maximum"), [*cells, _number(best.mean_us), NONE, NONE, NONE, NONE])
+    beneath = " · ".join(part for part in (_margin(one.top), published) if part)
+    rate = [Item("closed loop", tone="quiet"), Item(grouped(best.iops), beneath, tone="strong"), NONE]
+    return Row(
+        Item("maximum"),
+        [*rate, latency(row, "mean_us") or NONE, percentile(row, "p99_us"), NONE, NONE, _window(row), NONE],
+    )
+
+
+def _window(row: Point) -> Item:
+    return Item(seconds(row.window_s)) if row.window_s else NONE
 
 
 def _row(dot: Dot, bend: Dot | None) -> Row:
@@ -244,17 +273,12 @@ def _row(dot: Dot, bend: Dot | None) -> Row:
     latencies = [item for kind in LATENCIES for item in _latencies(dot, kind)]
     sustained = Item("yes") if one.sustained else Item("no", tone="bad")
     place = one.step.removeprefix(f"{curve_of(one.step)}@")
-    bounds = (dot.row.iops_low, dot.row.iops_high)
-    rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops), margin_of(one.iops, *bounds))]
+    rates = [Item(grouped(one.offered_iops or 0.0)), Item(grouped(one.iops), _margin(dot))]
     growth = Item(grouped(one.backlog_growth_iops)) if one.backlog_growth_iops else Item("0")
     return Row(
         Item(plain(place) if place.startswith("slo") else f"{plain(place)} %", "knee" if dot is bend else ""),
-        [*rates, growth, *latencies, sustained],
+        [*rates, growth, *latencies, _window(dot.row), sustained],
     )
-
-
-def _number(value: float | None) -> Item:
-    return NONE if value is None else Item(grouped(value))
 
 
 def _latencies(dot: Dot, kind: Latency) -> list[Item]:
