@@ -197,6 +197,12 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
         ("\"120%\"", "\"1200%\"", 11, "up to 1000%"),
         ("\"120%\"", "\"much\"", 11, "expected a percentage"),
         ("time = \"30s\"", "", 10, "curve lacks the key `time`"),
+        (
+            "latency = \"service\"",
+            "response = \"service\"",
+            13,
+            "see `latency`",
+        ),
         ("\"service\"", "\"clat\"", 13, "did you mean \"service\"?"),
         ("\"1ms\"", "\"0s\"", 14, "p99 is 0"),
         (
