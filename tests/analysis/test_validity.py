@@ -1,6 +1,6 @@
 """Validity notes: a sound run has none, and each thing that can be wrong is said with its figure and the next step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -53,6 +53,12 @@ def test_a_shallow_queue_is_noted_with_both_depths():
     note = only(run_view([Measured(DEVICE, RATES, point={"outstanding": 128.0, "mean_us": 128.0})]))
     assert "128.0 of 256 I/Os were in flight on average (50 %)" in note.text
     assert (note.target, note.step) == (DEVICE, "4k-rand-read")
+
+
+def test_a_load_that_thinks_between_its_requests_was_not_asked_to_be_deep():
+    shallow = [Measured(DEVICE, RATES, point={"outstanding": 3.0, "mean_us": 3.0})]
+    assert notes(run_view(shallow, job=JOB | {"pace": {"think_ns": 5_000_000}})) == []
+    assert only(run_view(shallow, job=JOB | {"pace": {"think_ns": 0}})).rule == "achieved-depth"
 
 
 def test_a_gap_in_littles_law_is_noted():
@@ -117,6 +123,14 @@ def test_direct_io_that_the_device_never_saw_is_not_put_down_to_the_page_cache()
     assert (note.rule, note.level) == ("not-on-device", "error")
     assert "reads of blocks never written" in note.text
     assert notes(sound(job=job, telemetry=[sample("device_read", own), sample("device_written", 0.0)])) == []
+
+
+def test_what_is_trimmed_or_zeroed_moves_no_bytes_that_a_device_could_miss():
+    own = 60e6 * 4096
+    trimmed = Measured(DEVICE, RATES, op="trim", point={"mean_us": 256.0, "outstanding": 512.0})
+    read = Measured(DEVICE, RATES, point={"mean_us": 256.0, "outstanding": 512.0})
+    telemetry = [sample("device_read", own), sample("device_written", 0.0)]
+    assert notes(run_view([read, trimmed], job=JOB | {"direct": True}, telemetry=telemetry)) == []
 
 
 def test_foreign_io_above_a_thousandth_is_noted():
@@ -361,7 +375,10 @@ def test_of_one_machine_the_whole_is_judged_by_its_own_telemetry() -> None:
 
 
 def at_once(
-    rates: dict[str, float], telemetry: Sequence[Row] = (), devs: Sequence[str] = ("8:0", "8:16")
+    rates: dict[str, float],
+    telemetry: Sequence[Row] = (),
+    devs: Sequence[str] = ("8:0", "8:16"),
+    job: Mapping[str, object] = JOB,
 ) -> RunView:
     """Two real drives loaded together as an array."""
     total = device("array:" + ",".join(rates), "2 x Drive").model_copy(update={"kind": "array"})
@@ -371,13 +388,20 @@ def at_once(
     ]
     whole = Measured(total.name, [sum(rates.values())] * 60)
     own = [Measured(name, [rate] * 60) for name, rate in rates.items()]
-    return run_view([whole, *own], [total, *parts], telemetry=telemetry)
+    return run_view([whole, *own], [total, *parts], telemetry=telemetry, job=job)
 
 
 def test_drives_loaded_together_are_judged_one_by_one() -> None:
     assert notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3})) == []
     note = only(at_once({"/dev/sda": 18e3, "/dev/sdb": 9e3}))
     assert note.text == "/dev/sdb did 9,000 IOPS, 50 % of the other (18,000); Jain's index over all is 0.900"
+
+
+def test_drives_that_are_meant_to_have_unequal_shares_are_no_stragglers() -> None:
+    meant = JOB | {"pace": {"split": {"shares": [80.0, 20.0]}}}
+    assert notes(at_once({"/dev/sda": 16e3, "/dev/sdb": 4e3}, job=meant)) == []
+    even = JOB | {"pace": {"split": "even"}}
+    assert only(at_once({"/dev/sda": 16e3, "/dev/sdb": 4e3}, job=even)).rule == "straggler"
 
 
 def test_a_client_that_limits_an_array_is_named_once() -> None:

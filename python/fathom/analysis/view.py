@@ -65,6 +65,20 @@ class PointRow(TypedDict):
     n: int
 
 
+class PaceJson(TypedDict):
+    """How a job's load is thinned and dealt out."""
+
+    think_ns: NotRequired[int]
+    split: NotRequired[str | Mapping[str, Sequence[float]]]
+
+
+class StreamJson(TypedDict):
+    """One of several workloads at once."""
+
+    name: str
+    job: "JobJson"
+
+
 class JobJson(TypedDict):
     """The part of a job's normal form that is judged."""
 
@@ -74,6 +88,8 @@ class JobJson(TypedDict):
     content: Mapping[str, float]
     direct: NotRequired[bool]
     until: NotRequired[Mapping[str, float | None]]
+    pace: NotRequired[PaceJson]
+    streams: NotRequired[Sequence[StreamJson]]
 
 
 @dataclass(frozen=True)
@@ -218,6 +234,12 @@ class RunView:
             cast("str", step["name"]): cast("JobJson", step["job"]) for step in self._steps if "job" in step
         }
 
+    def paces(self, step: str) -> list[PaceJson]:
+        """How the loads of a step are thinned and dealt out: the job's, or those of its streams."""
+        job = self.jobs.get(step)
+        jobs = [stream["job"] for stream in job.get("streams", ())] or [job] if job else []
+        return [one.get("pace", {}) for one in jobs]
+
     @cached_property
     def precisions(self) -> dict[str, float]:
         """Of each step whose window a twin ends as soon as its figures are known so well: to which fraction."""
@@ -280,8 +302,9 @@ class RunView:
         return found or [np.zeros(0)]
 
     def moved_bytes(self) -> dict[Key, int]:
-        """Bytes that each step moved, every kind of step."""
-        moved = self._sum(self.intervals, "bytes").items()
+        """Bytes that each step moved, every kind of step; what is trimmed or zeroed moves none."""
+        carried = self.intervals.filter(pc.field("op").isin(["read", "write", "append"]))
+        moved = self._sum(carried, "bytes").items()
         return {(target, step): int(count) for (target, step), count in moved if target}
 
     def errors(self) -> dict[Key, int]:

@@ -76,10 +76,11 @@ def level_change(view: RunView) -> Iterable[Note]:
 
 
 def depth(view: RunView) -> Iterable[Note]:
-    """Less was in flight than asked."""
+    """Less was in flight than asked; of what thinks between its requests, none was asked to be."""
     for (target, step), figures in view.steps.items():
         asked, kept = figures.asked_depth, figures.outstanding
-        if asked and kept is not None and kept < DEPTH_LEAST * asked:
+        thinks = any(pace.get("think_ns") for pace in view.paces(step))
+        if asked and not thinks and kept is not None and kept < DEPTH_LEAST * asked:
             yield Note(
                 "achieved-depth",
                 "warning",

@@ -78,9 +78,14 @@ def client_limits(view: RunView) -> Iterable[Note]:
 
 
 def stragglers(view: RunView) -> Iterable[Note]:
-    """A host or a drive far behind the others: Jain's index says that there is one, not which."""
+    """A host or a drive far behind the others: Jain's index says that there is one, not which.
+
+    A load that is split in shares is meant to be uneven, and not judged.
+    """
     by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
     for (part, step), figures in view.part_steps.items():
+        if any(isinstance(pace.get("split"), Mapping) for pace in view.paces(step)):
+            continue
         by_step.setdefault((view.totals[part], step), {})[part] = figures
     for (total, step), parts in by_step.items():
         idle = [part for part in view.totals if view.totals[part] == total and (part, step) in view.loaded]
