@@ -261,7 +261,7 @@ class StepRows:
         if recording.half_widths is not None and recording.window_s:
             iops = op.n / recording.window_s
             width = iops * recording.half_widths[0].get(op.op, 0.0)
-            return iops - width, iops + width
+            return _from_zero(iops - width), iops + width
         return _ends(mean_interval(self._seconds_of(op).n))
 
     def _mean_intervals(self, recording: Recording, op: OpResult) -> Row:
@@ -310,12 +310,17 @@ def _mean_interval(
     if mean_us is None:
         return None, None
     if half_width is not None:
-        return mean_us * (1 - half_width), mean_us * (1 + half_width)
+        return _from_zero(mean_us * (1 - half_width)), mean_us * (1 + half_width)
     return _ends(latency_interval(means_us, counts))
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
+    return (None, None) if interval is None else (_from_zero(interval.low), interval.high)
+
+
+def _from_zero(bound: float) -> float:
+    """No rate and no latency is below 0, however wide the interval: to cut it there costs no coverage."""
+    return max(0.0, bound)
 
 
 def _measured(op: OpResult, window_s: float) -> Row:
