@@ -103,7 +103,7 @@ until = { time = "1s" }
 """
     )
     with pytest.raises(
-        FathomError, match=r"step write: [\d,]+ of [\d,]+ I/O failed \(Operation not supported"
+        FathomError, match=r"step write: [\d,]+ of [\d,]+ I/O failed \([\d,]+ x Operation not supported"
     ):
         fathom.run(str(method), targets=[PM9A3], out=tmp_path / "runs")
     [path] = (tmp_path / "runs").iterdir()
@@ -249,3 +249,59 @@ def test_what_a_machine_cannot_sample_is_journalled_once_and_noted(tmp_path: Pat
     assert len(said) == len(set(said))
     [note] = [note for note in run.document.notes if note.rule == "not-measured"]
     assert all(text.partition(": ")[0] in note.text for text in said)
+
+
+BURST = """
+schema = "fathom-method/1"
+name   = "burst"
+
+[[steps]]
+name = "burst"
+[steps.job]
+mix     = "read"
+block   = "4KiB"
+pattern = "uniform"
+until   = { time = "8s" }
+load    = { iodepth = 64, rate = [{ rate = "9k/s", time = "3s" }, { rate = "9/s", time = "5s" }] }
+"""
+
+
+def test_the_interval_of_a_rate_does_not_reach_below_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "burst.toml"
+    path.write_text(BURST)
+    row = fathom.run(str(path), targets=[PM9A3], out=tmp_path).points.to_pylist()[0]
+    assert row["iops_low"] == 0 < row["iops"] < row["iops_high"]
+
+
+READ_BACK = """
+schema = "fathom-method/1"
+name   = "read-back"
+
+[[steps]]
+name = "read"
+[steps.job]
+mix     = "read"
+block   = "4KiB"
+pattern = "sequential"
+content = { verify = 1 }
+until   = { count = 16 }
+load    = { iodepth = 4 }
+"""
+
+
+def test_data_that_are_not_those_written_are_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "read-back.toml"
+    path.write_text(READ_BACK)
+    foreign = tmp_path / "foreign.bin"
+    foreign.write_bytes(bytes(range(256)) * 4096)
+    with pytest.raises(FathomError, match=r"16 of 16 I/O failed \(16 x the data read are not those written"):
+        fathom.run(str(path), targets=[f"file:{foreign}"], out=tmp_path)
+
+
+def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:
+    run = fathom.run(SHORT, targets=[f"file:{tmp_path / 'made.bin'}"], size_bytes=16 << 20, out=tmp_path)
+    ways = run.setups[f"file:{tmp_path / 'made.bin'}"]
+    assert ways["page cache"] == {"bypassed (O_DIRECT)": "fill"}
+    assert all(len(steps) == 1 for steps in ways.values()), ways
+    assert {"clock", "completions", "interface", "I/O buffers", "load threads"} < set(ways)
+    assert fathom.run(SHORT, targets=[PM9A3], out=tmp_path).setups == {}

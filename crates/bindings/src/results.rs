@@ -262,6 +262,12 @@ impl Interval {
     }
 }
 
+/// What a key of [`Recording::errno`] means, in words.
+#[pyfunction]
+pub fn describe_errno(code: i32) -> String {
+    engine::describe_errno(code)
+}
+
 /// A whole step on one target.
 #[pyclass(frozen, module = "fathom._core")]
 pub struct Recording {
@@ -276,7 +282,7 @@ impl From<recording::Recording> for Recording {
 
 #[pymethods]
 impl Recording {
-    /// What a step's intervals, in order of time, add up to, with the failures and notes of `parts`, and
+    /// What a step's intervals, in order of time, add up to, with the failures, set-up and notes of `parts`, and
     /// how well their sum is known.
     #[staticmethod]
     fn of_intervals(intervals: Vec<Py<Interval>>, parts: Vec<Py<Recording>>) -> Self {
@@ -284,9 +290,15 @@ impl Recording {
         let mut sum = recording::Recording::from_intervals(intervals);
         sum.half_widths = recording::HalfWidths::of_sum(parts.iter().map(|part| &part.get().inner));
         for part in &parts {
-            let recording::Recording { errno, notes, .. } = part.get().inner.clone();
+            let recording::Recording {
+                errno,
+                setup,
+                notes,
+                ..
+            } = part.get().inner.clone();
             sum.merge(&recording::Recording {
                 errno,
+                setup,
                 notes,
                 ..recording::Recording::default()
             });
@@ -360,6 +372,11 @@ impl Recording {
     #[getter]
     fn errno(&self) -> BTreeMap<i32, u64> {
         self.inner.errno.clone()
+    }
+    /// How a real load was made, by aspect; empty for twins.
+    #[getter]
+    fn setup(&self) -> BTreeMap<String, String> {
+        self.inner.setup.clone()
     }
     #[getter]
     fn notes(&self) -> Vec<String> {

@@ -30,6 +30,20 @@ pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
     }
 }
 
+/// Moves the calling thread to its core, if it has one: that core where it worked, else a note.
+pub(crate) fn pinned(cpu: Option<usize>, notes: &mut Vec<String>) -> Vec<usize> {
+    let Some(cpu) = cpu else { return Vec::new() };
+    match pin_to(cpu) {
+        Ok(()) => vec![cpu],
+        Err(error) => {
+            notes.push(format!(
+                "a load thread could not be pinned to core {cpu}: {error}"
+            ));
+            Vec::new()
+        }
+    }
+}
+
 /// Lets the calling thread run wherever the process may, though it was made by a pinned one.
 pub(crate) fn unpin() {
     // SAFETY: a zeroed cpu_set_t is the empty set.

@@ -6,7 +6,7 @@
 //! written are equal (a drive that deduplicates gains nothing) at the cost of one store. Where a job
 //! asks for duplicates, that share of the 4 KiB units is copied from a small pool instead.
 
-use std::{io, ptr, ptr::NonNull, slice};
+use std::{fs, io, ops::Range, ptr, ptr::NonNull, slice};
 
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
@@ -20,6 +20,9 @@ const HUGE_BYTES: usize = 2 << 20;
 const PAGE_BYTES: usize = 4096;
 /// Compressible data alternates random bytes and zeroes in units of this, the smallest logical block.
 const CONTENT_UNIT_BYTES: usize = 512;
+
+/// Share of the buffers in huge pages from which they count as being there.
+const HUGE_LEAST: f64 = 0.99;
 
 /// How the region is backed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +135,31 @@ impl Buffers {
         }
     }
 
+    /// What the kernel gave less than was asked for, where huge pages were: the pages must have been touched or
+    /// registered.
+    pub(crate) fn huge_page_note(&self) -> Option<String> {
+        let start = self.base.as_ptr() as usize;
+        let share = match self.pages {
+            Pages::Hugetlb => return None,
+            Pages::Transparent => {
+                let maps = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+                huge_share(&maps, start..start + self.mapped_bytes)
+            }
+            Pages::Small => Some(0.0),
+        };
+        match share {
+            Some(share) if share >= HUGE_LEAST => None,
+            Some(share) => Some(format!(
+                "{:.0} % of the I/O buffers are in huge pages, which the job asks for: reserve some (vm.nr_hugepages) or \
+                 allow transparent ones (/sys/kernel/mm/transparent_hugepage/enabled)",
+                100.0 * share
+            )),
+            None => Some(
+                "the kernel does not tell whether the I/O buffers are in huge pages, which the job asks for".into(),
+            ),
+        }
+    }
+
     /// Where a slot's reads land.
     #[inline]
     pub(crate) fn read_at(&self, slot: usize) -> *mut u8 {
@@ -215,6 +243,31 @@ fn map(bytes: usize, huge: bool) -> io::Result<(NonNull<u8>, usize, Pages)> {
     Ok((base, rounded, pages))
 }
 
+/// Share of the mappings that hold `range` in transparent huge pages, by `/proc/self/smaps`; the kernel joins the buffers
+/// of neighbouring threads to one mapping. `None` where it does not tell.
+fn huge_share(smaps: &str, range: Range<usize>) -> Option<f64> {
+    let (mut bytes, mut huge) = (0, 0);
+    let mut inside = false;
+    for line in smaps.lines() {
+        let mut words = line.split_whitespace();
+        let first = words.next()?;
+        if let Some((start, end)) = first.split_once('-') {
+            let (start, end) = (hex(start)?, hex(end)?);
+            inside = start < range.end && range.start < end;
+            if inside {
+                bytes += end - start;
+            }
+        } else if inside && first == "AnonHugePages:" {
+            huge += words.next()?.parse::<usize>().ok()? << 10;
+        }
+    }
+    (bytes > 0).then(|| huge as f64 / bytes as f64)
+}
+
+fn hex(digits: &str) -> Option<usize> {
+    usize::from_str_radix(digits, 16).ok()
+}
+
 fn anonymous(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags;
     // SAFETY: a fresh anonymous mapping overlaps nothing.
@@ -245,5 +298,24 @@ fn aligned(bytes: usize) -> io::Result<NonNull<u8>> {
         }
         libc::munmap(base.add(before + bytes).cast(), HUGE_BYTES - before);
         Ok(NonNull::new_unchecked(base.add(before)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_huge_pages_is_that_of_the_mappings_that_hold_the_buffers() {
+        let maps = "\
+1000000-1400000 rw-p 00000000 00:00 0
+Size:               4096 kB
+AnonHugePages:      2048 kB
+1400000-1600000 rw-p 00000000 00:00 0
+AnonHugePages:      2048 kB
+";
+        assert_eq!(huge_share(maps, 0x100_0000..0x140_0000), Some(0.5));
+        assert_eq!(huge_share(maps, 0x140_0000..0x150_0000), Some(1.0));
+        assert_eq!(huge_share(maps, 0x900_0000..0x910_0000), None);
     }
 }

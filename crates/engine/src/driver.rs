@@ -11,7 +11,6 @@ use recording::Alike;
 use workload::{Job, Limits, Load, Op, Request, RequestStream};
 
 use crate::{
-    affinity::pin_to,
     clock::Clock,
     lane::{Meter, Offered, Post},
     queue_pair::QueuePair,
@@ -33,16 +32,6 @@ pub(crate) struct Lane {
     pub(crate) drain_timeout: Duration,
     pub(crate) seed: u64,
     pub(crate) post: Post,
-}
-
-impl Lane {
-    /// Moves the calling thread to its core; a note where it cannot.
-    pub(crate) fn pin(&self) -> Option<String> {
-        let error = self.cpu.map(pin_to)?.err()?;
-        Some(format!(
-            "a load thread could not be pinned to its core: {error}"
-        ))
-    }
 }
 
 /// Runs the lane's job and drains; the record, and the queues for what they hold.

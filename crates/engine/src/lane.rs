@@ -397,8 +397,8 @@ impl Meter {
     }
 }
 
-/// `errno 5: Input/output error`; 0 is a short I/O; above [`NVME_STATUS`] a status of the device.
-pub(crate) fn describe_errno(errno: i32) -> String {
+/// A failure in words: an errno, 0 for a short I/O, from 0x10000 on a status of the NVMe device.
+pub fn describe_errno(errno: i32) -> String {
     match errno {
         0 => "fewer bytes moved than asked".into(),
         NVME_STATUS.. => describe_status(errno - NVME_STATUS),

@@ -35,6 +35,7 @@ mod verify_journal;
 mod zones;
 
 pub use error::EngineError;
+pub use lane::describe_errno;
 pub use options::{Backend, Options};
 pub use run::Run;
 pub use setup::{SetupReport, TargetSetup};

@@ -7,6 +7,7 @@ use workload::Request;
 
 use crate::{
     TargetSetup,
+    affinity::pinned,
     buffers::Pages,
     clock::Clock,
     driver::{self, Lane},
@@ -16,7 +17,8 @@ use crate::{
 
 /// The body of a load thread: waits for the start, runs, reports.
 pub(crate) fn run(lane: Lane) {
-    let mut notes: Vec<String> = lane.pin().into_iter().collect();
+    let mut notes = Vec::new();
+    let cpus = pinned(lane.cpu, &mut notes);
     notes.extend(lane.target.placement_note(&lane.job));
     if lane.sqpoll {
         notes.push("SQPOLL was asked for and has no effect: null: has no ring, nop: has".into());
@@ -24,6 +26,7 @@ pub(crate) fn run(lane: Lane) {
     lane.post.ready(Ok(TargetSetup {
         backend: "in-process".into(),
         huge_pages: Pages::Small.name().into(),
+        cpus,
         notes,
         ..TargetSetup::default()
     }));

@@ -1,6 +1,10 @@
 //! What was asked for and what was achieved, per target.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+
+use crate::TargetKind;
 
 /// What the run was set up with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -30,8 +34,80 @@ pub struct TargetSetup {
     pub direct: bool,
     /// Whether completions are polled for.
     pub poll: bool,
-    /// Core of each load thread; empty when they are not pinned.
+    /// Core of each load thread that is pinned to one, ascending; empty when none is.
     pub cpus: Vec<usize>,
     /// What was asked for and not achieved, in plain words.
     pub notes: Vec<String>,
+}
+
+impl SetupReport {
+    /// How the load on `target` was made, for a reader, by aspect.
+    pub(crate) fn in_words(
+        &self,
+        target: &TargetSetup,
+        kind: TargetKind,
+    ) -> BTreeMap<String, String> {
+        let clock = match self.clock.as_str() {
+            "tsc" => format!(
+                "time stamp counter, rate known to {:.1} ppm",
+                self.clock_error_ppm
+            ),
+            other => other.to_owned(),
+        };
+        let mut words = BTreeMap::from([
+            ("clock".into(), clock),
+            ("load threads".into(), target.pinning()),
+        ]);
+        match &target.fallback {
+            Some(reason) => {
+                words.insert("interface".into(), format!("a thread per I/O ({reason})"));
+            }
+            None => {
+                words.insert("interface".into(), target.interface());
+            }
+        }
+        if !matches!(kind, TargetKind::Null | TargetKind::Nop) {
+            let cache = match (kind, target.direct) {
+                (TargetKind::NvmeGeneric, _) => "none: NVMe passthrough",
+                (_, true) => "bypassed (O_DIRECT)",
+                (_, false) => "used",
+            };
+            let completions = if target.poll { "polled" } else { "not polled" };
+            words.insert("completions".into(), completions.into());
+            words.insert("page cache".into(), cache.into());
+            words.insert("I/O buffers".into(), target.buffers());
+        }
+        words
+    }
+}
+
+impl TargetSetup {
+    fn interface(&self) -> String {
+        match self.ring.as_slice() {
+            [] => self.backend.clone(),
+            features => format!("{} ({})", self.backend, features.join(", ")),
+        }
+    }
+
+    fn pinning(&self) -> String {
+        match self.cpus.as_slice() {
+            [] => "not pinned".into(),
+            cpus => {
+                let cpus: Vec<_> = cpus.iter().map(ToString::to_string).collect();
+                format!("pinned to core {}", cpus.join(", "))
+            }
+        }
+    }
+
+    fn buffers(&self) -> String {
+        let registered = if self.registered_buffers {
+            "registered"
+        } else {
+            "not registered"
+        };
+        match self.huge_pages.as_str() {
+            "none" => format!("{registered}, ordinary pages"),
+            kind => format!("{registered}, huge pages ({kind})"),
+        }
+    }
 }

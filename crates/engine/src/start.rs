@@ -113,7 +113,7 @@ struct Starter<'o> {
     shared: Arc<Shared>,
     sender: mpsc::Sender<Message>,
     receiver: Receiver<Message>,
-    cpus: Vec<usize>,
+    cpus: std::vec::IntoIter<usize>,
     threads: Vec<Member>,
     setups: Vec<TargetSetup>,
     /// Per target, its capacity and its failed I/O.
@@ -145,7 +145,7 @@ impl<'o> Starter<'o> {
             shared: Arc::default(),
             sender,
             receiver,
-            cpus,
+            cpus: cpus.into_iter(),
             threads: Vec::new(),
             setups: vec![setup; targets.len()],
             failures: targets
@@ -189,7 +189,7 @@ impl<'o> Starter<'o> {
 
     fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
         for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
-            let cpu = self.next_cpu(index);
+            let cpu = self.cpus.next();
             let reap_min = self.options.reap_min.max(part.job.pace.reap);
             let lane = Lane {
                 job: part.job,
@@ -223,7 +223,7 @@ impl<'o> Starter<'o> {
     ) -> Result<(), EngineError> {
         let mut members = 0..;
         for part in self.parts(index, target)? {
-            let cpu = self.next_cpu(index);
+            let cpu = self.cpus.next();
             let limits = part.limits;
             let source = Arc::new(Source::new(part.requests, limits));
             for (slot, member) in (0..part.job.load.iodepth()).zip(members.by_ref()) {
@@ -243,14 +243,6 @@ impl<'o> Starter<'o> {
             }
         }
         Ok(())
-    }
-
-    /// A core of its own for each load thread, where there are enough.
-    fn next_cpu(&mut self, target: usize) -> Option<usize> {
-        let taken: usize = self.setups.iter().map(|setup| setup.cpus.len()).sum();
-        let cpu = self.cpus.get(taken).copied()?;
-        self.setups[target].cpus.push(cpu);
-        Some(cpu)
     }
 
     /// Makes the requests of targets differ, so that members of an array are not one drive counted N times.
@@ -360,21 +352,21 @@ impl<'o> Starter<'o> {
         self.threads
             .iter_mut()
             .for_each(|member| member.heard = Instant::now());
+        let setup = SetupReport {
+            clock: self.clock.name().into(),
+            clock_error_ppm: self.clock.error_ppm(),
+            targets: self.setups,
+        };
         let mut tracks: Vec<Track> = targets
             .iter()
-            .zip(&self.setups)
-            .map(|(spec, setup)| Track::new(spec, setup))
+            .zip(&setup.targets)
+            .map(|(spec, target)| Track::new(spec, target, setup.in_words(target, spec.kind)))
             .collect();
         for member in &self.threads {
             tracks[member.target].add_member();
         }
         let stuck_ns = self.jobs.iter().map(|job| job.errors.stuck_ns).max();
         let own_end = Duration::from_nanos(self.end_ns.saturating_add(HEAD_START_NS));
-        let setup = SetupReport {
-            clock: self.clock.name().into(),
-            clock_error_ppm: self.clock.error_ppm(),
-            targets: self.setups,
-        };
         Ok(Run::new(
             self.threads,
             self.shared,
@@ -390,9 +382,9 @@ impl<'o> Starter<'o> {
     }
 }
 
-/// Takes over what a thread achieved; threads of a target agree but for their notes.
+/// Takes over what a thread achieved; threads of a target agree but for their cores and notes.
 fn absorb(ours: &mut TargetSetup, theirs: TargetSetup) {
-    let (cpus, mut notes) = (
+    let (mut cpus, mut notes) = (
         std::mem::take(&mut ours.cpus),
         std::mem::take(&mut ours.notes),
     );
@@ -401,6 +393,9 @@ fn absorb(ours: &mut TargetSetup, theirs: TargetSetup) {
             notes.push(note.clone());
         }
     }
+    cpus.extend(&theirs.cpus);
+    cpus.sort_unstable();
+    cpus.dedup();
     *ours = TargetSetup {
         cpus,
         notes,

@@ -13,7 +13,7 @@ use workload::{Job, Limits, Load, Op, Request, RequestStream};
 
 use crate::{
     TargetKind, TargetSetup,
-    affinity::pin_to,
+    affinity::pinned,
     buffers::Buffers,
     clock::Clock,
     lane::{Meter, Offered, Post, TICK_NS},
@@ -95,22 +95,22 @@ impl Source {
 /// The body of an I/O thread.
 pub(crate) fn run(worker: Worker) {
     let mut notes = Vec::new();
-    if let Some(Err(error)) = worker.cpu.map(pin_to) {
-        notes.push(format!(
-            "an I/O thread could not be pinned to its core: {error}"
-        ));
-    }
+    let cpus = pinned(worker.cpu, &mut notes);
     let slots = u32::from(worker.target.fd().is_some());
     let buffers = match Buffers::new(&worker.job, slots, worker.seed, false) {
         Ok(buffers) => buffers,
         Err(error) => return worker.post.ready(Err(error)),
     };
     notes.extend(worker.target.cached_note.clone());
+    if worker.job.huge_pages {
+        notes.push("huge pages are not used without io_uring".into());
+    }
     worker.post.ready(Ok(TargetSetup {
         backend: "threads".into(),
         fallback: worker.fallback.clone(),
         huge_pages: buffers.pages.name().into(),
         direct: worker.target.direct,
+        cpus,
         notes,
         ..TargetSetup::default()
     }));

@@ -37,8 +37,13 @@ pub(crate) struct Track {
 
 impl Track {
     /// No thread yet.
-    pub(crate) fn new(spec: &TargetSpec, setup: &TargetSetup) -> Self {
+    pub(crate) fn new(
+        spec: &TargetSpec,
+        setup: &TargetSetup,
+        in_words: BTreeMap<String, String>,
+    ) -> Self {
         let mut recording = Recording {
+            setup: in_words,
             notes: setup.notes.clone(),
             ..Recording::default()
         };

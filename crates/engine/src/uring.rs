@@ -11,6 +11,7 @@ use workload::{Load, Op, Pattern};
 use self::queues::Queues;
 use crate::{
     EngineError, TargetKind, TargetSetup,
+    affinity::pinned,
     buffers::Buffers,
     driver::{self, Lane},
     journal::Journal,
@@ -85,7 +86,8 @@ fn set_up<P: Protocol>(
     make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
 ) -> Result<(Ring<P>, Buffers, P, TargetSetup), EngineError> {
     let (job, target) = (&*lane.job, &*lane.target);
-    let mut notes: Vec<String> = lane.pin().into_iter().collect();
+    let mut notes = Vec::new();
+    let cpus = pinned(lane.cpu, &mut notes);
     let only_moves_data = job
         .mix
         .ops
@@ -106,6 +108,9 @@ fn set_up<P: Protocol>(
     let buffers = Buffers::new(job, slots, lane.seed, lane.huge_pages)?;
     ring.register(target.fd(), &buffers).map_err(no_ring)?;
     let encoder = make(lane, &mut ring)?;
+    if lane.huge_pages {
+        notes.extend(buffers.huge_page_note());
+    }
     notes.append(&mut ring.notes);
     notes.extend(target.placement_note(job));
     notes.extend(target.cached_note.clone());
@@ -116,6 +121,7 @@ fn set_up<P: Protocol>(
         huge_pages: buffers.pages.name().into(),
         direct: target.direct,
         poll,
+        cpus,
         notes,
         ..TargetSetup::default()
     };

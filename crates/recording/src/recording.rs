@@ -94,6 +94,9 @@ pub struct Recording {
     /// Failed I/O by operation, errno and range.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// How a real load was made, by aspect: what was achieved of what was asked for. Empty for twins.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub setup: BTreeMap<String, String>,
     /// What was asked for and not achieved, in plain words.
     pub notes: Vec<String>,
 }
@@ -144,10 +147,10 @@ impl Recording {
     pub fn merge(&mut self, other: &Self) {
         if self.window_ns == 0 {
             let before = std::mem::replace(self, other.clone());
-            self.merge_failures(&before);
+            self.merge_told(&before);
             return;
         }
-        self.merge_failures(other);
+        self.merge_told(other);
         if other.window_ns == 0 {
             return;
         }
@@ -167,10 +170,20 @@ impl Recording {
         merge_servers(&mut self.utilisation, &other.utilisation);
     }
 
-    fn merge_failures(&mut self, other: &Self) {
+    /// Takes over what is told beside the figures: failures, the set-up, notes.
+    fn merge_told(&mut self, other: &Self) {
         merge_faults(&mut self.faults, other.faults.iter().cloned());
         for (&code, &n) in &other.errno {
             *self.errno.entry(code).or_default() += n;
+        }
+        for (aspect, value) in &other.setup {
+            let ours = self
+                .setup
+                .entry(aspect.clone())
+                .or_insert_with(|| value.clone());
+            if !ours.split("; ").any(|one| one == value) {
+                *ours = format!("{ours}; {value}");
+            }
         }
         for note in &other.notes {
             if !self.notes.contains(note) {
@@ -203,7 +216,7 @@ impl Recording {
             ),
             first => (
                 self.load_limit()?,
-                first.map(|u| format!("busiest {}", describe(u))),
+                first.map(|u| format!("busiest {}", describe(u).trim_start_matches("busiest "))),
             ),
         };
         Some(match next {

@@ -204,6 +204,15 @@ fn a_single_hot_server_is_told_from_a_busy_group() {
         recording.limited_by().unwrap(),
         "busiest of 64 dies 99 % (mean 20 %)"
     );
+    let below = Recording {
+        mean_outstanding: Some(16.0),
+        utilisation: vec![resource("dies", 64, 0.20, 0.77)],
+        ..Recording::default()
+    };
+    assert_eq!(
+        below.limited_by().unwrap(),
+        "outstanding I/O (16), busiest of 64 dies 77 % (mean 20 %)"
+    );
 }
 
 #[test]
@@ -237,4 +246,21 @@ fn without_a_saturated_resource_the_load_is_the_limit() {
 #[test]
 fn nothing_known_means_no_limit_is_named() {
     assert_eq!(Recording::default().limited_by(), None);
+}
+
+#[test]
+fn a_sum_tells_every_way_its_load_was_made_once() {
+    let made = |completions: &str| Recording {
+        window_ns: SECOND_NS,
+        setup: [("completions", completions), ("clock", "tsc")]
+            .map(|(aspect, value)| (aspect.into(), value.into()))
+            .into(),
+        ..Recording::default()
+    };
+    let mut sum = Recording::default();
+    for completions in ["polled", "not polled", "polled"] {
+        sum.merge(&made(completions));
+    }
+    assert_eq!(sum.setup["completions"], "polled; not polled");
+    assert_eq!(sum.setup["clock"], "tsc");
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
+from fathom.runs.files import read_lines
 from fathom.runs.home import find_run
 from fathom.runs.store import gather, read_table
 
@@ -69,6 +70,17 @@ class Run:
     def telemetry(self) -> pa.Table:
         """Named values over time."""
         return self.table("telemetry")
+
+    @cached_property
+    def setups(self) -> dict[str, dict[str, dict[str, str]]]:
+        """How the load on real targets was made: target -> aspect -> each way -> the first step made so."""
+        found: dict[str, dict[str, dict[str, str]]] = {}
+        for event in read_lines(self.path / "journal.jsonl"):
+            setup = event.get("setup")
+            for aspect, way in setup.items() if isinstance(setup, dict) else ():
+                ways = found.setdefault(str(event["target"]), {}).setdefault(str(aspect), {})
+                ways.setdefault(str(way), str(event["step"]))
+        return found
 
     def to_pandas(self, name: str = "points") -> "pandas.DataFrame":
         """A table as a pandas frame (needs the extra `frames`)."""

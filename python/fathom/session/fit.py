@@ -44,9 +44,7 @@ def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
     failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
     if failed <= done:
         return None
-    kinds = ", ".join(
-        f"{os.strerror(code) if code else 'short I/O'} {count:,}" for code, count in recording.errno.items()
-    )
+    kinds = ", ".join(f"{count:,} x {_core.describe_errno(code)}" for code, count in recording.errno.items())
     refused = next((f"; {note}" for note in recording.notes if "was refused" in note), "")
     return (
         f"step {step.name}: {failed:,} of {failed + done:,} I/O failed"

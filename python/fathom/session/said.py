@@ -1,6 +1,6 @@
 """What is said of targets while they run, for the notes: kept in the journal, so that a resumed run knows it too."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fathom.analysis.view import Remark
 from fathom.runs.files import read_lines
@@ -14,6 +14,7 @@ class Said:
         self._store = store
         self.remarks: list[Remark] = []
         self.not_measured: dict[str, list[str]] = {}
+        self._setups: dict[str, Mapping[str, str]] = {}
         for event in read_lines(store.path / "journal.jsonl"):
             if event["event"] == "remark":
                 self.remarks.append(Remark(str(event["target"]), str(event["step"]), str(event["text"])))
@@ -24,6 +25,12 @@ class Said:
         """What a backend says of a step, or why it is left out."""
         self.remarks.append(Remark(target, key.name, text))
         self._store.journal("remark", key, text=text)
+
+    def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
+        """How a real load was made, by aspect; only where it is not as in the target's step before."""
+        if setup and setup != self._setups.get(target):
+            self._setups[target] = setup
+            self._store.journal("setup", key, setup=dict(setup))
 
     def absent(self, target: str, texts: Sequence[str]) -> None:
         """What cannot be sampled there; only what is new is kept."""

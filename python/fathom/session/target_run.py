@@ -164,6 +164,7 @@ class TargetRun:
         rows.finish(recordings, self.method.name, steady)
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
+        self.said.setup(key, target.name, recordings[0].setup)
         for text in recordings[0].notes:
             self.said.remark(key, target.name, text)
         failure = mostly_failed(step, recordings[0])

@@ -203,7 +203,7 @@ fn the_set_up_report_says_what_was_achieved() {
     let run = engine::start(&job, &[file.spec(4 * MIB)], &Options::default()).unwrap();
     let setup = run.setup();
     run.stop();
-    run.join().unwrap();
+    let told = run.join().unwrap().remove(0).setup;
     let target = &setup.targets[0];
     assert_eq!(
         (target.backend.as_str(), &target.fallback),
@@ -212,6 +212,15 @@ fn the_set_up_report_says_what_was_achieved() {
     assert!(target.direct && target.registered_buffers && !target.poll);
     assert_eq!(target.cpus.len(), 1);
     assert!(setup.clock_error_ppm < 100.0);
+    assert_eq!(told["page cache"], "bypassed (O_DIRECT)");
+    assert_eq!(told["completions"], "not polled");
+    assert_eq!(told["I/O buffers"], "registered, ordinary pages");
+    assert_eq!(
+        told["load threads"],
+        format!("pinned to core {}", target.cpus[0])
+    );
+    assert!(told["interface"].starts_with("io_uring ("), "{told:?}");
+    assert!(told.contains_key("clock"));
 }
 
 #[test]

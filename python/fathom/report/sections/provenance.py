@@ -15,7 +15,7 @@ ORDER = 70
 
 def build(comparison: Comparison) -> Section | None:
     """Targets, environments, methods."""
-    blocks: list[Block] = [_targets(comparison), _environments(comparison)]
+    blocks: list[Block] = [_targets(comparison), *_loads(comparison), _environments(comparison)]
     for text in dict.fromkeys(run.document.method.text for run in comparison.runs):
         name = next(run.document.method.name for run in comparison.runs if run.document.method.text == text)
         blocks.append(Verbatim(f"Method file {plain(name)}.toml", text))
@@ -66,6 +66,27 @@ def _facts(column: Column) -> dict[str, str]:
     if target.catalog:
         facts["catalogue entry"] = plain(target.catalog)
     return facts | flat(target.identity)
+
+
+def _loads(comparison: Comparison) -> list[Block]:
+    """How the load on real targets was made: what was achieved of what was asked for."""
+    made = {
+        column.index: {aspect: _ways(ways) for aspect, ways in aspects.items()}
+        for column in comparison.columns
+        if (aspects := column.run.run.setups.get(column.target.name))
+    }
+    if not made:
+        return []
+    columns = [column for column in comparison.columns if column.index in made]
+    heads = [Item(column.label, slot=slot(column.index)) for column in columns]
+    return [Table("Load", heads, [Group("", _union([made[c.index] for c in columns]))], numeric=False)]
+
+
+def _ways(ways: Mapping[str, str]) -> str:
+    """The one way; where steps differ, each with the first step of its kind."""
+    if len(ways) == 1:
+        return plain(next(iter(ways)))
+    return "; ".join(f"{plain(way)} (first in step {plain(step)})" for way, step in ways.items())
 
 
 def _environments(comparison: Comparison) -> Table:
