@@ -397,6 +397,15 @@ def test_drives_loaded_together_are_judged_one_by_one() -> None:
     assert note.text == "/dev/sdb did 9,000 IOPS, 50 % of the other (18,000); Jain's index over all is 0.900"
 
 
+def test_the_processors_of_a_twins_bench_are_no_load_generator() -> None:
+    drives = [twin("a*2", "2 x A"), twin("a*2#1", "A 1"), twin("a*2#2", "A 2")]
+    for part in drives[1:]:
+        part.part_of = drives[0].name
+    busy = [sample("cpu_user_ns", 480e9, part.name) for part in drives[1:]]
+    measured = [Measured(drive.name, RATES) for drive in drives]
+    assert notes(run_view(measured, drives, telemetry=busy)) == []
+
+
 def test_drives_that_are_meant_to_have_unequal_shares_are_no_stragglers() -> None:
     meant = JOB | {"pace": {"split": {"shares": [80.0, 20.0]}}}
     assert notes(at_once({"/dev/sda": 16e3, "/dev/sdb": 4e3}, job=meant)) == []

@@ -38,7 +38,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
     user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
     seconds = view.seconds("cpu_user_ns")
     allowed = view.document.environment.get("threads_allowed")
-    real = {target.name for target in view.real_targets} - set(view.totals.values()) | set(view.totals)
+    real = {one.name for one in view.document.targets if one.kind in REAL} - set(view.totals.values())
     for key, figures in (view.steps | view.part_steps).items():
         threads = figures.rows[0]["threads"] or 1
         cores = min(threads, allowed) if isinstance(allowed, int) else threads
