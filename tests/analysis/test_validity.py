@@ -141,6 +141,20 @@ def test_foreign_io_above_a_thousandth_is_noted():
     assert notes(sound(telemetry=[sample("device_read", 1.0005 * own), sample("device_written", 0.0)])) == []
 
 
+def test_foreign_io_in_many_steps_is_one_note_that_names_the_worst():
+    own = 60e6 * 4096
+    steps = {"first": 1.01, "second": 1.25, "third": 1.02}
+    telemetry = [
+        sample(name, value, step=step)
+        for step, factor in steps.items()
+        for name, value in (("device_read", factor * own), ("device_written", 0.0))
+    ]
+    note = only(run_view([Measured(DEVICE, RATES, step) for step in steps], telemetry=telemetry))
+    assert (note.rule, note.step) == ("foreign-io", "second")
+    assert note.text.startswith("20.0 % of the device's traffic")
+    assert note.text.endswith("was not this test's; less of it in 2 other steps")
+
+
 def test_throttling_is_noted_for_drive_and_processors():
     note = only(
         sound(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fathom.analysis.validity.note import Note
+from fathom.analysis.validity.note import Level, Note
 from fathom.analysis.view import RunView
 from fathom.runs.document import TargetRecord
 from fathom.text import percent
@@ -66,24 +66,31 @@ def cached(view: RunView) -> Iterable[Note]:
 
 
 def foreign(view: RunView) -> Iterable[Note]:
-    """Others' I/O was on the device."""
+    """Others' I/O was on the device: one note a target and level, with the step that had most."""
     kinds = {target.name: target.kind for target in view.document.targets}
     moved = _moved_on_device(view)
+    found: dict[tuple[str, Level], list[tuple[float, float, str]]] = {}
     for (target, step), device_bytes in _device_bytes(view).items():
         if target in view.totals and target not in view.members:
             continue
         own = moved.get((target, step), 0)
         foreign = device_bytes - own
         if own and foreign > FOREIGN_LEAST_BYTES and foreign / device_bytes > FOREIGN_MOST:
-            yield Note(
-                "foreign-io",
-                "info" if foreign / device_bytes < METADATA_MOST and kinds[target] != "device" else "warning",
-                target,
-                step,
-                f"{percent(foreign / device_bytes, '.1f')} of the device's traffic ({foreign / 1e6:,.0f} MB) "
-                "was not this test's",
-                "stop what else uses the drive; on a file, the file system's own writes are counted here",
-            )
+            share = foreign / device_bytes
+            level: Level = "info" if share < METADATA_MOST and kinds[target] != "device" else "warning"
+            found.setdefault((target, level), []).append((share, foreign, step))
+    for (target, level), steps in found.items():
+        share, foreign, step = max(steps)
+        more = len(steps) - 1
+        others = f"; less of it in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+        yield Note(
+            "foreign-io",
+            level,
+            target,
+            step,
+            f"{percent(share, '.1f')} of the device's traffic ({foreign / 1e6:,.0f} MB) was not this test's{others}",
+            "stop what else uses the drive; on a file, the file system's own writes are counted here",
+        )
 
 
 def throttled(view: RunView) -> Iterable[Note]:
