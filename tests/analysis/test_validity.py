@@ -87,7 +87,11 @@ def test_reads_of_blocks_never_written_are_noted_with_their_share():
     note = only(sound(telemetry=[sample("unmapped_reads", 6e6)]))
     assert note.rule == "unmapped-reads"
     assert note.text.startswith("10.0 % of the reads")
-    assert notes(sound(telemetry=[sample("unmapped_reads", 0.2e6)])) == []
+
+
+@pytest.mark.parametrize(("unmapped", "noted"), [(0.24e6, False), (0.36e6, True)])
+def test_half_a_percent_of_reads_of_blocks_never_written_moves_no_figure(unmapped: float, noted: bool):
+    assert bool(notes(sound(telemetry=[sample("unmapped_reads", unmapped)]))) == noted
 
 
 def test_the_governor_is_noted_for_hardware_only():
@@ -153,6 +157,17 @@ def test_foreign_io_in_many_steps_is_one_note_that_names_the_worst():
     assert (note.rule, note.step) == ("foreign-io", "second")
     assert note.text.startswith("20.0 % of the device's traffic")
     assert note.text.endswith("was not this test's; less of it in 2 other steps")
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "level"),
+    [("file", 0.008, "info"), ("file", 0.012, "warning"), ("device", 0.008, "warning")],
+)
+def test_on_a_file_a_hundredth_may_be_the_file_systems_own(kind: str, share: float, level: str):
+    own = 60e6 * 4096
+    telemetry = [sample("device_read", own), sample("device_written", share / (1 - share) * own)]
+    target = device().model_copy(update={"kind": kind})
+    assert only(sound(targets=[target], telemetry=telemetry)).level == level
 
 
 def test_throttling_is_noted_for_drive_and_processors():
@@ -255,13 +270,20 @@ def test_a_virtual_machine_is_noted_by_its_hypervisor():
     assert "virtual (kvm)" in only(sound(environment=ENVIRONMENT | {"virtualisation": "kvm"})).text
 
 
+FIFTY_GIB = {
+    "mix": {"ops": [{"op": "read"}]},
+    "region": {"size": {"bytes": 50 * 2**30}},
+    "content": {"compressible": 0.0},
+}
+
+
+@pytest.mark.parametrize(("size_bytes", "noted"), [(480 * 2**30, False), (520 * 2**30, True)])
+def test_a_tenth_of_a_device_is_enough_of_it(size_bytes: int, noted: bool):
+    assert bool(notes(sound(job=FIFTY_GIB, targets=[device(size_bytes=size_bytes)]))) == noted
+
+
 def test_a_short_stroked_disk_is_noted_with_the_part_that_was_touched():
-    job = {
-        "mix": {"ops": [{"op": "read"}]},
-        "region": {"size": {"bytes": 50 * 2**30}},
-        "content": {"compressible": 0.0},
-    }
-    note = only(sound(job=job, targets=[device(rotational=True, size_bytes=20 * 10**12)]))
+    note = only(sound(job=FIFTY_GIB, targets=[device(rotational=True, size_bytes=20 * 10**12)]))
     assert (note.rule, note.level) == ("small-region", "warning")
     assert "50 GiB, 0.27 % of the device: seeks are shorter" in note.text
 
@@ -320,6 +342,21 @@ def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
     assert "region of 46.6 GiB, the target has 4 GiB" in note.text
     whole = device(size_bytes=60 * 10**9).model_copy(update={"capacity_bytes": 60 * 10**9})
     assert notes(run_view([Measured(DEVICE, RATES)], [whole], job=job)) == []
+
+
+def test_a_region_is_cut_by_each_drive_of_an_array_not_by_their_sum():
+    job = JOB | {"region": {"size": {"up-to": 50e9}}}
+    whole = device("array", size_bytes=80 * 10**9).model_copy(update={"capacity_bytes": 80 * 10**9})
+    drives = [
+        device(name, size_bytes=40 * 10**9).model_copy(
+            update={"capacity_bytes": 40 * 10**9, "part_of": whole.name}
+        )
+        for name in ("/dev/sda", "/dev/sdb")
+    ]
+    found = notes(run_view([Measured(whole.name, RATES)], [whole, *drives], job=job))
+    cut = [note for note in found if note.rule == "cut-region"]
+    assert [note.target for note in cut] == ["array"]
+    assert "the target has 37.3 GiB" in cut[0].text
 
 
 HOSTS = ("h1", "h2", "h3")
@@ -448,17 +485,18 @@ def test_what_one_member_moves_on_a_shared_device_is_not_foreign_to_the_other(
     assert rules == (["foreign-io"] * 2 if foreign else [])
 
 
-def curve(maximum: float, offered: float, achieved: float, **changes) -> RunView:
-    """A curve of two points: half of its maximum, and one beyond it."""
+def points_of(maximum: float, offered: float, achieved: float, step: str = "4k-rand-read") -> list[Measured]:
+    """A maximum and two points of its curve: half of it, and one beyond it."""
     half = 0.5 * maximum
-    return run_view(
-        [
-            Measured(DEVICE, [maximum] * 60),
-            Measured(DEVICE, [half] * 60, step="4k-rand-read@50", point={"offered_iops": half}),
-            Measured(DEVICE, [achieved] * 60, step="4k-rand-read@120", point={"offered_iops": offered}),
-        ],
-        **changes,
-    )
+    return [
+        Measured(DEVICE, [maximum] * 60, step=step),
+        Measured(DEVICE, [half] * 60, step=f"{step}@50", point={"offered_iops": half}),
+        Measured(DEVICE, [achieved] * 60, step=f"{step}@120", point={"offered_iops": offered}),
+    ]
+
+
+def curve(maximum: float, offered: float, achieved: float, **changes) -> RunView:
+    return run_view(points_of(maximum, offered, achieved), **changes)
 
 
 @pytest.mark.parametrize("achieved", [960_000.0, 1_000_000.0, 1_040_000.0])
@@ -478,3 +516,12 @@ def test_a_maximum_that_a_later_point_exceeds_is_noted_with_both_rates():
 
 def test_a_maximum_that_does_not_last_is_noted_too():
     assert "(-20 %)" in only(curve(1e6, 1.2e6, 0.8e6)).text
+
+
+@pytest.mark.parametrize(("further", "says"), [(1, "so it is in another curve"), (2, "in 2 other curves")])
+def test_of_several_curves_the_one_that_is_furthest_off_is_told(further: int, says: str):
+    others = [points_of(1e6, 1.2e6, 1.1e6, step=f"other-{number}") for number in range(further)]
+    note = only(run_view([*points_of(1e6, 1.2e6, 0.8e6), *(one for other in others for one in other)]))
+    assert note.step == "4k-rand-read"
+    assert "(-20 %)" in note.text
+    assert note.text.endswith(says)
