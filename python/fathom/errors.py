@@ -16,6 +16,8 @@ class ExitCode(IntEnum):
     REFUSED = 3
     GATE_FAILED = 4
     INTERRUPTED = 130
+    OUTPUT_CLOSED = 141
+    """As the shell says of a program that SIGPIPE ended: whoever read its output stopped reading."""
 
 
 class FathomError(Exception):

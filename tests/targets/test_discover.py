@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 
 from loop_devices import Loops, sh
 from rich.console import Console
@@ -50,6 +51,12 @@ def test_the_table_shows_model_serial_size_transport_and_reason():
     shown = printed(report("Acme"))
     for expected in ("/dev/nvme0n1", "Acme", "S1", "7.68 TB", "nvme-pcie", "refused: mounted on /data (xfs)"):
         assert expected in shown
+
+
+def test_a_device_without_a_serial_shows_what_destroy_takes_instead():
+    loop = replace(report("disk.img"), destroy_token="loop0:/var/tmp/disk.img")
+    assert "--destroy" in printed(loop)
+    assert "loop0:/var/tmp/disk.img" in printed(loop)
 
 
 def test_a_model_that_looks_like_markup_is_shown_as_it_is():

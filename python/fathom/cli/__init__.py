@@ -1,5 +1,6 @@
 """The command line: parses, calls, prints. Every heavy import waits until its command runs."""
 
+import os
 import sys
 
 import typer
@@ -41,17 +42,32 @@ for function in (
 
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
+    status = _status()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = status or ExitCode.OUTPUT_CLOSED
+    if status == ExitCode.OUTPUT_CLOSED:
+        # What is left in the buffer would be written, and complained about, when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
+
+
+def _status() -> int | str | None:
     try:
         app()
     except FathomError as error:
         print(f"fathom: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
+        return ExitCode.INTERRUPTED
+    except SystemExit as end:
+        # Parser and tables make a plain failure of an output that nobody reads any more.
+        return ExitCode.OUTPUT_CLOSED if isinstance(end.__context__, BrokenPipeError) else end.code
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(ExitCode.OK)
+        return ExitCode.OUTPUT_CLOSED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"fathom: {where}{error.strerror or error}", file=sys.stderr)
-        sys.exit(ExitCode.FAILED)
+        return ExitCode.FAILED
+    return ExitCode.OK

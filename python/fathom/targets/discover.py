@@ -53,22 +53,23 @@ def discover() -> list[DeviceReport]:
 
 
 def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
-    """Prints one row a device; names and models are shown as they are, never as markup."""
+    """Prints one row a device, with what `--destroy` takes; names and models are shown as they are, never as markup."""
     if not reports:
         console.print("No block devices found. Files (file:PATH) and twins (twin:NAME) can be tested.")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("device", "model", "serial", "size", "transport", "verdict"):
+    for heading in ("device", "model", "size", "transport", "--destroy", "verdict"):
         table.add_column(heading, justify="right" if heading == "size" else "left", overflow="fold")
     for report in reports:
         identity = report.target.identity
         cells = [
             report.target.name,
             identity.model,
-            identity.serial,
             capacity(report.target.capacity_bytes),
+            identity.transport,
+            report.destroy_token,
         ]
-        row = [Text(cell or "-") for cell in [*cells, identity.transport]]
+        row = [Text(cell or "-") for cell in cells]
         table.add_row(*row, Text(report.verdict, style="green" if report.safe else "yellow"))
     console.print(table)
 
