@@ -15,6 +15,7 @@ import pytest
 
 from fathom import run
 from fathom.errors import UsageError
+from fathom.runs.writer import writing_run
 
 SHORT = Path(__file__).parent / "data" / "short.toml"
 TWIN = "twin:samsung-pm9a3-7.68tb"
@@ -57,6 +58,18 @@ def small_file_system(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["mount", "-o", "loop", image, mount], check=True)
     yield mount
     subprocess.run(["umount", mount], check=True)
+
+
+@pytest.mark.parametrize(
+    "words", ["--help", "methods", "methods show snia-iops", "catalog --kind devices", "devices --json"]
+)
+def test_an_output_that_nobody_reads_ends_the_command_quietly(words: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as nobody:
+        command = [sys.executable, "-m", "fathom", *words.split()]
+        ended = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_help_answers_without_loading_the_heavy_parts() -> None:
@@ -285,6 +298,12 @@ def points(run: Path) -> list[dict[str, object]]:
     return document["points"]
 
 
+def status_of(run: Path) -> str:
+    """As `fathom runs` has it."""
+    [listed] = [one for one in json.loads(fathom("runs", "--json").stdout)["runs"] if one["run"] == run.name]
+    return listed["status"]
+
+
 def wait_for(folder: Path, pattern: str, seconds: float = 60) -> Path:
     deadline = time.monotonic() + seconds
     while not (found := list(folder.glob(pattern))):
@@ -307,6 +326,7 @@ def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
     wait_for(run, "steps/00-003-write/step.json")
     process.send_signal(signal.SIGKILL)
     process.wait()
+    assert status_of(run) == "killed"
     before = points(run)
     assert [point["step"] for point in before] == ["write"]
     queried = fathom("query", "select step from points", "--json").stdout
@@ -317,6 +337,21 @@ def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
     after = json.loads(result.stdout)["points"]
     assert [point["step"] for point in after] == ["write", "read"]
     assert after[0] == before[0]
+
+
+def test_a_run_that_goes_on_is_told_from_a_killed_one_and_not_resumed(runs_home: Path) -> None:
+    assert fathom("run", SHORT, "null:").returncode == 0
+    [path] = runs_home.glob("*/run.json")
+    path.write_text(path.read_text().replace('"status": "complete"', '"status": "running"'))
+    run = path.parent
+    with writing_run(run):
+        assert status_of(run) == "running"
+        code, line = refused("resume", run.name)
+    assert (code, line) == (
+        3,
+        f"fathom: run {run.name} is being written by another process; wait for it, or interrupt it",
+    )
+    assert status_of(run) == "killed"
 
 
 def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:

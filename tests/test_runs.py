@@ -154,7 +154,7 @@ def test_a_damaged_run_hides_no_other_run(runs_home: Path) -> None:
     (bad.path / "run.json").write_text("{")
     table = query("select run, status from runs order by run")
     assert table.to_pylist() == [
-        {"run": good.path.name, "status": "running"},
+        {"run": good.path.name, "status": "killed"},
         {"run": bad.path.name, "status": "damaged"},
     ]
 

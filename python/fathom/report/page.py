@@ -19,7 +19,8 @@ from fathom.report.published import Lookup, catalogue
 from fathom.sizing.files import Prices
 
 STATUS = {
-    "running": "This run has not ended: it still goes, or it was killed.",
+    "running": "This run still goes on.",
+    "killed": "This run was killed: nobody writes it any more. `fathom resume` goes on with it.",
     "interrupted": "This run was interrupted.",
     "failed": "This run failed.",
 }

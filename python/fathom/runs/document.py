@@ -8,8 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from fathom.errors import FathomError
 from fathom.runs.files import write_json
 from fathom.runs.schema import RUN_SCHEMA
+from fathom.runs.writer import is_written
 
-Status = Literal["running", "complete", "interrupted", "failed"]
+Status = Literal["running", "killed", "complete", "interrupted", "failed"]
+"""`killed` is never written: it is what a reader makes of `running` where nobody writes the run any more."""
 
 
 class _Model(BaseModel):
@@ -108,4 +110,6 @@ class RunDocument(_Model):
             raise FathomError(
                 f"{path}: format {document.format}, this Fathom reads {RUN_SCHEMA}", "update Fathom"
             )
+        if document.status == "running" and not is_written(run):
+            document.status = "killed"
         return document

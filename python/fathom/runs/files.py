@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from fathom.errors import FathomError
@@ -49,6 +50,18 @@ def _parse_line(path: Path, number: int, line: str) -> dict[str, object]:
         return json.loads(line)
     except ValueError as error:
         raise FathomError(f"{path}:{number}: damaged: {error}", "remove that line") from error
+
+
+@contextmanager
+def refusals_told(run: Path) -> Iterator[None]:
+    """Turns a refusal of the operating system into the user's error."""
+    try:
+        yield
+    except OSError as error:
+        raise FathomError(
+            f"cannot write the run directory {run}: {error.strerror or error}",
+            "make room there, or choose another place with --out or FATHOM_RUNS",
+        ) from error
 
 
 def sync_directory(path: Path) -> None:

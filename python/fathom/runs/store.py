@@ -7,7 +7,6 @@ leaves is therefore either a whole step or a live log, and both are kept.
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +18,10 @@ import pyarrow.parquet as pq
 
 from fathom.errors import FathomError
 from fathom.runs.document import RunDocument
-from fathom.runs.files import append_line, drop_cut_line, sync_directory, write_json
+from fathom.runs.files import append_line, drop_cut_line, refusals_told, sync_directory, write_json
 from fathom.runs.schema import SPARSE, TABLES
 from fathom.runs.spool import Spool
+from fathom.runs.writer import JOURNAL
 
 Row = Mapping[str, object]
 ROW_GROUP_ROWS = 1 << 18
@@ -67,7 +67,7 @@ class RunStore:
     @classmethod
     def create(cls, path: Path, document: RunDocument) -> "RunStore":
         """Makes the directory and writes run.json and the journal's first line."""
-        with _writing(path):
+        with refusals_told(path):
             (path / "steps").mkdir(parents=True)
             document.save(path)
             store = cls(path, document)
@@ -78,8 +78,8 @@ class RunStore:
     @classmethod
     def reopen(cls, path: Path) -> "RunStore":
         """Goes on with a run that was interrupted or killed."""
-        with _writing(path):
-            drop_cut_line(path / "journal.jsonl")
+        with refusals_told(path):
+            drop_cut_line(path / JOURNAL)
             for half in (path / "steps").glob(".*.new"):
                 shutil.rmtree(half)
         store = cls(path, RunDocument.load(path))
@@ -91,7 +91,7 @@ class RunStore:
 
     def save(self) -> None:
         """Writes run.json."""
-        with self._lock, _writing(self.path):
+        with self._lock, refusals_told(self.path):
             self.document.save(self.path)
 
     def journal(self, event: str, key: StepKey | None = None, **fields: object) -> None:
@@ -99,8 +99,8 @@ class RunStore:
         line: dict[str, object] = {"time": _now(), "event": event}
         if key is not None:
             line |= {"target": self.document.targets[key.target].name, "step": key.name}
-        with self._lock, _writing(self.path):
-            append_line(self.path / "journal.jsonl", line | fields)
+        with self._lock, refusals_told(self.path):
+            append_line(self.path / JOURNAL, line | fields)
 
     def live_path(self, key: StepKey) -> Path:
         """The running step's line file. What an earlier attempt left there is kept beside it under a number."""
@@ -113,7 +113,7 @@ class RunStore:
 
     def append_live(self, path: Path, rows: Mapping[str, Sequence[Row]]) -> None:
         """Appends one interval's rows, table by table."""
-        with _writing(self.path):
+        with refusals_told(self.path):
             append_line(path, rows)
 
     def finish_step(
@@ -122,7 +122,7 @@ class RunStore:
         """Writes a step's tables, all or nothing, then drops its live log."""
         final = self.path / "steps" / key.folder
         building = final.with_name(f".{key.folder}.new")
-        with _writing(self.path):
+        with refusals_told(self.path):
             building.mkdir()
             for name, schema in TABLES.items():
                 if name in SPARSE and not rows.get(name):
@@ -151,7 +151,7 @@ class RunStore:
 
     def compact(self) -> None:
         """Writes the run's own tables from those of its steps."""
-        with _writing(self.path):
+        with refusals_told(self.path):
             for name in TABLES:
                 temporary = self.path / f".{name}.parquet.new"
                 with pq.ParquetWriter(temporary, TABLES[name], compression="zstd") as writer:
@@ -168,18 +168,6 @@ def _write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> N
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for batch in _batches(tables):
             writer.write_table(pa.concat_tables(batch))
-
-
-@contextmanager
-def _writing(run: Path) -> Iterator[None]:
-    """Turns a refusal of the operating system into the user's error."""
-    try:
-        yield
-    except OSError as error:
-        raise FathomError(
-            f"cannot write the run directory {run}: {error.strerror or error}",
-            "make room there, or choose another place with --out or FATHOM_RUNS",
-        ) from error
 
 
 def read_outcome(folder: Path) -> StepOutcome | None:

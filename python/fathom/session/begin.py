@@ -13,6 +13,7 @@ from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
+from fathom.runs.writer import writing_run
 from fathom.session.options import Options
 from fathom.session.record import new_document
 from fathom.session.session import Session
@@ -29,16 +30,16 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     meter = _meter(options, targets)
     with _claimed(method, targets, options) as ready:
         run_id = new_run_id(method.name)
-        store = RunStore.create(
-            (options.out or runs_home()) / run_id, new_document(run_id, method, ready, options)
-        )
-        return Session(store, method, ready, options, meter).run()
+        path = (options.out or runs_home()) / run_id
+        with writing_run(path):
+            store = RunStore.create(path, new_document(run_id, method, ready, options))
+            return Session(store, method, ready, options, meter).run()
 
 
 def resume_run(path: Path, options: Options) -> Run:
     """Goes on with a run that was interrupted or killed. Finished steps are kept as they are.
 
-    Raises RefusedError when a target is no longer the one that the run began with.
+    Raises RefusedError when a target is no longer the one that the run began with, or the run still goes on.
     """
     document = RunDocument.load(path)
     if document.status == "complete":
@@ -48,7 +49,7 @@ def resume_run(path: Path, options: Options) -> Run:
     options.power = cast("str | None", document.environment.get("power_meter"))
     targets = targets_of_run(document, options.site.resolve)
     meter = _meter(options, targets)
-    with _claimed(method, targets, options) as ready:
+    with writing_run(path), _claimed(method, targets, options) as ready:
         return Session(RunStore.reopen(path), method, ready, options, meter).run()
 
 

@@ -1,0 +1,60 @@
+"""Who writes a run: a lock (flock) on its journal, which the kernel drops when the writer ends, however it ends.
+
+Where the file system has no locks, as some network file systems, nobody can tell a run that goes on from a killed one.
+"""
+
+import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fathom.errors import RefusedError
+from fathom.runs.files import refusals_told
+
+JOURNAL = "journal.jsonl"
+ATTEMPTS = 20
+PAUSE_S = 0.05
+"""A reader that looks has the lock for an instant, so the writer asks for it again."""
+
+
+@contextmanager
+def writing_run(run: Path) -> Iterator[None]:
+    """Makes this process the run's writer for the length of the `with`; makes the directory where there is none.
+
+    Raises RefusedError when another process writes it, FathomError where the directory cannot be written.
+    """
+    with refusals_told(run):
+        run.mkdir(parents=True, exist_ok=True)
+        journal = (run / JOURNAL).open("ab")
+    with journal:
+        # Any other refusal means that there are no locks here.
+        with suppress(OSError):
+            if not _locked(journal.fileno()):
+                raise RefusedError(
+                    f"run {run.name} is being written by another process", "wait for it, or interrupt it"
+                )
+        yield
+
+
+def _locked(fd: int) -> bool:
+    for _ in range(ATTEMPTS):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(PAUSE_S)
+        else:
+            return True
+    return False
+
+
+def is_written(run: Path) -> bool:
+    """Whether a process writes the run; True as well where that cannot be known."""
+    try:
+        with (run / JOURNAL).open("rb") as journal:
+            fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
