@@ -11,6 +11,7 @@ import pytest
 
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks, load
+from fathom.fleet import fleet as fleet_module
 from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
@@ -218,7 +219,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
 def test_a_silent_host_is_given_up(
     pool: ThreadPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "SILENCE_S", 0.8)
+    monkeypatch.setattr(load, "CROWDED_SILENCE_S", 0.8)
     monkeypatch.setattr(load, "POLL_S", 0.2)
     remotes = hosts(pool, 2)
     fleet = fleet_of(remotes)
@@ -254,12 +255,32 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.start("null:", job.json, 1, "read", time.time_ns(), pin=False)
     agent.poll(0)
     time.sleep(1.5)
-    with pytest.raises(FathomError, match="had not been asked for news"):
+    with pytest.raises(FathomError, match="had not heard of the coordinator"):
         drain(agent)
     ended = agent.result()
     assert time.monotonic() - begun < 10
     assert ended.recording
     agent.release("null:")
+
+
+def test_hosts_outlive_a_session_that_is_busy_elsewhere(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_module, "RENEW_S", 0.05)
+    remote = InProcess("h1", pool, lease_s=1.0)
+    fleet = fleet_of([remote])
+    [target] = fleet.resolve(["null:"], None)
+    backend, _ = fleet.start(target)
+    with fleet.claim(target, writes=False):
+        handle = backend.start(parse_method(METHOD, "shared.toml").steps[1].job.json, 1)
+        while handle.poll(0.1) == []:
+            pass
+        time.sleep(1.8)
+        while not handle.done():
+            handle.poll(0.1)
+        total, _ = handle.result()
+    assert fleet.hosts[0].lost is None
+    assert total.window_s == pytest.approx(3, abs=0.1)
 
 
 def test_no_host_left_ends_the_run_with_what_was_measured(pool: ThreadPoolExecutor, tmp_path: Path) -> None:

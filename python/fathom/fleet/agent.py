@@ -1,6 +1,6 @@
 """What runs on each host of a fleet: finds the targets there, checks and holds them, and loads them by the engine.
 
-An agent obeys one coordinator and outlives none: when it has not been polled for the length of a lease it stops its
+An agent obeys one coordinator and outlives none: when it has not heard of it for the length of a lease it stops its
 load by itself, so that a host that was cut off does not go on writing.
 """
 
@@ -23,10 +23,17 @@ from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry, TelemetryRow
 
 LEASE_S = 5.0
+LEASE_TICKS = 5
+"""The lease is counted in ticks of the agent's own: while the agent itself did not run, nobody could be heard."""
 FIRST_POLL_S = 60.0
 """The lease before the first poll of a step: on a slow host the answer that it has begun takes a while to leave."""
 FOLDER = "fathom-{host}"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def machine() -> str:
+    """Tells this machine from others, and from itself before its last start."""
+    return BOOT_ID.read_text().strip()
 
 
 @dataclass(frozen=True)
@@ -72,8 +79,9 @@ class HostAgent:
     def __init__(self, name: str, lease_s: float = LEASE_S) -> None:
         self.name = name
         self._lease_s = lease_s
+        self._tick_s = lease_s / LEASE_TICKS
         self._handle: _core.Handle | None = None
-        self._leased_until_s = 0.0
+        self._ticks_left = 0
         self._expired = False
         self._held: dict[str, _Held] = {}
         self._running: _Held | None = None
@@ -84,7 +92,7 @@ class HostAgent:
         kernel = f"{platform.system()} {platform.release()}"
         return HostFacts(
             socket.gethostname(),
-            BOOT_ID.read_text().strip(),
+            machine(),
             __version__,
             kernel,
             len(os.sched_getaffinity(0)),
@@ -146,7 +154,7 @@ class HostAgent:
         target = held.target
         held.telemetry.step(step)
         self._expired = False
-        self._leased_until_s = time.monotonic() + FIRST_POLL_S
+        self._ticks_left = round(FIRST_POLL_S / self._tick_s)
         try:
             self._handle = _core.start_engine(
                 job_json, [engine_target(target)], seed, start_at_unix_ns=start_at_unix_ns, pin=pin
@@ -160,18 +168,22 @@ class HostAgent:
 
         Raises FathomError behind the last news of a load that the lease has ended.
         """
-        self._leased_until_s = time.monotonic() + self._lease_s
+        self.renew()
         handle = self._handle
         if handle is None:
             return News(done=True)
         started = handle.started_unix_ns
         intervals = [interval.to_bytes() for interval in handle.poll(timeout_s)]
-        self._leased_until_s = time.monotonic() + self._lease_s
+        self.renew()
         if self._expired and handle.done() and not intervals:
             raise FathomError(
-                f"its load was stopped: it had not been asked for news for {self._lease_s:.0f} s"
+                f"its load was stopped: it had not heard of the coordinator for {self._lease_s:.0f} s"
             )
         return News(intervals, started, handle.done() and not self._expired)
+
+    def renew(self) -> None:
+        """Renews the lease: the coordinator is there, whether it has time to ask for news or not."""
+        self._ticks_left = LEASE_TICKS
 
     def stop(self) -> None:
         """Ends the load; what is in flight completes."""
@@ -197,8 +209,9 @@ class HostAgent:
 
     def _watch_lease(self) -> None:
         while True:
-            time.sleep(self._lease_s / 5)
+            time.sleep(self._tick_s)
+            self._ticks_left -= 1
             handle = self._handle
-            if handle is not None and time.monotonic() > self._leased_until_s and not handle.done():
+            if handle is not None and self._ticks_left < 0 and not handle.done():
                 self._expired = True
                 handle.stop()

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom import __version__
 from fathom._core import Precision
 from fathom.errors import FathomError, UsageError
 from fathom.fleet import clocks
-from fathom.fleet.agent import HostAgent
+from fathom.fleet.agent import HostAgent, machine
 from fathom.fleet.load import FleetLoad, Host, Remote, reason
 from fathom.parts import split_job
 from fathom.runs.document import NoteRecord
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 #: From the order to start to the start, so that every host has its buffers ready.
 HEAD_START_NS = 2_000_000_000
 CALL_S = 60.0
+RENEW_S = 1.0
 MOST_SKEW_NS = 5_000_000
 
 T = TypeVar("T")
@@ -46,6 +48,8 @@ class Fleet:
         self._first_offsets = {host.name: host.offset for host in self.hosts}
         self._targets: dict[str, dict[str, Target]] = {}
         self.cramped = self._of_shared_machines()
+        for host in self.hosts:
+            host.crowded = host.name in self.cramped or self.facts[host.name].machine == machine()
         self._check_versions()
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
@@ -66,10 +70,29 @@ class Fleet:
                 target, lambda host, own: host.remote.submit(HostAgent.hold, own, writes, destroy_tokens)
             )
             notes = [f"{host}: {note}" for host, own in held.items() for note in own.notes]
-            yield replace(target, notes=(*target.notes, *notes))
+            with self._leases_renewed():
+                yield replace(target, notes=(*target.notes, *notes))
         finally:
             for host in self._left():
                 _quietly(host.remote.submit(HostAgent.release, self._targets[target.name][host.name].name))
+
+    @contextmanager
+    def _leases_renewed(self) -> Iterator[None]:
+        """Tells the hosts that the coordinator is there, also while the session waits for a disk."""
+        ended = Event()
+
+        def renew() -> None:
+            while not ended.wait(RENEW_S):
+                for host in self._left():
+                    host.remote.submit(HostAgent.renew)
+
+        thread = Thread(target=renew, daemon=True, name="leases")
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def recheck(self, target: Target, *, writes: bool) -> None:
         """Passes when every host's target is still what was claimed."""

@@ -42,7 +42,7 @@ T = TypeVar("T")
 Nodes = Sequence[tuple[str, str]]
 """Hosts of the cluster that this process is connected to: name and Ray's id of the node."""
 
-#: A host that hangs is seen in seconds instead of Ray's own minute.
+#: A host that hangs is seen in seconds instead of Ray's own minute; one on this machine may only be starved.
 SETTINGS = {
     "RAY_AUTH_MODE": "token",
     "RAY_health_check_period_ms": "1000",
@@ -62,7 +62,7 @@ def local_nodes(count: int) -> AbstractContextManager[Nodes]:
     if not 1 <= count <= MOST_LOCAL_HOSTS:
         raise UsageError(f"--local-hosts {count}: out of range", f"expected 1 to {MOST_LOCAL_HOSTS}")
     nodes = {f"host{k}": (["sh"], f"127.0.0.{k + 2}") for k in range(1, count + 1)}
-    return _cluster(LOCAL_HEAD, nodes)
+    return _cluster(LOCAL_HEAD, nodes, SETTINGS | {"RAY_health_check_failure_threshold": "30"})
 
 
 def hosts_of_file(path: Path, shell: str = "ssh") -> AbstractContextManager[Nodes]:
@@ -112,10 +112,12 @@ def _own_address(towards: str) -> str:
 
 
 @contextmanager
-def _cluster(head: str, nodes: Mapping[str, tuple[Sequence[str], str | None]]) -> Iterator[Nodes]:
+def _cluster(
+    head: str, nodes: Mapping[str, tuple[Sequence[str], str | None]], settings: Mapping[str, str] = SETTINGS
+) -> Iterator[Nodes]:
     """A head on this machine and a node for each host, given how to get a shell there and the address it shall have."""
     _require_ray()
-    settings = SETTINGS | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    settings = {**settings, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     address = f"{head}:{_free_port(head)}"
     with _environment(settings), ExitStack() as ends, ExitStack() as stack:
         port = address.rpartition(":")[2]

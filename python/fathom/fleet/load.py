@@ -3,6 +3,9 @@
 The coordinator asks every host for news without waiting for any of them. A second of the total is the sum of the hosts'
 own; the recording of the total is of the seconds in which every host that began was active. A host that fails, dies or
 falls silent is lost: what it sent is kept, the others go on, nothing is sent to it again.
+
+Death is seen at once, by the connection. Silence is a matter of patience: a host with a machine of its own may be cut
+off; one that shares the coordinator's, or another host's, cannot be, and is rather starved of the processor.
 """
 
 import time
@@ -21,6 +24,7 @@ from fathom.targets.telemetry import TelemetryRow
 
 POLL_S = 1.0
 SILENCE_S = 6.0
+CROWDED_SILENCE_S = 30.0
 RESULT_S = 60.0
 START_S = 60.0
 
@@ -37,12 +41,19 @@ class Remote(Protocol):
 
 @dataclass
 class Host:
-    """A host of the fleet as the coordinator knows it. `lost` says why, once it is."""
+    """A host of the fleet as the coordinator knows it. `crowded`: it shares its machine with the coordinator or with
+    another host. `lost` says why, once it is."""
 
     name: str
     remote: Remote
     offset: Offset
     lost: str | None = None
+    crowded: bool = False
+
+    @property
+    def silence_s(self) -> float:
+        """For how long an answer may be overdue."""
+        return CROWDED_SILENCE_S if self.crowded else SILENCE_S
 
 
 @dataclass(eq=False)
@@ -147,7 +158,7 @@ class FleetLoad:
         for member in self.members:
             if member.active and member.news is None:
                 member.news = member.host.remote.submit(HostAgent.poll, POLL_S)
-                member.asked_s, member.patience_s = time.monotonic(), SILENCE_S + POLL_S
+                member.asked_s, member.patience_s = time.monotonic(), member.host.silence_s + POLL_S
 
     def _take(self, member: _Member, future: "Future[News]") -> list[_core.Interval]:
         member.news = None
