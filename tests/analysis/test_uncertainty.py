@@ -75,6 +75,19 @@ def test_four_seconds_are_too_few_for_an_interval():
     assert compare([1.0, 2.0, 3.0, 4.0], [1.0] * 60) is None
 
 
+@pytest.mark.parametrize("drifting", [[9000] * 3 + [0] * 3, np.linspace(9000, 0, 30)], ids=["drop", "ramp"])
+def test_seconds_that_drift_throughout_have_no_interval_and_win_nothing(drifting: list[float]):
+    assert mean_interval(drifting) is None
+    assert latency_interval(drifting, [100.0] * len(drifting)) is None
+    assert repeats_interval([drifting, drifting]) is None
+    assert compare(drifting, [1.0, 2.0] * 30) is None
+    assert compare([1.0, 2.0] * 30, drifting) is None
+
+
+def test_noisy_seconds_without_a_drift_have_an_interval():
+    assert mean_interval([100.0, 101.0, 99.0, 100.0, 102.0, 99.0]) is not None
+
+
 def test_eight_hours_of_seconds_give_the_interval_of_their_mean():
     y = autoregressive(np.random.default_rng(5), 0.5, 28_800) + 100
     interval = mean_interval(y)
@@ -83,7 +96,7 @@ def test_eight_hours_of_seconds_give_the_interval_of_their_mean():
 
 
 def test_an_interval_scales_to_another_unit():
-    interval = mean_interval(np.arange(20.0))
+    interval = mean_interval([1.0, 3.0, 2.0, 2.0, 1.0, 3.0])
     assert interval is not None
     assert interval.scaled(0.5).high == pytest.approx(interval.high / 2)
 

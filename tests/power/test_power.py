@@ -178,6 +178,11 @@ def notes(run: Run) -> list[str]:
     return [note.text for note in run.notes if note.rule == "power-meter"]
 
 
+def test_power_that_drifts_is_as_uncertain_as_its_samples_lie_apart() -> None:
+    falling = [(float(at), 100.0 - at) for at in range(21)]
+    assert known(energy(falling, 0, 20)).half_width_j == pytest.approx(20 * 20)
+
+
 def test_a_run_has_the_energy_of_a_csv_meter_and_says_what_it_is_worth(tmp_path: Path) -> None:
     log = tmp_path / "power.csv"
     with metered(log, 25.0):

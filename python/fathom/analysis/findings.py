@@ -98,7 +98,7 @@ def _level(
     rates = joined([f"{number(one.headline)}" for one in together])
     text = f"{names} are level in {best.label}: {rates} {best.unit}"
     if any(verdict is None for _, verdict in contest):
-        text += "; too few seconds to tell them apart."
+        text += "; too few seconds to tell them apart, or they drift."
     else:
         ratios = [verdict for other, verdict in contest if other in level and verdict]
         text += f"; the 95 % interval of the ratio includes 1 ({_bounds(max(ratios, key=lambda one: one.ratio))})."
@@ -261,7 +261,7 @@ def _compare(view: RunView, best: StepFigures, other: StepFigures) -> Comparison
 
 def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
     if interval is None:
-        return " (too few seconds for an interval)"
+        return " (no interval: too few seconds, or they drift)"
     low, high = interval
     return f" (95 % interval {number(low)} to {number(high)} {figures.unit})"
 

@@ -56,7 +56,8 @@ class Comparison:
 
 
 def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval | None:
-    """Interval of the mean of equally long samples (seconds); `None` for fewer than `LEAST_SAMPLES`.
+    """Interval of the mean of equally long samples (seconds); `None` for fewer than `LEAST_SAMPLES`, and where they
+    resemble their neighbours so much, as where they drift, that they tell less than one independent sample.
 
     Circular block bootstrap (Politis & Romano 1992) with automatic block length, of the residuals of a fitted
     AR(1) that is put back afterwards (pre-whitening, Andrews & Monahan 1992), widened from the normal to
@@ -66,7 +67,7 @@ def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) ->
     if len(y) < LEAST_SAMPLES:
         return None
     drawn = _deviations(y, confidence, np.random.default_rng(seed))
-    return _interval(float(y.mean()), drawn, confidence)
+    return _interval(float(y.mean()), drawn, confidence) if drawn else None
 
 
 def latency_interval(
@@ -91,6 +92,7 @@ def repeats_interval(
 
     With few repeats a plain hierarchical bootstrap is too narrow: the draw between repeats is scaled by
     sqrt(R / (R - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`.
+    `None` where a repeat alone has none.
     """
     runs = [as_series(repeat) for repeat in repeats]
     if len(runs) == 1:
@@ -98,7 +100,7 @@ def repeats_interval(
     if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
         return None
     drawn = _repeat_deviations(runs, confidence, np.random.default_rng(seed))
-    return _interval(float(np.mean([run.mean() for run in runs])), drawn, confidence)
+    return _interval(float(np.mean([run.mean() for run in runs])), drawn, confidence) if drawn else None
 
 
 def means_interval(
@@ -130,7 +132,7 @@ def compare(
 ) -> Comparison | None:
     """Ratio of the means of two targets measured independently; each a series, or a list of repeats.
 
-    `None` where a side has too few samples or the mean of `b` is not clear of zero.
+    `None` where a side has too few samples, drifts (as of `mean_interval`) or the mean of `b` is not clear of zero.
     """
     rng = np.random.default_rng(seed)
     sides = []
@@ -140,6 +142,8 @@ def compare(
             return None
         one = len(runs) == 1
         drawn = _deviations(runs[0], confidence, rng) if one else _repeat_deviations(runs, confidence, rng)
+        if drawn is None:
+            return None
         sides.append((float(np.mean([run.mean() for run in runs])), drawn))
     (mean_a, drawn_a), (mean_b, drawn_b) = sides
     if mean_b <= 0 or np.quantile(mean_b + drawn_b.means, (1 - confidence) / 2) <= 0:
@@ -305,8 +309,8 @@ def _long_run(y: Floats) -> _LongRun:
     return _LongRun(variance, phi, residuals, block)
 
 
-def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Drawn:
-    """Draws of (bootstrap mean - mean) for one series."""
+def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Drawn | None:
+    """Draws of (bootstrap mean - mean) for one series; `None` where it tells less than one independent sample."""
     samples = len(y)
     if samples > _MOST_SAMPLES:
         y = _block_means(y, -(-samples // _MOST_SAMPLES))
@@ -314,22 +318,27 @@ def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Draw
     run = _long_run(y)
     if run.variance == 0:
         return _Drawn(np.zeros(RESAMPLES), float(samples))
+    uncorrelated = n * (1 - run.phi) / (1 + run.phi)
+    if uncorrelated < 1:
+        return None
     sums = _block_sums(run.residuals, run.block)
     blocks = ceil(n / run.block)
     means = sums[rng.integers(0, len(sums), size=(RESAMPLES, blocks))].sum(axis=1) / (blocks * run.block)
     spread = float(means.std())
     independent = float(np.var(y, ddof=1)) / run.variance * n
     # What is left to estimate the spread from: blocks, fewer where neighbours resemble each other.
-    freedom = max(min(n / run.block, n * (1 - run.phi) / (1 + run.phi)) - 1, 3.0)
+    freedom = max(min(n / run.block, uncorrelated) - 1, 3.0)
     widen = _student(confidence, freedom) / _NORMAL.inv_cdf((1 + confidence) / 2)
     scale = sqrt(run.variance / n) / spread if spread > 0 else 0.0
     return _Drawn(means * scale * widen, min(independent * samples / n, float(samples)))
 
 
-def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random.Generator) -> _Drawn:
+def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random.Generator) -> _Drawn | None:
     means = np.array([run.mean() for run in runs])
     count = len(runs)
-    inside = [_deviations(run, confidence, rng) for run in runs]
+    inside = [drawn for run in runs if (drawn := _deviations(run, confidence, rng))]
+    if len(inside) < count:
+        return None
     within = np.mean([rng.permutation(drawn.means) for drawn in inside], axis=0)
     chosen = means[rng.integers(0, count, size=(RESAMPLES, count))].mean(axis=1) - means.mean()
     widen = _student(confidence, count - 1) / _NORMAL.inv_cdf((1 + confidence) / 2)

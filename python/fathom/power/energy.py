@@ -25,7 +25,8 @@ LEAST_GAP_S = 1.0
 class Energy:
     """What was used over a window.
 
-    `half_width_j` is half the 95 % interval: the spread of the samples and the meter's accuracy, where that is known.
+    `half_width_j` is half the 95 % interval: the spread of the samples (their range, where they drift too much for an
+    interval) and the meter's accuracy, where that is known.
     `cells` are (start in the window, length, joules) of stretches no shorter than a second or the meter's own interval.
     """
 
@@ -65,7 +66,9 @@ def energy(
         (place * length_s, length_s, float(part)) for place, part in enumerate(np.diff(at_edges).tolist())
     ]
     spread = mean_interval(watts[inside])
-    spread_j = (spread.high - spread.low) / 2 * (end_s - start_s) if spread else 0.0
+    # Of power that drifts no interval is known; its mean still lies between the lowest and the highest sample.
+    spread_w = (spread.high - spread.low) / 2 if spread else float(np.ptp(watts[inside]))
+    spread_j = spread_w * (end_s - start_s)
     return Energy(joules, hypot(spread_j, (accuracy or 0.0) * joules), n, interval_s, cells)
 
 

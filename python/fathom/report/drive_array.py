@@ -130,7 +130,7 @@ class Disk:
         return self.cells[step].point if step in self.cells else None
 
     def half_width_pct(self, step: str) -> float | None:
-        """Half the 95 % interval of the mean rate, in percent of it; None with fewer than five seconds."""
+        """Half the 95 % interval of the mean rate, in percent of it; None with too few seconds, or drifting ones."""
         found = repeats_interval(self.repeats(step)) if step in self.cells else None
         return 50 * (found.high - found.low) / found.mean if found and found.mean else None
 

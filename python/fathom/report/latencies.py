@@ -6,7 +6,7 @@ from fathom.report.comparison import margin_of
 from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, grouped
 
-FEW = "no interval: too few seconds, or too few independent I/Os in them"
+FEW = "no interval: too few seconds, seconds that drift, or too few independent I/Os in them"
 
 
 def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:

@@ -256,7 +256,7 @@ class StepRows:
     def _iops_interval(self, recording: Recording, op: OpResult) -> tuple[float | None, float | None]:
         """95 % interval of the mean rate: the load generator's own, else that of the whole seconds.
 
-        None where there are too few to tell.
+        None where there are too few to tell, or they drift.
         """
         if recording.half_widths is not None and recording.window_s:
             iops = op.n / recording.window_s

@@ -89,7 +89,7 @@ def _headline(cell: Cell, corner: Corner) -> Item:
         return NONE
     best = len(corner.ranking) > 1 and corner.ranking[0] is cell
     if cell.interval is None:
-        return Item(grouped(cell.value), "no interval: too few intervals", tone="strong")
+        return Item(grouped(cell.value), "no interval: too few seconds, or they drift", tone="strong")
     low, high = cell.interval
     place = "best" if best and not corner.level_with_best else ""
     if corner.level_with_best and (best or cell in corner.level_with_best):

@@ -239,8 +239,8 @@ def _table(workloads: Sequence[Workload]) -> Table:
     ]
     notes = [
         "± is half the 95 % interval of the rate; under a latency stands its own. Without: fewer than five seconds "
-        "were measured, as where a twin ends a window early; too few I/Os were independent, as near saturation; or the "
-        "point is unsustained, and its response latency has no mean to be known.",
+        "were measured, as where a twin ends a window early, or they drift; too few I/Os were independent, as near "
+        "saturation; or the point is unsustained, and its response latency has no mean to be known.",
         "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it.",
     ]
     if any(one.column.repeats > 1 for workload in workloads for one in workload.drawn):
