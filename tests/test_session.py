@@ -10,6 +10,7 @@ import pytest
 import fathom
 from fathom.compose import compose
 from fathom.errors import FathomError, InterruptedRunError, UsageError
+from fathom.limits import limit_of
 from fathom.method import Step, load_method, parse_method
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
@@ -152,6 +153,29 @@ until = { time = "20ms" }
     assert (PM9A3, "placed", "write") not in points
     assert ("twin:wd-ultrastar-dc-sn861-7.68tb", "placed", "write") in points
     assert any("no placement handles" in note.text for note in run.notes)
+
+
+@pytest.mark.parametrize(("think", "limit"), [("20ms", "think time"), ("1us", "outstanding I/O")])
+def test_a_load_is_limited_by_its_think_time_only_where_that_outlasts_the_io(
+    think: str, limit: str, tmp_path: Path
+) -> None:
+    method = tmp_path / "thinking.toml"
+    method.write_text(
+        f"""
+schema = "fathom-method/1"
+name = "thinking"
+[[steps]]
+name = "write"
+[steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+load = {{ iodepth = 1, think = "{think}" }}
+until = {{ time = "200ms" }}
+"""
+    )
+    [point] = fathom.run(str(method), targets=[PM9A3], out=tmp_path / "runs").points.to_pylist()
+    assert limit_of(point["limited_by"]).name == limit
 
 
 PRECISE = """

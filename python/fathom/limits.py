@@ -1,6 +1,7 @@
 """What limits a step, taken apart: recordings say it as `flash dies 97 %, next controller 71 %`.
 
-The words are those of the crate `recording`; this only reads them, for tables and sentences that need a part.
+The words are those of the crate `recording`, which knows no think time; this reads them, for tables and sentences that
+need a part, and names think time.
 """
 
 import re
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 _FORM = re.compile(
     r"(?P<name>.+?)(?: \((?P<amount>\d[^)]*)\))?(?: (?P<busy_pct>\d+) %)?(?:, (?P<other>(?:next|busiest) .+))?"
 )
+_IN_FLIGHT = re.compile(r"outstanding I/O \([^)]*\)")
 
 
 @dataclass(frozen=True)
@@ -27,3 +29,8 @@ def limit_of(text: str) -> Limit:
         return Limit(text, "", "")
     busy_pct, amount = match["busy_pct"], match["amount"]
     return Limit(match["name"], f"{busy_pct} %" if busy_pct else amount or "", match["other"] or "")
+
+
+def with_think_time(text: str | None) -> str | None:
+    """`limited_by` of a load that pauses for longer than its I/O takes: the pauses limit it, not what is in flight."""
+    return _IN_FLIGHT.sub("think time", text, count=1) if text else text

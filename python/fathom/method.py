@@ -161,6 +161,11 @@ class Job:
         return int(self._region["fraction"] * capacity_bytes)
 
     @property
+    def thinks(self) -> bool:
+        """Whether it pauses between a completion and the next request; of streams each says so itself."""
+        return bool(json.loads(self.json)["pace"].get("think_ns"))
+
+    @property
     def split(self) -> bool:
         """Whether its load is for all targets together, not for each."""
         return "split" in json.loads(self.json)["pace"]

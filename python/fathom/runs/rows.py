@@ -10,6 +10,7 @@ from fathom import _core
 from fathom._core import OpResult, Recording
 from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, bounds_of, intervals_us
 from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, latency_interval, mean_interval
+from fathom.limits import with_think_time
 from fathom.method import Job, Step
 from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
@@ -231,9 +232,16 @@ class StepRows:
             "joules": counters.get("joules"),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
-            "limited_by": None if op.errors > op.n else recording.limited_by(),
+            "limited_by": None if op.errors > op.n else self._limited_by(recording),
             "steady": steady,
         }
+
+    def _limited_by(self, recording: Recording) -> str | None:
+        """What set the throughput; under the interactive response time law, think time where it outlasts the I/O."""
+        jobs = [own for job in self._jobs() for own in job.streams.values() or (job,)]
+        asked = sum(job.threads * job.iodepth for job in jobs)
+        pauses = all(job.thinks for job in jobs) and (recording.outstanding or 0.0) < asked / 2
+        return with_think_time(recording.limited_by()) if pauses else recording.limited_by()
 
     def _jobs(self) -> list[Job]:
         """What the parts do; without parts the job itself."""
