@@ -286,15 +286,28 @@ mix     = "read"
 block   = "4KiB"
 pattern = "uniform"
 until   = { time = "8s" }
-load    = { iodepth = 64, rate = [{ rate = "9k/s", time = "3s" }, { rate = "9/s", time = "5s" }] }
+load    = { iodepth = 64, rate = RATES }
 """
 
 
-def test_the_interval_of_a_rate_does_not_reach_below_nothing(tmp_path: Path) -> None:
+def rates_of_a_burst(tmp_path: Path, *rates: tuple[str, str]) -> tuple[float | None, float, float | None]:
+    """The rate that was measured, between the ends of its interval."""
     path = tmp_path / "burst.toml"
-    path.write_text(BURST)
+    listed = ", ".join(f'{{ rate = "{rate}", time = "{time}" }}' for rate, time in rates)
+    path.write_text(BURST.replace("RATES", f"[{listed}]"))
     row = fathom.run(str(path), targets=[PM9A3], out=tmp_path).points.to_pylist()[0]
-    assert row["iops_low"] == 0 < row["iops"] < row["iops_high"]
+    return row["iops_low"], row["iops"], row["iops_high"]
+
+
+def test_the_interval_of_a_rate_does_not_reach_below_nothing(tmp_path: Path) -> None:
+    low, mean, high = rates_of_a_burst(tmp_path, ("9/s", "3s"), ("9k/s", "1s"), ("9/s", "4s"))
+    assert low == 0
+    assert high is not None
+    assert 0 < mean < high
+
+
+def test_a_rate_that_falls_throughout_has_no_interval(tmp_path: Path) -> None:
+    assert rates_of_a_burst(tmp_path, ("9k/s", "3s"), ("9/s", "5s"))[::2] == (None, None)
 
 
 READ_BACK = """
