@@ -1,6 +1,5 @@
-//! How fast the twin is on a drive at full size: the Micron M510DC's 117 million mapped pages, filled in
-//! order, written at random, then read. `cargo run --release -p twin --example hours [million writes] [slice denominator]
-//! [seconds of reads]`
+//! How fast the twin is on a SATA drive at full size: 117 million mapped pages, filled in order, written at random, then
+//! read. `cargo run --release -p twin --example hours [million writes] [slice denominator] [seconds of reads] [device]`
 //!
 //! CPU time comes from the scheduler, so time spent waiting for a processor does not count. The digest tells whether two
 //! versions of the model give the same results.
@@ -33,8 +32,9 @@ fn values(file: &str, table: &[&str]) -> Fallible<(toml::Table, Map<String, Valu
     Ok((whole, all))
 }
 
-fn drive() -> Fallible<SsdParams> {
-    let (device, mut all) = values("devices/micron-m510dc-480gb.toml", &["twin", "parameters"])?;
+fn drive(name: &str) -> Fallible<SsdParams> {
+    let file = format!("devices/{name}.toml");
+    let (device, mut all) = values(&file, &["twin", "parameters"])?;
     let (_, host) = values("systems/anandtech-2015-enterprise.toml", &["parameters"])?;
     let capacity = device["capacity_bytes"].as_integer().ok_or("no capacity")?;
     all.insert("capacity_bytes".into(), capacity.into());
@@ -83,7 +83,7 @@ fn argument<T: std::str::FromStr>(place: usize, usual: T) -> Result<T, T::Err> {
 
 fn main() -> Fallible<()> {
     let millions: u64 = argument(1, 20)?;
-    let mut params = drive()?;
+    let mut params = drive(&argument(4, "micron-m510dc-480gb".to_owned())?)?;
     params.slice_denominator = argument(2, 1)?;
     let mut ssd = Ssd::new(&params, 1)?;
     println!(
