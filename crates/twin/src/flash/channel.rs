@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::die::Background;
 use super::reads::ReadOp;
 use super::{Finished, Flash};
 use crate::calendar::Calendar;
@@ -40,8 +41,19 @@ pub(super) struct Channel {
     /// Reads that have such an event.
     pub(super) sensing: u32,
     pub(super) background: VecDeque<Transfer>,
+    /// Loads that are booked: no event tells of their end, until which their dies are busy. While any are under way the
+    /// channel carries nothing else; what follows begins when the last has ended.
+    pub(super) booked: VecDeque<Booked>,
     pub(super) reads_in_a_row: u32,
     pub(super) busy_ns: u64,
+}
+
+/// A load of a die that ends before the die can use it.
+#[derive(Clone, Copy)]
+pub(super) struct Booked {
+    pub(super) die: u32,
+    pub(super) started_ns: u64,
+    pub(super) until_ns: u64,
 }
 
 impl Channel {
@@ -61,6 +73,7 @@ impl Channel {
             ahead: VecDeque::with_capacity(64),
             sensing: 0,
             background: VecDeque::with_capacity(64),
+            booked: VecDeque::with_capacity(8),
             reads_in_a_row: 0,
             busy_ns: 0,
         }
@@ -139,6 +152,11 @@ impl Flash {
         if turn && let Some(op) = channel.reads.pop_front() {
             return self.carry_read(calendar, index, now_ns, op);
         }
+        let mut start_ns = now_ns;
+        if !channel.background.is_empty() && channel.reads.is_empty() && channel.sensing == 0 {
+            start_ns = self.book_loads(now_ns, index);
+        }
+        let channel = &mut self.channels[index as usize];
         let duration_ns = if let Some(transfer) = channel.background.front() {
             channel.carrying = Carrying::Background;
             channel.reads_in_a_row = 0;
@@ -152,9 +170,75 @@ impl Flash {
         } else {
             return;
         };
-        channel.started_ns = now_ns;
-        channel.until_ns = now_ns + duration_ns;
+        channel.started_ns = start_ns;
+        channel.until_ns = start_ns + duration_ns;
         calendar.push(channel.until_ns, Event::Channel.with(index));
+    }
+
+    /// Books the loads at the head of the queue whose dies will be busy when they end. Gives the time from which the
+    /// channel is free then.
+    #[inline]
+    fn book_loads(&mut self, now_ns: u64, index: u32) -> u64 {
+        let Channel {
+            booked,
+            background,
+            reads_in_a_row,
+            busy_ns,
+            ..
+        } = &mut self.channels[index as usize];
+        while booked.front().is_some_and(|load| load.until_ns <= now_ns) {
+            booked.pop_front();
+        }
+        let mut free_ns = booked.back().map_or(now_ns, |load| load.until_ns);
+        while let Some(&Transfer {
+            payload: Payload::Load(die),
+            remaining_ns,
+        }) = background.front()
+        {
+            let until_ns = free_ns + remaining_ns;
+            let state = &mut self.dies[die as usize];
+            if state.background != Background::Running || state.end_ns <= until_ns {
+                break;
+            }
+            state.loading = false;
+            state.loaded = true;
+            *busy_ns += remaining_ns;
+            *reads_in_a_row = 0;
+            booked.push_back(Booked {
+                die,
+                started_ns: free_ns,
+                until_ns,
+            });
+            background.pop_front();
+            free_ns = until_ns;
+        }
+        free_ns
+    }
+
+    /// A read comes, which booked loads have to give way to: those that have not ended get their events after all.
+    #[cold]
+    pub(super) fn unbook_loads(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
+        let channel = &mut self.channels[index as usize];
+        while let Some(load) = channel.booked.pop_back() {
+            if load.until_ns <= now_ns {
+                channel.booked.clear();
+                return;
+            }
+            let state = &mut self.dies[load.die as usize];
+            state.loading = true;
+            state.loaded = false;
+            channel.busy_ns -= load.until_ns - load.started_ns;
+            channel.background.push_front(Transfer {
+                payload: Payload::Load(load.die),
+                remaining_ns: load.until_ns - load.started_ns,
+            });
+            if load.started_ns <= now_ns {
+                channel.carrying = Carrying::Background;
+                channel.started_ns = load.started_ns;
+                channel.until_ns = load.until_ns;
+                calendar.push(load.until_ns, Event::Channel.with(index));
+            }
+        }
     }
 
     /// The channel's next transfer is a read's.

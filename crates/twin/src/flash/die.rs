@@ -203,8 +203,8 @@ impl Flash {
         let die = &mut self.dies[index as usize];
         die.background = Background::Pending;
         die.window_end_ns = now_ns + self.times.max_wait;
-        self.load_next(now_ns, calendar, index);
         self.settle(now_ns, calendar, index);
+        self.load_next(now_ns, calendar, index);
     }
 
     fn finish_background(

@@ -14,6 +14,8 @@
 mod channel;
 mod die;
 mod reads;
+#[cfg(test)]
+mod tests;
 mod times;
 
 use std::collections::VecDeque;
@@ -178,7 +180,8 @@ impl Flash {
     pub fn channels_busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         self.channels.iter().map(move |channel| {
             let running = channel.carrying != Carrying::Nothing;
-            channel.busy_ns
+            let booked_until_ns = channel.booked.back().map_or(0, |load| load.until_ns);
+            channel.busy_ns - booked_until_ns.saturating_sub(now_ns)
                 + if running {
                     now_ns.saturating_sub(channel.started_ns)
                 } else {

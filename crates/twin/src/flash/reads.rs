@@ -139,6 +139,9 @@ impl Flash {
             1
         };
         let channel = state.channel;
+        if !self.channels[channel as usize].booked.is_empty() {
+            self.unbook_loads(now_ns, calendar, channel);
+        }
         self.foresee(calendar, channel, now_ns + u64::from(sense_ns), op);
     }
 
