@@ -229,14 +229,23 @@ impl Ftl {
         self.wear.counts()
     }
 
-    /// Moves the valid pages of `from..to`, which lie in the victim `victim`, to the stream's
-    /// frontier until that is full. Gives how many were moved and the page to go on with.
+    /// Moves valid pages of `from`, which lie in the victim `victim`, to the stream's frontier, whose superblock has room
+    /// for `most`: no more than that. Gives how many were moved and the page to go on with.
     #[inline]
-    pub fn relocate(&mut self, stream: Stream, victim: u32, from: u32, to: u32) -> (u32, u32) {
-        let Frontier { page: first, end } = self.frontiers[usize::from(stream.0)];
-        let (mut next, mut page) = (first, from);
+    pub fn relocate(
+        &mut self,
+        stream: Stream,
+        victim: u32,
+        from: Range<u32>,
+        most: u32,
+    ) -> (u32, u32) {
+        let frontier = &mut self.frontiers[usize::from(stream.0)];
+        let first = frontier.page;
+        let (mut next, mut page) = (first, from.start);
+        let end = first + most;
+        debug_assert!(end <= frontier.end);
         let (map, reverse) = (&mut *self.map, &mut *self.reverse);
-        while page < to && next < end {
+        while page < from.end && next < end {
             let logical = reverse[page as usize];
             // Which pages are valid is as good as random: no branch depends on it.
             let entry = &mut map[logical as usize];
@@ -249,7 +258,7 @@ impl Ftl {
         }
         let moved = next - first;
         if moved > 0 {
-            self.frontiers[usize::from(stream.0)].page = next;
+            frontier.page = next;
             self.superblocks[victim as usize].valid -= moved;
             self.superblocks[self.geometry.superblock(first) as usize].valid += moved;
         }

@@ -78,6 +78,17 @@ pub struct Geometry {
     by_superblock_units: Divisor,
 }
 
+/// A unit, on the way through those of its superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// First page of its first stripe.
+    pub page: u32,
+    /// Die.
+    pub die: u32,
+    /// Units of its row from it on.
+    dies_left: u32,
+}
+
 /// A decoded physical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -252,22 +263,44 @@ impl Geometry {
         }
     }
 
-    /// First page of stripe `index` (0..unit_stripes) of a unit.
+    /// The first unit of a superblock.
+    pub const fn first_unit(&self, superblock: u32) -> Cursor {
+        Cursor {
+            page: superblock * self.superblock_pages,
+            die: self.die_in_group(superblock, 0),
+            dies_left: self.dies,
+        }
+    }
+
+    /// The unit after another of the same superblock; after its last, the page where that ends.
     #[inline]
-    pub const fn stripe_start(&self, unit: u32, index: u32) -> u32 {
-        let (superblock, local) = self.by_superblock_units.div_rem(unit);
-        let (row, die) = self.by_dies.div_rem(local);
-        let stripe = (row * self.unit_stripes + index) * self.dies + die;
-        superblock * self.superblock_pages + stripe * self.stripe_pages
+    pub const fn next_unit(&self, unit: Cursor) -> Cursor {
+        let Cursor {
+            page,
+            die,
+            dies_left,
+        } = unit;
+        if dies_left > 1 {
+            return Cursor {
+                page: page + self.stripe_pages,
+                die: die + 1,
+                dies_left: dies_left - 1,
+            };
+        }
+        let rest_of_row = (self.unit_stripes - 1) * self.dies * self.stripe_pages;
+        Cursor {
+            page: page + self.stripe_pages + rest_of_row,
+            die: die + 1 - self.dies,
+            dies_left: self.dies,
+        }
     }
 
     /// The pages of each stripe of a unit.
     #[inline]
-    pub fn stripes(&self, unit: u32) -> impl Iterator<Item = Range<u32>> + use<> {
+    pub fn stripes(&self, unit: Cursor) -> impl Iterator<Item = Range<u32>> + use<> {
         let (length, step) = (self.stripe_pages, self.dies * self.stripe_pages);
-        let first = self.stripe_start(unit, 0);
         (0..self.unit_stripes).map(move |index| {
-            let start = first + index * step;
+            let start = unit.page + index * step;
             start..start + length
         })
     }
@@ -323,14 +356,21 @@ mod tests {
     fn a_unit_holds_its_stripes_and_every_page_lies_in_one_unit() {
         let params = crate::tests::small_drive();
         let geometry = Geometry::new(&params).expect("valid");
-        for unit in 0..3 * geometry.superblock_units {
-            for index in 0..geometry.unit_stripes {
-                let start = geometry.stripe_start(unit, index);
-                assert_eq!(geometry.left_in_stripe(start), geometry.stripe_pages);
-                for page in start..start + geometry.stripe_pages {
-                    let place = geometry.place(page);
-                    assert_eq!((place.unit, place.page_type), (unit, index));
-                    assert_eq!(place.die, geometry.unit_die(unit));
+        for superblock in 0..3 {
+            let mut cursor = geometry.first_unit(superblock);
+            for local in 0..geometry.superblock_units {
+                if local > 0 {
+                    cursor = geometry.next_unit(cursor);
+                }
+                let unit = superblock * geometry.superblock_units + local;
+                assert_eq!(cursor.die, geometry.unit_die(unit));
+                for (page_type, stripe) in (0..).zip(geometry.stripes(cursor)) {
+                    assert_eq!(geometry.left_in_stripe(stripe.start), geometry.stripe_pages);
+                    for page in stripe {
+                        let place = geometry.place(page);
+                        assert_eq!((place.unit, place.page_type), (unit, page_type));
+                        assert_eq!(place.die, cursor.die);
+                    }
                 }
             }
         }

@@ -38,7 +38,7 @@ use crate::slc::SlcCache;
 use crate::victim::Victims;
 use crate::wear::EraseCounts;
 use crate::zoned::{Refusal, ZoneAction, ZoneModel};
-use cleaning::{CleaningRead, Victim};
+use cleaning::{CleaningRead, Target, Victim};
 use groups::Groups;
 use namespaces::Namespaces;
 use zns::Zns;
@@ -166,6 +166,8 @@ pub struct Ssd {
     /// Handles whose writes need no group chosen for them: none where there are several.
     plain_handles: u16,
     victim: Option<Victim>,
+    target: Target,
+    prefetched_units: u32,
     /// Whether the last victim was taken to level wear.
     levelled: bool,
     /// Superblocks whose reads are out: nearly free.
@@ -282,6 +284,8 @@ impl Ssd {
                 _ => 0,
             },
             victim: None,
+            target: Target::default(),
+            prefetched_units: Self::prefetched_units(geometry.unit_pages),
             levelled: false,
             draining: 0,
             credit: 0,

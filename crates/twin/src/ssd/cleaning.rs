@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use crate::event::Event;
+use crate::geometry::Cursor;
 
 use super::{IDLE, RESERVED_SUPERBLOCKS, Ssd, Stream};
 
@@ -15,7 +16,26 @@ pub(super) struct Victim {
     /// Where its pages go.
     stream: Stream,
     valid: u32,
-    next_unit: u32,
+    /// Its units that are not cleaned yet, and the first of them.
+    units_left: u32,
+    next: Cursor,
+    /// The first unit whose map entries are not on their way into the processor's cache.
+    ahead: Cursor,
+}
+
+/// Pages whose map entries are fetched into the processor's cache before they are moved: several units may be cleaned at
+/// once, and then one after the other takes less time than memory does.
+const PREFETCHED_PAGES: u32 = 16;
+
+/// Where cleaning goes on to write: a place in a unit that it has begun.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Target {
+    page: u32,
+    /// Pages to the end of the stripe.
+    left: u32,
+    unit: u32,
+    /// Whether the unit is full with this stripe.
+    fills_unit: bool,
 }
 
 /// One cleaning read, and the units that its pages go to.
@@ -47,6 +67,11 @@ impl CleaningRead {
 }
 
 impl Ssd {
+    /// Units that hold [`PREFETCHED_PAGES`].
+    pub(super) fn prefetched_units(unit_pages: u32) -> u32 {
+        PREFETCHED_PAGES.div_ceil(unit_pages)
+    }
+
     /// The host has written `pages`: cleaning may move its share.
     #[inline]
     pub(super) fn pace(&mut self, pages: u32) {
@@ -109,16 +134,20 @@ impl Ssd {
     /// caught up with the host.
     #[inline]
     pub(super) fn clean(&mut self) {
-        // Under load it is mostly as far as DRAM has room for.
-        let full = self.victim.is_some() && self.credit >= 0 && !self.has_cleaning_room();
-        if !full {
+        if !self.waits_for_room() {
             self.clean_on();
         }
     }
 
     #[inline(never)]
     fn clean_on(&mut self) {
-        while self.clean_next() {}
+        while self.clean_next() && !self.waits_for_room() {}
+    }
+
+    /// Whether all that keeps cleaning from going on is room in DRAM, as mostly under load.
+    #[inline]
+    fn waits_for_room(&self) -> bool {
+        self.victim.is_some() && self.credit >= 0 && !self.has_cleaning_room()
     }
 
     fn clean_next(&mut self) -> bool {
@@ -186,18 +215,33 @@ impl Ssd {
 
     fn victim(&self, superblock: u32, valid: u32) -> Victim {
         let written_by = self.superblocks[superblock as usize].stream;
-        Victim {
+        let first = self.geometry.first_unit(superblock);
+        let mut victim = Victim {
             superblock,
             stream: self.streams.cleaning(written_by),
             valid,
-            next_unit: 0,
+            units_left: self.geometry.superblock_units,
+            next: first,
+            ahead: first,
+        };
+        for _ in 0..self.prefetched_units.min(victim.units_left) {
+            self.prefetch(&mut victim);
         }
+        victim
+    }
+
+    /// Fetches the map entries that moving one more unit will touch.
+    #[inline]
+    fn prefetch(&self, victim: &mut Victim) {
+        for stripe in self.geometry.stripes(victim.ahead) {
+            self.ftl.prefetch_reverse(stripe);
+        }
+        victim.ahead = self.geometry.next_unit(victim.ahead);
     }
 
     /// Moves one unit of the victim; false when there is no space to move it to.
     fn clean_unit(&mut self, victim: Victim) -> bool {
         let superblock = victim.superblock;
-        let unit = superblock * self.geometry.superblock_units + victim.next_unit;
         if self.frontier(victim.stream).is_none()
             || self.ftl.free_superblocks(self.group) == 0
                 && self.ftl.left_in_superblock(victim.stream) < self.geometry.unit_pages
@@ -210,7 +254,7 @@ impl Ssd {
             count: 0,
         };
         let (mut senses, mut moved) = (0, 0);
-        for stripe in self.geometry.stripes(unit) {
+        for stripe in self.geometry.stripes(victim.next) {
             let of_stripe = self.move_pages(victim, stripe, &mut read);
             senses += u32::from(of_stripe > 0);
             moved += of_stripe;
@@ -219,25 +263,27 @@ impl Ssd {
         self.cleaning_buffered += moved;
         if moved > 0 {
             self.superblocks[superblock as usize].draining += 1;
-            let die = self.geometry.unit_die(unit);
+            let die = victim.next.die;
             let id = self.cleaning_reads.add(read);
             self.flash
                 .cleaning_read(self.now_ns, &mut self.calendar, die, id, senses, moved);
         }
-        let next_unit = victim.next_unit + 1;
-        if next_unit == self.geometry.superblock_units {
+        let units_left = victim.units_left - 1;
+        if units_left == 0 {
             self.superblocks[superblock as usize].issued = true;
             self.draining += 1;
             self.victim = None;
             self.release_if_drained(superblock);
         } else {
-            for stripe in self.geometry.stripes(unit + 1) {
-                self.ftl.prefetch_reverse(stripe);
-            }
-            self.victim = Some(Victim {
-                next_unit,
+            let mut victim = Victim {
+                units_left,
+                next: self.geometry.next_unit(victim.next),
                 ..victim
-            });
+            };
+            if units_left >= self.prefetched_units {
+                self.prefetch(&mut victim);
+            }
+            self.victim = Some(victim);
         }
         true
     }
@@ -250,27 +296,46 @@ impl Ssd {
         while page < stripe.end
             && let Some(first) = self.frontier(victim.stream)
         {
-            let (count, resume) =
-                self.ftl
-                    .relocate(victim.stream, victim.superblock, page, stripe.end);
+            let target = self.target(first);
+            let (count, resume) = self.ftl.relocate(
+                victim.stream,
+                victim.superblock,
+                page..stripe.end,
+                target.left,
+            );
             page = resume;
+            if count == 0 {
+                break;
+            }
             moved += count;
+            self.target = Target {
+                page: first + count,
+                left: target.left - count,
+                ..target
+            };
             if let Some(namespaces) = &mut self.namespaces {
                 namespaces.moved(self.ftl.owners(first, count));
             }
-            let end = first + count;
-            let mut to = first;
-            while to < end {
-                let left = self.geometry.left_in_stripe(to);
-                let place = self.geometry.place(to);
-                let state = &mut self.units[place.unit as usize];
-                state.incoming += u16::from(read.add(place.unit));
-                state.filled |=
-                    to + left <= end && place.page_type + 1 == self.geometry.unit_stripes;
-                to += left;
-            }
+            let state = &mut self.units[target.unit as usize];
+            state.incoming += u16::from(read.add(target.unit));
+            state.filled |= target.fills_unit && count == target.left;
         }
         moved
+    }
+
+    /// Where in its unit a page lies that cleaning is to write: mostly it goes on where it was.
+    #[inline]
+    fn target(&self, page: u32) -> Target {
+        if self.target.page == page && self.target.left > 0 {
+            return self.target;
+        }
+        let place = self.geometry.place(page);
+        Target {
+            page,
+            left: self.geometry.left_in_stripe(page),
+            unit: place.unit,
+            fills_unit: place.page_type + 1 == self.geometry.unit_stripes,
+        }
     }
 
     pub(super) fn cleaning_arrived(&mut self, id: u32) {

@@ -112,7 +112,8 @@ impl Plain {
                 self.open(stream);
             }
             let first = self.ftl.frontier(stream).expect("open");
-            let (count, resume) = self.ftl.relocate(stream, victim, page, end);
+            let room = self.ftl.left_in_superblock(stream);
+            let (count, resume) = self.ftl.relocate(stream, victim, page..end, room);
             for target in first..first + count {
                 let held_at = &mut self.held_at[self.ftl.owner(target) as usize];
                 assert!(
