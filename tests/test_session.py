@@ -155,6 +155,40 @@ until = { time = "20ms" }
     assert any("no placement handles" in note.text for note in run.notes)
 
 
+def test_a_run_that_could_measure_nothing_is_not_begun_unless_another_target_can(tmp_path: Path) -> None:
+    method = tmp_path / "placed.toml"
+    method.write_text(
+        """
+schema = "fathom-method/1"
+name = "placed"
+[[steps]]
+name = "fill"
+kind = "fill"
+[steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "sequential"
+region = "64MiB"
+load = { iodepth = 4 }
+until = { written = "1x" }
+[[steps]]
+name = "placed"
+[steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+placement = 1
+load = { iodepth = 4 }
+until = { time = "20ms" }
+"""
+    )
+    runs = tmp_path / "runs"
+    with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*no placement handles"):
+        fathom.run(str(method), targets=[PM9A3], out=runs)
+    assert not runs.exists()
+    assert fathom.run(str(method), targets=[PM9A3, SN861], out=runs).points.num_rows == 1
+
+
 @pytest.mark.parametrize(("think", "limit"), [("20ms", "think time"), ("1us", "outstanding I/O")])
 def test_a_load_is_limited_by_its_think_time_only_where_that_outlasts_the_io(
     think: str, limit: str, tmp_path: Path

@@ -14,6 +14,7 @@ from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.runs.writer import writing_run
+from fathom.session.fit import inapplicable
 from fathom.session.options import Options
 from fathom.session.record import new_document
 from fathom.session.session import Session
@@ -24,7 +25,8 @@ from fathom.text import size
 def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
     """Runs the method on every target and returns the run.
 
-    Raises RefusedError before anything is written when a target is not safe; InterruptedRunError after an
+    Raises RefusedError before anything is written when a target is not safe, UsageError when nothing could be measured
+    on any; InterruptedRunError after an
     interrupt and FathomError after a failed target, both with all that was measured saved.
     """
     meter = _meter(options, targets)
@@ -77,10 +79,24 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
         ensure_simulable(target)
         site.check(target, writes=writes, destroy_tokens=options.destroy)
     with ExitStack() as stack:
-        yield [
+        ready = [
             stack.enter_context(site.claim(target, writes=writes, destroy_tokens=options.destroy))
             for target in targets
         ]
+        _check_measures(method, ready)
+        yield ready
+
+
+def _check_measures(method: Method, targets: Sequence[Target]) -> None:
+    """Raises UsageError when all that the method measures would be left out, on every target."""
+    steps = [step for step in method.steps if step.kind in ("measure", "point")] or method.steps
+    reasons = [inapplicable(step, target) for target in targets for step in steps]
+    known = list(dict.fromkeys(reason for reason in reasons if reason))
+    if reasons and all(reasons):
+        more = f", and {len(known) - 1} more like it" if len(known) > 1 else ""
+        raise UsageError(
+            f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"
+        )
 
 
 def _check_fits(method: Method, target: Target) -> None:
