@@ -323,6 +323,17 @@ def test_a_fallback_from_io_uring_is_said_once_for_all_steps():
     assert (note.rule, note.step) == ("io-uring-fallback", None)
 
 
+def test_waits_for_cores_are_one_note_a_target_of_the_worst_step():
+    text = (
+        "load threads waited {} % of the time for a core that something else had; rates and latencies suffer"
+    )
+    shares = {"4k-rand-read": 9, "fill": 31, "4k-rand-write": 12}
+    note = only(sound(remarks=[Remark(DEVICE, step, text.format(pct)) for step, pct in shares.items()]))
+    assert (note.rule, note.step) == ("load-generator", "fill")
+    assert note.text.startswith("load threads waited 31 %")
+    assert "2 other steps" in note.text
+
+
 def test_what_nobody_could_sample_is_said_once_for_a_target_with_its_reasons():
     absent = [f"energy of {DEVICE}: the drive has no power sensor", "CPU package energy: no RAPL"]
     note = only(sound(not_measured={DEVICE: absent}))

@@ -1,9 +1,13 @@
 """Rules on the run as a whole: how it ended, how it was shortened, what its load generator and samplers said."""
 
+import re
 from collections.abc import Iterable
 
 from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView
+
+_WAITED = re.compile(r"load threads waited (\d+) %")
+"""How the engine's remark begins whose figure differs from step to step."""
 
 
 def unfinished(view: RunView) -> Iterable[Note]:
@@ -31,10 +35,14 @@ def quick(view: RunView) -> Iterable[Note]:
 
 
 def backend(view: RunView) -> Iterable[Note]:
-    """What the load generator had to say."""
+    """What the load generator had to say; how long its threads waited for cores once a target, of the worst step."""
     said: dict[tuple[str, str], list[str]] = {}
+    waits: dict[str, list[tuple[float, str, str]]] = {}
     for remark in view.remarks:
-        said.setdefault((remark.target, remark.text), []).append(remark.step)
+        if waited := _WAITED.match(remark.text):
+            waits.setdefault(remark.target, []).append((float(waited[1]), remark.step, remark.text))
+        else:
+            said.setdefault((remark.target, remark.text), []).append(remark.step)
     for (target, text), steps in said.items():
         fallback = "instead of io_uring" in text
         yield Note(
@@ -45,6 +53,11 @@ def backend(view: RunView) -> Iterable[Note]:
             text,
             "allow io_uring (container profile, kernel.io_uring_disabled) and repeat" if fallback else "",
         )
+    for target, found in waits.items():
+        _, step, text = max(found)
+        more = len({step for _, step, _ in found}) - 1
+        others = f"; less in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+        yield Note("load-generator", "warning", target, step, f"{text}{others}", "")
 
 
 def not_measured(view: RunView) -> Iterable[Note]:
