@@ -32,3 +32,30 @@ def test_an_even_precondition_ends_steady_and_one_of_a_throttling_target_does_no
     steady, reason = ended(0.2)
     assert not steady
     assert "throttled in 30 of the last 30 rounds" in reason
+
+
+def saturated(written_x: float, *, quick: bool = False, purged: bool = True) -> tuple[bool, str]:
+    """Whether perfectly even random writes of that much, and no fill before them, end as saturated; what is said."""
+    step = next(step for step in load_method("snia-wsat").steps if step.steady)
+    judge = Judge(step, CAPACITY, Written(purged=purged), quick=quick)
+    judge.round_s = 1.0
+    rounds = _Rounds(judge)
+    return any([rounds.add(second(0.0)) for _ in range(round(10 * written_x))]), judge.reason
+
+
+def test_random_writes_from_a_purge_are_judged_once_they_wrote_as_much_as_a_fill_and_themselves() -> None:
+    steady, reason = saturated(2.8)
+    assert not steady
+    assert reason == "2.80x of 3x the capacity written at random since the purge"
+    assert saturated(3.2)[0]
+
+
+def test_without_a_purge_random_writes_still_need_the_fill() -> None:
+    steady, reason = saturated(3.2, purged=False)
+    assert not steady
+    assert "of 2x the capacity written sequentially" in reason
+
+
+def test_a_quick_run_does_not_take_the_first_seconds_of_a_purged_drive_for_its_level() -> None:
+    assert not saturated(3.2, quick=True)[0]
+    assert saturated(3.2, quick=True, purged=False)[0]

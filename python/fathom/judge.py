@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from fathom.analysis.steady import SteadyState, Verdict, Volume
 from fathom.method import Step
 
+FRESH = Volume(random_x=3.0)
+"""What random writes from a purge have to write themselves: as much as a fill of 2x and 1x at random after it."""
+
 
 @dataclass
 class Written:
-    """What has been written to a target since the run began, in bytes."""
+    """What has been written to a target since the run began, or since it was `purged`, in bytes."""
 
     sequential_bytes: int = 0
     random_bytes: int = 0
+    purged: bool = False
 
     def add(self, step: Step, written_bytes: int) -> None:
         """Counts a step's writes."""
@@ -30,6 +34,7 @@ class Judge:
 
     A full run ends its precondition when the combined criterion holds. A quick run cannot claim steady state; it
     ends when the SNIA window alone passes, so that what follows is at least not the first seconds of a workload.
+    Random writes from a purge are flat at first, before cleaning begins: a quick run of them takes its whole time.
     """
 
     def __init__(self, step: Step, capacity_bytes: int, before: Written, *, quick: bool) -> None:
@@ -38,9 +43,11 @@ class Judge:
         self._capacity_bytes = capacity_bytes
         self._quick = quick
         writes_at_random = step.job.destructive and step.job.pattern != "sequential"
+        self._fresh = writes_at_random and before == Written(purged=True)
         self._state = SteadyState(
             pattern="random" if writes_at_random else "sequential",
             before=before.volume(capacity_bytes),
+            required=FRESH if self._fresh else None,
             quick=quick,
             window=step.steady.window,
             range_fraction=step.steady.range_fraction,
@@ -56,7 +63,9 @@ class Judge:
         Returns whether to end.
         """
         self._last = self._state.add_round(iops, waf, written_bytes / self._capacity_bytes, throttled)
-        return self._last.window.passed if self._quick else self._last.steady
+        if self._quick:
+            return self._last.window.passed and not self._fresh
+        return self._last.steady
 
     @property
     def steady(self) -> bool | None:

@@ -104,6 +104,14 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
     assert agreement.text == "1 of 1 best figures come within 10 % of the data sheet, the farthest -3.2 %."
 
 
+def test_what_never_became_steady_is_not_held_against_the_data_sheet():
+    settled = Measured("twin:a", [600_000.0] * 9, step="settled")
+    falling = Measured("twin:a", [2e6] * 9, step="falling", point={"steady": False})
+    assert found([falling], rated=1e6) == []
+    [off] = found([settled, falling], rated=1e6)
+    assert "settled 600,000 IOPS, 40 % below" in off.text
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -171,14 +171,19 @@ def _figures(one: _Against) -> dict[str, float]:
 
 
 def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
-    """The best figure of each kind that a data sheet states; what is near it is counted."""
+    """The best figure of each kind that a data sheet states; what is near it is counted.
+
+    Data sheets state settled drives: a figure of one that never became steady is not compared.
+    """
     near: list[float] = []
     far: list[Finding] = []
     for target in view.document.targets:
         sheet = rated(target.catalog) if target.catalog else {}
         best: dict[tuple[str, str], StepFigures] = {}
         for figures in view.steps.values():
-            kind = _kind(view, figures) if figures.target == target.name else None
+            if figures.target != target.name or any(row["steady"] is False for row in figures.rows):
+                continue
+            kind = _kind(view, figures)
             if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):
                 best[kind] = figures
         off: dict[str, list[_Rated]] = {}

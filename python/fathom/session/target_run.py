@@ -107,7 +107,7 @@ class TargetRun:
             elif not backend.real_time and not all(self.course.finished(later) for later in keys[place:]):
                 self._repeat(key, step, backend, written)
             if step.kind == "purge":
-                written = Written()
+                written = Written(purged=True)
             written.add(step, outcome.written_bytes)
             if step.kind == "precondition":
                 steady[step.workload] = outcome.steady
