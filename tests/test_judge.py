@@ -1,12 +1,15 @@
 """Rounds of a precondition, from a backend's intervals to the verdict."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import fathom
 from fathom import _core
 from fathom.judge import Judge, Written
 from fathom.method import load_method
-from fathom.stepper import _Rounds
+from fathom.stepper import VOLUME_ROUNDS, _Rounds
 
 CAPACITY = 10**9
 
@@ -59,3 +62,15 @@ def test_without_a_purge_random_writes_still_need_the_fill() -> None:
 def test_a_quick_run_does_not_take_the_first_seconds_of_a_purged_drive_for_its_level() -> None:
     assert not saturated(3.2, quick=True)[0]
     assert saturated(3.2, quick=True, purged=False)[0]
+
+
+def test_write_saturation_of_a_twin_is_judged_in_many_rounds_and_its_result_is_not_of_the_fall(
+    tmp_path: Path,
+) -> None:
+    """The slice of a fast drive takes four times its capacity in less than a round of a minute."""
+    run = fathom.run("snia-wsat", "twin:samsung-pm9a3-7.68tb", quick=False, out=tmp_path)
+    assert run.points["step"].to_pylist() == ["saturated"]
+    [note] = [note for note in run.notes if note.rule == "not-steady"]
+    reached = re.search(r"not reached in (\d+) rounds", note.text)
+    assert reached
+    assert VOLUME_ROUNDS - 8 <= int(reached[1]) <= VOLUME_ROUNDS

@@ -30,6 +30,8 @@ LEAST_TURNOVER = 1 / 4
 """Least share of its region that a twin's window or round writes, if it writes: what is far from steady shows."""
 MOST_TURNOVER = 2
 """Most that a twin's window writes of its region before it ends, however well its figures are known."""
+VOLUME_ROUNDS = 64
+"""Rounds of a twin's precondition that ends by volume too: its slice may take all of it within a minute."""
 WITHOUT_LIMIT = (1 << 64) - 1
 ROUND_WIDENING = 3
 """A round may be known that much less well than a result: five of them are judged within 10 and 20 %."""
@@ -138,6 +140,9 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     drives = max(1, len(backend.parts))
     region_bytes = drives * step.job.region_size(capacity_bytes // drives)
     least_bytes, most_bytes = round(LEAST_TURNOVER * region_bytes), MOST_TURNOVER * region_bytes
+    if step.kind == "precondition" and step.job.region_multiple:
+        round_bytes = round(step.job.region_multiple * region_bytes / VOLUME_ROUNDS)
+        return _core.Precision(ROUND_WIDENING * step.precision, 0, round_bytes, round_bytes)
     if step.kind == "precondition":
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:
