@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -108,6 +108,8 @@ def namespaces() -> Iterator[list[str]]:
             f"-n {name} link set e0 up",
             f"-n {name} link set lo up",
         ]
+    # A test that was killed leaves them behind.
+    remove_networks(names)
     try:
         for command in setup:
             done = subprocess.run(["ip", *command.split()], check=False, capture_output=True, text=True)
@@ -116,9 +118,14 @@ def namespaces() -> Iterator[list[str]]:
             done.check_returncode()
         yield names
     finally:
-        links = [*(f"fathom0h{number}" for number in range(len(names))), "fathom0"]
-        for command in [*(f"link del {link}" for link in links), *(f"netns del {name}" for name in names)]:
-            subprocess.run(["ip", *command.split()], check=False)
+        remove_networks(names)
+
+
+def remove_networks(names: Sequence[str]) -> None:
+    """Removes bridge, links and namespaces, as far as they exist."""
+    links = [*(f"fathom0h{number}" for number in range(len(names))), "fathom0"]
+    for command in [*(f"link del {link}" for link in links), *(f"netns del {name}" for name in names)]:
+        subprocess.run(["ip", *command.split()], check=False, capture_output=True)
 
 
 @pytest.fixture
