@@ -80,7 +80,9 @@ def test_seconds_that_drift_throughout_have_no_interval_and_win_nothing(drifting
     assert mean_interval(drifting) is None
     assert latency_interval(drifting, [100.0] * len(drifting)) is None
     assert repeats_interval([drifting, drifting]) is None
-    assert compare(drifting, [1.0, 2.0] * 30) is None
+    of_ranges = compare(drifting, [1.0, 2.0] * 30)
+    assert of_ranges is not None
+    assert of_ranges.verdict == "level"
     assert compare([1.0, 2.0] * 30, drifting) is None
 
 
@@ -279,3 +281,16 @@ def test_the_interval_of_a_mean_latency_covers_the_mean_of_all_ios_not_of_the_se
         covered.append(interval.low <= truth_us <= interval.high)
         assert interval.mean == pytest.approx(float(mean_us @ n) / n.sum())
     assert 0.9 < np.mean(covered) < 0.99
+
+
+def test_a_rate_that_drifts_far_below_another_is_not_level_with_it() -> None:
+    falling = [130.0, 120.0, 110.0, 100.0, 90.0]
+    steady = [500.0, 501.0, 499.0, 500.0, 500.0]
+    assert mean_interval(falling) is None
+    apart = compare(steady, falling)
+    assert apart is not None
+    assert apart.verdict == "a"
+    assert (apart.low, apart.high) == pytest.approx((499 / 130, 501 / 90))
+    near = compare([125.0, 126.0, 124.0, 125.0, 125.0], falling)
+    assert near is not None
+    assert near.verdict == "level"

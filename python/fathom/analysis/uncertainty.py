@@ -132,9 +132,12 @@ def compare(
 ) -> Comparison | None:
     """Ratio of the means of two targets measured independently; each a series, or a list of repeats.
 
-    `None` where a side has too few samples, drifts (as of `mean_interval`) or the mean of `b` is not clear of zero.
+    `None` where a side has too few samples or the mean of `b` is not clear of zero. Where a side drifts (as of
+    `mean_interval`), the bounds are those of the samples themselves, between which both means lie.
     """
     rng = np.random.default_rng(seed)
+    above, below = ("a", "b") if higher_is_better else ("b", "a")
+    verdict: Literal["a", "b", "level"]
     sides = []
     for side in (a, b):
         runs = _runs(side)
@@ -142,17 +145,22 @@ def compare(
             return None
         one = len(runs) == 1
         drawn = _deviations(runs[0], confidence, rng) if one else _repeat_deviations(runs, confidence, rng)
-        if drawn is None:
+        samples = np.concatenate(runs)
+        mean = float(np.mean([run.mean() for run in runs]))
+        sides.append((mean, drawn, float(samples.min()), float(samples.max())))
+    (mean_a, drawn_a, least_a, most_a), (mean_b, drawn_b, least_b, most_b) = sides
+    if drawn_a is None or drawn_b is None:
+        if least_b <= 0:
             return None
-        sides.append((float(np.mean([run.mean() for run in runs])), drawn))
-    (mean_a, drawn_a), (mean_b, drawn_b) = sides
+        low, high = least_a / most_b, most_a / least_b
+        verdict = above if low > 1 else below if high < 1 else "level"
+        return Comparison(mean_a / mean_b, low, high, verdict, confidence)
     if mean_b <= 0 or np.quantile(mean_b + drawn_b.means, (1 - confidence) / 2) <= 0:
         return None
     # Drawn in another order, so that the two sides stay independent whatever their generators share.
     ratios = (mean_a + drawn_a.means) / (mean_b + rng.permutation(drawn_b.means))
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
-    above, below = ("a", "b") if higher_is_better else ("b", "a")
-    verdict: Literal["a", "b", "level"] = above if low > 1 else below if high < 1 else "level"
+    verdict = above if low > 1 else below if high < 1 else "level"
     return Comparison(mean_a / mean_b, float(low), float(high), verdict, confidence)
 
 
