@@ -5,9 +5,11 @@
 use std::ops::Range;
 
 use crate::event::Event;
+use crate::ftl::Stream;
 use crate::geometry::Cursor;
 
-use super::{IDLE, RESERVED_SUPERBLOCKS, Ssd, Stream};
+use super::superblocks::RESERVED_SUPERBLOCKS;
+use super::{IDLE, Ssd};
 
 /// The superblock being cleaned.
 #[derive(Clone, Copy)]

@@ -10,7 +10,8 @@ use std::mem::swap;
 
 use workload::Request;
 
-use super::{EINVAL, Ssd, Victim};
+use super::cleaning::Victim;
+use super::{EINVAL, Ssd};
 use crate::ftl::Ftl;
 use crate::geometry::Geometry;
 use crate::params::SsdParams;

@@ -1,0 +1,74 @@
+//! A thread that submits: its stream of requests, drawn ahead so that the device can prefetch, and what it has out.
+
+use workload::{Load, Part, Request, RequestStream};
+
+use crate::device::Device;
+
+/// Requests drawn ahead of their use, so that the device can prefetch.
+const LOOK_AHEAD: usize = 32;
+/// How many are drawn at once: the processor then looks for the addresses of several map entries at the same time.
+const BURST: usize = 16;
+
+/// One submitting thread.
+pub(super) struct Thread {
+    pub(super) stream: RequestStream,
+    /// Requests drawn ahead in a ring, and the place of the next of them.
+    ahead: Vec<Request>,
+    next: usize,
+    pub(super) core: u32,
+    /// Which recorder counts its I/O: its stream's.
+    pub(super) recorder: u32,
+    pub(super) iodepth: u32,
+    pub(super) open: bool,
+    /// Closed load: pause of a slot between its requests.
+    pub(super) think_ns: u64,
+    pub(super) in_flight: u32,
+    /// Open load: a second copy of the stream replays the arrival times as requests are issued, so
+    /// a backlog of any length takes no memory.
+    pub(super) arrivals: RequestStream,
+    pub(super) backlog: u64,
+    /// Whether the device will wake the thread for its next arrival.
+    pub(super) awaits: bool,
+}
+
+impl Thread {
+    pub(super) fn new(stream: RequestStream, core: u32, part: &Part<'_>) -> Self {
+        Self {
+            arrivals: stream.clone(),
+            stream,
+            ahead: Vec::with_capacity(LOOK_AHEAD),
+            next: 0,
+            core,
+            recorder: part.stream.unwrap_or(0) as u32,
+            iodepth: part.job.load.iodepth(),
+            open: matches!(part.job.load, Load::Open { .. }),
+            think_ns: part.job.pace.think_ns,
+            in_flight: 0,
+            backlog: 0,
+            awaits: false,
+        }
+    }
+
+    /// The next request of the stream.
+    #[inline]
+    pub(super) fn next_request<D: Device>(&mut self, device: &D) -> Request {
+        let Self {
+            stream,
+            ahead,
+            next,
+            ..
+        } = self;
+        if ahead.is_empty() {
+            ahead.extend((0..LOOK_AHEAD).map(|_| stream.next_request()));
+        } else if next.is_multiple_of(BURST) {
+            let used = (*next + LOOK_AHEAD - BURST) % LOOK_AHEAD;
+            for request in &mut ahead[used..used + BURST] {
+                *request = stream.next_request();
+                device.prefetch(request);
+            }
+        }
+        let request = ahead[*next];
+        *next = (*next + 1) % LOOK_AHEAD;
+        request
+    }
+}

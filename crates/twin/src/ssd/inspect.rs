@@ -1,0 +1,42 @@
+//! What tests ask of a drive that its users cannot: where pages lie, and how many are where.
+
+use super::Ssd;
+use crate::ftl::Stream;
+use crate::params::UNIT_BYTES;
+
+/// Pages since the drive was made.
+pub struct PageTotals {
+    pub placed: u64,
+    pub relocated: u64,
+    pub programmed: u64,
+    pub buffered: u64,
+}
+
+impl Ssd {
+    /// Stream that wrote a mapped logical page.
+    pub fn written_by(&self, logical: u32) -> Stream {
+        let superblock = self.geometry.superblock(self.ftl.lookup(logical));
+        self.superblocks[superblock as usize].stream
+    }
+
+    /// Die that holds a mapped logical page.
+    pub fn die_of(&self, logical: u32) -> u32 {
+        self.geometry.place(self.ftl.lookup(logical)).die
+    }
+
+    /// 4 KiB pages that dies have been asked for.
+    pub fn flash_reads(&self) -> u64 {
+        self.flash.counts.units_out
+    }
+
+    /// Where pages are, when only whole pages were written, nothing read, and nothing is under way.
+    pub fn page_totals(&self) -> PageTotals {
+        PageTotals {
+            placed: self.link.bytes / u64::from(UNIT_BYTES),
+            relocated: self.flash.counts.units_out,
+            programmed: self.flash.counts.programs * u64::from(self.geometry.unit_pages),
+            buffered: u64::from(self.buffered + self.cleaning_buffered)
+                + self.groups.as_ref().map_or(0, |groups| groups.buffered()),
+        }
+    }
+}

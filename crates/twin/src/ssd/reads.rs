@@ -1,0 +1,83 @@
+//! Reads: pages are looked up, and come from DRAM where they are in the write buffer or were never written, else from
+//! their dies, neighbours in one command. What has come crosses the link.
+
+use workload::Op;
+
+use super::Ssd;
+use crate::event::Event;
+use crate::ftl::NONE;
+use crate::params::UNIT_BYTES;
+
+impl Ssd {
+    #[inline]
+    pub(super) fn read(&mut self, slot: u32, first: u32, count: u32) {
+        let (dram_pages, unmapped) = self.sense(slot, first, count);
+        self.answer_from_dram(slot, dram_pages, unmapped);
+    }
+
+    /// Splits pages by where they lie and asks the dies for their parts. Gives the pages that no die is asked
+    /// for, and whether some of those were never written.
+    #[inline]
+    pub(super) fn sense(&mut self, slot: u32, first: u32, count: u32) -> (u32, bool) {
+        let mut dram_pages = 0;
+        let mut unmapped = false;
+        let mut logical = first;
+        let end = first + count;
+        while logical < end {
+            let page = self.ftl.lookup(logical);
+            if page == NONE {
+                unmapped = true;
+                dram_pages += 1;
+                logical += 1;
+                continue;
+            }
+            let place = self.geometry.place(page);
+            if self.in_buffer.get(place.unit) {
+                dram_pages += 1;
+                logical += 1;
+                continue;
+            }
+            let room = (end - logical).min(self.merge_pages - self.by_merge.div_rem(page).1);
+            let mut run = 1;
+            while run < room && self.ftl.lookup(logical + run) == page + run {
+                run += 1;
+            }
+            self.requests[slot].parts += 1;
+            self.flash
+                .read(self.now_ns, &mut self.calendar, slot, place, run);
+            logical += run;
+        }
+        (dram_pages, unmapped)
+    }
+
+    /// The part of a read that no die is asked for.
+    #[inline]
+    pub(super) fn answer_from_dram(&mut self, slot: u32, dram_pages: u32, unmapped: bool) {
+        self.unmapped_reads += u64::from(unmapped);
+        if dram_pages > 0 {
+            self.requests[slot].parts += 1;
+            self.arrived(slot, dram_pages, self.dram_ns);
+        }
+    }
+
+    /// A part of a read is in the controller: it goes to the host, or lets a partial write go on.
+    #[inline]
+    pub(super) fn arrived(&mut self, slot: u32, units: u32, delay_ns: u64) {
+        let inflight = &mut self.requests[slot];
+        inflight.parts -= 1;
+        let last = inflight.parts == 0;
+        if inflight.request.op == Op::Write {
+            if last {
+                self.complete_unit(slot);
+            }
+            return;
+        }
+        let bytes = (units * UNIT_BYTES).min(inflight.request.size_bytes);
+        let at_ns = self.link.send(self.now_ns, bytes, last) + delay_ns;
+        inflight.done_ns = inflight.done_ns.max(at_ns);
+        if last {
+            let done_ns = inflight.done_ns;
+            self.calendar.push(done_ns, Event::Complete.with(slot));
+        }
+    }
+}
