@@ -21,6 +21,17 @@ from fathom.targets.target import Target
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
 SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
+PLACED = """
+[[steps]]
+name = "placed"
+[steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+placement = 1
+load = { iodepth = 4 }
+until = { time = "20ms" }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -131,16 +142,8 @@ streams = [
   { name = "log", mix = "write", block = "128KiB", pattern = "sequential", region = "50%", load = { iodepth = 2 } },
   { name = "reads", mix = "read", block = "4KiB", pattern = "uniform", load = { threads = 2, iodepth = 4 } },
 ]
-[[steps]]
-name = "placed"
-[steps.job]
-mix = "write"
-block = "4KiB"
-pattern = "uniform"
-placement = 1
-load = { iodepth = 4 }
-until = { time = "20ms" }
 """
+        + PLACED
     )
     run = fathom.run(str(method), targets=[PM9A3, "twin:wd-ultrastar-dc-sn861-7.68tb"], out=tmp_path / "runs")
     streams = {(row["target"], row["stream"]): row for row in run.table("streams").to_pylist()}
@@ -171,16 +174,8 @@ pattern = "sequential"
 region = "64MiB"
 load = { iodepth = 4 }
 until = { written = "1x" }
-[[steps]]
-name = "placed"
-[steps.job]
-mix = "write"
-block = "4KiB"
-pattern = "uniform"
-placement = 1
-load = { iodepth = 4 }
-until = { time = "20ms" }
 """
+        + PLACED
     )
     runs = tmp_path / "runs"
     with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*no placement handles"):

@@ -55,3 +55,11 @@ def latency_text(mean_us: float | None) -> str:
 def percent(share: float, form: str = ".0f") -> str:
     """A share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
     return f"{100 * share:{form}} %"
+
+
+def in_others(what: str, count: int, noun: str) -> str:
+    """Where else, behind the worst place: `; less in another step`, `; less in 3 other steps`; empty for none."""
+    if not count:
+        return ""
+    places = f"another {noun}" if count == 1 else f"{count} other {noun}s"
+    return f"; {what} in {places}"

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from fathom.analysis.validity import Note, notes
 from fathom.analysis.view import Remark, RunView
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
 from fathom.runs.schema import TABLES
 
 Row = dict[str, object]
+DEVICE = "/dev/nvme0n1"
+RATES = [1_000_000.0] * 60
 IDENTITY: dict[str, object] = {
     "link_speed_gtps": 16.0,
     "link_width_lanes": 4,
@@ -161,3 +164,16 @@ def sample(
         "value": value,
         "unit": unit,
     }
+
+
+def sound(**changes) -> RunView:
+    """A minute at one rate, where nothing is wrong but what is changed."""
+    return run_view([Measured(DEVICE, RATES)], **changes)
+
+
+def only(view: RunView) -> Note:
+    """The one note that a run has."""
+    found = notes(view)
+    assert len(found) == 1, found
+    assert found[0].record().text == found[0].text
+    return found[0]

@@ -1,27 +1,26 @@
 """Validity notes: a sound run has none, and each thing that can be wrong is said with its figure and the next step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from judged_runs import ENVIRONMENT, JOB, Measured, Row, device, run_view, sample, twin
+from judged_runs import (
+    DEVICE,
+    ENVIRONMENT,
+    JOB,
+    RATES,
+    Measured,
+    Row,
+    device,
+    only,
+    run_view,
+    sample,
+    sound,
+    twin,
+)
 
-from fathom.analysis.validity import Note, link_mbps, notes
-from fathom.analysis.view import Remark, RunView
-
-DEVICE = "/dev/nvme0n1"
-RATES = [1_000_000.0] * 60
-
-
-def sound(**changes) -> RunView:
-    return run_view([Measured(DEVICE, RATES)], **changes)
-
-
-def only(view: RunView) -> Note:
-    found = notes(view)
-    assert len(found) == 1, found
-    assert found[0].record().text == found[0].text
-    return found[0]
+from fathom.analysis.validity import link_mbps, notes
+from fathom.analysis.view import Remark
 
 
 def uneven(rates: Sequence[float]) -> list[float]:
@@ -368,171 +367,3 @@ def test_a_region_is_cut_by_each_drive_of_an_array_not_by_their_sum():
     cut = [note for note in found if note.rule == "cut-region"]
     assert [note.target for note in cut] == ["array"]
     assert "the target has 37.3 GiB" in cut[0].text
-
-
-HOSTS = ("h1", "h2", "h3")
-
-
-def fleet(rates: dict[str, float], telemetry: Sequence[Row] = (), **identity: object) -> RunView:
-    """A directory loaded by hosts."""
-    total = device("dir:/s", "S", **identity).model_copy(update={"kind": "dir"})
-    parts = [total.model_copy(update={"name": f"{host}:dir:/s", "part_of": "dir:/s"}) for host in rates]
-    whole = Measured("dir:/s", [sum(rates.values())] * 60)
-    own = [Measured(f"{host}:dir:/s", [rate] * 60) for host, rate in rates.items() if rate]
-    return run_view([whole, *own], [total, *parts], telemetry=telemetry)
-
-
-def test_hosts_that_keep_up_are_not_stragglers() -> None:
-    assert notes(fleet({"h1": 10_000.0, "h2": 9_000.0, "h3": 8_500.0})) == []
-
-
-def test_a_straggler_is_named_with_its_share_and_jains_index() -> None:
-    note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 4_400.0}))
-    assert (note.rule, note.target) == ("straggler", "h3:dir:/s")
-    assert note.text == (
-        "host h3 did 4,400 IOPS, 40 % of the median of the 2 others (11,000); Jain's index over all is 0.882"
-    )
-
-
-def test_a_host_that_ended_no_io_is_a_straggler_of_zero() -> None:
-    under_way = sample("outstanding", 1.0, "h3:dir:/s", unit="I/O")
-    note = only(fleet({"h1": 10_000.0, "h2": 12_000.0, "h3": 0.0}, [under_way]))
-    assert note.text.startswith("host h3 did 0 IOPS, 0 % of the median of the 2 others (11,000)")
-
-
-def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:
-    quota = sample("cpu_quota_used_up", 62.0, "h2:dir:/s", unit="%")
-    busy = sample("cpu_busy", 97.0, "h3:dir:/s", unit="%")
-    found = {note.target: note for note in notes(fleet(dict.fromkeys(HOSTS, 9e3), [quota, busy]))}
-    assert set(found) == {"h2:dir:/s", "h3:dir:/s"}
-    assert (
-        "the client, not the target, limits: host h2 had used up its control group" in found["h2:dir:/s"].text
-    )
-    assert "in 62 % of the periods" in found["h2:dir:/s"].text
-    assert "host h3 had its processors 97 % busy" in found["h3:dir:/s"].text
-
-
-@pytest.mark.parametrize(
-    ("identity", "noted"),
-    [
-        ({"file_system": "nfs4"}, True),
-        ({"file_system": "wekafs"}, True),
-        ({"transport": "nvme-tcp"}, True),
-        ({"device": "/dev/nbd0"}, True),
-        ({"file_system": "ext4", "transport": "pcie"}, False),
-    ],
-)
-def test_a_full_network_interface_limits_what_goes_over_the_network(
-    identity: dict[str, str], noted: bool
-) -> None:
-    full = sample("nic_busy: eth0", 93.0, "h1:dir:/s", unit="%")
-    found = notes(fleet(dict.fromkeys(HOSTS, 9e3), [full], **identity))
-    assert [note.rule for note in found] == (["client-limits"] if noted else [])
-    assert all("host h1 had its network interface eth0 at 93 % of its speed" in note.text for note in found)
-
-
-def test_of_one_machine_the_whole_is_judged_by_its_own_telemetry() -> None:
-    note = only(sound(telemetry=[sample("cpu_busy", 99.0, None, unit="%")]))
-    assert "this machine had its processors 99 % busy" in note.text
-
-
-def at_once(
-    rates: dict[str, float],
-    telemetry: Sequence[Row] = (),
-    devs: Sequence[str] = ("8:0", "8:16"),
-    job: Mapping[str, object] = JOB,
-) -> RunView:
-    """Two real drives loaded together as an array."""
-    total = device("array:" + ",".join(rates), "2 x Drive").model_copy(update={"kind": "array"})
-    parts = [
-        device(name, dev=dev).model_copy(update={"part_of": total.name})
-        for name, dev in zip(rates, devs, strict=True)
-    ]
-    whole = Measured(total.name, [sum(rates.values())] * 60)
-    own = [Measured(name, [rate] * 60) for name, rate in rates.items()]
-    return run_view([whole, *own], [total, *parts], telemetry=telemetry, job=job)
-
-
-def test_drives_loaded_together_are_judged_one_by_one() -> None:
-    assert notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3})) == []
-    note = only(at_once({"/dev/sda": 18e3, "/dev/sdb": 9e3}))
-    assert note.text == "/dev/sdb did 9,000 IOPS, 50 % of the other (18,000); Jain's index over all is 0.900"
-
-
-def test_the_processors_of_a_twins_bench_are_no_load_generator() -> None:
-    drives = [twin("a*2", "2 x A"), twin("a*2#1", "A 1"), twin("a*2#2", "A 2")]
-    for part in drives[1:]:
-        part.part_of = drives[0].name
-    busy = [sample("cpu_user_ns", 480e9, part.name) for part in drives[1:]]
-    measured = [Measured(drive.name, RATES) for drive in drives]
-    assert notes(run_view(measured, drives, telemetry=busy)) == []
-
-
-def test_drives_that_are_meant_to_have_unequal_shares_are_no_stragglers() -> None:
-    meant = JOB | {"pace": {"split": {"shares": [80.0, 20.0]}}}
-    assert notes(at_once({"/dev/sda": 16e3, "/dev/sdb": 4e3}, job=meant)) == []
-    even = JOB | {"pace": {"split": "even"}}
-    assert only(at_once({"/dev/sda": 16e3, "/dev/sdb": 4e3}, job=even)).rule == "straggler"
-
-
-def test_a_client_that_limits_an_array_is_named_once() -> None:
-    busy = sample("cpu_busy", 97.0, None, unit="%")
-    note = only(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, [busy]))
-    assert (note.rule, note.target) == ("client-limits", "array:/dev/sda,/dev/sdb")
-    assert "this machine had its processors 97 % busy" in note.text
-
-
-@pytest.mark.parametrize(("devs", "foreign"), [(("8:0", "8:0"), False), (("8:0", "8:16"), True)])
-def test_what_one_member_moves_on_a_shared_device_is_not_foreign_to_the_other(
-    devs: Sequence[str], foreign: bool
-) -> None:
-    both = 2 * 9e3 * 60 * 4096
-    telemetry = [
-        sample(name, value, drive)
-        for drive in ("/dev/sda", "/dev/sdb")
-        for name, value in (("device_read", both), ("device_written", 0.0))
-    ]
-    rules = [note.rule for note in notes(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, telemetry, devs))]
-    assert rules == (["foreign-io"] * 2 if foreign else [])
-
-
-def points_of(maximum: float, offered: float, achieved: float, step: str = "4k-rand-read") -> list[Measured]:
-    """A maximum and two points of its curve: half of it, and one beyond it."""
-    half = 0.5 * maximum
-    return [
-        Measured(DEVICE, [maximum] * 60, step=step),
-        Measured(DEVICE, [half] * 60, step=f"{step}@50", point={"offered_iops": half}),
-        Measured(DEVICE, [achieved] * 60, step=f"{step}@120", point={"offered_iops": offered}),
-    ]
-
-
-def curve(maximum: float, offered: float, achieved: float, **changes) -> RunView:
-    return run_view(points_of(maximum, offered, achieved), **changes)
-
-
-@pytest.mark.parametrize("achieved", [960_000.0, 1_000_000.0, 1_040_000.0])
-def test_a_curve_whose_overload_does_what_its_maximum_did_has_no_note(achieved: float):
-    assert notes(curve(1e6, 1.2e6, achieved)) == []
-
-
-def test_a_maximum_that_a_later_point_exceeds_is_noted_with_both_rates():
-    note = only(curve(253_000.0, 303_600.0, 280_000.0))
-    assert (note.rule, note.level, note.step) == ("unsettled-maximum", "warning", "4k-rand-read")
-    assert "did 253,000 IOPS" in note.text
-    assert "later 280,000 were done where 120 % of it were offered (+11 %)" in note.text
-    assert "--quick" not in note.next_step
-    quick = notes(curve(253_000.0, 303_600.0, 280_000.0, quick=True))
-    assert "--quick" in next(note for note in quick if note.rule == "unsettled-maximum").next_step
-
-
-def test_a_maximum_that_does_not_last_is_noted_too():
-    assert "(-20 %)" in only(curve(1e6, 1.2e6, 0.8e6)).text
-
-
-@pytest.mark.parametrize(("further", "says"), [(1, "so it is in another curve"), (2, "in 2 other curves")])
-def test_of_several_curves_the_one_that_is_furthest_off_is_told(further: int, says: str):
-    others = [points_of(1e6, 1.2e6, 1.1e6, step=f"other-{number}") for number in range(further)]
-    note = only(run_view([*points_of(1e6, 1.2e6, 0.8e6), *(one for other in others for one in other)]))
-    assert note.step == "4k-rand-read"
-    assert "(-20 %)" in note.text
-    assert note.text.endswith(says)

@@ -8,7 +8,7 @@ from typing import cast
 from fathom.power.energy import Energy, Sample
 from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
-from fathom.runs.files import read_lines
+from fathom.runs.journal import read_journal
 from fathom.runs.rows import Row
 from fathom.targets.telemetry import JOULES, SENSOR_JOULES
 from fathom.text import duration
@@ -73,7 +73,7 @@ def instead_of_sensor(rows: Sequence[Row]) -> list[Row]:
 def power_notes(run: Path, meter: PowerMeter) -> list[NoteRecord]:
     """What a reader must know of the energies, target by target, from the journal: a resumed run knows them all."""
     by_target: dict[str, dict[str, Mapping[str, object]]] = {}
-    for event in read_lines(run / "journal.jsonl"):
+    for event in read_journal(run):
         if event["event"] == "power":
             by_target.setdefault(str(event["target"]), {})[str(event["step"])] = event
     return [note for target, steps in by_target.items() for note in _notes(target, steps, meter)]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
-from fathom.runs.files import read_lines
 from fathom.runs.home import find_run
+from fathom.runs.journal import read_journal
 from fathom.runs.store import gather, read_table
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Run:
     def setups(self) -> dict[str, dict[str, dict[str, str]]]:
         """How the load on real targets was made: target -> aspect -> each way -> the first step made so."""
         found: dict[str, dict[str, dict[str, str]]] = {}
-        for event in read_lines(self.path / "journal.jsonl"):
+        for event in read_journal(self.path):
             setup = event.get("setup")
             for aspect, way in setup.items() if isinstance(setup, dict) else ():
                 ways = found.setdefault(str(event["target"]), {}).setdefault(str(aspect), {})

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from fathom.errors import FathomError
 from fathom.runs.document import RunDocument
 from fathom.runs.files import append_line, drop_cut_line, refusals_told, sync_directory, write_json
+from fathom.runs.journal import JOURNAL
 from fathom.runs.schema import SPARSE, TABLES
 from fathom.runs.spool import Spool
-from fathom.runs.writer import JOURNAL
 
 Row = Mapping[str, object]
 ROW_GROUP_ROWS = 1 << 18

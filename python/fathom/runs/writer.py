@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fathom.errors import RefusedError
 from fathom.runs.files import refusals_told
+from fathom.runs.journal import JOURNAL
 
-JOURNAL = "journal.jsonl"
 ATTEMPTS = 20
 PAUSE_S = 0.05
 """A reader that looks has the lock for an instant, so the writer asks for it again."""

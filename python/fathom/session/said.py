@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from fathom.analysis.view import Remark
-from fathom.runs.files import read_lines
+from fathom.runs.journal import read_journal
 from fathom.runs.store import RunStore, StepKey
 
 
@@ -15,7 +15,7 @@ class Said:
         self.remarks: list[Remark] = []
         self.not_measured: dict[str, list[str]] = {}
         self._setups: dict[str, Mapping[str, str]] = {}
-        for event in read_lines(store.path / "journal.jsonl"):
+        for event in read_journal(store.path):
             if event["event"] == "remark":
                 self.remarks.append(Remark(str(event["target"]), str(event["step"]), str(event["text"])))
             elif event["event"] == "not-measured":

@@ -6,7 +6,7 @@ from itertools import groupby
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
 from fathom.curve import MARK, Figures, curve_of, figures
-from fathom.text import percent
+from fathom.text import in_others, percent
 
 MAXIMUM_GAP = 0.05
 """Nearer to the maximum than this, a point that was offered more may well come out: its arrivals are others'."""
@@ -27,8 +27,7 @@ def unsettled_maximum(view: RunView) -> Iterable[Note]:
         gap, maximum, most = max(found, key=lambda one: abs(one[0]))
         place = most.step.partition(MARK)[2].removeprefix("slo-")
         where = f"at its point {place}" if "slo-" in most.step else f"where {place} % of it were offered"
-        more = len(found) - 1
-        others = f"; so it is in {'another curve' if more == 1 else f'{more} other curves'}" if more else ""
+        others = in_others("so it is", len(found) - 1, "curve")
         yield Note(
             "unsettled-maximum",
             "warning",

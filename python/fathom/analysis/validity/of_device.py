@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from fathom.analysis.validity.note import Level, Note
 from fathom.analysis.view import RunView
 from fathom.runs.document import TargetRecord
-from fathom.text import percent
+from fathom.text import in_others, percent
 
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20
@@ -81,8 +81,7 @@ def foreign(view: RunView) -> Iterable[Note]:
             found.setdefault((target, level), []).append((share, foreign, step))
     for (target, level), steps in found.items():
         share, foreign, step = max(steps)
-        more = len(steps) - 1
-        others = f"; less of it in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+        others = in_others("less of it", len(steps) - 1, "step")
         yield Note(
             "foreign-io",
             level,

@@ -9,7 +9,7 @@ from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.uncertainty import percentile_allowed
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
-from fathom.text import percent
+from fathom.text import in_others, percent
 
 DEPTH_LEAST = 0.95
 LITTLE_GAP = 0.05
@@ -63,8 +63,7 @@ def level_change(view: RunView) -> Iterable[Note]:
         by_target.setdefault(target, []).append((most / max(least, 1.0), step, f"{when} {figures.unit}"))
     for target, found in by_target.items():
         _, step, when = max(found)
-        more = len(found) - 1
-        others = f"; so it does in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+        others = in_others("so it does", len(found) - 1, "step")
         yield Note(
             "level-change",
             "info",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView
+from fathom.text import in_others
 
 _WAITED = re.compile(r"load threads waited (\d+) %")
 """How the engine's remark begins whose figure differs from step to step."""
@@ -55,8 +56,7 @@ def backend(view: RunView) -> Iterable[Note]:
         )
     for target, found in waits.items():
         _, step, text = max(found)
-        more = len({step for _, step, _ in found}) - 1
-        others = f"; less in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+        others = in_others("less", len({step for _, step, _ in found}) - 1, "step")
         yield Note("load-generator", "warning", target, step, f"{text}{others}", "")
 
 
