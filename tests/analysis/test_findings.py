@@ -51,8 +51,42 @@ def test_two_that_cannot_be_told_apart_are_level_and_the_third_follows():
 
 def test_three_seconds_declare_no_winner():
     view = run_view([Measured("twin:a", [100.0] * 3), Measured("twin:b", [900.0] * 3)], [A, B])
-    assert findings(view)[0].kind == "level"
-    assert "too few seconds" in findings(view)[0].text
+    assert findings(view)[0].kind == "untold"
+    assert findings(view)[0].text == (
+        "No winner in 4k rand read: Drive B and Drive A did 900 and 100 IOPS; "
+        "too few seconds to tell them apart."
+    )
+
+
+def test_a_twin_that_knows_its_rate_after_two_seconds_leads_a_file_whose_seconds_drift():
+    drifting = [1665.0, 1393.0, 2027.0, 2719.0, 2633.0]
+    known: dict[str, object] = {"iops_low": 7675.0, "iops_high": 7695.0}
+    for low, says in (
+        (1665.0, "(2.82 to 5.52 by the seconds, which drift)"),
+        (0.0, "(at least 2.82 times by the"),
+    ):
+        view = run_view(
+            [Measured("twin:a", [7684.0, 7686.0], point=known), Measured("twin:b", [low, *drifting[1:]])],
+            [A, B],
+        )
+        leader = findings(view)[0]
+        assert leader.kind == "leader"
+        assert says in leader.text
+
+
+def test_workloads_without_a_winner_are_counted_apart_from_level_ones():
+    def both(step: str, a: list[float], b: list[float]) -> list[Measured]:
+        return [Measured("twin:a", a, step=step), Measured("twin:b", b, step=step)]
+
+    view = run_view(
+        [
+            *both("one", rates(100_000, 0.05, seed=1), rates(100_300, 0.05, seed=2)),
+            *both("two", [100.0] * 3, [900.0] * 3),
+            *both("three", rates(50_000), rates(90_000)),
+        ],
+        [A, B],
+    )
+    assert findings(view)[0].text == "Of 3 workloads Drive B leads 1, 1 is level and 1 has no winner."
 
 
 def test_one_target_is_given_its_figure_and_interval():

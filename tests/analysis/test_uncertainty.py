@@ -229,6 +229,26 @@ def test_known_intervals_name_a_winner_only_where_that_of_the_ratio_excludes_one
     assert compare_intervals((1.0, 2.0), (-1.0, 1.0)) is None
 
 
+def test_a_known_interval_stands_in_for_samples_that_are_too_few():
+    beside = [100.0, 101.0, 99.0, 100.0, 102.0, 99.0]
+    assert compare([110.0] * 2, beside) is None
+    found = compare([110.0] * 2, beside, known=((108.0, 112.0), None))
+    own = mean_interval(beside)
+    assert own is not None
+    assert found == compare_intervals((108.0, 112.0), (own.low, own.high))
+
+
+def test_a_side_that_drifts_is_compared_by_its_samples_and_the_comparison_says_so():
+    drifting = list(np.linspace(90, 60, 30))
+    found = compare([110.0] * 2, drifting, known=((108.0, 112.0), None))
+    assert found is not None
+    assert (found.verdict, found.drifts) == ("a", True)
+    assert (found.low, found.high) == (pytest.approx(108 / 90), pytest.approx(112 / 60))
+    stalled = compare([110.0] * 2, np.linspace(90, 0, 30), known=((108.0, 112.0), None))
+    assert stalled is not None
+    assert (stalled.verdict, stalled.low, stalled.high) == ("a", pytest.approx(108 / 90), np.inf)
+
+
 def test_intervals_from_means_alone_cover_and_are_no_narrower_than_the_repeats_own():
     rng = np.random.default_rng(11)
     found = [means_interval(50 + rng.standard_normal(4)) for _ in range(2000)]

@@ -8,7 +8,7 @@ from typing import Literal
 from fathom.analysis.view import StepFigures
 
 Kind = Literal[
-    "overall", "leader", "level", "single", "limit", "bound", "consistency", "surprise", "agreement"
+    "overall", "leader", "level", "untold", "single", "limit", "bound", "consistency", "surprise", "agreement"
 ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
-from fathom.analysis.uncertainty import Comparison, compare, compare_intervals, repeats_interval
+from fathom.analysis.uncertainty import Comparison, compare, repeats_interval
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
 from fathom.text import percent
@@ -74,17 +74,17 @@ def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
     level = [other for other, verdict in contest if verdict is None or verdict.verdict != "a"]
     figures = {one.target: one.headline for one in ranked}
     second, ratio = contest[0]
-    bounds = (ratio.low, ratio.high) if ratio else None
+    bounds = (ratio.low, ratio.high) if ratio and isfinite(ratio.high) else None
     if not level and ratio:
         text = (
             f"{view.label(best.target)} leads {best.label}: {rate_text(best)}, {ratio.ratio:.2f} times "
             f"{view.label(second.target)} ({_bounds(ratio)}){_by(best)}."
         )
         return Finding("leader", text, (best.target,), best.step, figures, bounds)
-    return _level(view, ranked, level, contest, figures, bounds)
+    return _no_winner(view, ranked, level, contest, figures, bounds)
 
 
-def _level(
+def _no_winner(
     view: RunView,
     ranked: Sequence[StepFigures],
     level: Sequence[StepFigures],
@@ -96,21 +96,23 @@ def _level(
     together = [best, *level]
     names = joined([view.label(one.target) for one in together])
     rates = joined([f"{number(one.headline)}" for one in together])
-    text = f"{names} are level in {best.label}: {rates} {best.unit}"
-    if any(verdict is None for _, verdict in contest):
-        text += "; too few seconds to tell them apart, or they drift."
+    ratios = [verdict for other, verdict in contest if other in level and verdict]
+    if told_apart := len(ratios) == len(level):
+        text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."
     else:
-        ratios = [verdict for other, verdict in contest if other in level and verdict]
-        text += f"; the 95 % interval of the ratio includes 1 ({_bounds(max(ratios, key=lambda one: one.ratio))})."
+        text = (
+            f"No winner in {best.label}: {names} did {rates} {best.unit}; too few seconds to tell them apart."
+        )
     behind = next((other for other in ranked if other not in together), None)
     if behind:
         text += f" {view.label(behind.target)} follows with {number(behind.headline)}."
-    return Finding("level", text, tuple(one.target for one in together), best.step, figures, bounds)
+    kind = "level" if told_apart else "untold"
+    return Finding(kind, text, tuple(one.target for one in together), best.step, figures, bounds)
 
 
 def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
     """Who leads how many of the workloads; only for several targets on several workloads."""
-    contested = [one for one in outcomes if one.kind in ("leader", "level")]
+    contested = [one for one in outcomes if one.kind in ("leader", "level", "untold")]
     if len(contested) < 2:
         return
     wins: dict[str, int] = {}
@@ -121,11 +123,14 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
     parts = [
         f"{view.label(target)} leads {count}" for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
-    if level:
-        parts.append(
-            f"{level} {'is' if level == 1 else 'are'} level" if parts else "the best are level in all"
-        )
-    if level == 0 and len(wins) == 1:
+    untold = sum(one.kind == "untold" for one in contested)
+    if level == len(contested):
+        parts.append("the best are level in all")
+    elif level:
+        parts.append(f"{level} {'is' if level == 1 else 'are'} level")
+    if untold:
+        parts.append(f"{untold} {'has' if untold == 1 else 'have'} no winner")
+    if level == untold == 0 and len(wins) == 1:
         text = f"{view.label(next(iter(wins)))} leads all {len(contested)} workloads."
     else:
         text = f"Of {len(contested)} workloads {joined(parts)}."
@@ -253,10 +258,7 @@ def _interval(view: RunView, figures: StepFigures) -> tuple[float, float] | None
 
 
 def _compare(view: RunView, best: StepFigures, other: StepFigures) -> Comparison | None:
-    verdict = compare(view.repeats(best), view.repeats(other))
-    if verdict is None and best.interval and other.interval:
-        return compare_intervals(best.interval, other.interval)
-    return verdict
+    return compare(view.repeats(best), view.repeats(other), known=(best.interval, other.interval))
 
 
 def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
@@ -267,4 +269,20 @@ def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
 
 
 def _bounds(ratio: Comparison) -> str:
-    return f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
+    if not isfinite(ratio.high):
+        return f"at least {ratio.low:.2f} times by the seconds, which drift"
+    bounds = _span(ratio)
+    return f"{bounds} by the seconds, which drift" if ratio.drifts else f"95 % interval {bounds}"
+
+
+def _includes_one(ratios: Sequence[Comparison]) -> str:
+    widest = max(ratios, key=lambda one: one.ratio)
+    if widest.drifts:
+        return f"the ratio of their seconds, which drift, includes 1 ({_span(widest)})"
+    return f"the 95 % interval of the ratio includes 1 ({_bounds(widest)})"
+
+
+def _span(ratio: Comparison) -> str:
+    """Both bounds, with as many decimals as tell them apart, four at most."""
+    spans = [f"{ratio.low:.{decimals}f} to {ratio.high:.{decimals}f}" for decimals in (2, 3, 4)]
+    return next((span for span in spans if len(set(span.split(" to "))) == 2), spans[-1])

@@ -7,7 +7,7 @@ Definitions, sources and measured coverage: docs/explanation/statistics.md.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, hypot, log10, sqrt
+from math import ceil, exp, hypot, inf, log10, sqrt
 from statistics import NormalDist
 from typing import Literal
 
@@ -22,6 +22,9 @@ RESAMPLES = 2000
 _MOST_SAMPLES = 2048
 _MOST_PHI = 0.95
 _NORMAL = NormalDist()
+
+Bounds = tuple[float, float]
+"""Low and high of a figure, in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Comparison:
     high: float
     verdict: Literal["a", "b", "level"]
     confidence: float = 0.95
+    drifts: bool = False
+    """Whether a side drifts: the bounds are then those of single samples, between which both means lie."""
 
 
 def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval | None:
@@ -128,45 +133,35 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
     *,
+    known: tuple[Bounds | None, Bounds | None] = (None, None),
     higher_is_better: bool = True,
 ) -> Comparison | None:
     """Ratio of the means of two targets measured independently; each a series, or a list of repeats.
 
-    `None` where a side has too few samples or the mean of `b` is not clear of zero. Where a side drifts (as of
-    `mean_interval`), the bounds are those of the samples themselves, between which both means lie.
+    `known` are intervals that the load generators knew, for sides whose samples give none. Where a side has neither,
+    because it drifts (as of `mean_interval`), the bounds are those of the samples of both, between which their means
+    lie. `None` where a side has too few samples for that too, and where the mean of `b` is not clear of zero.
     """
     rng = np.random.default_rng(seed)
-    above, below = ("a", "b") if higher_is_better else ("b", "a")
-    verdict: Literal["a", "b", "level"]
-    sides = []
-    for side in (a, b):
-        runs = _runs(side)
-        if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
-            return None
-        one = len(runs) == 1
-        drawn = _deviations(runs[0], confidence, rng) if one else _repeat_deviations(runs, confidence, rng)
-        samples = np.concatenate(runs)
-        mean = float(np.mean([run.mean() for run in runs]))
-        sides.append((mean, drawn, float(samples.min()), float(samples.max())))
-    (mean_a, drawn_a, least_a, most_a), (mean_b, drawn_b, least_b, most_b) = sides
-    if drawn_a is None or drawn_b is None:
-        if least_b <= 0:
-            return None
-        low, high = least_a / most_b, most_a / least_b
-        verdict = above if low > 1 else below if high < 1 else "level"
-        return Comparison(mean_a / mean_b, low, high, verdict, confidence)
-    if mean_b <= 0 or np.quantile(mean_b + drawn_b.means, (1 - confidence) / 2) <= 0:
+    first, second = (
+        _side(_runs(samples), own, confidence, rng) for samples, own in zip((a, b), known, strict=True)
+    )
+    if first is None or second is None:
+        return None
+    if first.interval is None or second.interval is None:
+        return _compare_ranges(first, second, confidence, higher_is_better=higher_is_better)
+    if first.drawn is None or second.drawn is None:
+        return compare_intervals(first.interval, second.interval, higher_is_better=higher_is_better)
+    if second.mean <= 0 or second.interval[0] <= 0:
         return None
     # Drawn in another order, so that the two sides stay independent whatever their generators share.
-    ratios = (mean_a + drawn_a.means) / (mean_b + rng.permutation(drawn_b.means))
+    ratios = (first.mean + first.drawn.means) / (second.mean + rng.permutation(second.drawn.means))
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
-    verdict = above if low > 1 else below if high < 1 else "level"
-    return Comparison(mean_a / mean_b, float(low), float(high), verdict, confidence)
+    verdict = _verdict(float(low), float(high), higher_is_better=higher_is_better)
+    return Comparison(first.mean / second.mean, float(low), float(high), verdict, confidence)
 
 
-def compare_intervals(
-    a: tuple[float, float], b: tuple[float, float], *, higher_is_better: bool = True
-) -> Comparison | None:
+def compare_intervals(a: Bounds, b: Bounds, *, higher_is_better: bool = True) -> Comparison | None:
     """Ratio of two means of which only their 95 % intervals (low, high) are known, measured independently.
 
     The relative half-widths add in squares (delta method on the logarithm). `None` where `b` is not clear of zero.
@@ -176,9 +171,8 @@ def compare_intervals(
         return None
     width = exp(hypot(half_a / middle_a, half_b / middle_b))
     ratio = middle_a / middle_b
-    above, below = ("a", "b") if higher_is_better else ("b", "a")
-    verdict: Literal["a", "b", "level"] = above if ratio > width else below if ratio * width < 1 else "level"
-    return Comparison(ratio, ratio / width, ratio * width, verdict)
+    low, high = ratio / width, ratio * width
+    return Comparison(ratio, low, high, _verdict(low, high, higher_is_better=higher_is_better))
 
 
 def block_length(series: ArrayLike) -> int:
@@ -289,6 +283,48 @@ class _Drawn:
 
     means: Floats
     n_effective: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What is known of the mean of one side of a comparison; one without an interval drifts over its range."""
+
+    mean: float
+    interval: Bounds | None
+    range: Bounds
+    drawn: _Drawn | None = None
+
+
+def _side(
+    runs: Sequence[Floats], known: Bounds | None, confidence: float, rng: np.random.Generator
+) -> _Side | None:
+    if not runs or min(len(run) for run in runs) < LEAST_SAMPLES:
+        return _Side(sum(known) / 2, known, known) if known else None
+    drawn = (
+        _deviations(runs[0], confidence, rng) if len(runs) == 1 else _repeat_deviations(runs, confidence, rng)
+    )
+    mean = float(np.mean([run.mean() for run in runs]))
+    samples = np.concatenate(runs)
+    own = _interval(mean, drawn, confidence) if drawn else None
+    interval = (own.low, own.high) if own else known
+    return _Side(mean, interval, (float(samples.min()), float(samples.max())), drawn)
+
+
+def _compare_ranges(a: _Side, b: _Side, confidence: float, *, higher_is_better: bool) -> Comparison | None:
+    """The ratio between the ranges of two sides; its upper bound is infinite where `b` may be zero."""
+    if b.range[1] <= 0:
+        return None
+    low = a.range[0] / b.range[1]
+    high = a.range[1] / b.range[0] if b.range[0] > 0 else inf
+    if high == inf and low <= 1:
+        return None
+    verdict = _verdict(low, high, higher_is_better=higher_is_better)
+    return Comparison(a.mean / b.mean, low, high, verdict, confidence, drifts=True)
+
+
+def _verdict(low: float, high: float, *, higher_is_better: bool) -> Literal["a", "b", "level"]:
+    above, below = ("a", "b") if higher_is_better else ("b", "a")
+    return above if low > 1 else below if high < 1 else "level"
 
 
 def _interval(mean: float, drawn: _Drawn, confidence: float) -> Interval:

@@ -111,6 +111,12 @@ class Cell:
         return point.iops_low * scale, point.iops_high * scale
 
     @property
+    def iops_interval(self) -> tuple[float, float] | None:
+        """The same of the IOPS, as `repeats` are."""
+        low, high = self.point.iops_low, self.point.iops_high
+        return None if low is None or high is None else (low, high)
+
+    @property
     def margin(self) -> str:
         """Half the interval in percent of the value; empty where there is none."""
         return margin_of(self.value, *self.interval) if self.interval else ""
@@ -145,23 +151,33 @@ class Corner:
         return sorted((cell for cell in self.cells if cell.value), key=lambda cell: -(cell.value or 0))
 
     @cached_property
+    def contest(self) -> list[tuple[Cell, uncertainty.Comparison | None]]:
+        """The best against each of the others, best first; None where it cannot be known."""
+        return [
+            (
+                cell,
+                uncertainty.compare(
+                    best.repeats, cell.repeats, known=(best.iops_interval, cell.iops_interval)
+                ),
+            )
+            for best in self.ranking[:1]
+            for cell in self.ranking[1:]
+        ]
+
+    @cached_property
     def level_with_best(self) -> list[Cell]:
-        """Cells that cannot be told from the best."""
-        best = self.ranking[0] if self.ranking else None
-        return [cell for cell in self.ranking[1:] if best and level(best, cell)]
+        """Cells that cannot be told from the best: the interval of their ratio includes 1, or cannot be known."""
+        return [cell for cell, ratio in self.contest if ratio is None or ratio.verdict != "a"]
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether enough is known of all to say who is level with the best."""
+        return all(ratio for _, ratio in self.contest)
 
     @property
     def lead_pct(self) -> float:
         """How far the best is ahead of the second, in percent of the second."""
         return 100 * ((self.ranking[0].value or 0) / (self.ranking[1].value or 1) - 1)
-
-
-def level(best: Cell, other: Cell) -> bool:
-    """Whether no winner may be declared: the 95 % interval of their ratio includes 1, or cannot be known."""
-    verdict = uncertainty.compare(best.repeats, other.repeats)
-    if verdict is None and best.interval and other.interval:
-        verdict = uncertainty.compare_intervals(best.interval, other.interval)
-    return verdict is None or verdict.verdict != "a"
 
 
 @dataclass(frozen=True)

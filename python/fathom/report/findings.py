@@ -50,7 +50,7 @@ def tell(comparison: Comparison) -> Told:
     ]
     return Told(
         " ".join(texts("overall")),
-        [*texts("leader", "single"), *texts("level")],
+        [*texts("leader", "single"), *texts("level", "untold")],
         " ".join(texts("agreement")),
         texts("surprise"),
         [text for text in remarks if text],

@@ -92,7 +92,7 @@ def _headline(cell: Cell, corner: Corner) -> Item:
         return Item(grouped(cell.value), "no interval: too few seconds, or they drift", tone="strong")
     low, high = cell.interval
     place = "best" if best and not corner.level_with_best else ""
-    if corner.level_with_best and (best or cell in corner.level_with_best):
+    if corner.told_apart and corner.level_with_best and (best or cell in corner.level_with_best):
         place = "level"
     return Item(
         grouped(cell.value),

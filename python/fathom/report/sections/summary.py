@@ -55,7 +55,8 @@ def _verdict(corner: Corner) -> str:
     if len(corner.ranking) == 1:
         return best.column.short
     if level:
-        return f"{best.column.short}, level with {joined([cell.column.short for cell in level])}"
+        said = "level with" if corner.told_apart else "with too few seconds to tell it from"
+        return f"{best.column.short}, {said} {joined([cell.column.short for cell in level])}"
     return f"{best.column.short}, {_ahead(corner.lead_pct)} {corner.ranking[1].column.short}"
 
 
