@@ -135,12 +135,14 @@ impl<Q: QueuePair> Driver<Q> {
                 self.cut_last(None);
                 return Ok(());
             }
-            self.queues.submit(self.reap_min.min(self.in_flight()))?;
+            let returned = self.queues.submit(self.reap_min.min(self.in_flight()))?;
             let now_ns = self.clock.now_ns();
             if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {
                 return Ok(());
             }
-            self.reap::<false>(now_ns);
+            if returned {
+                self.reap::<false>(now_ns);
+            }
         }
     }
 
@@ -162,7 +164,9 @@ impl<Q: QueuePair> Driver<Q> {
             }
             match ready_ns.front() {
                 Some(&at_ns) if !self.exhausted() => self.queues.submit_until(at_ns)?,
-                _ => self.queues.submit(1)?,
+                _ => {
+                    self.queues.submit(1)?;
+                }
             }
             let now_ns = self.clock.now_ns();
             if self.meter.is_due(now_ns) && self.look_up(now_ns, None) {

@@ -55,8 +55,8 @@ impl QueuePair for InProcess {
     }
 
     #[inline(always)]
-    fn submit(&mut self, _want: usize) -> io::Result<()> {
-        Ok(())
+    fn submit(&mut self, _want: usize) -> io::Result<bool> {
+        Ok(true)
     }
 
     fn submit_until(&mut self, until_ns: u64) -> io::Result<()> {

@@ -15,8 +15,8 @@ pub(crate) trait QueuePair {
     /// target takes it.
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()>;
 
-    /// Submits what is queued and waits for `want` completions, at most about a tick.
-    fn submit(&mut self, want: usize) -> io::Result<()>;
+    /// Submits what is queued and waits for `want` completions, at most about a tick; whether they are there.
+    fn submit(&mut self, want: usize) -> io::Result<bool>;
 
     /// Submits what is queued and waits for a completion until `until_ns`, at most about a tick: asleep while that
     /// is far, spinning when it is near.
