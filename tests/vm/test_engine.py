@@ -1,28 +1,13 @@
 """The engine on real kernel devices: passthrough, placement, zones."""
 
-import json
 from pathlib import Path
 
 import pytest
-from vm_guest import sh
+from vm_guest import GIB, counts, run, sh
 
 from fathom import _core
+from fathom.targets.media_logs import open_reader
 
-
-def run(kind: str, path: str | Path, size: int, **job: object) -> _core.Recording:
-    """One job on one device, to its end."""
-    document = {"direct": True, "load": {"threads": 1, "iodepth": 8}, "until": {"count": 600}} | job
-    handle = _core.start_engine(json.dumps(document), [_core.EngineTarget(str(path), kind, size)], 1)
-    while not handle.done():
-        handle.poll()
-    return handle.result()[0]
-
-
-def counts(recording: _core.Recording) -> dict[str, tuple[int, int]]:
-    return {op.op: (op.n, op.errors) for op in recording.ops}
-
-
-GIB = 1 << 30
 SMR = GIB // 2
 
 
@@ -142,6 +127,40 @@ def free_in_reclaim_units() -> list[int]:
     """Blocks left in the reclaim unit of each placement handle, by the drive's own status log."""
     status = sh("nvme", "fdp", "status", "/dev/nvme0n1")
     return [int(line.split()[-1], 0) for line in status.splitlines() if "RUAMW" in line]
+
+
+@pytest.mark.parametrize("kind", ["nvme-generic", "device"])
+def test_each_stream_writes_to_its_own_reclaim_unit_and_the_drives_log_counts_it_all(kind: str) -> None:
+    if kind == "device" and not int(Path("/sys/block/nvme0n1/queue/max_write_streams").read_text()):
+        pytest.skip("this kernel has no write streams")
+    path = {"nvme-generic": "/dev/ng0n1", "device": "/dev/nvme0n1"}[kind]
+    reader = open_reader(Path("/dev/nvme0n1"), 1)
+    free, before = free_in_reclaim_units(), reader.read()
+    writes = {"mix": "write", "block": "64KiB", "pattern": "uniform", "load": {"rate": "50/s", "iodepth": 1}}
+    streams = [writes | {"name": "hot", "placement": 1}, writes | {"name": "cold", "placement": 6}]
+    recording = run(kind, path, 2 * GIB, streams=streams, until={"time": "2s"})
+    after = reader.read()
+    assert before is not None
+    assert after is not None
+    used = [4096 * (was - is_) for was, is_ in zip(free, free_in_reclaim_units(), strict=True)]
+    assert sum(used) == after.host_write_bytes - before.host_write_bytes
+    for name, handle in (("hot", 1), ("cold", 6)):
+        [op] = recording.streams[name]
+        # The last write may come back when the time is up.
+        assert 50 * (64 << 10) < op.bytes <= used[handle] <= op.bytes + (64 << 10)
+    assert [number for number in range(8) if used[number]] == [1, 6]
+
+
+def test_the_pointers_of_the_zones_tell_what_was_appended() -> None:
+    sh("blkzone", "reset", "/dev/nvme1n1")
+    job = {"mix": "append", "block": "16KiB", "pattern": {"zones": 3}, "load": {"iodepth": 8}}
+    assert counts(run("nvme-generic", "/dev/ng1n1", 2 * GIB, **job)) == {"append": (600, 0)}
+    zones = [
+        line.split("wptr")[1].split()[0] for line in sh("blkzone", "report", "/dev/nvme1n1").splitlines()
+    ]
+    appended = [512 * int(pointer, 16) for pointer in zones]
+    assert sum(appended) == 600 * (16 << 10)
+    assert sum(bytes_ > 0 for bytes_ in appended) == 3
 
 
 def test_btrfs_on_a_host_managed_disk_takes_random_writes_of_a_file(smr: Path, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from vm_guest import sh
+from vm_guest import GIB, sh, start
 
+from fathom import _core
 from fathom.fleet.agent import HostAgent
 from fathom.fleet.fleet import Fleet
 from fathom.method import parse_method
@@ -98,3 +99,18 @@ def test_a_wire_that_is_cut_for_a_while_is_a_wait_of_every_host_and_loses_nothin
     hosts = [points[f"h1:{far}"], points[f"h2:{far}"]]
     assert points[far]["n"] == sum(host["n"] for host in hosts)
     assert all(host["errors"] == 0 and host["max_us"] > 1e6 * CUT_S for host in hosts)
+
+
+def test_an_io_that_never_returns_ends_the_run_and_is_named(far: str) -> None:
+    job = {"mix": "read", "block": "4KiB", "pattern": "uniform", "errors": {"stuck": "1s"}}
+    handle = start("device", far, 2 * GIB, **job, until={"time": "60s"})
+    while not handle.poll():
+        pass
+    sh("ip", "link", "set", WIRE, "down")
+    time.sleep(2 * CUT_S)
+    sh("ip", "link", "set", WIRE, "up")
+    while not handle.done():
+        handle.poll()
+    with pytest.raises(_core.BackendError) as failed:
+        handle.result()
+    assert "an I/O does not return: read of 4096 bytes at" in str(failed.value)

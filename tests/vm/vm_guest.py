@@ -1,6 +1,12 @@
-"""Commands of the guest."""
+"""Commands of the guest, and jobs on its drives."""
 
+import json
 import subprocess
+from pathlib import Path
+
+from fathom import _core
+
+GIB = 1 << 30
 
 
 def sh(*command: str) -> str:
@@ -8,3 +14,23 @@ def sh(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def start(kind: str, path: str | Path, size: int, **job: object) -> _core.Handle:
+    """One job on one device."""
+    common = {"direct": True, "until": {"count": 600}}
+    document = common | ({} if "streams" in job else {"load": {"threads": 1, "iodepth": 8}}) | job
+    return _core.start_engine(json.dumps(document), [_core.EngineTarget(str(path), kind, size)], 1)
+
+
+def run(kind: str, path: str | Path, size: int, **job: object) -> _core.Recording:
+    """One job on one device, to its end."""
+    handle = start(kind, path, size, **job)
+    while not handle.done():
+        handle.poll()
+    return handle.result()[0]
+
+
+def counts(recording: _core.Recording) -> dict[str, tuple[int, int]]:
+    """Completed and failed I/O of each operation."""
+    return {op.op: (op.n, op.errors) for op in recording.ops}

@@ -381,6 +381,7 @@ impl Meter {
             // Linux takes a removed block device for one of no size.
             let removed = match errno {
                 libc::ENOSPC => ": a file system is full, or a block device was removed",
+                0 => ": a file was cut short, or a block device was removed",
                 _ => "",
             };
             self.give_up(format!(

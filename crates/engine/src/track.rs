@@ -9,7 +9,7 @@ use std::{
 use recording::{Fault, Interval, Recording, merge_faults};
 
 use crate::{
-    TargetSetup, TargetSpec,
+    TargetKind, TargetSetup, TargetSpec,
     lane::{Summary, describe_errno},
 };
 
@@ -24,6 +24,7 @@ const RANGES_TOLD: usize = 3;
 /// One target's seconds being put together.
 pub(crate) struct Track {
     path: PathBuf,
+    is_device: bool,
     /// Seconds that not every member has delivered yet.
     pending: BTreeMap<u32, Interval>,
     /// Per member, the second it will deliver next; `u32::MAX` when it has finished.
@@ -54,6 +55,7 @@ impl Track {
         }
         Self {
             path: spec.path.clone(),
+            is_device: matches!(spec.kind, TargetKind::BlockDevice | TargetKind::NvmeGeneric),
             pending: BTreeMap::new(),
             next_index: Vec::new(),
             recording,
@@ -96,7 +98,10 @@ impl Track {
                 self.recording.notes.push(note);
             }
         }
-        if let Some(reason) = summary.failure {
+        if let Some(mut reason) = summary.failure {
+            if self.is_device && !self.path.exists() {
+                reason.push_str(": the device is no longer there");
+            }
             self.fail(reason);
         }
     }
