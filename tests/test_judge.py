@@ -53,6 +53,28 @@ def test_random_writes_from_a_purge_are_judged_once_they_wrote_as_much_as_a_fill
     assert saturated(3.2)[0]
 
 
+def test_random_writes_of_a_region_make_up_for_what_its_fill_left_out() -> None:
+    step = next(step for step in load_method("write-amplification").steps if step.name == "settle-filled-50")
+    judge = Judge(step, CAPACITY, Written(CAPACITY // 2, 0, purged=True), quick=False)
+    judge.round_s = 1.0
+    rounds = _Rounds(judge)
+    assert not any([rounds.add(second(0.0)) for _ in range(24)])
+    assert judge.reason == "2.40x of 2.5x the capacity written at random since the purge"
+    assert rounds.add(second(0.0))
+
+
+def test_a_pattern_is_not_judged_on_what_the_one_before_wrote() -> None:
+    step = next(
+        step for step in load_method("write-amplification").steps if step.name == "settle-write-zipf-0.8"
+    )
+    judge = Judge(step, CAPACITY, Written(2 * CAPACITY, CAPACITY), quick=False)
+    judge.round_s = 1.0
+    rounds = _Rounds(judge)
+    assert not any([rounds.add(second(0.0)) for _ in range(9)])
+    assert judge.reason == "0.90x of 1x the capacity written under this load"
+    assert rounds.add(second(0.0))
+
+
 def test_without_a_purge_random_writes_still_need_the_fill() -> None:
     steady, reason = saturated(3.2, purged=False)
     assert not steady

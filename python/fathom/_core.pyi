@@ -22,12 +22,14 @@ class OpResult:
     errors: int
     mean_us: float | None
     p50_us: float | None
+    p95_us: float | None
     p99_us: float | None
     p999_us: float | None
     p9999_us: float | None
     max_us: float | None
     response_mean_us: float | None
     response_p50_us: float | None
+    response_p95_us: float | None
     response_p99_us: float | None
     response_p999_us: float | None
     response_p9999_us: float | None

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from fathom.analysis.steady import SteadyState, Verdict, Volume
 from fathom.method import Step
 
-FRESH = Volume(random_x=3.0)
-"""What random writes from a purge have to write themselves: as much as a fill of 2x and 1x at random after it."""
+FILLED_X = 2.0
+"""Capacities that a fill before random writes writes."""
+WRITTEN_X = 3.0
+"""What is written from a purge on before random writes are judged: such a fill and 1x at random after it. What a
+smaller fill left out, of a region or none at all, random writes make up."""
 
 
 @dataclass
@@ -29,6 +32,11 @@ class Written:
         return Volume(self.sequential_bytes / capacity_bytes, self.random_bytes / capacity_bytes)
 
 
+def _since_purge(before: Volume) -> Volume:
+    sequential_x = min(before.sequential_x, FILLED_X)
+    return Volume(sequential_x, WRITTEN_X - sequential_x)
+
+
 class Judge:
     """Judges the rounds of one precondition on one target.
 
@@ -47,8 +55,11 @@ class Judge:
         self._state = SteadyState(
             pattern="random" if writes_at_random else "sequential",
             before=before.volume(capacity_bytes),
-            required=FRESH if self._fresh else None,
+            required=_since_purge(before.volume(capacity_bytes))
+            if writes_at_random and before.purged
+            else None,
             quick=quick,
+            least_x=step.steady.written_x * step.job.region_size(capacity_bytes) / capacity_bytes,
             window=step.steady.window,
             range_fraction=step.steady.range_fraction,
             slope_fraction=step.steady.slope_fraction,

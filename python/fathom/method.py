@@ -78,6 +78,7 @@ class _SteadyJson(TypedDict):
     window: int
     range: float
     slope: float
+    written: NotRequired[float]
 
 
 class _StepJson(TypedDict):
@@ -108,6 +109,7 @@ class _MethodJson(TypedDict):
     summary: str
     source: str
     file_system: str | None
+    slice_bytes: int | None
     quick: _QuickJson | None
     steps: list[_StepJson]
 
@@ -190,12 +192,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Steady:
-    """The rounds by which a precondition is judged."""
+    """The rounds by which a precondition is judged, and what it has to write itself, in multiples of its region."""
 
     round_s: float
     window: int
     range_fraction: float
     slope_fraction: float
+    written_x: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -238,6 +241,7 @@ class Method:
     """A procedure. `parsed` is the normal form after `--quick`, `text` the file as written.
 
     `file_system` is what block devices and virtual drives get where the target names none; None: the bare target.
+    `slice_bytes` is the most that a twin simulates of a drive; None: what each does by itself.
     """
 
     name: str
@@ -249,6 +253,7 @@ class Method:
     text: str
     parsed: "Mapping[str, JsonValue]"
     file_system: str | None = None
+    slice_bytes: int | None = None
 
     @property
     def destructive(self) -> bool:
@@ -279,6 +284,7 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
         text=text,
         parsed=normal,
         file_system=parsed["file_system"],
+        slice_bytes=parsed["slice_bytes"],
     )
 
 
@@ -339,14 +345,22 @@ def _step(step: _StepJson) -> Step:
         workload=step["workload"],
         label=step["label"],
         published=step["published"],
-        steady=Steady(steady["round_ns"] / NS_PER_S, steady["window"], steady["range"], steady["slope"])
-        if steady
-        else None,
+        steady=_steady(steady) if steady else None,
         job=parse_job(step["job"]),
         bench=step["bench"],
         precision=step["precision"],
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,
+    )
+
+
+def _steady(steady: _SteadyJson) -> Steady:
+    return Steady(
+        steady["round_ns"] / NS_PER_S,
+        steady["window"],
+        steady["range"],
+        steady["slope"],
+        steady.get("written", 0.0),
     )
 
 

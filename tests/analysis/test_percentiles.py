@@ -181,7 +181,7 @@ def test_intervals_from_a_latency_table_in_parts_are_those_of_its_seconds() -> N
     found = both["read", "service"]
     assert expected is not None
     assert found["p99_us"] == expected
-    assert set(found) == {"p50_us", "p99_us"}
+    assert set(found) == {"p50_us", "p95_us", "p99_us"}
     shifted = {name: pytest.approx((low + 10_000, high + 10_000)) for name, (low, high) in found.items()}
     assert both["read", "response"] == shifted
 

@@ -417,6 +417,7 @@ def _point(
         "mean_us": float((middles * weights).sum() / n / 1000),
         **(_bounds(target, corner, histograms) if enough else {}),
         "p50_us": percentile(0.5),
+        "p95_us": percentile(0.95),
         "p99_us": percentile(0.99),
         "p999_us": percentile(0.999),
         "p9999_us": percentile(0.9999),

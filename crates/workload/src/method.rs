@@ -21,6 +21,9 @@ pub struct Method {
     /// File system that block devices and virtual drives get where the target names none; `None`: the
     /// I/O goes to the bare target.
     pub file_system: Option<FileSystem>,
+    /// Most that a twin simulates of a drive, bytes; `None`: what each twin does by itself.
+    #[serde(default)]
+    pub slice_bytes: Option<u64>,
     /// What `--quick` does; `None` refuses `--quick`.
     pub quick: Option<Quick>,
     /// At least one.
@@ -127,6 +130,7 @@ impl Method {
             };
             if let Some(steady) = &mut step.steady {
                 steady.round_ns = divide(steady.round_ns, by).max(SHORTEST_ROUND_NS);
+                steady.written /= quick.divide_volumes_by;
             }
             if let Some(curve) = &mut step.curve {
                 curve.time_ns = divide(curve.time_ns, by);
@@ -229,4 +233,7 @@ pub struct Steady {
     pub range: f64,
     /// |OLS slope| x (window - 1) as a fraction of the mean (0.10).
     pub slope: f64,
+    /// Least that the step itself writes, in multiples of its region: what it found is gone by then.
+    #[serde(default)]
+    pub written: f64,
 }

@@ -134,12 +134,15 @@ class SteadyState:
     rounds, because any slow decay looks flat in a short window.
 
     `before` is what was written since the purge before the first round, `pattern` is what the rounds write.
-    `required` defaults to 2x sequential, and 1x random for a random pattern. A quick run never claims steady state.
+    `required` defaults to 2x sequential, and 1x random for a random pattern. `least_x` is what the rounds have to write
+    themselves, in multiples of the capacity: what another pattern wrote before says little of this one. A quick run
+    never claims steady state.
     """
 
     pattern: Literal["sequential", "random"] = "random"
     before: Volume = Volume()
     required: Volume | None = None
+    least_x: float = 0.0
     quick: bool = False
     window: int = 5
     range_fraction: float = 0.20
@@ -231,11 +234,12 @@ class SteadyState:
         need = self.required or Volume(2.0, 1.0 if self.pattern == "random" else 0.0)
         have = self._volume()
         pairs = [
-            ("sequentially", have.sequential_x, need.sequential_x),
-            ("at random", have.random_x, need.random_x),
+            ("sequentially since the purge", have.sequential_x, need.sequential_x),
+            ("at random since the purge", have.random_x, need.random_x),
+            ("under this load", sum(self._written_x), self.least_x),
         ]
         return [
-            f"{done:.2f}x of {least:g}x the capacity written {how} since the purge"
+            f"{done:.2f}x of {least:g}x the capacity written {how}"
             for how, done, least in pairs
             if done < least * (1 - VOLUME_TOLERANCE)
         ]

@@ -86,10 +86,19 @@ class JobJson(TypedDict):
     pattern: Mapping[str, object]
     region: Mapping[str, Mapping[str, float]]
     content: Mapping[str, float]
+    placement: NotRequired[Sequence[int]]
     direct: NotRequired[bool]
     until: NotRequired[Mapping[str, float | None]]
     pace: NotRequired[PaceJson]
     streams: NotRequired[Sequence[StreamJson]]
+
+
+def region_bytes(job: JobJson, capacity_bytes: float) -> float:
+    """Size of a job's region on a target of that capacity."""
+    size = job["region"]["size"]
+    if most := size.get("bytes") or size.get("up-to"):
+        return float(min(most, capacity_bytes))
+    return size["fraction"] * capacity_bytes
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,9 @@ class Point:
     p50_us: float | None
     p50_low_us: float | None
     p50_high_us: float | None
+    p95_us: float | None
+    p95_low_us: float | None
+    p95_high_us: float | None
     p99_us: float | None
     p99_low_us: float | None
     p99_high_us: float | None
@@ -61,6 +64,9 @@ class Point:
     response_p50_us: float | None
     response_p50_low_us: float | None
     response_p50_high_us: float | None
+    response_p95_us: float | None
+    response_p95_low_us: float | None
+    response_p95_high_us: float | None
     response_p99_us: float | None
     response_p99_low_us: float | None
     response_p99_high_us: float | None
@@ -98,6 +104,7 @@ class StreamPoint:
     iops: float
     mbps: float
     mean_us: float | None
+    p95_us: float | None
     p99_us: float | None
     p999_us: float | None
     n: int

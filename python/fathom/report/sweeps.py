@@ -258,6 +258,7 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
         window_s=sum(point.window_s or 0.0 for point in points),
         limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
         p50_us=None,
+        p95_us=None,
         p99_us=None,
         p999_us=None,
         p9999_us=None,

@@ -77,7 +77,9 @@ class TargetRun:
     def _twin(self, bench: str | None) -> Backend:
         target = self.target
         device = load_device(target.catalog or target.name)
-        parameters = device.twin_params_json(bench, sharing=max(1, len(target.parts)))
+        parameters = device.twin_params_json(
+            bench, sharing=max(1, len(target.parts)), slice_bytes=self.method.slice_bytes
+        )
         seed, file_system = self.options.seed, target.identity.file_system
         if target.parts:
             backend = ArrayBackend(parameters, target.parts, seed, file_system)

@@ -1,5 +1,5 @@
-//! Short forms of steps, written out: `sweep`, `rounds`, and the jobs that `purge` and `idle` leave out. Tree to tree,
-//! before the grammar, so that every step that results keeps the line it came from and nothing behind this module
+//! Short forms of steps, written out: `sweep`, `rounds`, what `fill` and `settle` put before a step, and the jobs that
+//! `purge` and `idle` leave out. Tree to tree, before the grammar, so that every step that results keeps the line it came from and nothing behind this module
 //! knows of the short forms.
 
 use super::Refusal;
@@ -13,7 +13,8 @@ const STEPS_MAX: usize = 5000;
 const ROUNDS_MAX: u32 = 1000;
 const ROUNDS_KEYS: [&str; 6] = ["name", "kind", "bench", "precision", "rounds", "steps"];
 const OF_ROUNDS_KEYS: [&str; 6] = ["most", "window", "range", "slope", "track", "metric"];
-const AXIS_KEYS: [&str; 3] = ["key", "values", "names"];
+const AXIS_KEYS: [&str; 4] = ["key", "values", "names", "labels"];
+const SETTLE_KEYS: [&str; 6] = ["time", "round", "window", "range", "slope", "written"];
 
 /// The method with its steps written out.
 pub(super) fn method(mut document: Node) -> Result<Node> {
@@ -32,7 +33,9 @@ fn written_out(list: &Node) -> Result<Node> {
             Some(Value::Text(kind)) if kind == "rounds" => steps.extend(rounds(step)?),
             _ => {
                 for one in sweep(step)? {
-                    steps.push(with_job(one)?);
+                    for one in prepared(one)? {
+                        steps.push(with_job(one)?);
+                    }
                 }
             }
         }
@@ -61,18 +64,19 @@ fn sweep(step: &Node) -> Result<Vec<Node>> {
         let key = fields.text("key")?;
         let values = fields.need("values")?.list("values")?;
         let names = names(&fields, &key, values)?;
-        let varied = |step: &Node, value: &Node, name: &str| {
+        let labels = given(&fields, "labels", values)?.unwrap_or_else(|| names.clone());
+        let varied = |step: &Node, value: &Node, name: &str, label: &str| {
             let mut one = step.clone();
             one.append("name", &format!("-{name}"));
             one.append("workload", &format!("-{name}"));
-            one.append("label", &format!(", {name}"));
+            one.append("label", &format!(", {label}"));
             one.set(&format!("job.{key}"), value.clone());
             one
         };
-        let named = || values.iter().zip(&names);
+        let named = || values.iter().zip(names.iter().zip(&labels));
         steps = steps
             .iter()
-            .flat_map(|step| named().map(|(value, name)| varied(step, value, name)))
+            .flat_map(|step| named().map(|(value, (name, label))| varied(step, value, name, label)))
             .collect();
         if steps.len() > STEPS_MAX {
             return Err(axes.fault(format!("sweep gives more than {STEPS_MAX} steps")));
@@ -83,19 +87,8 @@ fn sweep(step: &Node) -> Result<Vec<Node>> {
 
 /// What the values of an axis are called in the names of steps: as given, or the values themselves.
 fn names(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Vec<String>> {
-    if let Some(given) = fields.get("names") {
-        let names = given.list("names")?;
-        if names.len() != values.len() {
-            return Err(given.fault(format!(
-                "names has {} entries for {} values",
-                names.len(),
-                values.len()
-            )));
-        }
-        return names
-            .iter()
-            .map(|name| name.text("names").map(str::to_owned))
-            .collect();
+    if let Some(names) = given(fields, "names", values)? {
+        return Ok(names);
     }
     let last = key.rsplit('.').next().unwrap_or(key);
     let of_value = |value: &Node| match &value.value {
@@ -104,6 +97,110 @@ fn names(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Vec<String>>
         _ => Err(value.fault(format!("sweep of {key} needs names for such values"))),
     };
     values.iter().map(of_value).collect()
+}
+
+/// The texts that an axis gives for its values under `key`, where it does.
+fn given(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Option<Vec<String>>> {
+    let Some(node) = fields.get(key) else {
+        return Ok(None);
+    };
+    let texts = node.list(key)?;
+    if texts.len() != values.len() {
+        return Err(node.fault(format!(
+            "{key} has {} entries for {} values",
+            texts.len(),
+            values.len()
+        )));
+    }
+    let texts = texts.iter().map(|one| one.text(key).map(str::to_owned));
+    texts.collect::<Result<_>>().map(Some)
+}
+
+/// The step, behind the fill of its region and the precondition of its own I/O that it asks for.
+fn prepared(mut step: Node) -> Result<Vec<Node>> {
+    let (fill, settle) = (step.get("fill").cloned(), step.get("settle").cloned());
+    step.remove("fill");
+    step.remove("settle");
+    if let Some(asked) = fill.as_ref().or(settle.as_ref())
+        && !measures(&step)
+    {
+        return Err(asked
+            .fault("`fill` and `settle` belong to steps that are measured and curves".to_owned()));
+    }
+    let mut steps = Vec::new();
+    if let Some(volume) = fill {
+        steps.push(fill_before(&step, volume));
+    }
+    if let Some(settle) = settle {
+        steps.push(settling_before(&step, &settle)?);
+    }
+    steps.push(step);
+    Ok(steps)
+}
+
+fn measures(step: &Node) -> bool {
+    let kind = step.get("kind").map(|kind| &kind.value);
+    kind.is_none_or(
+        |kind| matches!(kind, Value::Text(kind) if kind == "measure" || kind == "curve"),
+    )
+}
+
+/// `name` and `label` of a step that prepares for `step`, and where and how well it runs.
+fn before(step: &Node, kind: &str, name: &str, label: &str) -> Node {
+    let mut one = Node {
+        line: step.line,
+        value: Value::Table(Vec::new()),
+    };
+    for key in ["bench", "precision"] {
+        if let Some(value) = step.get(key) {
+            one.set(key, value.clone());
+        }
+    }
+    let own = |key| match step.get(key).map(|node| &node.value) {
+        Some(Value::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let called = own("name").unwrap_or_default();
+    let workload = own("workload").unwrap_or(called);
+    one.set("kind", step.text_node(kind));
+    one.set("name", step.text_node(&format!("{name}-{called}")));
+    let label = format!("{label}: {}", own("label").unwrap_or(workload));
+    one.set("label", step.text_node(&label));
+    one.set("workload", step.text_node(workload));
+    one
+}
+
+fn fill_before(step: &Node, volume: Node) -> Node {
+    let mut one = before(step, "fill", "fill", "filling for");
+    for (key, value) in [
+        ("workload", "128k-seq-write"),
+        ("job.mix", "write"),
+        ("job.block", "128KiB"),
+        ("job.pattern", "sequential"),
+    ] {
+        one.set(key, step.text_node(value));
+    }
+    if let Some(region) = step.get("job.region") {
+        one.set("job.region", region.clone());
+    }
+    one.set("job.load.iodepth", step.integer_node(32));
+    one.set("job.until.written", volume);
+    one
+}
+
+fn settling_before(step: &Node, settle: &Node) -> Result<Node> {
+    let fields = Fields::new(settle, "settle", &SETTLE_KEYS)?;
+    let mut one = before(step, "precondition", "settle", "settling");
+    let mut steady = settle.clone();
+    steady.remove("time");
+    one.set("steady", steady);
+    if let Some(job) = step.get("job") {
+        let mut job = job.clone();
+        job.remove("until");
+        job.set("until.time", fields.need("time")?.clone());
+        one.set("job", job);
+    }
+    Ok(one)
 }
 
 /// Every step of every round, with what it is a round of.

@@ -4,7 +4,16 @@ A rule is a small function from a run to notes; it reads what the run recorded a
 record is not judged. Thresholds come from the shared statistics in docs/explanation/statistics.md.
 """
 
-from fathom.analysis.validity import of_curves, of_data, of_device, of_figures, of_hosts, of_run, of_twins
+from fathom.analysis.validity import (
+    of_curves,
+    of_data,
+    of_device,
+    of_figures,
+    of_hosts,
+    of_run,
+    of_twins,
+    of_waf,
+)
 from fathom.analysis.validity.note import Level, Note, Rule
 from fathom.analysis.validity.of_device import link_mbps
 from fathom.analysis.view import RunView
@@ -20,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     of_figures.not_steady,
     of_figures.level_change,
     of_curves.unsettled_maximum,
+    of_waf.unsettled_waf,
     of_figures.depth,
     of_figures.little,
     of_hosts.generator_cpu,

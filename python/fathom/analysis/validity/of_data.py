@@ -1,9 +1,9 @@
 """Rules on what was read and written: regions, blocks never written, data that shrinks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import JobJson, RunView
+from fathom.analysis.view import RunView, region_bytes
 from fathom.text import percent
 
 SMALL_REGION = 0.10
@@ -47,12 +47,12 @@ def compressible(view: RunView) -> Iterable[Note]:
 def small_region(view: RunView) -> Iterable[Note]:
     """A small part of the device was touched."""
     measured = {step for _, step in view.steps}
-    regions = {step: _region_bytes(job) for step, job in view.jobs.items() if step in measured}
+    jobs = [job for step, job in view.jobs.items() if step in measured]
     for target in view.real_targets:
         whole = target.identity.get("size_bytes")
-        if not isinstance(whole, int) or whole <= 0 or not regions:
+        if not isinstance(whole, int) or whole <= 0 or not jobs:
             continue
-        widest = max(size(target.capacity_bytes) for size in regions.values())
+        widest = max(region_bytes(job, target.capacity_bytes) for job in jobs)
         if widest < SMALL_REGION * whole:
             # Virtual disks call themselves rotational whatever is behind them.
             disk = target.identity.get("rotational") is True and target.identity.get("transport") != "virtio"
@@ -87,14 +87,6 @@ def cut_region(view: RunView) -> Iterable[Note]:
                 "it and seeks are shorter",
                 "take a larger target or --size before comparing with others",
             )
-
-
-def _region_bytes(job: JobJson) -> Callable[[int], float]:
-    """Size of a job's region as a function of the target's capacity."""
-    size = job["region"]["size"]
-    if most := size.get("bytes") or size.get("up-to"):
-        return lambda capacity: float(min(most, capacity))
-    return lambda capacity: size["fraction"] * capacity
 
 
 def _size(size_bytes: float) -> str:

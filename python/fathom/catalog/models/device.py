@@ -95,12 +95,16 @@ class Device(Strict):
             return self.capacity_bytes // self.namespaces
         return int(self.capacity_bytes * float(percent) / 100)
 
-    def twin_params_json(self, bench: str | None = None, sharing: int = 1) -> str:
+    def twin_params_json(
+        self, bench: str | None = None, sharing: int = 1, slice_bytes: int | None = None
+    ) -> str:
         """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
 
         Args:
             bench: name of the system to drive it from; the device's own bench if absent.
             sharing: devices that share the bench, this one included.
+            slice_bytes: most that an SSD's twin simulates of it, to a power of two of its capacity; a zoned one's zones
+                keep their size, so it is left as it is.
 
         Raises:
             CatalogError: the device has no twin, or the bench is unknown.
@@ -113,13 +117,12 @@ class Device(Strict):
         host = load_system(bench or self.twin.bench).share(sharing)
         if self.twin.kind in SYSTEM_KINDS:
             return json.dumps({"kind": "system", **self._system_params(self.twin), "host": host})
+        values = values_of(self.twin.parameters)
+        if slice_bytes and "slice_denominator" in values and "zone_bytes" not in values:
+            least = 1 << max(0, -(-self.capacity_bytes // slice_bytes) - 1).bit_length()
+            values["slice_denominator"] = max(int(values["slice_denominator"]), least)
         return json.dumps(
-            {
-                "kind": self.twin.kind,
-                "capacity_bytes": self.capacity_bytes,
-                **values_of(self.twin.parameters),
-                "host": host,
-            }
+            {"kind": self.twin.kind, "capacity_bytes": self.capacity_bytes, **values, "host": host}
         )
 
     def _system_params(self, twin: TwinModel) -> dict[str, object]:

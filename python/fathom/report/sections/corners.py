@@ -60,6 +60,7 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("Difference", "", _difference),
         ("Latency, mean", "us", lambda cell: latency(cell.point, "mean_us") or NONE),
         ("p50", "us", lambda cell: percentile(cell.point, "p50_us")),
+        ("p95", "us", lambda cell: percentile(cell.point, "p95_us")),
         ("p99", "us", lambda cell: percentile(cell.point, "p99_us")),
         ("p99.9", "us", lambda cell: percentile(cell.point, "p999_us")),
         ("p99.99", "us", lambda cell: percentile(cell.point, "p9999_us")),

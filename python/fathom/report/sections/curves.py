@@ -20,6 +20,7 @@ from fathom.report.totals import total
 ORDER = 25
 MAX_WORKLOADS = 16
 LATENCIES: tuple[Latency, ...] = ("service", "response")
+TAILS = ("p95_us", "p99_us")
 MEANING = {"service": "issue to completion", "response": "intended start to completion"}
 NONE = Item("–", tone="quiet")
 GROWING = "no interval: response latency of an unsustained point grows with the length of the run"
@@ -225,7 +226,11 @@ def _table(workloads: Sequence[Workload]) -> Table:
         Item("Offered", "IOPS"),
         Item("Achieved", "IOPS"),
         Item("Backlog growth", "I/O per s"),
-        *(Item(f"{latency.capitalize()} {what}", "us") for latency in LATENCIES for what in ("mean", "p99")),
+        *(
+            Item(f"{latency.capitalize()} {what}", "us")
+            for latency in LATENCIES
+            for what in ("mean", "p95", "p99")
+        ),
         Item("Window"),
         Item("Sustained"),
     ]
@@ -257,10 +262,11 @@ def _maximum_row(one: Drawn) -> Row:
         f"published {grouped(one.published[0])} at {grouped(one.published[1])} us" if one.published else ""
     )
     beneath = " · ".join(part for part in (_margin(one.top), published) if part)
+    tails = [percentile(row, name) for name in TAILS]
     rate = [Item("closed loop", tone="quiet"), Item(grouped(best.iops), beneath, tone="strong"), NONE]
     return Row(
         Item("maximum"),
-        [*rate, latency(row, "mean_us") or NONE, percentile(row, "p99_us"), NONE, NONE, _window(row), NONE],
+        [*rate, latency(row, "mean_us") or NONE, *tails, *[NONE] * 3, _window(row), NONE],
     )
 
 
@@ -282,11 +288,12 @@ def _row(dot: Dot, bend: Dot | None) -> Row:
 
 
 def _latencies(dot: Dot, kind: Latency) -> list[Item]:
-    """Mean and p99 with their intervals; a response latency that grows without end has none."""
+    """Mean and percentiles with their intervals; a response latency that grows without end has none."""
     growing = kind == "response" and not dot.figures.sustained
     prefix, why = PREFIXES[kind], GROWING if growing else FEW
     mean = latency(dot.row, f"{prefix}mean_us", why) or NONE
-    cells = [mean, NONE if mean is NONE else percentile(dot.row, f"{prefix}p99_us", why)]
+    tails = [NONE if mean is NONE else percentile(dot.row, f"{prefix}{name}", why) for name in TAILS]
+    cells = [mean, *tails]
     return [replace(cell, sub="", title=why) for cell in cells] if growing else cells
 
 

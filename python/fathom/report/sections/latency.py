@@ -15,7 +15,7 @@ from fathom.report.style import MIN_TAIL, grouped, slot
 ORDER = 40
 MAX_PANELS = 12
 BINS_PER_DECADE = 20
-TABLE_QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
+TABLE_QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
 TICKS = (float(np.log10(2)), 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 """Where the percentile axis is labelled: 50, 90, 99, 99.9 ... % at log10(1 / (1 - q))."""
 

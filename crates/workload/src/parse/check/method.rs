@@ -123,6 +123,10 @@ fn precondition(step: &Step) -> Checked {
             format!("{path} is {limit}, expected more than 0% and at most 100%")
         })?;
     }
+    let writes = steady.written == 0.0 || step.job.mix.ops.iter().any(|op| op.op.is_destructive());
+    ensure(writes, "steady.written", || {
+        "`written` asks for writes, and this step has none".to_owned()
+    })?;
     let least_ns = steady.round_ns.saturating_mul(u64::from(steady.window));
     ensure(
         until.time_ns.is_some_and(|most_ns| most_ns >= least_ns),

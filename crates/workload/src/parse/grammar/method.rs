@@ -6,12 +6,14 @@ use super::load::arrival_of;
 use crate::parse::check;
 use crate::parse::fields::Fields;
 use crate::parse::tree::Node;
-use crate::units::{parse_duration_ns, parse_percent, parse_share};
+use crate::units::{
+    parse_duration_ns, parse_multiple, parse_percent, parse_share, parse_size_bytes,
+};
 use crate::{
     Arrival, Curve, FileSystem, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind,
 };
 
-const METHOD_KEYS: [&str; 10] = [
+const METHOD_KEYS: [&str; 11] = [
     "schema",
     "name",
     "title",
@@ -20,6 +22,7 @@ const METHOD_KEYS: [&str; 10] = [
     "bench",
     "precision",
     "file_system",
+    "slice",
     "quick",
     "steps",
 ];
@@ -74,6 +77,7 @@ pub fn method(node: &Node) -> Result<Method> {
             .get("file_system")
             .map(|node| node.word("file_system", &FILE_SYSTEMS, &[]))
             .transpose()?,
+        slice_bytes: fields.parsed("slice", parse_size_bytes)?,
         quick: fields.get("quick").map(quick).transpose()?,
         steps: fields
             .need("steps")?
@@ -147,7 +151,11 @@ fn step(node: &Node) -> Result<Step> {
 
 /// Defaults are those of SNIA SSS PTS 2.0.
 fn steady(node: &Node) -> Result<Steady> {
-    let fields = Fields::new(node, "steady", &["round", "window", "range", "slope"])?;
+    let fields = Fields::new(
+        node,
+        "steady",
+        &["round", "window", "range", "slope", "written"],
+    )?;
     Ok(Steady {
         round_ns: fields
             .parsed("round", parse_duration_ns)?
@@ -155,6 +163,7 @@ fn steady(node: &Node) -> Result<Steady> {
         window: fields.integer_or("window", 5)?,
         range: fields.parsed("range", parse_percent)?.unwrap_or(0.20),
         slope: fields.parsed("slope", parse_percent)?.unwrap_or(0.10),
+        written: fields.parsed("written", parse_multiple)?.unwrap_or(0.0),
     })
 }
 

@@ -226,3 +226,92 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
         (8, true)
     );
 }
+
+const LEVELS: &str = r#"schema = "fathom-method/1"
+name = "levels"
+precision = "1%"
+[[steps]]
+name = "filled"
+label = "4 KiB write"
+fill = "1x"
+settle = { time = "60min", round = "30s", written = "1x" }
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 8 }, until = { time = "10min" } }
+[[steps.sweep]]
+key = "region"
+values = ["50%", "100%"]
+names = ["50", "100"]
+labels = ["half", "all"]
+"#;
+
+#[test]
+fn fill_and_settle_put_their_steps_before_each_step_of_a_sweep() {
+    let method = Method::from_toml(LEVELS, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<_> = method.steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "fill-filled-50",
+            "settle-filled-50",
+            "filled-50",
+            "fill-filled-100",
+            "settle-filled-100",
+            "filled-100"
+        ]
+    );
+    let [fill, settle, filled] = &method.steps[..3] else {
+        panic!("three steps a level");
+    };
+    assert_eq!(fill.job.until.region_multiple, Some(1.0));
+    assert_eq!(fill.job.region, filled.job.region);
+    assert_eq!(settle.label, "settling: 4 KiB write, half");
+    assert_eq!(settle.workload, filled.workload);
+    let steady = settle.steady.expect("a precondition");
+    assert_eq!(
+        (steady.round_ns, steady.window, steady.written),
+        (30_000_000_000, 5, 1.0)
+    );
+    let mut same = settle.job.clone();
+    assert_eq!(same.until.time_ns, Some(3_600_000_000_000));
+    same.until = filled.job.until;
+    assert_eq!(same, filled.job);
+    assert!(method.steps.iter().all(|step| step.precision == Some(0.01)));
+}
+
+#[test]
+fn fill_and_settle_that_make_no_sense_are_refused_at_their_line() {
+    let cases = [
+        (
+            "label =",
+            "kind = \"precondition\"\nlabel =",
+            8,
+            "belong to steps that are measured",
+        ),
+        ("time = \"60min\", ", "", 8, "settle lacks the key `time`"),
+        (
+            "round = \"30s\"",
+            "rounds = \"30s\"",
+            8,
+            "did you mean `round`?",
+        ),
+        (
+            "\"60min\"",
+            "\"1min\"",
+            8,
+            "at least round x window = 150 s",
+        ),
+        ("mix = \"write\"", "mix = \"read\"", 8, "asks for writes"),
+        (
+            "\"all\"]",
+            "\"all\", \"more\"]",
+            14,
+            "labels has 3 entries for 2 values",
+        ),
+    ];
+    for (line, replacement, at, expected) in cases {
+        let text = LEVELS.replacen(line, replacement, 1);
+        assert_ne!(text, LEVELS);
+        let error = Method::from_toml(&text, "m.toml").expect_err("refused");
+        assert!(error.message.contains(expected), "{replacement}: {error}");
+        assert_eq!(error.line, at, "{replacement}: {error}");
+    }
+}

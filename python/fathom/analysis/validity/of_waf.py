@@ -1,0 +1,130 @@
+"""Rules on write amplification: whether its writes had gone on for long enough, and whether it still moved."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fathom.analysis.series import as_series
+from fathom.analysis.steady import WAF_LIMIT
+from fathom.analysis.trend import relative_drift
+from fathom.analysis.validity.note import Note
+from fathom.analysis.view import JobJson, Key, RunView, region_bytes
+from fathom.text import percent
+
+LEAST_X = 1.0
+"""Of its region, that a pattern writes before the WAF is its own: what was there before has then been replaced."""
+PARTS = 10
+"""Parts of a window whose WAFs are compared: real drives count too coarsely for seconds."""
+WRITES = pc.field("op").isin(["write", "append"])
+
+
+@dataclass(frozen=True)
+class _Unsettled:
+    step: str
+    written_x: float | None
+    drift: float | None
+
+    @property
+    def text(self) -> str:
+        said = []
+        if self.written_x is not None:
+            said.append(f"{self.written_x:.2g}x of its region was written since its pattern began")
+        if self.drift is not None:
+            said.append(f"it moves by {percent(self.drift, '+.0f')} over the window")
+        return " and ".join(said)
+
+
+def unsettled_waf(view: RunView) -> Iterable[Note]:
+    """WAF was read on the way from one pattern's to that of the next: one note a target, of the worst step."""
+    written = _written_x(view)
+    for target in view.document.targets:
+        found: list[_Unsettled] = []
+        for key, figures in view.steps.items():
+            if key[0] != target.name or all(row["waf"] is None for row in figures.rows):
+                continue
+            judged = any(row["steady"] for row in figures.rows)
+            wrote_x = written.get(key, 0.0)
+            little = wrote_x if wrote_x < LEAST_X and not judged else None
+            drift = _drift(view, key)
+            if little is not None or drift is not None:
+                found.append(_Unsettled(key[1], little, drift))
+        if found:
+            worst = min(
+                found, key=lambda one: (LEAST_X if one.written_x is None else one.written_x, one.step)
+            )
+            more = len(found) - 1
+            others = f"; so it is in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+            yield Note(
+                "unsettled-waf",
+                "info",
+                target.name,
+                worst.step,
+                f"WAF had not settled: {worst.text}; it is a figure of the way there{others}",
+                "let the same writes go on for longer before they are measured (`settle` in a copy of the method)",
+            )
+
+
+def _written_x(view: RunView) -> dict[Key, float]:
+    """Per step what has been written of its region since its pattern began, by the step and those before it."""
+    sums = view.intervals.filter(WRITES).group_by(["target", "step"], use_threads=False)
+    table = sums.aggregate([("bytes", "sum")]).to_pylist()
+    bytes_ = {(row["target"], row["step"]): row["bytes_sum"] for row in table}
+    out: dict[Key, float] = {}
+    for target in view.document.targets:
+        capacity_bytes = target.capacity_bytes * (target.scale or 1.0)
+        pattern, since = None, 0
+        for step, job in view.jobs.items():
+            wrote = bytes_.get((target.name, step), 0)
+            own = _pattern(job)
+            if own is None:
+                continue
+            if own != pattern:
+                pattern, since = own, 0
+            since += wrote
+            out[target.name, step] = since / max(1.0, region_bytes(job, capacity_bytes))
+    return out
+
+
+def _pattern(job: JobJson) -> str | None:
+    """Where and in what pieces a job writes; the size of pieces in sequence does not matter. None: it only reads."""
+    if streams := job.get("streams"):
+        found = [_pattern(stream["job"]) for stream in streams]
+        return json.dumps(found) if any(found) else None
+    ops = [op for op in job["mix"]["ops"] if op["op"] not in ("read", "flush")]
+    if not ops:
+        return None
+    in_order = job.get("pattern", {}).get("kind") == "sequential"
+    pieces = [(op["op"], None if in_order else op.get("sizes")) for op in ops]
+    return json.dumps([job.get("pattern"), job["region"], job.get("placement"), pieces])
+
+
+def _drift(view: RunView, key: Key) -> float | None:
+    """How far WAF moves over a step's window, where that is surely beyond what a settled one may; otherwise None."""
+    of_step = (pc.field("target") == key[0]) & (pc.field("step") == key[1])
+    counted = view.telemetry.filter(of_step)
+    media, host = (
+        _by_start(counted.filter(pc.field("name") == f"{whose}_write_bytes"), "value")
+        for whose in ("media", "host")
+    )
+    if not host:
+        host = _by_start(view.intervals.filter(of_step & WRITES), "bytes")
+    starts = sorted(media.keys() & host.keys())
+    length = len(starts) // PARTS
+    if not length:
+        return None
+    parts = [starts[first : first + length] for first in range(0, length * PARTS, length)]
+    wafs = [sum(media[one] for one in part) / max(1.0, sum(host[one] for one in part)) for part in parts]
+    drift = relative_drift(as_series(wafs))
+    beyond = drift.low > WAF_LIMIT or drift.high < -WAF_LIMIT
+    return drift.value if beyond else None
+
+
+def _by_start(rows: pa.Table, column: str) -> dict[float, float]:
+    sums: dict[float, float] = {}
+    for start_s, value in zip(rows["start_s"].to_pylist(), rows[column].to_pylist(), strict=True):
+        sums[cast("float", start_s)] = sums.get(start_s, 0.0) + value
+    return sums

@@ -1,0 +1,49 @@
+"""Notes on write amplification that had not settled."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from judged_runs import JOB, Measured, Row, device, run_view, sample
+
+from fathom.analysis.validity import Note, notes
+from fathom.analysis.view import RunView
+
+DEVICE = "/dev/nvme0n1"
+
+
+def only(view: RunView) -> Note:
+    found = notes(view)
+    assert len(found) == 1, found
+    return found[0]
+
+
+WRITES = JOB | {"mix": {"ops": [{"op": "write"}]}, "pattern": {"kind": "uniform"}}
+
+
+def writing(wafs: Sequence[float], *, capacities: float, steady: bool | None) -> RunView:
+    """A step that writes so much of the device, with a WAF for each of its seconds."""
+    iops = capacities * 10**12 / 4096 / len(wafs)
+    step = Measured(DEVICE, [iops] * len(wafs), op="write", point={"waf": 2.0, "steady": steady})
+    media: list[Row] = [
+        sample("media_write_bytes", waf * int(iops) * 4096, unit="B") | {"start_s": float(i), "length_s": 1.0}
+        for i, waf in enumerate(wafs)
+    ]
+    return run_view([step], [device(link_speed_gtps=None)], job=WRITES, telemetry=media)
+
+
+def test_waf_of_a_pattern_that_has_hardly_begun_is_noted_with_what_was_written():
+    note = only(writing([2.0] * 60, capacities=0.06, steady=None))
+    assert note.rule == "unsettled-waf"
+    assert "0.06x of its region was written since its pattern began; it" in note.text
+
+
+def test_waf_that_moves_over_its_window_is_noted_even_after_a_steady_precondition():
+    note = only(writing(list(np.linspace(2.0, 2.4, 60)), capacities=0.06, steady=True))
+    assert note.rule == "unsettled-waf"
+    assert "it moves by +17 % over the window" in note.text
+
+
+@pytest.mark.parametrize(("capacities", "steady"), [(1.1, None), (0.06, True)])
+def test_settled_waf_has_no_note(capacities: float, steady: bool | None):
+    assert notes(writing([2.0, 2.02] * 30, capacities=capacities, steady=steady)) == []
