@@ -10,7 +10,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -28,6 +27,7 @@ from fathom.catalog.models import (
     System,
 )
 from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries
+from fathom.table import flush_table
 
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
@@ -92,12 +92,7 @@ def print_entry(console: Console, name: str) -> None:
 
 
 def _table(*columns: str, numbers: Iterable[str] = ()) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        header_style="dim",
-        padding=(0, 1, 0, 0),
-    )
+    table = flush_table(header_style="dim")
     for column in columns:
         if column in numbers:
             table.add_column(column, justify="right", no_wrap=True)
