@@ -7,7 +7,6 @@ otherwise.
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +19,7 @@ from fathom.report.rounds import Mean, OnTarget, axes, rounds_of
 from fathom.report.sections import answers, build_all
 from fathom.report.style import grouped, plain, signed_pct
 from fathom.rounds import UNITS
+from fathom.table import flush_table
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
@@ -144,14 +144,7 @@ def _workloads_down(comparison: Comparison) -> Table:
 
 
 def _table(*, lines: bool = True) -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        show_lines=lines,
-        header_style="bold",
-        padding=(0, 1, 0, 0),
-    )
+    return flush_table(edge=False, lines=lines)
 
 
 def _target(column: Column) -> Text:

@@ -40,7 +40,7 @@ def print_runs(console: "Console", table: pa.Table) -> None:
 
 def print_result(console: "Console", table: pa.Table) -> None:
     """A query's rows, numbers to the right; where a row is wider than the terminal, each as a list of its own."""
-    from rich.table import Table
+    from fathom.table import flush_table
 
     rows = [
         {name: _cell(value) for name, value in row.items()} for row in table.slice(0, ROWS_SHOWN).to_pylist()
@@ -50,7 +50,7 @@ def print_result(console: "Console", table: pa.Table) -> None:
         _print_rows_as_lists(console, rows)
         _print_rest(console, table)
         return
-    shown = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
+    shown = flush_table(None, gap=GAP, header_style="dim")
     for field in table.schema:
         numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         shown.add_column(field.name, justify="right" if numeric else "left", overflow="fold")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from fathom.sizing.reasons import headline, reasons
 from fathom.sizing.size import Answer
 from fathom.sizing.system import GROUPS, StorageSystem
 from fathom.sizing.views import amount, unmet_text
+from fathom.table import flush_table
 from fathom.text import percent
 
 SCHEMA = "fathom-choose/1"
@@ -200,7 +200,7 @@ def _marked(values: Sequence[float | None], measure: Measure) -> list[str]:
 
 
 def _table(first: str, choice: Choice) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = flush_table()
     table.add_column(Text(first))
     for offer in choice.offers:
         table.add_column(Text(offer.system.name), justify="right", overflow="fold")

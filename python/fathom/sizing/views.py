@@ -1,12 +1,11 @@
 """A sizing at a terminal, and as JSON."""
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from fathom.sizing.needs import Kind
 from fathom.sizing.size import Answer, Sizing
+from fathom.table import flush_table
 from fathom.text import capacity, iops_text, latency_text
 
 SCHEMA = "fathom-size/1"
@@ -15,7 +14,7 @@ SCHEMA = "fathom-size/1"
 def print_sizing(console: Console, sizing: Sizing) -> None:
     """The count and what binds it, then every need, then the link."""
     console.print(Text(headline(sizing)), style="bold", highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = flush_table()
     for name in ("need", "one drive gives", "drives", "basis"):
         table.add_column(name, justify="right" if name == "drives" else "left")
     for answer in sizing.answers:

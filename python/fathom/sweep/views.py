@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from fathom.limits import limit_of
 from fathom.report.style import grouped, plain
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
+from fathom.table import flush_table
 
 FIGURES = {"iops": "IOPS", "mbps": "MB/s", "mean_us": "mean us", "p99_us": "p99 us", "waf": "WAF"}
 
@@ -46,7 +45,7 @@ def shown(name: str, value: object) -> str:
 def print_sweep(console: Console, axes: Sequence[Axis], table: pa.Table, outcomes: Sequence[Outcome]) -> None:
     """Prints a row per combination, step and operation, then what failed."""
     names = headings(axes, table)
-    printed = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    printed = flush_table(edge=False)
     for name in names:
         right = name in FIGURES or pa.types.is_floating(table.schema.field(name).type)
         printed.add_column(Text(FIGURES.get(name, plain(name))), justify="right" if right else "left")

@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from fathom.errors import UsageError
+from fathom.table import flush_table
 from fathom.targets import sysfs
 from fathom.targets.mounts import read_usage
 from fathom.targets.parse import device_target
@@ -57,7 +57,7 @@ def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
     if not reports:
         console.print("No block devices found. Files (file:PATH) and twins (twin:NAME) can be tested.")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table = flush_table(None, gap=2)
     for heading in ("device", "model", "size", "transport", "--destroy", "verdict"):
         table.add_column(heading, justify="right" if heading == "size" else "left", overflow="fold")
     for report in reports:

@@ -6,7 +6,6 @@ Prints to the Console it is given; texts from files are never read as markup.
 from collections.abc import Sequence
 from statistics import median
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,6 +15,7 @@ from rich.text import Text
 from fathom.catalog import entries, load_published
 from fathom.catalog.models import UNEXPLAINED_PCT, Device
 from fathom.report.style import grouped, plain, signed_pct
+from fathom.table import flush_table
 from fathom.validation.calibrate import Calibration, toml_values
 from fathom.validation.comparison import GATE_PCT, Compared, Median, medians
 
@@ -249,9 +249,7 @@ def _median(one: Median | None, limit_pct: float, *, gated: bool) -> Text:
 
 
 def _table(*columns: str, right: Sequence[str] = ()) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", padding=(0, 1), collapse_padding=True
-    )
+    table = flush_table()
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return table
