@@ -34,8 +34,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut memory = vec![0u8; (iodepth + 1) * BLOCK_BYTES];
     let base = page_aligned(&mut memory);
     let file = (kind != "nop").then(|| {
-        let flags = if kind == "device" { libc::O_DIRECT } else { 0 };
-        OpenOptions::new().read(true).custom_flags(flags).open(path)
+        let direct = if kind == "device" { libc::O_DIRECT } else { 0 };
+        OpenOptions::new()
+            .read(true)
+            .custom_flags(direct | libc::O_NOATIME)
+            .open(path)
     });
     let file = file.transpose()?;
     if let Some(file) = &file {

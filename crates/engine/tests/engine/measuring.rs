@@ -1,8 +1,9 @@
 //! What is counted, when, and how runs end.
 
 use std::{
+    fs::{File, FileTimes},
     os::fd::AsRawFd,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use engine::Options;
@@ -265,7 +266,7 @@ fn requests_on_the_null_target_stay_in_the_process() {
 #[test]
 fn what_of_a_file_was_in_memory_before_a_buffered_job_is_told() {
     let file = Scratch::filled(4 * MIB, 1);
-    let handle = std::fs::File::open(&file.0).unwrap();
+    let handle = File::open(&file.0).unwrap();
     let mut job = job(Op::Read);
     job.until = count(100);
     for options in [Options::default(), threads()] {
@@ -283,6 +284,26 @@ fn what_of_a_file_was_in_memory_before_a_buffered_job_is_told() {
         // SAFETY: a system call on an open descriptor.
         unsafe { libc::posix_fadvise(handle.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         assert_eq!(told(), None);
+    }
+}
+
+#[test]
+fn reads_leave_no_trace_in_the_files_inode() {
+    let file = Scratch::filled(MIB, 1);
+    let long_ago = SystemTime::now() - Duration::from_secs(3 * 86_400);
+    File::options()
+        .write(true)
+        .open(&file.0)
+        .unwrap()
+        .set_times(FileTimes::new().set_accessed(long_ago))
+        .unwrap();
+    let accessed = || std::fs::metadata(&file.0).unwrap().accessed().unwrap();
+    let before = accessed();
+    let mut job = job(Op::Read);
+    job.until = count(100);
+    for options in [Options::default(), threads()] {
+        run(&job, &file.spec(MIB), &options);
+        assert_eq!(accessed(), before);
     }
 }
 
