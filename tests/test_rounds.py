@@ -201,6 +201,32 @@ def test_a_twin_may_know_a_step_in_rounds_less_well_than_their_mean(
     assert most > written
 
 
+@pytest.mark.parametrize(("given", "turnover"), [("", 1 / 4), ('turnover = "1%"\n', 1 / 100)])
+def test_a_twin_writes_as_much_before_it_ends_a_window_as_the_step_says(
+    monkeypatch: pytest.MonkeyPatch, given: str, turnover: float
+) -> None:
+    asked: list[tuple[float, int, int, int]] = []
+    monkeypatch.setattr(_core, "Precision", lambda *rule: asked.append(rule))
+    text = f"""
+schema = "fathom-method/1"
+name = "on"
+[[steps]]
+name = "write"
+precision = "1%"
+{given}[steps.job]
+mix = "write"
+block = "4KiB"
+pattern = "uniform"
+load = {{ iodepth = 4 }}
+until = {{ time = "1min" }}
+"""
+    twin = TwinBackend(load_device(PM9A3.removeprefix("twin:")).twin_params_json(), 1)
+    [step] = parse_method(text, "m.toml").steps
+    precision_of(step, twin)
+    [(half, count, written, _)] = asked
+    assert (half, count, written) == (0.01, 1_000_000, round(turnover * twin.capacity_bytes))
+
+
 def test_a_twin_says_what_it_does_in_a_pause(run: Run, method_file: str, tmp_path: Path) -> None:
     [said] = [note for note in run.notes if note.rule == "idle-time"]
     assert "does nothing in a pause" in said.text

@@ -89,6 +89,7 @@ class _StepJson(TypedDict):
     published: str | None
     bench: str | None
     precision: float | None
+    turnover: float | None
     steady: _SteadyJson | None
     curve: CurveJson | None
     round: RoundJson | None
@@ -210,7 +211,8 @@ class Step:
 
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
-    or round may end before its time.
+    or round may end before its time, `turnover` the least share of the region that such a window writes, if it writes
+    and the method says.
     """
 
     name: str
@@ -222,6 +224,7 @@ class Step:
     job: Job
     bench: str | None = None
     precision: float | None = None
+    turnover: float | None = None
     curve: Curve | None = None
     place: Place | None = None
     round: Round | None = None
@@ -349,6 +352,7 @@ def _step(step: _StepJson) -> Step:
         job=parse_job(step["job"]),
         bench=step["bench"],
         precision=step["precision"],
+        turnover=step["turnover"],
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,
     )

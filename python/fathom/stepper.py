@@ -27,7 +27,8 @@ ROUND_TURNOVER = 1 / 16
 """Least share of its region that a step in rounds writes, if it writes: many buffers full. A round writes more."""
 LARGE_BLOCK_BYTES = 64 * 1024
 LEAST_TURNOVER = 1 / 4
-"""Least share of its region that a twin's window or round writes, if it writes: what is far from steady shows."""
+"""Least share of its region that a twin's window or round writes, if it writes and its step says nothing else: what is
+far from steady shows."""
 MOST_TURNOVER = 2
 """Most that a twin's window writes of its region before it ends, however well its figures are known."""
 VOLUME_ROUNDS = 64
@@ -139,7 +140,8 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
         return _core.Precision(step.precision, POINT_COUNT, 0, WITHOUT_LIMIT)
     drives = max(1, len(backend.parts))
     region_bytes = drives * step.job.region_size(capacity_bytes // drives)
-    least_bytes, most_bytes = round(LEAST_TURNOVER * region_bytes), MOST_TURNOVER * region_bytes
+    turnover = LEAST_TURNOVER if step.turnover is None else step.turnover
+    least_bytes, most_bytes = round(turnover * region_bytes), MOST_TURNOVER * region_bytes
     if step.kind == "precondition" and step.job.region_multiple:
         round_bytes = round(step.job.region_multiple * region_bytes / VOLUME_ROUNDS)
         return _core.Precision(ROUND_WIDENING * step.precision, 0, round_bytes, round_bytes)

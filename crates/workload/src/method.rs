@@ -95,6 +95,9 @@ pub struct Step {
     /// round in virtual time may end early; `None`: all have their full length. The method's if the
     /// step gives none.
     pub precision: Option<f64>,
+    /// Only for [`StepKind::Measure`]: least share of the region that a window with writes writes before
+    /// it may end early, 0..1; `None`: a quarter, since a drive may be far from settled under the step.
+    pub turnover: Option<f64>,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Curve`]: the points after the maximum.

@@ -87,6 +87,20 @@ fn check_step(step: &Step) -> Checked {
     let misplaced = step.steady.is_some() && step.kind != StepKind::Precondition;
     ensure(!misplaced, "steady", || {
         "`steady` belongs to a precondition step".to_owned()
+    })?;
+    turnover(step)
+}
+
+fn turnover(step: &Step) -> Checked {
+    if step.turnover.is_none() {
+        return Ok(());
+    }
+    let measured = step.kind == StepKind::Measure && step.round.is_none();
+    ensure(measured, "turnover", || {
+        "`turnover` belongs to a measured step, and not to one in rounds".to_owned()
+    })?;
+    ensure(step.precision.is_some(), "turnover", || {
+        "`turnover` says how soon a window may end early: give `precision` too, such as precision = \"1%\"".to_owned()
     })
 }
 

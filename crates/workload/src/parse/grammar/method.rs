@@ -26,7 +26,7 @@ const METHOD_KEYS: [&str; 11] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 11] = [
+const STEP_KEYS: [&str; 12] = [
     "name",
     "kind",
     "workload",
@@ -34,6 +34,7 @@ const STEP_KEYS: [&str; 11] = [
     "published",
     "bench",
     "precision",
+    "turnover",
     "steady",
     "curve",
     "round",
@@ -94,7 +95,12 @@ fn bench(fields: &Fields<'_>) -> Result<Option<String>> {
 }
 
 fn precision(fields: &Fields<'_>) -> Result<Option<f64>> {
-    fields.parsed("precision", |text| match parse_percent(text)? {
+    share(fields, "precision")
+}
+
+/// A share of a whole, neither none of it nor all.
+fn share(fields: &Fields<'_>, key: &str) -> Result<Option<f64>> {
+    fields.parsed(key, |text| match parse_percent(text)? {
         share if share > 0.0 && share < 1.0 => Ok(share),
         _ => Err(format!("{text} is not above 0% and below 100%")),
     })
@@ -140,6 +146,7 @@ fn step(node: &Node) -> Result<Step> {
             .transpose()?,
         bench: bench(&fields)?,
         precision: precision(&fields)?,
+        turnover: share(&fields, "turnover")?,
         steady: fields.get("steady").map(steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
         round: fields.get("round").map(round).transpose()?,

@@ -166,6 +166,39 @@ fn a_curve_is_read_shortened_and_survives_its_normal_form() {
     assert_eq!(Method::from_json(&json, "quick.json"), Ok(quick));
 }
 
+const TURNOVER: &str = r#"schema = "fathom-method/1"
+name = "mine"
+[[steps]]
+name = "on"
+precision = "1%"
+turnover = "2%"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 1 }, until = { time = "1min" } }
+"#;
+
+#[test]
+fn a_step_says_how_much_a_window_that_ends_early_writes() {
+    let method = Method::from_toml(TURNOVER, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.steps[0].turnover, Some(0.02));
+    let json = serde_json::to_string(&method).expect("serialises");
+    assert_eq!(Method::from_json(&json, "m.json"), Ok(method));
+}
+
+#[test]
+fn a_turnover_is_refused_where_no_measured_window_can_end_early() {
+    let refused = |from: &str, to: &str, expected: &str| {
+        let error = Method::from_toml(&TURNOVER.replace(from, to), "m.toml");
+        let text = error.expect_err("refused").to_string();
+        assert!(text.contains(expected), "{text}");
+    };
+    refused("precision = \"1%\"\n", "", "give `precision` too");
+    refused("\"2%\"", "\"0%\"", "0% is not above 0% and below 100%");
+    refused(
+        "precision = \"1%\"",
+        "precision = \"1%\"\nkind = \"idle\"",
+        "m.toml:",
+    );
+}
+
 #[test]
 fn a_curve_that_lists_nothing_runs_from_10_to_120_percent_by_response() {
     let text = CURVE
