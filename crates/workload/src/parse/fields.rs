@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and what they are called here.
-const FOREIGN: [(&str, &str); 43] = [
+const FOREIGN: [(&str, &str); 42] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -58,7 +58,6 @@ const FOREIGN: [(&str, &str); 43] = [
     ("data_errors", "errors"),
     ("write_iolog", "journal"),
     ("verify_state_save", "journal"),
-    ("response", "latency"),
 ];
 
 impl<'a> Fields<'a> {

@@ -206,8 +206,14 @@ fn round(node: &Node) -> Result<Round> {
 }
 
 fn curve(node: &Node) -> Result<Curve> {
-    let keys = ["points", "time", "arrival", "latency", "slo"];
+    let keys = ["points", "time", "arrival", "latency", "response", "slo"];
     let fields = Fields::new(node, "curve", &keys)?;
+    let (latency, response) = (fields.get("latency"), fields.get("response"));
+    if let (Some(_), Some(twice)) = (latency, response) {
+        return Err(
+            twice.fault("`response` is another name of `latency`: leave one out".to_owned())
+        );
+    }
     let share = |node: &Node| node.parsed("points", parse_share);
     Ok(Curve {
         points: match fields.get("points") {
@@ -222,11 +228,9 @@ fn curve(node: &Node) -> Result<Curve> {
         arrival: fields
             .get("arrival")
             .map_or(Ok(Arrival::Exponential), arrival_of)?,
-        latency: fields
-            .get("latency")
-            .map_or(Ok(Latency::Response), |node| {
-                node.word("latency", &LATENCIES, &FOREIGN_LATENCIES)
-            })?,
+        latency: latency.or(response).map_or(Ok(Latency::Response), |node| {
+            node.word("latency", &LATENCIES, &FOREIGN_LATENCIES)
+        })?,
         slo: fields.get("slo").map(slo).transpose()?,
     })
 }

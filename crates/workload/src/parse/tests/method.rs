@@ -200,6 +200,14 @@ fn a_turnover_is_refused_where_no_measured_window_can_end_early() {
 }
 
 #[test]
+fn vdbenchs_latency_is_asked_for_by_either_name() {
+    let method = |text: &str| Method::from_toml(text, "m.toml").unwrap_or_else(|e| panic!("{e}"));
+    let named = CURVE.replace("latency = \"service\"", "response = \"service\"");
+    assert_ne!(named, CURVE);
+    assert_eq!(method(&named), method(CURVE));
+}
+
+#[test]
 fn a_curve_that_lists_nothing_runs_from_10_to_120_percent_by_response() {
     let text = CURVE
         .replace("points = [\"10%\", \"85%\", \"120%\"]\n", "")
@@ -232,9 +240,9 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
         ("time = \"30s\"", "", 10, "curve lacks the key `time`"),
         (
             "latency = \"service\"",
-            "response = \"service\"",
-            13,
-            "see `latency`",
+            "latency = \"service\"\nresponse = \"service\"",
+            14,
+            "another name of `latency`",
         ),
         ("\"service\"", "\"clat\"", 13, "did you mean \"service\"?"),
         ("\"1ms\"", "\"0s\"", 14, "p99 is 0"),
