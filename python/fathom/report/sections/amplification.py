@@ -4,9 +4,11 @@ Shown where two or more measured steps that write have a WAF; a step of a curve,
 them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.series import as_series
+from fathom.analysis.uncertainty import Interval, mean_interval
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
@@ -26,10 +28,11 @@ NONE = Item("–", tone="quiet", title="no rated endurance is known")
 
 @dataclass(frozen=True)
 class Amplified:
-    """A target's measured writes: rows of points, and WAF over the steps laid end to end."""
+    """A target's measured writes: rows of points, each WAF's interval, and WAF over the steps laid end to end."""
 
     column: Column
     points: Sequence[Point]
+    within: Mapping[str, Interval | None]
     line: Sequence[Sequence[float | None]]
     end_s: float
 
@@ -85,7 +88,21 @@ def _amplified(column: Column) -> Amplified | None:
             line.append((end_s + part[0][0], float(f"{waf:.4g}")))
         end_s += window_s
         line.append((end_s, None))
-    return Amplified(column, points, line, end_s)
+    within = {point.step: ratio_interval(written.get(point.step, [])) for point in points}
+    return Amplified(column, points, within, line, end_s)
+
+
+def ratio_interval(samples: Sequence[tuple[float, float, float]]) -> Interval | None:
+    """95 % interval of media bytes / host bytes over the seconds of a window; None for too few, or where they drift.
+
+    The mean of the seconds' media - WAF x host, which is 0, varies as the ratio times the mean of host does (the
+    estimator of a ratio, Cochran 1977, 6.3). The last second may be a part of one, and is left out.
+    """
+    if len(samples) < 2:
+        return None
+    host, media = (as_series([sample[place] for sample in samples[:-1]]) for place in (1, 2))
+    waf = media.sum() / host.sum()
+    return mean_interval(waf + (media - waf * host) / host.mean())
 
 
 def _chart(one: Amplified) -> Chart:
@@ -114,6 +131,10 @@ def _table(found: Sequence[Amplified]) -> Table:
         "Rated life: the rated bytes written / the rate measured. A rating holds for its own workload (JEDEC "
         "JESD218/219), whose WAF data sheets do not state; under a higher WAF the media wear sooner, in proportion."
     ]
+    notes.append(
+        "± is half the 95 % interval of WAF over the seconds of its window, or over repeats. Without: fewer than five "
+        "seconds were measured, as where a twin ends a window early, or they drift."
+    )
     return Table("Step", heads, groups, notes)
 
 
@@ -121,7 +142,7 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
     bps = (point.mbps or 0.0) * 1e6
     life = Item(grouped(rated_bytes / bps / DAY_S / 365)) if rated_bytes and bps else NONE
     cells = [
-        waf_item(one.column, point) or NONE,
+        waf_item(one.column, point, one.within[point.step]) or NONE,
         Item(grouped(point.iops or 0.0)),
         Item(bytes_10(bps * DAY_S)),
         life,
@@ -131,11 +152,11 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
     return Row(Item(plain(one.column.run.steps[point.step].label)), cells)
 
 
-def waf_item(column: Column, point: Point) -> Item | None:
-    """A ratio of two counts over the window, known as such; repeats differ, so theirs has an interval."""
+def waf_item(column: Column, point: Point, within: Interval | None = None) -> Item | None:
+    """A ratio of two counts over the window, with its interval over repeats, or else the one `within` the window."""
     if not point.waf:
         return None
-    over = interval_over(of_each(column.run, point), "waf")
+    over = interval_over(of_each(column.run, point), "waf") or within
     return Item(grouped(point.waf), margin_of(point.waf, over.low, over.high) if over else "", tone="strong")
 
 
