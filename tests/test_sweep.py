@@ -7,20 +7,24 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
 from fathom.errors import UsageError
 from fathom.method import parse_method
 from fathom.resolve import resolve_targets
+from fathom.runs.schema import POINTS
 from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
 from fathom.sweep.study import Outcome, Sweep, simulate_all
 from fathom.sweep.table import gather, write_tables
+from fathom.sweep.views import print_sweep
 
 DRIVE = "twin:wd-ultrastar-dc-sn640-3.2tb"
 SHELF = "atto-xstreamcore-9400"
@@ -233,3 +237,26 @@ def test_the_command_prints_one_document_and_fails_when_a_point_does(tmp_path: P
     assert document["schema"] == "fathom-sweep/1"
     assert [row["dies"] for row in document["rows"]] == [64]
     assert (tmp_path / document["id"] / "report.html").exists()
+
+
+def test_in_a_narrow_terminal_words_are_folded_and_figures_are_whole() -> None:
+    axis = parse_axis("over_provisioning=0.07")
+    row = {
+        "over_provisioning": 0.07,
+        "target": "twin:a",
+        "step": "4k-rand-read",
+        "op": "read",
+        "iops": 1_068_859.4,
+        "mbps": 4378.0,
+        "mean_us": 239.5,
+        "p99_us": 361.5,
+        "waf": 7.64,
+        "limited_by": "program power budget",
+    }
+    schema = pa.schema([pa.field("over_provisioning", pa.float64()), *POINTS])
+    console = Console(width=80)
+    with console.capture() as captured:
+        print_sweep(console, [axis], pa.Table.from_pylist([row], schema=schema), [])
+    text = captured.get()
+    assert [figure for figure in ("0.07", "1,068,859", "4,378", "361.5", "7.64") if figure not in text] == []
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text

@@ -43,12 +43,15 @@ def shown(name: str, value: object) -> str:
 
 
 def print_sweep(console: Console, axes: Sequence[Axis], table: pa.Table, outcomes: Sequence[Outcome]) -> None:
-    """Prints a row per combination, step and operation, then what failed."""
+    """Prints a row per combination, step and operation, then what failed; in a narrow terminal words are folded."""
     names = headings(axes, table)
     printed = flush_table(edge=False)
     for name in names:
         right = name in FIGURES or pa.types.is_floating(table.schema.field(name).type)
-        printed.add_column(Text(FIGURES.get(name, plain(name))), justify="right" if right else "left")
+        heading = Text(FIGURES.get(name, plain(name)))
+        printed.add_column(
+            heading, justify="right" if right else "left", overflow="fold", no_wrap=name in FIGURES
+        )
     for row in table.to_pylist():
         printed.add_row(*(Text(shown(name, row[name])) for name in names))
     console.print(printed)
