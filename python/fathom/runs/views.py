@@ -21,15 +21,16 @@ GAP = 2
 
 def print_runs(console: "Console", table: pa.Table) -> None:
     """One line per run, newest first."""
-    from rich.table import Table
+    from fathom.table import flush_table
 
     if table.num_rows == 0:
         console.print(f"no runs in {runs_home()} yet; `fathom review` makes the first", highlight=False)
         return
-    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    shown = flush_table(None, gap=GAP, header_style="dim")
     for column in ("run", "status", "method", "points", "targets"):
+        whole = column not in ("method", "targets")
         shown.add_column(
-            column, no_wrap=column != "targets", justify="right" if column == "points" else "left"
+            column, no_wrap=whole, overflow="fold", justify="right" if column == "points" else "left"
         )
     for row in reversed(table.to_pylist()):
         method = f"{row['method']} (quick)" if row["quick"] else row["method"] or "-"

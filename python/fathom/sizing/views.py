@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
+from fathom.analysis.finding import cited
 from fathom.sizing.needs import Kind
 from fathom.sizing.size import Answer, Sizing
 from fathom.table import flush_table
@@ -23,7 +24,7 @@ def print_sizing(console: Console, sizing: Sizing) -> None:
         )
     console.print(table)
     for source in dict.fromkeys(answer.figure.source for answer in sizing.answers if answer.figure):
-        console.print(Text(f"Figures from {source}."), style="dim", highlight=False)
+        console.print(Text(f"Figures from {cited(source)}."), style="dim", highlight=False)
     for sentence in sentences(sizing):
         console.print(Text(sentence), highlight=False)
 
