@@ -302,9 +302,15 @@ fn open_file(spec: &TargetSpec, writes: bool, direct: bool) -> Result<File, Engi
             _ => Err(refusal),
         })
         .map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) if direct => no_direct(spec),
+            Some(libc::EINVAL) if direct => wrong_kind(spec).unwrap_or_else(|| no_direct(spec)),
             _ => open_error(spec, writes, error),
         })
+}
+
+/// What cannot be opened for direct I/O may be a directory, or no disk.
+fn wrong_kind(spec: &TargetSpec) -> Option<EngineError> {
+    let found = std::fs::metadata(&spec.path).ok()?;
+    check_kind(spec, found.file_type()).err()
 }
 
 fn no_direct(spec: &TargetSpec) -> EngineError {

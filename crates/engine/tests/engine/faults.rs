@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::{Backend, EngineError, Options, TargetKind, TargetSpec};
-use workload::{Block, Load, Mix, Op, Pattern};
+use workload::{Block, Job, Load, Mix, Op, Pattern};
 
 use crate::support::*;
 
@@ -21,11 +21,17 @@ fn a_missing_file_is_one_line_with_its_name() {
 
 #[test]
 fn a_directory_or_the_wrong_kind_is_refused() {
-    let line = refusal(&job(Op::Read), &file_spec(Path::new("/tmp"), MIB));
-    assert!(
-        line.starts_with("/tmp: is something else (a directory"),
-        "{line}"
-    );
+    for direct in [false, true] {
+        let job = Job {
+            direct,
+            ..job(Op::Read)
+        };
+        let line = refusal(&job, &file_spec(Path::new("/tmp"), MIB));
+        assert!(
+            line.starts_with("/tmp: is something else (a directory"),
+            "{line}"
+        );
+    }
     let file = Scratch::filled(MIB, 1);
     let as_device = TargetSpec {
         kind: TargetKind::BlockDevice,
