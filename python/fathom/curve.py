@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
 from fathom.errors import FathomError
+from fathom.offered import open_load
 
 Latency = Literal["service", "response"]
 
@@ -214,14 +215,7 @@ def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | 
 def open_job(job_json: str, curve: Curve, rate_iops: float) -> str:
     """The job of a point: the maximum's, with arrivals at `rate_iops` and as many in flight at most."""
     job = json.loads(job_json)
-    load = job["load"]
-    job["load"] = {
-        "kind": "open",
-        "rate_iops": rate_iops,
-        "arrival": curve.arrival,
-        "threads": load["threads"],
-        "iodepth": load["iodepth"],
-    }
+    job["load"] = open_load(job["load"], rate_iops, curve.arrival)
     job["until"] = {
         "time_ns": round(curve.time_s * 1e9),
         "bytes": None,

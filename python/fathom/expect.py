@@ -49,8 +49,9 @@ def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
 def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
     """What the step writes and how long it takes if the target keeps its rated rates.
 
-    A drive that waits at a low iodepth writes less in the same time. A point of a curve writes its share of the
-    maximum; a search for a capacity is counted as the maximum. The drives of an array do all of it at once.
+    A drive that waits at a low iodepth writes less in the same time. A point of a curve, and a step that is offered a
+    share of another's rate, writes that share of the maximum; a search for a capacity is counted as the maximum. The
+    drives of an array do all of it at once.
     """
     each = _expect_of_unit(step, target, drive)
     units = max(1, len(target.parts))
@@ -66,8 +67,8 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
     if job.region_multiple is not None:
         moved_most = round(job.region_multiple * job.region_size(target.unit_capacity_bytes))
     write_share, moved_bps = _at_rated_speed(job, drive)
-    if moved_bps is not None and step.place is not None:
-        moved_bps *= min(step.place.share or 1.0, 1.0)
+    if moved_bps is not None and (of_maximum := step.place or step.offered) is not None:
+        moved_bps *= min(of_maximum.share or 1.0, 1.0)
     time_s, moved_bytes = job.time_s, moved_most
     if moved_bps:
         if moved_most is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 from fathom import _core
 from fathom.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
 from fathom.errors import UsageError
+from fathom.offered import Offered, OfferedJson, parse_offered
 from fathom.parts import split_job
 from fathom.rounds import Round, RoundJson, parse_round
 from fathom.text_file import read_text
@@ -90,6 +91,7 @@ class _StepJson(TypedDict):
     bench: str | None
     precision: float | None
     turnover: float | None
+    offered: OfferedJson | None
     steady: _SteadyJson | None
     curve: CurveJson | None
     round: RoundJson | None
@@ -207,7 +209,8 @@ class Step:
     """One workload under one load until one condition.
 
     A curve of the method file is several: its maximum, a measured step with `curve`, and points with a `place` on it,
-    whose job is the maximum's until `fathom.curve` knows their rate.
+    whose job is the maximum's until `fathom.curve` knows their rate. Likewise the job of a step with `offered` is in
+    closed loop until the earlier step's rate is known.
 
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
@@ -225,6 +228,7 @@ class Step:
     bench: str | None = None
     precision: float | None = None
     turnover: float | None = None
+    offered: Offered | None = None
     curve: Curve | None = None
     place: Place | None = None
     round: Round | None = None
@@ -353,6 +357,7 @@ def _step(step: _StepJson) -> Step:
         bench=step["bench"],
         precision=step["precision"],
         turnover=step["turnover"],
+        offered=parse_offered(step["offered"]) if step["offered"] else None,
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,
     )

@@ -23,7 +23,7 @@ pub use job::{
     RatePhase, Region, Until, Verify,
 };
 pub use method::{
-    Curve, FileSystem, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind,
+    Curve, FileSystem, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady, Step, StepKind,
 };
 pub use region::{Limits, Span};
 pub use request::{Op, Request};

@@ -98,6 +98,9 @@ pub struct Step {
     /// Only for [`StepKind::Measure`]: least share of the region that a window with writes writes before
     /// it may end early, 0..1; `None`: a quarter, since a drive may be far from settled under the step.
     pub turnover: Option<f64>,
+    /// Only for [`StepKind::Measure`]: the rate follows from what an earlier step achieved. `None`: the job's own load.
+    #[serde(default)]
+    pub offered: Option<Offered>,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Curve`]: the points after the maximum.
@@ -165,6 +168,21 @@ pub struct Curve {
     pub latency: Latency,
     /// `None`: no capacity is searched for.
     pub slo: Option<Slo>,
+}
+
+/// Open load at a share of the rate that an earlier step achieved. The threads and iodepth of the load that it replaces
+/// are the most that may be in flight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offered {
+    /// Name of the earlier step.
+    pub of: String,
+    /// Fraction of its IOPS, all operations together.
+    pub share: f64,
+    /// The stream of the job that is offered it; `None`: the job, which has no streams.
+    pub stream: Option<String>,
+    /// Inter-arrival distribution.
+    pub arrival: Arrival,
 }
 
 /// From where to where a latency runs.

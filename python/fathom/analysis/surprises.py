@@ -18,6 +18,8 @@ BEYOND = 1.02
 NEAR = 0.75
 """From this fraction of a ceiling on it is worth a sentence how near it is."""
 RATED_PCT = 10.0
+RATED_DEPTH = 32
+"""Data sheets rate random I/O at no fewer in flight: SATA drives at their 32 slots, NVMe drives at many more."""
 SMALL_BYTES = 4096
 
 
@@ -215,7 +217,8 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
     if figures.in_bandwidth:
         return ("bandwidth", op) if pattern == "sequential" else None
     small = figures.rows[0]["block_bytes"] == SMALL_BYTES and pattern == "uniform" and whole
-    return ("iops", op) if small else None
+    deep = (figures.asked_depth or 0) >= RATED_DEPTH
+    return ("iops", op) if small and deep else None
 
 
 def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:

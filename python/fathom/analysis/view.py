@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fathom.curve import is_point
+from fathom.offered import Offered, OfferedJson, parse_offered
 from fathom.runs.document import RunDocument, TargetRecord
 
 BANDWIDTH_FROM_BYTES = 64 * 1024
@@ -241,6 +242,15 @@ class RunView:
         """Normal form of each step's job."""
         return {
             cast("str", step["name"]): cast("JobJson", step["job"]) for step in self._steps if "job" in step
+        }
+
+    @cached_property
+    def offers(self) -> dict[str, Offered]:
+        """Of each step that is offered a share of an earlier step's rate: which."""
+        return {
+            cast("str", step["name"]): parse_offered(cast("OfferedJson", offered))
+            for step in self._steps
+            if (offered := step.get("offered"))
         }
 
     def paces(self, step: str) -> list[PaceJson]:

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from fathom.curve import figures, open_job, rate_of
 from fathom.method import Method, Step
+from fathom.offered import offered_job
 from fathom.rounds import Round, figure
 from fathom.runs.rows import Row
 from fathom.runs.store import RunStore, StepKey
@@ -58,10 +59,17 @@ class Course:
         return {(self._target.name, workload): outcome.reason for workload, outcome in ended if outcome}
 
     def aimed(self, key: StepKey, step: Step, parts: int) -> Step | None:
-        """A point of a curve with its rate; any other step as it is. None: the search that it is part of has ended.
+        """A step whose rate follows from earlier ones with that rate; any other as it is.
 
-        The rate is of the whole, so each of the `parts` is offered its share.
+        None: the search that it is part of has ended. The rate is of the whole, so each of the `parts` is offered its
+        share.
         """
+        units = 1 if step.job.split else max(1, parts)
+        if offered := step.offered:
+            rate_iops = offered.share * self._iops(offered.of)
+            return replace(
+                step, job=replace(step.job, json=offered_job(step.job.json, offered, rate_iops / units))
+            )
         place = step.place
         if place is None:
             return step
@@ -76,8 +84,11 @@ class Course:
         rate_iops = rate_of(place, curve, measured)
         if rate_iops is None:
             return None
-        share_iops = rate_iops if step.job.split else rate_iops / max(1, parts)
-        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, share_iops)))
+        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, rate_iops / units)))
+
+    def measured(self, name: str) -> bool:
+        """Whether the step of that name has results: it was not left out, and completed something."""
+        return self._iops(name) > 0
 
     def rounds_ended(self, key: StepKey, place: Round) -> bool:
         """Whether an earlier round was the last."""
@@ -95,6 +106,11 @@ class Course:
     def _points(self, key: StepKey) -> list[Row]:
         """The rows of `points` of a finished step, without those of parts."""
         return [row for row in self._store.points(key) if row["target"] == self._target.name]
+
+    def _iops(self, name: str) -> float:
+        """What the step of that name came to; 0 where it was left out."""
+        rows = next(self._points(key) for key in self.keys if key.name == name)
+        return figures(rows).iops if rows else 0.0
 
     def _first_of_round(self, key: StepKey, place: Round) -> str:
         number = key.number

@@ -123,6 +123,10 @@ class TargetRun:
         if planned.round and self.course.rounds_ended(key, planned.round):
             self._pass_over(key)
             return None
+        if planned.offered and not self.course.measured(planned.offered.of):
+            needed = f"it is offered a share of the rate of {planned.offered.of}, which has no results"
+            self._leave_out(key, planned, f"step {planned.name} left out: {needed}")
+            return None
         step = self.course.aimed(key, on_this_machine(planned, backend), len(backend.parts))
         if step is None:
             self._pass_over(key)

@@ -70,7 +70,11 @@ fn sweep(step: &Node) -> Result<Vec<Node>> {
             one.append("name", &format!("-{name}"));
             one.append("workload", &format!("-{name}"));
             one.append("label", &format!(", {label}"));
-            one.set(&format!("job.{key}"), value.clone());
+            let path = match key.strip_prefix("offered.") {
+                Some(_) => key.clone(),
+                None => format!("job.{key}"),
+            };
+            one.set(&path, value.clone());
             one
         };
         let named = || values.iter().zip(names.iter().zip(&labels));

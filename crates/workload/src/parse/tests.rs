@@ -3,6 +3,7 @@
 mod catalogue;
 mod job;
 mod method;
+mod offered;
 mod properties;
 mod refusals;
 mod streams;

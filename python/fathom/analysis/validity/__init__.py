@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     of_run.backend,
     of_data.compressible,
     of_figures.unsustained,
+    of_figures.behind_its_share,
     of_twins.simulated_slice,
     of_twins.early,
     of_figures.small_n,

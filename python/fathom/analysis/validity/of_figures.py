@@ -127,6 +127,30 @@ def unsustained(view: RunView) -> Iterable[Note]:
             )
 
 
+def behind_its_share(view: RunView) -> Iterable[Note]:
+    """One of several streams did less than it was offered. A stream whose operations others issue too is not judged."""
+    for (target, step), figures in view.steps.items():
+        offered = view.offers.get(step)
+        maximum = view.steps.get((target, offered.of)) if offered else None
+        if offered is None or maximum is None:
+            continue
+        ops: dict[bool, set[object]] = {True: set(), False: set()}
+        for stream in view.jobs[step].get("streams", ()):
+            ops[stream["name"] == offered.stream] |= {one["op"] for one in stream["job"]["mix"]["ops"]}
+        done = sum(row["iops"] for row in figures.rows if row["op"] in ops[True])
+        asked = offered.share * maximum.iops
+        if ops[True] and not ops[True] & ops[False] and done < SUSTAINED_LEAST * asked:
+            yield Note(
+                "unsustained",
+                "info",
+                target,
+                step,
+                f"stream {offered.stream} was offered {asked:,.0f} IOPS, {percent(offered.share)} of what {offered.of} "
+                f"achieved, and did {done:,.0f}: beside the other streams the target cannot do more",
+                "read the other streams' latency as that beside a saturated target, or take a smaller share",
+            )
+
+
 def small_n(view: RunView) -> Iterable[Note]:
     """Percentiles are left out."""
     for column, q in reversed(QUANTILES.items()):

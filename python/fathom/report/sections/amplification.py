@@ -11,7 +11,7 @@ from fathom.analysis.series import as_series
 from fathom.analysis.uncertainty import Interval, mean_interval
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
-from fathom.report.charts import Axis, Line, line_chart, time_axis
+from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.legend import legend_of
 from fathom.report.repeats import interval_over, of_each
@@ -22,6 +22,7 @@ from fathom.sizing.drive import rated_drive
 ORDER = 37
 METHOD = "write-amplification"
 MAX_DOTS = 240
+LEAST_BARS, MOST_BARS = 3, 40
 DAY_S = 86_400
 NONE = Item("–", tone="quiet", title="no rated endurance is known")
 
@@ -42,10 +43,10 @@ def build(comparison: Comparison) -> Section | None:
     found = [one for column in comparison.columns if (one := _amplified(column))]
     if not found:
         return None
-    charts = [_chart(one) for one in found]
+    charts = [*_bars(found), *(_chart(one) for one in found)]
     caption = (
-        f"Bytes written to the media per byte written by the host, measured steps laid end to end, "
-        f"each in up to {MAX_DOTS} means; steps that only read and the pauses between are left out."
+        "Bytes written to the media per byte written by the host: of each measured step that writes, and over these "
+        f"steps laid end to end, each in up to {MAX_DOTS} means; the pauses between are left out."
     )
     figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found if one.column.run.document.method.name == METHOD]
@@ -105,13 +106,40 @@ def ratio_interval(samples: Sequence[tuple[float, float, float]]) -> Interval | 
     return mean_interval(waf + (media - waf * host) / host.mean())
 
 
+def _bars(found: Sequence[Amplified]) -> list[Chart]:
+    """A bar per step and target; none for so few that the table is as quick to read, or too many to draw."""
+    labels = {
+        point.step: plain(one.column.run.steps[point.step].label) for one in found for point in one.points
+    }
+    if not LEAST_BARS <= len(labels) <= MOST_BARS:
+        return []
+    wafs = [{point.step: point.waf for point in one.points} for one in found]
+    bars = [
+        (one.column.short, slot(one.column.index), [_rounded(of_step.get(step)) for step in labels])
+        for one, of_step in zip(found, wafs, strict=True)
+    ]
+    option = bar_chart(Axis("", "count", low=0), list(labels.values()), bars)
+    height_px = 40 + len(labels) * (18 + 12 * len(found))
+    return [
+        Chart(
+            "waf-steps", "By step", "WAF", option, "WAF of each step; figures in the table below.", height_px
+        )
+    ]
+
+
+def _rounded(waf: float | None) -> float | None:
+    return None if waf is None else float(f"{waf:.4g}")
+
+
 def _chart(one: Amplified) -> Chart:
     place = slot(one.column.index)
     option = line_chart(
         time_axis(one.end_s), Axis("", "count", low=0), [Line("WAF", place, one.line, style="solid")]
     )
     summary = f"WAF of {one.column.label} over {len(one.points)} steps; figures in the table below."
-    return Chart(f"waf-{one.column.index}", one.column.label, "WAF", option, summary, 180, slot=place)
+    return Chart(
+        f"waf-{one.column.index}", one.column.label, "WAF over time", option, summary, 180, slot=place
+    )
 
 
 def _table(found: Sequence[Amplified]) -> Table:

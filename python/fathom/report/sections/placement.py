@@ -1,7 +1,7 @@
 """Data placement: the same streams with one placement handle and with a handle per stream, WAF over time and by stream.
 
-Shown where measured steps issue several streams at once. Steps whose jobs differ in nothing but placement handles are
-one load; a target without handles has its first half alone.
+Shown where measured steps issue several streams at once, none of them at a rate offered to it. Steps whose jobs differ
+in nothing but placement handles are one load; a target without handles has its first half alone.
 """
 
 import json
@@ -94,7 +94,7 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
     loads: dict[str, list[Variant]] = {}
     for name, step in run.steps.items():
         streams = [row for row in run.streams if row.target == target and row.step == name]
-        if not streams:
+        if not streams or _is_offered(run.raw_steps.get(name)):
             continue
         handles = {row.placement for row in streams if row.op in ("write", "append")}
         variant = Variant(
@@ -108,6 +108,11 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
         loads.setdefault(_without_placement(run.raw_steps.get(name)), []).append(variant)
     for load in loads.values():
         yield sorted(load, key=lambda variant: variant.placed)
+
+
+def _is_offered(step: JsonValue) -> bool:
+    """Whether one of its streams is offered a share of a rate: what that does to the others is a section of its own."""
+    return isinstance(step, dict) and bool(step.get("offered"))
 
 
 def _without_placement(step: JsonValue) -> str:

@@ -2,7 +2,7 @@
 
 use super::job::{job, only};
 use super::{Checked, ensure, name, percent};
-use crate::{Curve, Load, Method, Op, Step, StepKind};
+use crate::{Curve, Load, Method, Offered, Op, Step, StepKind};
 
 const SCHEMA: &str = "fathom-method/1";
 const POINTS_MAX: usize = 100;
@@ -42,6 +42,18 @@ pub fn method(method: &Method) -> Checked {
                 step.name
             )
         })?;
+        if let Some(offered) = &step.offered {
+            let measured = method.steps[..index].iter().any(|other| {
+                other.name == offered.of
+                    && matches!(other.kind, StepKind::Measure | StepKind::Curve)
+            });
+            ensure(measured, &format!("{at}.offered.of"), || {
+                format!(
+                    "of is {:?}, which no measured step before this one is called",
+                    offered.of
+                )
+            })?;
+        }
     }
     Ok(())
 }
@@ -88,7 +100,47 @@ fn check_step(step: &Step) -> Checked {
     ensure(!misplaced, "steady", || {
         "`steady` belongs to a precondition step".to_owned()
     })?;
+    if let Some(share) = &step.offered {
+        offered(step, share)?;
+    }
     turnover(step)
+}
+
+fn offered(step: &Step, offered: &Offered) -> Checked {
+    ensure(step.kind == StepKind::Measure, "offered", || {
+        "`offered` belongs to a measured step; a curve takes its rates from its own maximum"
+            .to_owned()
+    })?;
+    let share = offered.share;
+    ensure(share > 0.0 && share <= SHARE_MAX, "offered.share", || {
+        format!(
+            "share is {}%, expected above 0% and up to {}%",
+            percent(share),
+            percent(SHARE_MAX)
+        )
+    })?;
+    let streams = || step.job.streams.iter();
+    let load = match &offered.stream {
+        None => step.job.streams.is_empty().then_some(&step.job),
+        Some(name) => streams().find(|one| one.name == *name).map(|one| &one.job),
+    };
+    let Some(job) = load else {
+        return ensure(false, "offered", || {
+            let names: Vec<_> = streams().map(|one| one.name.as_str()).collect();
+            format!(
+                "stream names which of the job's streams is offered the rate: {}",
+                if names.is_empty() {
+                    "it has none, leave it out".to_owned()
+                } else {
+                    names.join(", ")
+                }
+            )
+        });
+    };
+    let closed = matches!(job.load, Load::Closed { .. }) && job.pace.think_ns == 0;
+    ensure(closed, "offered", || {
+        "`offered` is the rate: leave rate and think out of the load".to_owned()
+    })
 }
 
 fn turnover(step: &Step) -> Checked {

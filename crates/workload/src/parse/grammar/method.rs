@@ -10,7 +10,8 @@ use crate::units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_share, parse_size_bytes,
 };
 use crate::{
-    Arrival, Curve, FileSystem, Latency, Method, Metric, Quick, Round, Slo, Steady, Step, StepKind,
+    Arrival, Curve, FileSystem, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady, Step,
+    StepKind,
 };
 
 const METHOD_KEYS: [&str; 11] = [
@@ -26,7 +27,7 @@ const METHOD_KEYS: [&str; 11] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 12] = [
+const STEP_KEYS: [&str; 13] = [
     "name",
     "kind",
     "workload",
@@ -35,6 +36,7 @@ const STEP_KEYS: [&str; 12] = [
     "bench",
     "precision",
     "turnover",
+    "offered",
     "steady",
     "curve",
     "round",
@@ -147,6 +149,7 @@ fn step(node: &Node) -> Result<Step> {
         bench: bench(&fields)?,
         precision: precision(&fields)?,
         turnover: share(&fields, "turnover")?,
+        offered: fields.get("offered").map(offered).transpose()?,
         steady: fields.get("steady").map(steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
         round: fields.get("round").map(round).transpose()?,
@@ -154,6 +157,26 @@ fn step(node: &Node) -> Result<Step> {
         workload,
         name,
     })
+}
+
+fn offered(node: &Node) -> Result<Offered> {
+    let fields = Fields::new(node, "offered", &["of", "share", "stream", "arrival"])?;
+    Ok(Offered {
+        of: fields.text("of")?,
+        share: fields.need("share")?.parsed("share", parse_share)?,
+        stream: fields
+            .get("stream")
+            .map(|node| node.text("stream").map(str::to_owned))
+            .transpose()?,
+        arrival: arrival(&fields)?,
+    })
+}
+
+/// Of open load: exponential where none is given.
+fn arrival(fields: &Fields<'_>) -> Result<Arrival> {
+    fields
+        .get("arrival")
+        .map_or(Ok(Arrival::Exponential), arrival_of)
 }
 
 /// Defaults are those of SNIA SSS PTS 2.0.
@@ -225,9 +248,7 @@ fn curve(node: &Node) -> Result<Curve> {
             None => POINTS.to_vec(),
         },
         time_ns: fields.need("time")?.parsed("time", parse_duration_ns)?,
-        arrival: fields
-            .get("arrival")
-            .map_or(Ok(Arrival::Exponential), arrival_of)?,
+        arrival: arrival(&fields)?,
         latency: latency.or(response).map_or(Ok(Latency::Response), |node| {
             node.word("latency", &LATENCIES, &FOREIGN_LATENCIES)
         })?,

@@ -1,0 +1,213 @@
+"""Beside a load: latency of one stream while another is offered shares of what it achieved alone.
+
+Shown where a method's steps have `offered` for one of their streams. What the other streams do by themselves is a step
+of its own, where the method has one: the same I/O without a stream beside it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from fathom.analysis.finding import joined
+from fathom.curve import SUSTAINED_LEAST
+from fathom.method import JobJson
+from fathom.offered import Offered, OfferedJson, parse_offered
+from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
+from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
+from fathom.report.comparison import Column, Comparison
+from fathom.report.data import RunData
+from fathom.report.latencies import latency, percentile
+from fathom.report.rows import Point
+from fathom.report.style import grouped, plain, seconds
+
+ORDER = 38
+SHAPE = ("mix", "pattern", "region", "load")
+"""What makes two workloads the same I/O."""
+DRAWN = (("p50_us", "p50"), ("p99_us", "p99"), ("p999_us", "p99.9"))
+NONE = Item("–", tone="quiet")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of the streams that nothing is offered to, beside `share` of the other's rate; 0: alone."""
+
+    share: float
+    point: Point
+    beside: Point | None
+    offered_iops: float
+
+    @property
+    def sustained(self) -> bool:
+        """Whether the offered stream did what it was offered."""
+        return self.beside is None or (self.beside.iops or 0.0) >= SUSTAINED_LEAST * self.offered_iops
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A target's operation beside one offered stream, shares ascending."""
+
+    column: Column
+    offered: Offered
+    op: str
+    steps: Sequence[Step]
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Percentiles over the share, and their table."""
+    found = [one for column in comparison.columns for one in _of(column)]
+    if not found:
+        return None
+    caption = (
+        "Service latency over what the stream beside it was offered, as a share of the IOPS that it had achieved "
+        "alone. A percentile of too few I/Os is left out."
+    )
+    charts = [chart for one in found if (chart := _chart(one))]
+    legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
+    blocks = [Figure(charts, caption, _table(found), legend, columns=2)] if charts else [_table(found)]
+    return Section(
+        "beside", "Latency beside a load", blocks, short="Beside", answer=[_sentence(one) for one in found]
+    )
+
+
+def _of(column: Column) -> Iterator[Beside]:
+    run, target = column.run, column.target.name
+    groups: dict[tuple[str, str], list[Step]] = {}
+    offers: dict[str, Offered] = {}
+    for name in run.raw_steps:
+        offered = _offered(run, name)
+        if offered is None or offered.stream is None:
+            continue
+        points = [point for point in run.points if (point.target, point.step) == (target, name)]
+        streams = run.jobs[name].streams
+        own = streams[offered.stream].weights
+        beside = next((point for point in points if point.op in own), None)
+        for point in points:
+            if point.op in own or beside is None:
+                continue
+            offers[offered.of] = offered
+            steps = groups.setdefault((offered.of, point.op), [])
+            if not steps:
+                steps += _alone(column, name, offered.stream, point.op)
+            alone_iops = sum(
+                one.iops or 0.0 for one in run.points if (one.target, one.step) == (target, offered.of)
+            )
+            steps.append(Step(offered.share, point, beside, offered.share * alone_iops))
+    for (of, op), steps in groups.items():
+        yield Beside(column, offers[of], op, sorted(steps, key=lambda step: step.share))
+
+
+def _offered(run: RunData, step: str) -> Offered | None:
+    entry = run.raw_steps[step]
+    offered = entry.get("offered") if isinstance(entry, dict) else None
+    return parse_offered(cast(OfferedJson, offered)) if offered else None
+
+
+def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Step]:
+    """The same I/O measured with nothing beside it."""
+    run = column.run
+    shapes = [
+        _shape(stream["job"])
+        for stream in _job(run, step).get("streams", ())
+        if stream["name"] != offered_stream
+    ]
+    for name, measured in run.steps.items():
+        if measured.kind == "measure" and [_shape(_job(run, name))] == shapes:
+            points = [
+                one for one in run.points if (one.target, one.step, one.op) == (column.target.name, name, op)
+            ]
+            return [Step(0.0, one, None, 0.0) for one in points]
+    return []
+
+
+def _job(run: RunData, step: str) -> JobJson:
+    return cast(Mapping[str, JobJson], run.raw_steps[step])["job"]
+
+
+def _shape(job: JobJson) -> list[object]:
+    return [job.get(key) for key in SHAPE]
+
+
+def _sentence(one: Beside) -> str:
+    """The tail from the least to the most beside it."""
+    known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
+    alone = [f"{p99} us alone" for step, p99 in known if step.beside is None]
+    beside = [
+        f"{', '.join(p99 for step, p99 in known if step.beside)} us beside "
+        f"{', '.join(f'{100 * step.share:g}' for step, _ in known if step.beside)} % of the IOPS of "
+        f"{plain(one.column.run.steps[one.offered.of].label)}"
+    ]
+    text = f"{one.column.label}: p99 of {one.op}s is {joined([*alone, *beside])}"
+    if short := [step for step in one.steps if not step.sustained]:
+        text += f"; from {100 * short[0].share:g} % on the stream beside them no longer kept up"
+    return text + "."
+
+
+def _chart(one: Beside) -> Chart | None:
+    lines = [
+        Line(name, place, points, marks=True)
+        for place, (column, name) in enumerate(DRAWN)
+        if len(points := _dots(one, column)) > 1
+    ]
+    if not lines:
+        return None
+    low, high = around_1_2_5(*_ends([point[1] for line in lines for point in line.points]))
+    ticks = [100 * step.share for step in one.steps]
+    across = Axis("% of the other stream's rate alone", "count", low=0, high=ticks[-1], ticks=ticks)
+    option = line_chart(across, Axis("", "us", log=True, low=low, high=high), lines)
+    names = ", ".join(line.name for line in lines)
+    return Chart(
+        f"beside-{one.column.index}-{one.op}",
+        f"{one.column.label}: {one.op}s",
+        f"{names}, us",
+        option,
+        f"{names} of {one.op}s over the share; figures in the table below.",
+        240,
+    )
+
+
+def _dots(one: Beside, column: str) -> list[list[float | None]]:
+    values = [(100 * step.share, cast("float | None", getattr(step.point, column))) for step in one.steps]
+    return [[share, float(f"{value:.5g}")] for share, value in values if value is not None]
+
+
+def _ends(values: Sequence[float | None]) -> tuple[float, float]:
+    known = [value for value in values if value]
+    return (min(known), max(known)) if known else (1.0, 10.0)
+
+
+def _table(found: Sequence[Beside]) -> Table:
+    heads = [
+        Item("Beside it", "IOPS achieved, offered"),
+        Item("Rate", "IOPS"),
+        Item("Mean", "us"),
+        Item("p50", "us"),
+        Item("p95", "us"),
+        Item("p99", "us"),
+        Item("p99.9", "us"),
+        Item("Window"),
+        Item("n"),
+    ]
+    groups = [Group(f"{one.column.label}: {one.op}s", [_row(step) for step in one.steps]) for one in found]
+    notes = ["Beneath a figure its 95 % interval, where the seconds of the window allow one."]
+    return Table("Share", heads, groups, notes)
+
+
+def _row(step: Step) -> Row:
+    point, beside = step.point, step.beside
+    did = NONE
+    if beside is not None:
+        short = "" if step.sustained else "not sustained"
+        did = Item(
+            grouped(beside.iops or 0.0),
+            f"{grouped(step.offered_iops)} {short}".strip(),
+            "bad" if short else "",
+        )
+    cells = [
+        did,
+        Item(grouped(point.iops or 0.0), tone="strong"),
+        latency(point, "mean_us") or NONE,
+        *(percentile(point, name) for name in ("p50_us", "p95_us", "p99_us", "p999_us")),
+        Item(seconds(point.window_s or 0.0)),
+        Item(f"{point.n or 0:,}"),
+    ]
+    return Row(Item(f"{100 * step.share:g} %" if beside else "alone"), cells)

@@ -1,0 +1,57 @@
+"""Latency beside a load in the report: reads in closed loop beside writes at shares of the writes' own rate."""
+
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.report.blocks import Figure, Row, Section
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import beside, placement
+
+BESIDE = Path(__file__).parents[1] / "data" / "beside.toml"
+ALONE = """
+[[steps]]
+name = "reads-alone"
+job  = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "200ms" } }
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> fathom.Run:
+    out = tmp_path_factory.mktemp("runs")
+    method = out / "beside.toml"
+    method.write_text(BESIDE.read_text() + ALONE)
+    return fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", seed=5, out=out)
+
+
+@pytest.fixture(scope="module")
+def section(run: fathom.Run) -> Section:
+    built = beside.build(compare([load(run.path)], lambda *_: ()))
+    assert built is not None
+    return built
+
+
+def rows(section: Section) -> list[Row]:
+    [figure] = section.blocks
+    assert isinstance(figure, Figure)
+    [group] = figure.data.groups
+    return list(group.rows)
+
+
+def test_the_same_reads_alone_come_first_and_shares_follow(section: Section, run: fathom.Run) -> None:
+    assert [row.label.text for row in rows(section)] == ["alone", "25 %", "75 %", "200 %"]
+    means = {row["step"]: row["mean_us"] for row in run.points.to_pylist() if row["op"] == "read"}
+    shown = [float(row.cells[2].text) for row in rows(section)]
+    names = ["reads-alone", *(f"reads-beside-{share}pct" for share in (25, 75, 200))]
+    assert shown == pytest.approx([means[name] for name in names], rel=1e-3)
+
+
+def test_what_was_not_sustained_beside_them_is_marked_and_told(section: Section) -> None:
+    assert [row.cells[0].tone for row in rows(section)] == ["quiet", "", "", "bad"]
+    assert "from 200 % on the stream beside them no longer kept up" in section.answer[0]
+
+
+def test_such_streams_are_no_comparison_of_placement_handles(run: fathom.Run) -> None:
+    assert placement.build(compare([load(run.path)], lambda *_: ())) is None
