@@ -12,7 +12,7 @@ from fathom.resolve import ensure_simulable
 from fathom.rounds import Round
 from fathom.targets.claim import check_target
 from fathom.targets.target import Target
-from fathom.text import capacity, duration
+from fathom.text import capacity, duration, without_document
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -159,7 +159,7 @@ def _totals(plan: Plan) -> list[str]:
     if plan.endurance is None or plan.wear_pct is None:
         return [*lines, "wear unknown: no rated endurance is known for this target"]
     life = plan.endurance
-    rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {life.source})"
+    rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {without_document(life.source)})"
     return [*lines, f"wear about {plan.wear_pct:.2g} % of the rated life of {rated}"]
 
 

@@ -1,5 +1,7 @@
 """Numbers as people read them, with their unit: the one place that formats figures for terminals."""
 
+import re
+
 
 def duration(seconds: float) -> str:
     """`850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
@@ -63,3 +65,8 @@ def in_others(what: str, count: int, noun: str) -> str:
         return ""
     places = f"another {noun}" if count == 1 else f"{count} other {noun}s"
     return f"; {what} in {places}"
+
+
+def without_document(source: str) -> str:
+    """A source without the number of its document among the project's references, which readers do not have."""
+    return re.sub(r" \(\d{3}_[0-9a-f]{16}\)", "", source)

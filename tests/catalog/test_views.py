@@ -112,3 +112,10 @@ def test_markup_in_a_users_file_is_printed_and_not_obeyed(acme: Write) -> None:
 def test_an_unknown_entry_is_answered_with_the_nearest(acme: Write) -> None:
     with pytest.raises(catalog.UnknownEntryError, match='did you mean "acme-one-7'):
         shown("acme-one-7.86tb")
+
+
+@pytest.mark.parametrize("name", ["wd-ultrastar-dc-sn861-7.68tb", "weka-direct", "micron-9400-pro"])
+def test_sources_are_named_without_numbers_of_documents_that_readers_do_not_have(name: str) -> None:
+    text = shown(name, 400)
+    assert "source" in text
+    assert not re.search(r"\d{3}_[0-9a-f]{16}", text)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fathom.analysis.view import StepFigures
+from fathom.text import without_document
 
 Kind = Literal[
     "overall", "leader", "level", "untold", "single", "limit", "bound", "consistency", "surprise", "agreement"
@@ -31,7 +32,7 @@ def joined(parts: Sequence[str]) -> str:
 
 def cited(source: str) -> str:
     """A source by its name: where to fetch it is for the list of sources, not for a sentence."""
-    return re.sub(r",? ?https?://[^\s)]+| \(\d{3}_[0-9a-f]{16}\)", "", source)
+    return re.sub(r",? ?https?://[^\s)]+", "", without_document(source))
 
 
 def rate_text(figures: StepFigures) -> str:

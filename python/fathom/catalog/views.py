@@ -28,6 +28,7 @@ from fathom.catalog.models import (
 )
 from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries
 from fathom.table import flush_table
+from fathom.text import without_document
 
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}
@@ -215,7 +216,9 @@ def _print_table(console: Console, title: str, table: Table) -> None:
 
 def _print_system(console: Console, system: System) -> None:
     console.print(Text.assemble((system.label, "bold"), f"  {system.kind}"))
-    console.print(Padding(Text(f"source: {system.source}", style="dim"), (0, 0, 0, 2), expand=False))
+    console.print(
+        Padding(Text(f"source: {without_document(system.source)}", style="dim"), (0, 0, 0, 2), expand=False)
+    )
     _print_parameters(console, "Parameters", system.parameters)
 
 
@@ -229,6 +232,7 @@ def _print_identity(console: Console, title: str, identity: DeviceIdentity | Pro
         value = getattr(identity, key)
         if value not in (None, ()) and key not in ("label", "vendor", "model", "uncertain"):
             text = ", ".join(_number(v) for v in value) if isinstance(value, tuple) else _number(value)
+            text = without_document(text) if key == "source" else text
             _row(grid, key.replace("_", " "), text + (" (?)" if key in doubtful else ""))
     console.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
@@ -238,7 +242,9 @@ def _print_parameters(console: Console, title: str, parameters: dict[str, Parame
     for name, parameter in parameters.items():
         basis = Text(parameter.basis, style=_BASIS_STYLE[parameter.basis])
         note = f"; {parameter.note}" if parameter.note else ""
-        _row(table, name, parameter.value, basis, Text(parameter.source + note, style="dim"))
+        _row(
+            table, name, parameter.value, basis, Text(without_document(parameter.source) + note, style="dim")
+        )
     _print_table(console, title, table)
 
 
@@ -329,7 +335,7 @@ class _Notes:
     def print(self, console: Console) -> None:
         """Notes and sources, and a blank line after them."""
         lines = [f"[{number}] {note}" for number, note in enumerate(self._notes, 1)]
-        for line in [*lines, *(f"source: {source}" for source in self._sources)]:
+        for line in [*lines, *(f"source: {without_document(source)}" for source in self._sources)]:
             console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False))
         if lines or self._sources:
             console.print()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from fathom.analysis import findings
+from fathom.text import without_document
 
 Metric = Literal["mbps", "iops"]
 
@@ -60,7 +61,9 @@ def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metri
         if value is not None and math.isfinite(value) and value > 0:
             parts = (row.role, row.statistic, "uncertain" if row.uncertain else "")
             role = ", ".join(part for part in parts if part)
-            return Published(value, role, ", ".join(part for part in (row.source, row.page) if part))
+            return Published(
+                value, role, ", ".join(part for part in (without_document(row.source), row.page) if part)
+            )
     return None
 
 

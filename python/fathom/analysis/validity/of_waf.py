@@ -13,7 +13,7 @@ from fathom.analysis.steady import WAF_LIMIT
 from fathom.analysis.trend import relative_drift
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import JobJson, Key, RunView, region_bytes
-from fathom.text import percent
+from fathom.text import in_others, percent
 
 LEAST_X = 1.0
 """Of its region, that a pattern writes before the WAF is its own: what was there before has then been replaced."""
@@ -56,8 +56,7 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
             worst = min(
                 found, key=lambda one: (LEAST_X if one.written_x is None else one.written_x, one.step)
             )
-            more = len(found) - 1
-            others = f"; so it is in {'another step' if more == 1 else f'{more} other steps'}" if more else ""
+            others = in_others("so it is", len(found) - 1, "step")
             yield Note(
                 "unsettled-waf",
                 "info",

@@ -15,6 +15,7 @@ from fathom.report.reference import rows_naming, rows_of
 from fathom.report.style import grouped, slot
 from fathom.sizing.files import Item as Price
 from fathom.sizing.files import Prices
+from fathom.text import without_document
 
 ORDER = 22
 AS_FAST = 0.05
@@ -185,7 +186,7 @@ def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
         return f"{text}; the work of adopting it has to cost less than that times the number of drives."
     return (
         f"{text}, {each * row.value:,.0f} over the {row.value:,.0f} drives from which the work pays by a published "
-        f"opinion ({row.source})."
+        f"opinion ({without_document(row.source)})."
     )
 
 
@@ -200,7 +201,7 @@ def _costs(found: Sequence[Disk], prices: Prices) -> Table:
     rows = [Row(Item(disk.name, slot=slot(disk.column.index)), _cost_cells(disk, prices)) for disk in found]
     notes = ["Of one drive.", *([prices.note] if prices.note else [])]
     notes += dict.fromkeys(
-        f"{disk.name}: {price.source}" for disk in found if (price := _price(disk, prices))
+        f"{disk.name}: {without_document(price.source)}" for disk in found if (price := _price(disk, prices))
     )
     return Table("Cost", head, [Group("", rows)], notes)
 
