@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from judged_runs import JOB, RATES, Measured, Row, device, only, run_view, sample, sound, twin
+from judged_runs import DEVICE, JOB, RATES, Measured, Row, device, only, run_view, sample, sound, twin
 
 from fathom.analysis.validity import notes
 from fathom.analysis.view import RunView
@@ -118,6 +118,22 @@ def test_a_client_that_limits_an_array_is_named_once() -> None:
     note = only(at_once({"/dev/sda": 9e3, "/dev/sdb": 9e3}, [busy]))
     assert (note.rule, note.target) == ("client-limits", "array:/dev/sda,/dev/sdb")
     assert "this machine had its processors 97 % busy" in note.text
+
+
+def test_a_client_that_limits_many_steps_is_one_note_on_the_busiest() -> None:
+    steps = {"a": 90.0, "b": 98.0, "c": 91.0}
+    busy = [sample("cpu_busy", busy_pct, None, step, unit="%") for step, busy_pct in steps.items()]
+    note = only(run_view([Measured(DEVICE, RATES, step=step) for step in steps], telemetry=busy))
+    assert (note.rule, note.step) == ("client-limits", "b")
+    assert note.text.endswith("had its processors 98 % busy; so it does in 2 other steps")
+
+
+def test_a_busy_load_generator_in_many_steps_is_one_note_on_the_worst() -> None:
+    steps = {"a": 420e9, "b": 470e9}
+    used = [sample("cpu_user_ns", ns, step=step) for step, ns in steps.items()]
+    note = only(run_view([Measured(DEVICE, RATES, step=step) for step in steps], telemetry=used))
+    assert (note.rule, note.step) == ("generator-cpu", "b")
+    assert note.text.endswith("not the drive's; so it may in another step")
 
 
 @pytest.mark.parametrize(("devs", "foreign"), [(("8:0", "8:0"), False), (("8:0", "8:16"), True)])

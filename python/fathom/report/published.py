@@ -61,9 +61,8 @@ def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metri
         if value is not None and math.isfinite(value) and value > 0:
             parts = (row.role, row.statistic, "uncertain" if row.uncertain else "")
             role = ", ".join(part for part in parts if part)
-            return Published(
-                value, role, ", ".join(part for part in (without_document(row.source), row.page) if part)
-            )
+            source = ", ".join(part for part in (without_document(row.source or ""), row.page) if part)
+            return Published(value, role, source)
     return None
 
 

@@ -8,7 +8,7 @@ from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView, StepFigures
 from fathom.runs.document import TargetRecord
 from fathom.targets.telemetry import CPU_QUOTA, NIC_BUSY
-from fathom.text import percent
+from fathom.text import in_others, percent
 
 CPU_MOST = 0.85
 NIC_MOST = 0.85
@@ -34,11 +34,12 @@ NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 
 
 def generator_cpu(view: RunView) -> Iterable[Note]:
-    """The load generator had no processor time left."""
+    """The load generator had no processor time left: one note a target, of the step in which it had least."""
     user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
     seconds = view.seconds("cpu_user_ns")
     allowed = view.document.environment.get("threads_allowed")
     real = {one.name for one in view.document.targets if one.kind in REAL} - set(view.totals.values())
+    found: dict[str, list[tuple[float, int, str]]] = {}
     for key, figures in (view.steps | view.part_steps).items():
         threads = figures.rows[0]["threads"] or 1
         cores = min(threads, allowed) if isinstance(allowed, int) else threads
@@ -46,35 +47,45 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
             continue
         busy = (user.get(key, 0.0) + system.get(key, 0.0)) / 1e9 / seconds[key] / cores
         if busy > CPU_MOST:
-            yield Note(
-                "generator-cpu",
-                "warning",
-                *key,
-                f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: "
-                "the figure may be the host's, not the drive's",
-                "add threads on more cores, or fewer and larger I/Os",
-            )
+            found.setdefault(key[0], []).append((busy, cores, key[1]))
+    for target, steps in found.items():
+        busy, cores, step = max(steps)
+        yield Note(
+            "generator-cpu",
+            "warning",
+            target,
+            step,
+            f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: the figure "
+            f"may be the host's, not the drive's{in_others('so it may', len(steps) - 1, 'step')}",
+            "add threads on more cores, or fewer and larger I/Os",
+        )
 
 
 def client_limits(view: RunView) -> Iterable[Note]:
-    """Where the hosts that load a target have no more to give, so that the figure is theirs."""
+    """Where the hosts that load a target have no more to give, so that the figure is theirs: one note a target, of the
+    step in which their processors are busiest.
+    """
     real = {target.name: target for target in view.document.targets if target.kind in (*REAL, "array")}
     fleets = {total for part, total in view.totals.items() if part not in view.members}
+    found: dict[str, list[tuple[float, str, str]]] = {}
     for target, step in view.steps | view.part_steps:
         if target not in real or target in view.members or target in fleets:
             continue
         # A host of a fleet samples for its part, a machine alone for all that it loads.
         shares = view.means_of((None, step)) | view.means_of((target, step))
         if said := list(_used_up(shares, over_network=_over_network(real[target]))):
-            client = _part(view, target) if target in view.totals else "this machine"
-            yield Note(
-                "client-limits",
-                "warning",
-                target,
-                step,
-                f"the client, not the target, limits: {client} {' and '.join(said)}",
-                "load from more or faster hosts; `nop:` as the target shows what this one can do",
-            )
+            found.setdefault(target, []).append((shares.get("cpu_busy", 0.0), step, " and ".join(said)))
+    for target, steps in found.items():
+        _, step, said = max(steps, key=lambda one: one[0])
+        client = _part(view, target) if target in view.totals else "this machine"
+        yield Note(
+            "client-limits",
+            "warning",
+            target,
+            step,
+            f"the client, not the target, limits: {client} {said}{in_others('so it does', len(steps) - 1, 'step')}",
+            "load from more or faster hosts; `nop:` as the target shows what this one can do",
+        )
 
 
 def stragglers(view: RunView) -> Iterable[Note]:
