@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import fathom
-from fathom.report.blocks import Figure, Row, Section
+from fathom.report.blocks import Figure, Row, Section, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import beside, placement
@@ -34,9 +34,11 @@ def section(run: fathom.Run) -> Section:
 
 
 def rows(section: Section) -> list[Row]:
-    [figure] = section.blocks
-    assert isinstance(figure, Figure)
-    [group] = figure.data.groups
+    """Of the section's only table, under charts where some percentile is known."""
+    [block] = section.blocks
+    table = block.data if isinstance(block, Figure) else block
+    assert isinstance(table, Table)
+    [group] = table.groups
     return list(group.rows)
 
 
@@ -55,3 +57,13 @@ def test_what_was_not_sustained_beside_them_is_marked_and_told(section: Section)
 
 def test_such_streams_are_no_comparison_of_placement_handles(run: fathom.Run) -> None:
     assert placement.build(compare([load(run.path)], lambda *_: ())) is None
+
+
+def test_a_percentile_of_too_few_reads_is_left_out_and_not_told_of(tmp_path: Path) -> None:
+    method = tmp_path / "short.toml"
+    method.write_text(BESIDE.read_text().replace("200ms", "5ms"))
+    short = fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", seed=5, out=tmp_path)
+    built = beside.build(compare([load(short.path)], lambda *_: ()))
+    assert built is not None
+    assert [row.cells[5].text for row in rows(built)] == ["n too small"] * 3
+    assert built.answer == []

@@ -22,7 +22,6 @@ pub struct Method {
     /// I/O goes to the bare target.
     pub file_system: Option<FileSystem>,
     /// Most that a twin simulates of a drive, bytes; `None`: what each twin does by itself.
-    #[serde(default)]
     pub slice_bytes: Option<u64>,
     /// What `--quick` does; `None` refuses `--quick`.
     pub quick: Option<Quick>,
@@ -99,7 +98,6 @@ pub struct Step {
     /// it may end early, 0..1; `None`: a quarter, since a drive may be far from settled under the step.
     pub turnover: Option<f64>,
     /// Only for [`StepKind::Measure`]: the rate follows from what an earlier step achieved. `None`: the job's own load.
-    #[serde(default)]
     pub offered: Option<Offered>,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,

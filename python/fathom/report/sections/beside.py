@@ -44,10 +44,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Beside:
-    """A target's operation beside one offered stream, shares ascending."""
+    """A target's operation beside shares of what the step `of` achieved, shares ascending."""
 
     column: Column
-    offered: Offered
+    of: str
     op: str
     steps: Sequence[Step]
 
@@ -64,36 +64,34 @@ def build(comparison: Comparison) -> Section | None:
     charts = [chart for one in found if (chart := _chart(one))]
     legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
     blocks = [Figure(charts, caption, _table(found), legend, columns=2)] if charts else [_table(found)]
-    return Section(
-        "beside", "Latency beside a load", blocks, short="Beside", answer=[_sentence(one) for one in found]
-    )
+    told = [text for one in found if (text := _sentence(one))]
+    return Section("beside", "Latency beside a load", blocks, short="Beside", answer=told)
 
 
 def _of(column: Column) -> Iterator[Beside]:
     run, target = column.run, column.target.name
     groups: dict[tuple[str, str], list[Step]] = {}
-    offers: dict[str, Offered] = {}
     for name in run.raw_steps:
         offered = _offered(run, name)
         if offered is None or offered.stream is None:
             continue
         points = [point for point in run.points if (point.target, point.step) == (target, name)]
-        streams = run.jobs[name].streams
-        own = streams[offered.stream].weights
+        own = run.jobs[name].streams[offered.stream].weights
         beside = next((point for point in points if point.op in own), None)
+        if beside is None:
+            continue
+        alone_iops = sum(
+            one.iops or 0.0 for one in run.points if (one.target, one.step) == (target, offered.of)
+        )
         for point in points:
-            if point.op in own or beside is None:
+            if point.op in own:
                 continue
-            offers[offered.of] = offered
             steps = groups.setdefault((offered.of, point.op), [])
             if not steps:
                 steps += _alone(column, name, offered.stream, point.op)
-            alone_iops = sum(
-                one.iops or 0.0 for one in run.points if (one.target, one.step) == (target, offered.of)
-            )
             steps.append(Step(offered.share, point, beside, offered.share * alone_iops))
     for (of, op), steps in groups.items():
-        yield Beside(column, offers[of], op, sorted(steps, key=lambda step: step.share))
+        yield Beside(column, of, op, sorted(steps, key=lambda step: step.share))
 
 
 def _offered(run: RunData, step: str) -> Offered | None:
@@ -110,8 +108,8 @@ def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Step
         for stream in _job(run, step).get("streams", ())
         if stream["name"] != offered_stream
     ]
-    for name, measured in run.steps.items():
-        if measured.kind == "measure" and [_shape(_job(run, name))] == shapes:
+    for name in run.raw_steps:
+        if run.steps[name].kind == "measure" and [_shape(_job(run, name))] == shapes:
             points = [
                 one for one in run.points if (one.target, one.step, one.op) == (column.target.name, name, op)
             ]
@@ -128,15 +126,15 @@ def _shape(job: JobJson) -> list[object]:
 
 
 def _sentence(one: Beside) -> str:
-    """The tail from the least to the most beside it."""
+    """The tail from the least to the most beside it; empty where too few I/Os were beside any share."""
     known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
     alone = [f"{p99} us alone" for step, p99 in known if step.beside is None]
-    beside = [
-        f"{', '.join(p99 for step, p99 in known if step.beside)} us beside "
-        f"{', '.join(f'{100 * step.share:g}' for step, _ in known if step.beside)} % of the IOPS of "
-        f"{plain(one.column.run.steps[one.offered.of].label)}"
-    ]
-    text = f"{one.column.label}: p99 of {one.op}s is {joined([*alone, *beside])}"
+    beside = [(f"{100 * step.share:g}", p99) for step, p99 in known if step.beside]
+    if not beside:
+        return ""
+    shares, tails = (", ".join(texts) for texts in zip(*beside, strict=True))
+    most = f"{tails} us beside {shares} % of the IOPS of {plain(one.column.run.steps[one.of].label)}"
+    text = f"{one.column.label}: p99 of {one.op}s is {joined([*alone, most])}"
     if short := [step for step in one.steps if not step.sustained]:
         text += f"; from {100 * short[0].share:g} % on the stream beside them no longer kept up"
     return text + "."

@@ -1,11 +1,15 @@
 use super::*;
 use crate::{Arrival, Curve, FileSystem, Geometry, Latency, Slo};
 
-fn method_refusal(line: &str, replacement: &str) -> String {
-    let text = METHOD.replacen(line, replacement, 1);
-    assert_ne!(text, METHOD);
-    let error = Method::from_toml(&text, "m.toml").expect_err("refused");
-    error.to_string()
+/// Each case: what is replaced in the method, by what, and the line and part of the message of the refusal.
+fn refuses_each(method: &str, cases: &[(&str, &str, u32, &str)]) {
+    for &(line, replacement, at, expected) in cases {
+        let text = method.replacen(line, replacement, 1);
+        assert_ne!(text, method);
+        let error = Method::from_toml(&text, "m.toml").expect_err("refused");
+        assert_eq!(error.line, at, "{replacement}: {error}");
+        assert!(error.message.contains(expected), "{replacement}: {error}");
+    }
 }
 
 #[test]
@@ -70,14 +74,7 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
             "expected 2 rounds or more",
         ),
     ];
-    for (line, replacement, at, expected) in cases {
-        let message = method_refusal(line, replacement);
-        assert!(
-            message.starts_with(&format!("m.toml:{at}: ")),
-            "{replacement}: {message}"
-        );
-        assert!(message.contains(expected), "{replacement}: {message}");
-    }
+    refuses_each(METHOD, &cases);
 }
 
 #[test]
@@ -253,13 +250,7 @@ fn a_curve_that_makes_no_sense_is_refused_at_the_line_to_mend() {
             "steps is 0, expected 1 to 20",
         ),
     ];
-    for (line, replacement, at, expected) in cases {
-        let text = CURVE.replacen(line, replacement, 1);
-        assert_ne!(text, CURVE);
-        let error = Method::from_toml(&text, "m.toml").expect_err("refused");
-        assert_eq!(error.line, at, "{replacement}: {error}");
-        assert!(error.message.contains(expected), "{replacement}: {error}");
-    }
+    refuses_each(CURVE, &cases);
     let text = CURVE.split("[steps.curve]").next().unwrap_or_default();
     let error = Method::from_toml(text, "m.toml").expect_err("refused");
     assert_eq!(
@@ -348,11 +339,5 @@ fn fill_and_settle_that_make_no_sense_are_refused_at_their_line() {
             "labels has 3 entries for 2 values",
         ),
     ];
-    for (line, replacement, at, expected) in cases {
-        let text = LEVELS.replacen(line, replacement, 1);
-        assert_ne!(text, LEVELS);
-        let error = Method::from_toml(&text, "m.toml").expect_err("refused");
-        assert!(error.message.contains(expected), "{replacement}: {error}");
-        assert_eq!(error.line, at, "{replacement}: {error}");
-    }
+    refuses_each(LEVELS, &cases);
 }
