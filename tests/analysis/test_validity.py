@@ -79,11 +79,12 @@ def test_littles_law_is_judged_over_both_halves_of_a_mix():
 
 
 def test_a_busy_load_generator_is_noted_with_its_share_of_the_cores():
-    telemetry = [sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 340e9)]
+    worked = sample("utilisation: load generator CPU", 0.92, unit="1")
+    telemetry = [worked, sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 340e9)]
     note = only(sound(telemetry=telemetry))
     assert note.rule == "generator-cpu"
     assert "92 % of its 8 cores" in note.text
-    assert notes(sound(telemetry=[sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 300e9)])) == []
+    assert notes(sound(telemetry=[worked, sample("cpu_user_ns", 100e9), sample("cpu_sys_ns", 300e9)])) == []
 
 
 def test_reads_of_blocks_never_written_are_noted_with_their_share():

@@ -128,9 +128,38 @@ def test_a_client_that_limits_many_steps_is_one_note_on_the_busiest() -> None:
     assert note.text.endswith("had its processors 98 % busy; so it does in 2 other steps")
 
 
+def worked(share: float, step: str = "4k-rand-read") -> Row:
+    return sample("utilisation: load generator CPU", share, step=step, unit="1")
+
+
+def test_processor_time_spent_in_waiting_for_the_next_arrival_is_not_the_drives_limit() -> None:
+    measured = [Measured(DEVICE, RATES)]
+    spun = [sample("cpu_user_ns", 470e9)]
+    assert only(run_view(measured, telemetry=[*spun, worked(0.9)])).rule == "generator-cpu"
+    assert notes(run_view(measured, telemetry=[*spun, worked(0.1)])) == []
+
+
+def test_threads_that_poll_a_device_tell_nothing_of_what_they_have_left() -> None:
+    assert notes(run_view([Measured(DEVICE, RATES)], telemetry=[sample("cpu_sys_ns", 480e9)])) == []
+
+
+def test_busy_processors_do_not_limit_a_load_that_kept_its_rate() -> None:
+    busy = [sample("cpu_busy", 99.0, None, unit="%")]
+    kept, fell_behind = ({"offered_iops": iops, "backlog": 0} for iops in (1.001e6, 1.02e6))
+    assert notes(run_view([Measured(DEVICE, RATES, point=kept)], telemetry=busy)) == []
+    rules = {
+        note.rule for note in notes(run_view([Measured(DEVICE, RATES, point=fell_behind)], telemetry=busy))
+    }
+    assert "client-limits" in rules
+
+
 def test_a_busy_load_generator_in_many_steps_is_one_note_on_the_worst() -> None:
     steps = {"a": 420e9, "b": 470e9}
-    used = [sample("cpu_user_ns", ns, step=step) for step, ns in steps.items()]
+    used = [
+        row
+        for step, ns in steps.items()
+        for row in (sample("cpu_user_ns", ns, step=step), worked(0.95, step))
+    ]
     note = only(run_view([Measured(DEVICE, RATES, step=step) for step in steps], telemetry=used))
     assert (note.rule, note.step) == ("generator-cpu", "b")
     assert note.text.endswith("not the drive's; so it may in another step")

@@ -296,6 +296,7 @@ impl<Q: QueuePair> Driver<Q> {
     /// Cuts the intervals that are due; whether the run is over.
     #[cold]
     fn look_up(&mut self, now_ns: u64, mut offered: Option<&mut Offered>) -> bool {
+        self.meter.set_idle(self.queues.idle_ns());
         let issued = self.issued;
         let (slots, free) = (&self.slots, &self.free[..self.free_len]);
         let age_ns = |at_ns| age_of_busy(slots, free, at_ns);
@@ -312,6 +313,7 @@ impl<Q: QueuePair> Driver<Q> {
 
     /// Ends the record now.
     fn cut_last(&mut self, mut offered: Option<&mut Offered>) {
+        self.meter.set_idle(self.queues.idle_ns());
         let (now_ns, issued) = (self.clock.now_ns(), self.issued);
         let (slots, free) = (&self.slots, &self.free[..self.free_len]);
         let age_ns = |at_ns| age_of_busy(slots, free, at_ns);

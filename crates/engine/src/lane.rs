@@ -222,6 +222,10 @@ pub(crate) struct Meter {
     interval_start_ns: u64,
     cpu_meter: CpuMeter,
     cpu: CpuTime,
+    /// Time spent spinning with nothing to do, from the start; `None`: cannot be told from work.
+    idle_ns: Option<u64>,
+    /// What of it has been accounted for.
+    idle_seen_ns: u64,
     post: Post,
 }
 
@@ -237,6 +241,8 @@ impl Meter {
             due_ns: SECOND_NS.min(end_ns),
             end_ns,
             interval_start_ns: 0,
+            idle_ns: Some(0),
+            idle_seen_ns: 0,
             post,
         }
     }
@@ -250,6 +256,11 @@ impl Meter {
     /// Whether the run is over for this thread.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.end_ns || self.post.shared.stopped()
+    }
+
+    /// Tells how long the thread has spun with nothing to do since the start, before intervals are cut.
+    pub(crate) fn set_idle(&mut self, idle_ns: Option<u64>) {
+        self.idle_ns = idle_ns;
     }
 
     /// Counts a failed I/O. `result` is the negative errno or the bytes a short one moved.
@@ -354,7 +365,8 @@ impl Meter {
         self.due_ns = (at_ns + 1).next_multiple_of(SECOND_NS).min(self.end_ns);
     }
 
-    /// A thread that wanted the core all the time is at its limit, whoever had the core.
+    /// A thread that wanted the core all the time is at its limit, whoever had the core. Spinning until the next
+    /// arrival wants it for nothing; a thread that the kernel polls in wants it always, which tells nothing.
     fn account_cpu(&mut self, interval: &mut Interval) {
         let (before, now) = (self.cpu, self.cpu_meter.read());
         self.cpu = now;
@@ -363,7 +375,10 @@ impl Meter {
         self.summary.waiting_ns += waiting_ns;
         interval.counters.cpu_user_ns = Some(user_ns);
         interval.counters.cpu_sys_ns = Some(sys_ns);
-        let wanted_ns = (user_ns + sys_ns + waiting_ns) as f64;
+        let Some(idle_ns) = self.idle_ns else { return };
+        let spun_ns = idle_ns - self.idle_seen_ns;
+        self.idle_seen_ns = idle_ns;
+        let wanted_ns = (user_ns + sys_ns + waiting_ns).saturating_sub(spun_ns) as f64;
         let busy = (wanted_ns / interval.length_ns.max(1) as f64).min(1.0);
         interval.utilisation.push(Utilisation {
             resource: GENERATOR_CPU.into(),

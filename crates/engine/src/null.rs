@@ -23,6 +23,9 @@ pub(crate) fn run(lane: Lane) {
     if lane.sqpoll {
         notes.push("SQPOLL was asked for and has no effect: null: has no ring, nop: has".into());
     }
+    if lane.huge_pages {
+        notes.push("huge pages were asked for and have no effect: null: has no buffers".into());
+    }
     lane.post.ready(Ok(TargetSetup {
         backend: "in-process".into(),
         huge_pages: Pages::Small.name().into(),
@@ -36,6 +39,7 @@ pub(crate) fn run(lane: Lane) {
     let queue = InProcess {
         queued: VecDeque::with_capacity(lane.job.load.iodepth() as usize),
         clock,
+        idle_ns: 0,
     };
     let (meter, _) = driver::drive(&lane, queue, clock);
     meter.finish();
@@ -45,6 +49,7 @@ pub(crate) fn run(lane: Lane) {
 struct InProcess {
     queued: VecDeque<u16>,
     clock: Clock,
+    idle_ns: u64,
 }
 
 impl QueuePair for InProcess {
@@ -63,14 +68,18 @@ impl QueuePair for InProcess {
         if !self.queued.is_empty() {
             return Ok(());
         }
-        let gap_ns = until_ns.saturating_sub(self.clock.now_ns());
+        let begin_ns = self.clock.now_ns();
+        let gap_ns = until_ns.saturating_sub(begin_ns);
         if gap_ns > SPIN_NS {
             thread::sleep(Duration::from_nanos((gap_ns - SPIN_NS).min(TICK_NS)));
             return Ok(());
         }
-        while self.clock.now_ns() < until_ns {
+        let mut now_ns = begin_ns;
+        while now_ns < until_ns {
             std::hint::spin_loop();
+            now_ns = self.clock.now_ns();
         }
+        self.idle_ns += now_ns - begin_ns;
         Ok(())
     }
 
@@ -82,6 +91,10 @@ impl QueuePair for InProcess {
     #[inline(always)]
     fn settle(&mut self, _slot: u16, _request: &Request, _result: i32) -> Result<(), i32> {
         Ok(())
+    }
+
+    fn idle_ns(&self) -> Option<u64> {
+        Some(self.idle_ns)
     }
 
     fn notes(&mut self) -> Vec<String> {

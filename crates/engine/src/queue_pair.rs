@@ -31,6 +31,9 @@ pub(crate) trait QueuePair {
     /// The request failed: a negative errno, or the bytes that a short one moved.
     fn settle(&mut self, slot: u16, request: &Request, result: i32) -> Result<(), i32>;
 
+    /// How long the thread has spun so far with nothing to do, ns; `None` where that cannot be told from work.
+    fn idle_ns(&self) -> Option<u64>;
+
     /// What a reader of the figures must know, once the run is over.
     fn notes(&mut self) -> Vec<String>;
 }

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fathom.curve import is_point
+from fathom.curve import SUSTAINED_LEAST, is_point
 from fathom.offered import Offered, OfferedJson, parse_offered
 from fathom.runs.document import RunDocument, TargetRecord
 
@@ -145,6 +145,12 @@ class StepFigures:
         if row["offered_iops"] is not None or not row["threads"] or not row["iodepth"]:
             return None
         return row["threads"] * row["iodepth"]
+
+    @property
+    def kept_up(self) -> bool:
+        """Whether an open load was served at the rate offered."""
+        offered_iops = self.rows[0]["offered_iops"]
+        return offered_iops is not None and self.iops >= SUSTAINED_LEAST * offered_iops
 
     @property
     def outstanding(self) -> float | None:
@@ -339,6 +345,15 @@ class RunView:
     def seconds(self, name: str) -> dict[MaybeKey, float]:
         """Seconds over which a telemetry value was recorded, per (target, step)."""
         return self._sum(self.telemetry.filter(pc.field("name") == name), "length_s")
+
+    def means(self, name: str) -> dict[MaybeKey, float]:
+        """Mean of a telemetry value per (target, step), weighted by time."""
+        rows = self.telemetry.filter(pc.field("name") == name)
+        weighted = rows.append_column("weighted", pc.multiply(rows["value"], rows["length_s"]))
+        seconds = self.seconds(name)
+        return {
+            key: sum_ / seconds[key] for key, sum_ in self._sum(weighted, "weighted").items() if seconds[key]
+        }
 
     def mean(self, name: str) -> float | None:
         """Mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""

@@ -40,6 +40,7 @@ pub(super) struct Queues<'r, P: Protocol> {
     tick: Box<Timespec>,
     tick_armed: bool,
     clock: Clock,
+    idle_ns: u64,
 }
 
 impl<'r, P: Protocol> Queues<'r, P> {
@@ -59,6 +60,7 @@ impl<'r, P: Protocol> Queues<'r, P> {
             tick: Box::new(Timespec::from(Duration::from_nanos(TICK_NS))),
             tick_armed: false,
             clock,
+            idle_ns: 0,
         }
     }
 
@@ -86,11 +88,14 @@ impl<'r, P: Protocol> Queues<'r, P> {
     #[cold]
     fn await_kernel_thread(&mut self, want: usize) -> io::Result<()> {
         self.enter(Submitter::submit)?;
-        let until_ns = self.clock.now_ns() + SPIN_NS;
-        while self.completions.len() < want && self.clock.now_ns() < until_ns {
+        let begin_ns = self.clock.now_ns();
+        let mut now_ns = begin_ns;
+        while self.completions.len() < want && now_ns < begin_ns + SPIN_NS {
             std::hint::spin_loop();
             self.completions.sync();
+            now_ns = self.clock.now_ns();
         }
+        self.idle_ns += now_ns - begin_ns;
         if self.completions.len() >= want {
             return Ok(());
         }
@@ -176,14 +181,18 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
         } else if !self.submissions.is_empty() {
             self.enter(Submitter::submit)?;
         }
-        while self.completions.is_empty() && self.clock.now_ns() < until_ns {
+        let begin_ns = self.clock.now_ns();
+        let mut now_ns = begin_ns;
+        while self.completions.is_empty() && now_ns < until_ns {
             self.submissions.sync();
             if self.polls || (self.flags_taskrun && self.submissions.taskrun()) {
                 self.enter(Submitter::submit)?;
             }
             std::hint::spin_loop();
             self.completions.sync();
+            now_ns = self.clock.now_ns();
         }
+        self.idle_ns += now_ns - begin_ns;
         Ok(())
     }
 
@@ -205,6 +214,11 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
             false if returned => Err(MISMATCH),
             false => Err(result),
         }
+    }
+
+    /// Where completions are polled for the kernel spins inside the call that submits.
+    fn idle_ns(&self) -> Option<u64> {
+        (!self.polls).then_some(self.idle_ns)
     }
 
     fn notes(&mut self) -> Vec<String> {

@@ -34,6 +34,32 @@ fn four_hundred_thousand_poisson_arrivals_per_second_are_offered_within_one_perc
 }
 
 #[test]
+fn a_thread_that_spins_until_the_next_arrival_is_not_called_busy() {
+    let mut job = job(Op::Read);
+    job.load = open(50_000.0, Arrival::Exponential, 64);
+    job.until = time(Duration::from_secs(2));
+    for spec in [null_spec(), nop_spec()] {
+        let recording = run(&job, &spec, &Options::default());
+        let busy = recording.utilisation[0].max;
+        assert!(0.0 < busy && busy < 0.8, "{busy} on {:?}", spec.path);
+        let cpu_ns =
+            recording.counters.cpu_user_ns.unwrap() + recording.counters.cpu_sys_ns.unwrap();
+        assert!(cpu_ns > 0, "the CPU time itself is told in full");
+        let limit = recording.limited_by().unwrap();
+        assert!(!limit.starts_with("load generator CPU"), "{limit}");
+    }
+}
+
+#[test]
+fn a_load_that_the_generator_cannot_make_is_put_down_to_it() {
+    let mut job = job(Op::Read);
+    job.load = open(100e6, Arrival::Exponential, 64);
+    job.until = time(Duration::from_secs(1));
+    let limit = run(&job, &null_spec(), &Options::default()).limited_by();
+    assert!(limit.unwrap().starts_with("load generator CPU"));
+}
+
+#[test]
 fn every_constant_arrival_is_counted_exactly() {
     let mut job = job(Op::Read);
     job.load = open(500.0, Arrival::Deterministic, 8);

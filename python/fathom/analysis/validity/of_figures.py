@@ -9,11 +9,11 @@ from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.uncertainty import percentile_allowed
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
+from fathom.curve import SUSTAINED_LEAST
 from fathom.text import in_others, percent
 
 DEPTH_LEAST = 0.95
 LITTLE_GAP = 0.05
-SUSTAINED_LEAST = 0.99
 LEVEL_LEAST = 0.10
 """Levels of a rate nearer to each other than this are not told apart."""
 

@@ -11,6 +11,8 @@ from fathom.targets.telemetry import CPU_QUOTA, NIC_BUSY
 from fathom.text import in_others, percent
 
 CPU_MOST = 0.85
+GENERATOR_BUSY = "utilisation: load generator CPU"
+"""Telemetry of each second: share of the load threads' time in which they worked or waited for a core."""
 NIC_MOST = 0.85
 QUOTA_MOST_PCT = 10.0
 STEAL_MOST_PCT = 1.0
@@ -34,7 +36,12 @@ NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 
 
 def generator_cpu(view: RunView) -> Iterable[Note]:
-    """The load generator had no processor time left: one note a target, of the step in which it had least."""
+    """The load generator had no processor time left: one note a target, of the step in which it had least.
+
+    Threads that spin until the next arrival use processor time and have it left: what they were busy for says so. Of
+    threads that poll a device nobody knows.
+    """
+    worked = view.means(GENERATOR_BUSY)
     user, system = view.total("cpu_user_ns"), view.total("cpu_sys_ns")
     seconds = view.seconds("cpu_user_ns")
     allowed = view.document.environment.get("threads_allowed")
@@ -43,7 +50,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
     for key, figures in (view.steps | view.part_steps).items():
         threads = figures.rows[0]["threads"] or 1
         cores = min(threads, allowed) if isinstance(allowed, int) else threads
-        if key[0] not in real or not seconds.get(key):
+        if key[0] not in real or not seconds.get(key) or worked.get(key, 0.0) <= CPU_MOST:
             continue
         busy = (user.get(key, 0.0) + system.get(key, 0.0)) / 1e9 / seconds[key] / cores
         if busy > CPU_MOST:
@@ -63,13 +70,13 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
 
 def client_limits(view: RunView) -> Iterable[Note]:
     """Where the hosts that load a target have no more to give, so that the figure is theirs: one note a target, of the
-    step in which their processors are busiest.
+    step in which their processors are busiest. Nothing limits a load that was served at the rate asked for.
     """
     real = {target.name: target for target in view.document.targets if target.kind in (*REAL, "array")}
     fleets = {total for part, total in view.totals.items() if part not in view.members}
     found: dict[str, list[tuple[float, str, str]]] = {}
-    for target, step in view.steps | view.part_steps:
-        if target not in real or target in view.members or target in fleets:
+    for (target, step), figures in (view.steps | view.part_steps).items():
+        if target not in real or target in view.members or target in fleets or figures.kept_up:
             continue
         # A host of a fleet samples for its part, a machine alone for all that it loads.
         shares = view.means_of((None, step)) | view.means_of((target, step))
