@@ -67,6 +67,11 @@ def in_others(what: str, count: int, noun: str) -> str:
     return f"; {what} in {places}"
 
 
+def many_of(op: str) -> str:
+    """An operation's name for many of them: `reads`, `flushes`, `write-zeroes`."""
+    return op if op.endswith("es") else f"{op}es" if op.endswith("sh") else f"{op}s"
+
+
 def without_document(source: str) -> str:
     """A source without the number of its document among the project's references, which readers do not have."""
     return re.sub(r" \(\d{3}_[0-9a-f]{16}\)", "", source)

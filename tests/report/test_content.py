@@ -24,6 +24,14 @@ from fathom.report.rows import Point
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.schema import POINTS
 from fathom.runs.writer import writing_run
+from fathom.text import many_of
+
+
+@pytest.mark.parametrize(
+    ("op", "many"), [("read", "reads"), ("flush", "flushes"), ("write-zeroes", "write-zeroes")]
+)
+def test_operations_are_named_in_the_plural(op: str, many: str) -> None:
+    assert many_of(op) == many
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, TargetRecord
 from fathom.sizing.files import Prices, read_prices
+from fathom.text import many_of
 
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
 LEAST_PCT = 0.001
@@ -341,10 +342,9 @@ def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str
     label = plain(run.steps[point.step].label)
     several = len(_same_step(point, points)) > 1
     summed = several and run.curve(point.step) is not None
-    ops = f"{plain(point.op)}es" if point.op.endswith("sh") else f"{plain(point.op)}s"
     return (
         f"{point.workload if once else point.step}/{TOTAL if summed else point.op}",
-        f"{label}, {ops}" if several and not summed else label,
+        f"{label}, {many_of(plain(point.op))}" if several and not summed else label,
     )
 
 

@@ -19,6 +19,7 @@ from fathom.report.data import RunData
 from fathom.report.latencies import latency, percentile
 from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
+from fathom.text import many_of
 
 ORDER = 38
 SHAPE = ("mix", "pattern", "region", "load")
@@ -155,7 +156,7 @@ def _chart(one: Beside) -> Chart | None:
     names = ", ".join(line.name for line in lines)
     return Chart(
         f"beside-{one.column.index}-{one.op}",
-        f"{one.column.label}: {one.op}s",
+        f"{one.column.label}: {many_of(one.op)}",
         f"{names}, us",
         option,
         f"{names} of {one.op}s over the share; figures in the table below.",
@@ -185,7 +186,9 @@ def _table(found: Sequence[Beside]) -> Table:
         Item("Window"),
         Item("n"),
     ]
-    groups = [Group(f"{one.column.label}: {one.op}s", [_row(step) for step in one.steps]) for one in found]
+    groups = [
+        Group(f"{one.column.label}: {many_of(one.op)}", [_row(step) for step in one.steps]) for one in found
+    ]
     notes = ["Beneath a figure its 95 % interval, where the seconds of the window allow one."]
     return Table("Share", heads, groups, notes)
 
