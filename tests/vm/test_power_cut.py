@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
+from typing import NamedTuple
 
 import pytest
 
@@ -29,9 +30,21 @@ WINDOW_S = 1.0
 must be in it: for the sync that the cut ended, in a guest that is starved of CPU."""
 HEADER_BYTES = 512
 RECORD = struct.Struct("<6Q")
+FLUSH = (0, 0)
+"""Size and number of the record of a flush."""
 SIGNATURE = struct.Struct("<8s5Q")
 FORGETFUL = range(8 * MIB, 9 * MIB, BLOCK)
 """Of the drive without a cache: blocks that fall back to what they were in the middle of the load."""
+
+
+class Record(NamedTuple):
+    """A write or flush that was acknowledged."""
+
+    offset: int
+    number: int
+    issued_ns: int
+    acked_ns: int
+    size: int
 
 
 @dataclass
@@ -81,17 +94,24 @@ class Cut:
         print(*self.told, *reports.values(), sep="\n")
         return reports
 
-    def journaled(self, name: str) -> dict[tuple[int, int], tuple[int, int]]:
-        """By (number, run): offset and size of every write in the journals, read by this test's own code."""
-        writes = {}
+    def records(self, name: str) -> Iterator[tuple[int, Record]]:
+        """Run and records of the drive's journals, read by this test's own code."""
         for path in (self.results / name).glob("*.journal"):
             data = path.read_bytes()
             run = json.loads(data[:HEADER_BYTES])["run"]
             records = data[HEADER_BYTES:]
-            for offset, number, _, _, size, _ in RECORD.iter_unpack(records[: len(records) // 48 * 48]):
-                if size:
-                    writes[number, run] = (offset, size)
-        return writes
+            whole = len(records) // RECORD.size * RECORD.size
+            yield from ((run, Record(*fields[:5])) for fields in RECORD.iter_unpack(records[:whole]))
+
+    def journaled(self, name: str) -> dict[tuple[int, int], tuple[int, int]]:
+        """By (number, run): offset and size of every write in the journals."""
+        return {(one.number, run): (one.offset, one.size) for run, one in self.records(name) if one.size}
+
+    def unflushed(self, name: str) -> int:
+        """Writes in the journals that no flush in them can have made durable."""
+        records = [one for _, one in self.records(name)]
+        flushed_ns = max((one.issued_ns for one in records if (one.size, one.number) == FLUSH), default=0)
+        return sum(one.size > 0 and one.acked_ns > flushed_ns for one in records)
 
 
 def qcow2(path: Path, size: int) -> None:
@@ -191,11 +211,14 @@ def test_the_journal_has_every_write_that_was_told_before_the_cut(
     assert len(cut.journaled(name)) == report["writes"]
 
 
-def test_a_volatile_cache_loses_only_what_was_not_flushed(after_boot: dict[str, dict]) -> None:
-    report = after_boot["volatile"]
+def test_a_volatile_cache_loses_only_what_was_not_flushed(cut: Cut, after_boot: dict[str, dict]) -> None:
+    report, unflushed = after_boot["volatile"], cut.unflushed("volatile")
     assert report["wrong"].keys() <= {"unwritten", "stale", "torn"}
-    assert 0 < sum(report["wrong"].values()) < report["blocks"] / 2
+    assert sum(report["wrong"].values()) <= unflushed < report["writes"] / 2
     assert report["wrong_though_flushed"] == 0
+    if not unflushed:
+        pytest.skip("the journal of a starved guest knows no write after the last flush")
+    assert report["wrong"]
 
 
 def test_a_drive_that_lies_is_caught_with_each_offset(cut: Cut, after_boot: dict[str, dict]) -> None:

@@ -28,7 +28,8 @@ pub struct TargetSetup {
     pub ring: Vec<String>,
     /// Whether I/O buffers are registered (pinned once instead of per I/O).
     pub registered_buffers: bool,
-    /// `hugetlb` (reserved pages), `transparent` (at the kernel's discretion) or `none` (not asked for).
+    /// `hugetlb` (reserved pages), `transparent` (at the kernel's discretion) or `none`: not asked for, or not given,
+    /// not for all buffers at least; a note then says how far.
     pub huge_pages: String,
     /// Whether the page cache is bypassed.
     pub direct: bool,

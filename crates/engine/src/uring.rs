@@ -12,7 +12,7 @@ use self::queues::Queues;
 use crate::{
     EngineError, TargetKind, TargetSetup,
     affinity::pinned,
-    buffers::Buffers,
+    buffers::{Buffers, Pages},
     driver::{self, Lane},
     journal::Journal,
     nvme::Commands,
@@ -108,9 +108,12 @@ fn set_up<P: Protocol>(
     let buffers = Buffers::new(job, slots, lane.seed, lane.huge_pages)?;
     ring.register(target.fd(), &buffers).map_err(no_ring)?;
     let encoder = make(lane, &mut ring)?;
-    if lane.huge_pages {
-        notes.extend(buffers.huge_page_note());
-    }
+    let not_huge = lane.huge_pages.then(|| buffers.huge_page_note()).flatten();
+    let pages = match not_huge {
+        Some(_) => Pages::Small,
+        None => buffers.pages,
+    };
+    notes.extend(not_huge);
     notes.append(&mut ring.notes);
     notes.extend(target.placement_note(job));
     notes.extend(target.cached_note.clone());
@@ -118,7 +121,7 @@ fn set_up<P: Protocol>(
         backend: "io_uring".into(),
         ring: ring.features.clone(),
         registered_buffers: ring.registered_buffers,
-        huge_pages: buffers.pages.name().into(),
+        huge_pages: pages.name().into(),
         direct: target.direct,
         poll,
         cpus,

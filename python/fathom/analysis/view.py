@@ -349,11 +349,9 @@ class RunView:
     def means(self, name: str) -> dict[MaybeKey, float]:
         """Mean of a telemetry value per (target, step), weighted by time."""
         rows = self.telemetry.filter(pc.field("name") == name)
-        weighted = rows.append_column("weighted", pc.multiply(rows["value"], rows["length_s"]))
-        seconds = self.seconds(name)
-        return {
-            key: sum_ / seconds[key] for key, sum_ in self._sum(weighted, "weighted").items() if seconds[key]
-        }
+        weighted = pa.array(rows["value"].to_numpy() * rows["length_s"].to_numpy())
+        sums, seconds = self._sum(rows.append_column("weighted", weighted), "weighted"), self.seconds(name)
+        return {key: value / seconds[key] for key, value in sums.items() if seconds[key]}
 
     def mean(self, name: str) -> float | None:
         """Mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""

@@ -319,10 +319,36 @@ fn a_job_may_ask_for_whole_batches_and_huge_pages() {
     job.pace.reap = 16;
     job.until = count(160);
     let run = engine::start(&job, &[file.spec(4 * MIB)], &Options::default()).unwrap();
-    assert_ne!(run.setup().targets[0].huge_pages, "none");
+    let setup = run.setup().targets.remove(0);
+    let told = setup.notes.iter().any(|note| note.contains("huge pages"));
+    assert_ne!(setup.huge_pages == "none", !told, "{setup:?}");
     let recording = run.join().unwrap().remove(0);
     let latencies = recording.ops[&Op::Read].service.bins().len();
     assert!(latencies <= 10, "{latencies} latencies in 10 batches");
+}
+
+#[test]
+fn huge_pages_that_the_kernel_does_not_give_are_not_claimed() {
+    // SAFETY: takes transparent huge pages from this process's later mappings, and gives them back; no memory.
+    let forbid = |on: libc::c_ulong| unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, on, 0, 0, 0) };
+    let file = Scratch::filled(MIB, 1);
+    let mut job = job(Op::Read);
+    job.huge_pages = true;
+    job.until = count(16);
+    assert_eq!(forbid(1), 0);
+    let run = engine::start(&job, &[file.spec(MIB)], &Options::default()).unwrap();
+    forbid(0);
+    let setup = run.setup().targets.remove(0);
+    let recording = run.join().unwrap().remove(0);
+    if setup.huge_pages == "hugetlb" {
+        return;
+    }
+    assert_eq!(recording.setup["I/O buffers"], "registered, ordinary pages");
+    let note = recording
+        .notes
+        .iter()
+        .find(|note| note.contains("huge pages"));
+    assert!(note.unwrap().starts_with("0 % of the I/O buffers"));
 }
 
 #[test]
