@@ -144,7 +144,6 @@ def run_view(
         document,
         points=tables["points"],
         intervals=tables["intervals"],
-        latency=tables["latency"],
         telemetry=tables["telemetry"],
         remarks=remarks,
         not_measured=not_measured or {},

@@ -37,8 +37,6 @@ class HasTables(Protocol):
     @property
     def intervals(self) -> pa.Table: ...  # noqa: D102
     @property
-    def latency(self) -> pa.Table: ...  # noqa: D102
-    @property
     def telemetry(self) -> pa.Table: ...  # noqa: D102
 
 
@@ -190,7 +188,6 @@ class RunView:
     document: RunDocument
     points: pa.Table
     intervals: pa.Table
-    latency: pa.Table
     telemetry: pa.Table
     remarks: Sequence[Remark] = ()
     verdicts: Mapping[Key, str] = field(default_factory=dict)
@@ -209,10 +206,11 @@ class RunView:
         not_measured: Mapping[str, Sequence[str]] | None = None,
     ) -> "RunView":
         """The view of a run, with what its backends remarked, its preconditions came to and nobody could sample."""
-        tables = (run.points, run.intervals, run.latency, run.telemetry)
         return cls(
             run.document,
-            *tables,
+            run.points,
+            run.intervals,
+            run.telemetry,
             remarks=remarks,
             verdicts=verdicts or {},
             not_measured=not_measured or {},

@@ -83,7 +83,6 @@ def one_view(comparison: Comparison) -> RunView:
         points=pa.concat_tables(points),
         intervals=intervals,
         further=further,
-        latency=TABLES["latency"].empty_table(),
         telemetry=TABLES["telemetry"].empty_table(),
     )
 
