@@ -1,12 +1,14 @@
 """A plan says what a run writes, wears and takes, from data sheets alone."""
 
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from fathom.expect import expect
 from fathom.method import Step, load_method
-from fathom.plan import plan_of
+from fathom.plan import plan_of, print_plan
 from fathom.resolve import resolve_targets
 from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.targets.target import Target
@@ -70,6 +72,60 @@ def test_wear_is_host_writes_over_the_rated_life() -> None:
     assert plan.endurance.written_bytes == pytest.approx(7.68e12 * 365 * 5)
     # 2 x 7.68 TB filled, 26 min at 7.5 GB/s, 26 min at 430,000 x 4 KiB, against 14,016 TB.
     assert plan.wear_pct == pytest.approx(100 * (15.363 + 11.7 + 2.7476) / 14_016, rel=1e-3)
+
+
+def test_random_writes_of_a_drive_whose_random_rating_nobody_states_are_not_planned_by_its_bandwidth() -> None:
+    sequential_only = replace(DRIVE, figures={key: one for key, one in DRIVE.figures.items() if key[0] != "iops"})
+    random = expect(step_of("enterprise-steady-state", "random-write"), twin(), sequential_only)
+    assert (random.time_s, random.written_bytes) == (6 * 3600, None)
+    large = expect(step_of("enterprise-steady-state", "sequential-write"), twin(), sequential_only)
+    assert large.written_bytes == round(2 * 3600 * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("method", "step", "bound"),
+    [
+        ("enterprise-steady-state", "4k-rand-write-q16", "most"),
+        ("enterprise-steady-state", "4k-rand-write-q32", None),
+        ("write-amplification", "filled-50", "least"),
+        ("write-amplification", "filled-100", None),
+        ("four-corners", "fill", None),
+    ],
+)
+def test_a_volume_is_a_bound_where_few_ios_are_in_flight_or_a_part_of_the_drive_is_written(
+    method: str, step: str, bound: str | None
+) -> None:
+    assert expect(step_of(method, step), twin(), DRIVE).bound == bound
+
+
+def test_a_plan_says_why_its_volume_is_a_bound() -> None:
+    said = planned("snia-latency", twin())
+    assert any("at most" in line and "fewer than 32 in flight write less" in line for line in said)
+    assert any(line.startswith("wear at most") for line in said)
+
+
+def planned(method: str, target: Target, repeats: int = 1) -> list[str]:
+    console = Console(width=200, file=StringIO())
+    print_plan(console, load_method(method, quick=True), [target], repeats)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_a_plan_of_unknown_speed_says_which_part_of_time_and_volume_it_knows() -> None:
+    unknown = replace(twin(), catalog=None, kind="null")
+    assert "at most 5 min 35 s; what is written depends on the target's speed" in planned(
+        "enterprise-steady-state", unknown
+    )
+    fill = f"{unknown.capacity_bytes / 1e12:.3g} TB written"
+    known = f"at most 1 min 20 s, not counting 1 step ended by volume; {fill}, not counting 4 steps ended by time"
+    assert known in planned("four-corners", unknown)
+    assert "3 repeats: 3 times all this" in planned("four-corners", unknown, repeats=3)
+
+
+def test_the_plan_of_a_twin_says_that_it_is_the_drives() -> None:
+    said = planned("four-corners", twin())[-1]
+    assert said.startswith("all this is the drive's own: a twin may simulate a slice of it")
+    assert said.endswith("once rate and latency are known to 1 %")
 
 
 def test_a_target_without_a_data_sheet_has_no_wear_and_only_volumes_that_are_given() -> None:

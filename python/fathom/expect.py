@@ -5,20 +5,30 @@ Only a twin is known by its data sheet; of any other target, volumes given in by
 
 import json
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import UsageError
 from fathom.method import Job, Step
 from fathom.sizing.drive import Drive, rated_drive
 from fathom.sizing.needs import Op
 from fathom.targets.target import Target
 
+WHOLE = 0.95
+"""From this share of a drive on a region is the whole drive."""
+
 
 @dataclass(frozen=True)
 class Expected:
-    """One step on one target. `None`: it depends on a speed that nobody states."""
+    """One step on one target. `None`: it depends on a speed that nobody states.
+
+    `bound`: the volume is the most or the least that it writes in its time, for it has fewer I/Os in flight than the
+    rated speed takes, or a part of the drive, whose rating is that of random writes to all of it.
+    """
 
     time_s: float | None
     written_bytes: int | None
+    bound: Literal["most", "least"] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
 def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
     """What the step writes and how long it takes if the target keeps its rated rates.
 
-    A drive that waits at a low iodepth writes less in the same time. A point of a curve, and a step that is offered a
+    A point of a curve, and a step that is offered a
     share of another's rate, writes that share of the maximum; a search for a capacity is counted as the maximum. The
     drives of an array do all of it at once.
     """
@@ -77,7 +87,18 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
             moved_bytes = _least(moved_most, job.time_s * moved_bps)
     if write_share == 0:
         return Expected(time_s, 0)
-    return Expected(time_s, None if moved_bytes is None else round(write_share * moved_bytes))
+    written_bytes = None if moved_bytes is None else round(write_share * moved_bytes)
+    by_time = moved_bytes != moved_most
+    return Expected(time_s, written_bytes, _bound(job, target.unit_capacity_bytes) if by_time else None)
+
+
+def _bound(job: Job, capacity_bytes: int) -> Literal["most", "least"] | None:
+    """How a random load in a given time differs from the rated one, of the whole drive at depth."""
+    if job.pattern == "sequential":
+        return None
+    if job.threads * job.iodepth < RATED_DEPTH:
+        return "most"
+    return "least" if job.region_size(capacity_bytes) < WHOLE * capacity_bytes else None
 
 
 def _least(known: float | None, other: float) -> float:
@@ -109,10 +130,10 @@ def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]
 
 
 def _rated_bps(drive: Drive | None, op: Op, block_bytes: int, pattern: str) -> float | None:
-    """The sequential rating, or for jumps that of random I/O as far as the sequential one allows."""
+    """The sequential rating, or for jumps that of random I/O as far as the sequential one allows; no stand-in for it."""
     if drive is None or (bandwidth := drive.figures.get(("bandwidth", op))) is None:
         return None
-    iops = drive.figures.get(("iops", op))
-    if pattern == "sequential" or iops is None:
+    if pattern == "sequential":
         return bandwidth.value
-    return min(bandwidth.value, iops.value * block_bytes)
+    iops = drive.figures.get(("iops", op))
+    return None if iops is None else min(bandwidth.value, iops.value * block_bytes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fathom.curve import MARK
 from fathom.errors import RefusedError
@@ -12,7 +12,7 @@ from fathom.resolve import ensure_simulable
 from fathom.rounds import Round
 from fathom.targets.claim import check_target
 from fathom.targets.target import Target
-from fathom.text import capacity, duration, without_document
+from fathom.text import capacity, duration, percent, without_document
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +28,7 @@ class PlannedStep:
     label: str
     time_s: float | None
     written_bytes: int | None
+    bound: Literal["most", "least"] | None = None
     round: Round | None = None
 
     @property
@@ -82,7 +83,14 @@ def plan_of(method: Method, target: Target) -> Plan:
         expected = expect(step, target, drive)
         steps.append(
             PlannedStep(
-                number, step.name, step.kind, step.label, expected.time_s, expected.written_bytes, step.round
+                number,
+                step.name,
+                step.kind,
+                step.label,
+                expected.time_s,
+                expected.written_bytes,
+                expected.bound,
+                step.round,
             )
         )
     return Plan(target, tuple(steps), drive is not None, endurance_of(drive, max(1, len(target.parts))))
@@ -118,7 +126,10 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
             f"\n[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})", highlight=False
         )
         console.print(table)
-        for line in (*_totals(plan), *_of_repeats(plan, repeats)):
+        lines = [*_totals(plan), *_of_repeats(plan, repeats)]
+        if target.kind == "twin":
+            lines.append(_of_twin(method))
+        for line in lines:
             console.print(line, style="dim", highlight=False, soft_wrap=True)
         if refusal := _refusal(target, writes=method.destructive):
             console.print(
@@ -140,16 +151,17 @@ def _refusal(target: Target, *, writes: bool) -> RefusedError | None:
 
 
 def _totals(plan: Plan) -> list[str]:
-    total = f"{duration(plan.time_s)}, {capacity(plan.written_bytes)} written"
     if not plan.whole:
-        return [
-            f"at most {total}, and what the target's speed adds to steps that end by time or by volume",
-            "wear unknown: no rated speed and endurance are known for this target",
-        ]
+        rating = "rated speed of such I/O is" if plan.rated else "rated speed and endurance are"
+        return [_known(plan), f"wear unknown: no {rating} known for this target"]
     settles = any(step.kind == "precondition" or step.round for step in plan.steps)
+    bounds = {step.bound for step in plan.steps if step.bound}
+    if settles:
+        bounds.discard("least")
+    bound = f"at {bounds.pop()} " if len(bounds) == 1 else ""
     lines = [
-        f"about {total}"
-        + (", at the rated speed of the drive" if plan.rated else "")
+        f"about {duration(plan.time_s)}, {bound}{capacity(plan.written_bytes)} written"
+        + (f", at the rated speed of the drive{_why(plan)}" if plan.rated else "")
         + (
             f"; at least {duration(plan.least_time_s)}, preconditioning and rounds may end sooner"
             if settles
@@ -160,16 +172,53 @@ def _totals(plan: Plan) -> list[str]:
         return [*lines, "wear unknown: no rated endurance is known for this target"]
     life = plan.endurance
     rated = f"{life.written_bytes / 1e12:,.0f} TB ({life.basis}; {without_document(life.source)})"
-    return [*lines, f"wear about {plan.wear_pct:.2g} % of the rated life of {rated}"]
+    return [*lines, f"wear {bound or 'about '}{plan.wear_pct:.2g} % of the rated life of {rated}"]
+
+
+def _why(plan: Plan) -> str:
+    """Why some steps write less or more than the rated speed says."""
+    bounds = {step.bound for step in plan.steps}
+    reasons = [
+        *(["fewer than 32 in flight write less"] if "most" in bounds else ()),
+        *(["random writes to a part of it may be faster"] if "least" in bounds else ()),
+    ]
+    return f" ({', '.join(reasons)})" if reasons else ""
+
+
+def _known(plan: Plan) -> str:
+    """What is known of time and volume where the rest depends on the target's speed."""
+    timeless = sum(step.time_s is None for step in plan.steps)
+    by_time = sum(step.written_bytes is None for step in plan.steps)
+    time = f"at most {duration(plan.time_s)}"
+    if timeless:
+        time += f", not counting {_steps(timeless)} ended by volume"
+    if not plan.written_bytes:
+        return f"{time}; what is written depends on the target's speed"
+    written = f"{capacity(plan.written_bytes)} written"
+    if by_time:
+        written += f", not counting {_steps(by_time)} ended by time"
+    return f"{time}; {written}"
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def _of_twin(method: Method) -> str:
+    """Why a twin writes and takes less than the plan says, which is the drive's."""
+    precisions = [step.precision for step in method.steps if step.precision]
+    early = f", and ends windows once rate and latency are known to {percent(max(precisions))}" if precisions else ""
+    return f"all this is the drive's own: a twin may simulate a slice of it, in virtual time{early}"
 
 
 def _of_repeats(plan: Plan, repeats: int) -> list[str]:
     if repeats == 1:
         return []
-    most = "" if plan.whole else "at most "
+    if not plan.whole:
+        return [f"{repeats} repeats: {repeats} times all this"]
     wear = "" if plan.wear_pct is None else f", wear {repeats * plan.wear_pct:.2g} %"
     volume = capacity(repeats * plan.written_bytes)
-    return [f"{repeats} repeats: {most}{duration(repeats * plan.time_s)}, {volume} written{wear}"]
+    return [f"{repeats} repeats: {duration(repeats * plan.time_s)}, {volume} written{wear}"]
 
 
 def _together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:

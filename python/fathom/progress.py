@@ -68,7 +68,7 @@ class LiveObserver:
         with self._lock:
             line = self._lines[target.name]
             progress = line.progress
-        rate = f", last second {_rate(step, progress)}" if progress else ""
+        rate = f", last second {_rate(step, progress)}" if progress and step.kind != "purge" else ""
         virtual = "virtual " if target.kind == "twin" else ""
         self._console.print(
             f"{target.label}: {line.number}/{line.total} {step.name}: {outcome.status}, "
@@ -125,7 +125,7 @@ def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
     fraction, left_s = _share_done(step, line.target, progress)
     return cells | {
         "bar": ProgressBar(total=1, completed=fraction, width=WIDTHS["bar"]),
-        "rate": _rate(step, progress),
+        "rate": "" if step.kind == "purge" else _rate(step, progress),
         "latency": latency_text(progress.mean_us),
         "left": "" if left_s is None else _left(step, line.target, left_s),
         "state": Text(progress.state, style="dim"),

@@ -252,9 +252,9 @@ def _is_twin(view: RunView, figures: StepFigures) -> bool:
 
 
 def _interval(view: RunView, figures: StepFigures) -> tuple[float, float] | None:
-    """From the seconds where there are enough of them, else as the load generator knew it."""
+    """From the seconds where there are enough of them, else as the load generator knew it; no rate is below 0."""
     interval = repeats_interval(view.repeats(figures))
-    return (interval.low, interval.high) if interval else figures.interval
+    return (max(0.0, interval.low), interval.high) if interval else figures.interval
 
 
 def _compare(view: RunView, best: StepFigures, other: StepFigures) -> Comparison | None:

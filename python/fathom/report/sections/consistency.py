@@ -296,7 +296,7 @@ def _ranges(longs: Sequence[Long]) -> Figure:
     ]
     head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long, _ in known]
     caption = (
-        f"Share of I/Os by service latency over the same window, n = {n} I/Os; right, the share that took so long "
+        f"Share of I/Os by service latency over the same window, n = {n} I/Os; and the share that took so long "
         f"or longer, down to where fewer than {MIN_TAIL} I/Os did."
     )
     legend = [Item(long.column.short, slot=slot(long.column.index)) for long, _ in known]
