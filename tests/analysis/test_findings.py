@@ -33,6 +33,14 @@ def test_a_clear_leader_is_named_with_its_ratio_and_interval():
     assert set(leader.figures) == {"twin:a", "twin:b"}
 
 
+def test_no_bound_of_a_rate_is_below_zero():
+    view = run_view([Measured("twin:a", [20_000.0, 10.0, 12.0, 11.0, 15_000.0, 13.0])], [A])
+    [single] = [one for one in findings(view) if one.kind == "single"]
+    assert single.interval is not None
+    assert single.interval[0] == 0
+    assert "95 % interval 0 to " in single.text
+
+
 def test_two_that_cannot_be_told_apart_are_level_and_the_third_follows():
     view = run_view(
         [

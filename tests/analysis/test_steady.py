@@ -87,13 +87,22 @@ def test_a_slow_decay_is_not_called_steady_before_it_is_within_5_percent_of_its_
         assert called is None or course[called] <= 1.05
 
 
-def test_an_exponential_decay_without_noise_is_not_called_early_even_if_the_volume_was_written_before():
-    for constant in (20, 50, 200):
+@pytest.mark.parametrize("height", [0.15, 0.3])
+def test_an_exponential_decay_without_noise_is_not_called_early_even_if_the_volume_was_written_before(
+    height: float,
+):
+    for constant in (20, 50, 100, 200):
         at = np.arange(80)
-        course = 1 + 0.3 * np.exp(-at / constant)
+        course = 1 + height * np.exp(-at / constant)
         assert snia_window(course[:5]).passed
         called = first_steady(course, 1.0)
         assert called is None or course[called] <= 1.05
+
+
+def test_five_rounds_are_judged_by_where_their_drift_leads_in_thirty():
+    verdict = judge([100, 101, 102, 103, 104])
+    assert verdict.window.passed
+    assert "drift over 30 rounds is +28.4 %" in verdict.reason
 
 
 def test_a_decay_that_has_ended_is_called_steady():

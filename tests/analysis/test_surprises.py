@@ -104,6 +104,13 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
     assert agreement.text == "1 of 1 best figures come within 10 % of the data sheet, the farthest -3.2 %."
 
 
+def test_a_shortened_run_is_not_held_against_the_data_sheet_without_saying_so():
+    measured = [Measured("twin:a", [600_000.0] * 9)]
+    view = run_view(measured, [A, B], job=JOB, quick=True)
+    [off] = surprises(view, None, lambda _: {("iops", "read"): Sheet(1e6)})
+    assert "but this run is shortened, and its drive may be less worn in (data sheet)" in off.text
+
+
 def test_what_never_became_steady_is_not_held_against_the_data_sheet():
     settled = Measured("twin:a", [600_000.0] * 9, step="settled")
     falling = Measured("twin:a", [2e6] * 9, step="falling", point={"steady": False})

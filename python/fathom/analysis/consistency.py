@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.analysis.uncertainty import Interval, mean_interval
+
 TAIL_S = 500.0
 """Figures are of the last 500 s, as AnandTech's suite has them."""
 TAIL_SHARE = 0.25
@@ -20,10 +22,14 @@ def tail_s(length_s: float) -> float:
 
 @dataclass(frozen=True)
 class Consistency:
-    """One-second rates over a window: IOPS, `n` of them. `steadiness` is mean over deviation, `spread` its inverse."""
+    """One-second rates over a window: IOPS, `n` of them. `steadiness` is mean over deviation, `spread` its inverse.
+
+    `interval` is that of the mean, None where the seconds drift.
+    """
 
     n: int
     mean: float
+    interval: Interval | None
     deviation: float
     worst: float
     p1_over_median: float
@@ -47,6 +53,7 @@ def consistency(rates: NDArray[np.float64]) -> Consistency | None:
     return Consistency(
         len(rates),
         float(rates.mean()),
+        mean_interval(rates),
         float(rates.std(ddof=1)),
         float(rates.min()),
         float(p1 / median) if median else 0.0,
