@@ -74,8 +74,12 @@ def test_wear_is_host_writes_over_the_rated_life() -> None:
     assert plan.wear_pct == pytest.approx(100 * (15.363 + 11.7 + 2.7476) / 14_016, rel=1e-3)
 
 
-def test_random_writes_of_a_drive_whose_random_rating_nobody_states_are_not_planned_by_its_bandwidth() -> None:
-    sequential_only = replace(DRIVE, figures={key: one for key, one in DRIVE.figures.items() if key[0] != "iops"})
+def test_random_writes_of_a_drive_whose_random_rating_nobody_states_are_not_planned_by_its_bandwidth() -> (
+    None
+):
+    sequential_only = replace(
+        DRIVE, figures={key: one for key, one in DRIVE.figures.items() if key[0] != "iops"}
+    )
     random = expect(step_of("enterprise-steady-state", "random-write"), twin(), sequential_only)
     assert (random.time_s, random.written_bytes) == (6 * 3600, None)
     large = expect(step_of("enterprise-steady-state", "sequential-write"), twin(), sequential_only)
@@ -117,7 +121,9 @@ def test_a_plan_of_unknown_speed_says_which_part_of_time_and_volume_it_knows() -
         "enterprise-steady-state", unknown
     )
     fill = f"{unknown.capacity_bytes / 1e12:.3g} TB written"
-    known = f"at most 1 min 20 s, not counting 1 step ended by volume; {fill}, not counting 4 steps ended by time"
+    known = (
+        f"at most 1 min 20 s, not counting 1 step ended by volume; {fill}, not counting 4 steps ended by time"
+    )
     assert known in planned("four-corners", unknown)
     assert "3 repeats: 3 times all this" in planned("four-corners", unknown, repeats=3)
 

@@ -130,7 +130,7 @@ def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]
 
 
 def _rated_bps(drive: Drive | None, op: Op, block_bytes: int, pattern: str) -> float | None:
-    """The sequential rating, or for jumps that of random I/O as far as the sequential one allows; no stand-in for it."""
+    """The sequential rating, or for jumps that of random I/O as far as the sequential one allows."""
     if drive is None or (bandwidth := drive.figures.get(("bandwidth", op))) is None:
         return None
     if pattern == "sequential":

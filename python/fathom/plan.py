@@ -207,7 +207,11 @@ def _steps(count: int) -> str:
 def _of_twin(method: Method) -> str:
     """Why a twin writes and takes less than the plan says, which is the drive's."""
     precisions = [step.precision for step in method.steps if step.precision]
-    early = f", and ends windows once rate and latency are known to {percent(max(precisions))}" if precisions else ""
+    early = (
+        f", and ends windows once rate and latency are known to {percent(max(precisions))}"
+        if precisions
+        else ""
+    )
     return f"all this is the drive's own: a twin may simulate a slice of it, in virtual time{early}"
 
 

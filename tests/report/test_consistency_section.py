@@ -8,6 +8,7 @@ import pytest
 
 import fathom
 from fathom.analysis.consistency import consistency, tail_s
+from fathom.report.blocks import Figure
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.rows import Second
@@ -69,6 +70,25 @@ def test_the_latency_ranges_count_every_io_of_the_window(long_run: Run) -> None:
     assert counted is not None
     assert counted.n == sum(row["n"] for row in rows)
     assert counted.bucket_shares().sum() == pytest.approx(1)
+
+
+def test_a_drive_whose_seconds_and_latencies_are_all_alike_has_no_empty_chart(tmp_path: Path) -> None:
+    method = tmp_path / "long.toml"
+    method.write_text(
+        METHOD.replace('iodepth = 1 }, until = { time = "120s"', 'iodepth = 4 }, until = { time = "100s"')
+    )
+    runs = [
+        load(fathom.run(str(method), "twin:micron-m510dc-480gb", out=tmp_path, seed=seed).path)
+        for seed in (1, 2)
+    ]
+    built = section.build(compare(runs, lambda *_: ()))
+    assert built is not None
+    figures = [block for block in built.blocks if isinstance(block, Figure)]
+    charts = [chart.key for figure in figures for chart in figure.charts]
+    assert "beyond" not in charts
+    assert "bars-steadiness" not in charts
+    assert {"ranges", "bars-efficiency"} <= set(charts)
+    assert "±" in built.blocks[0].groups[0].rows[0].cells[0].sub  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_short_runs_have_no_such_section(long_run: Run, tmp_path: Path) -> None:

@@ -55,6 +55,21 @@ def test_each_series_is_drawn_in_its_own_colour(report: Path, visit: Open) -> No
     assert all(colour.startswith("rgb(") for colour in drawn)
 
 
+def test_a_long_name_beside_bars_takes_several_lines_none_of_which_begins_with_a_comma(
+    report: Path, visit: Open
+) -> None:
+    page = visit(report).page
+    lines = page.evaluate(
+        """() => {
+          const charts = [...document.querySelectorAll(".chart")].map((e) => echarts.getInstanceByDom(e).getOption());
+          const { formatter } = charts.find((chart) => chart.yAxis[0].type === "category").yAxis[0].axisLabel;
+          return formatter("4 KiB write, uniform, 100 % filled").split("\\n");
+        }"""
+    )
+    assert len(lines) > 1
+    assert " ".join(lines) == "4 KiB write, uniform, 100 % filled"
+
+
 def test_dark_mode_follows_the_system_and_the_button(report: Path, visit: Open) -> None:
     light, dark = visit(report).page, visit(report, dark=True).page
     background = "() => getComputedStyle(document.body).backgroundColor"

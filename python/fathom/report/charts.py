@@ -11,6 +11,8 @@ from fathom.report.style import DASHES, SYMBOLS
 Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "depth"]
 """How assets/report.js writes values: `count` 2.1M, `us` 140 us, `tail` 3 -> 99.9 %, `depth` 5 -> 32."""
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
+LABEL_PX = 130
+"""Width of the names beside bars; longer ones take several lines."""
 TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 
@@ -275,7 +277,14 @@ def bar_chart(
             "inverse": True,
             "axisLine": {"lineStyle": {"color": "$rule-strong"}},
             "axisTick": {"show": False},
-            "axisLabel": {"color": "$ink", "width": 120, "overflow": "break", "lineHeight": 13},
+            "axisLabel": {
+                "color": "$ink",
+                "formatter": f"@lines-{LABEL_PX}",
+                "width": LABEL_PX + 1,
+                "overflow": "break",
+                "lineHeight": 13,
+                "interval": 0,
+            },
         },
         "series": [
             {

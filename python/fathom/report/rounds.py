@@ -11,7 +11,7 @@ import numpy as np
 
 from fathom.analysis.steady import SteadyState, Volume
 from fathom.analysis.uncertainty import Interval, means_interval
-from fathom.report.comparison import Column, Comparison, run_letter
+from fathom.report.comparison import LEAST_PCT, Column, Comparison, run_letter
 from fathom.report.data import RunData
 from fathom.report.rows import Point
 from fathom.report.style import plain
@@ -34,6 +34,11 @@ class Series:
         """Mean service latency over the same rounds."""
         rows = [vars(point) for number in sorted(self.points)[-window:] for point in self.points[number]]
         return figure(rows, "latency") or 0.0
+
+    def max_us(self, window: int) -> float:
+        """The longest service latency of the same rounds."""
+        rows = [point for number in sorted(self.points)[-window:] for point in self.points[number]]
+        return max((point.max_us or 0.0 for point in rows), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,13 @@ class Rounds:
 class Mean:
     """A step's mean over the window: of one run with its interval over rounds, of several over repeats.
 
-    `latency_us` is the mean service latency over the same rounds.
+    `latency_us` is the mean service latency over the same rounds, `max_us` the longest.
     """
 
     value: float
     interval: Interval | None
     latency_us: float
+    max_us: float
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,8 @@ class Repeated:
         if not found:
             return None
         value, interval = self.over([one.values[-window:] for one in found])
-        return Mean(value, interval, float(np.mean([one.latency_us(window) for one in found])))
+        mean_us = float(np.mean([one.latency_us(window) for one in found]))
+        return Mean(value, interval, mean_us, max(one.max_us(window) for one in found))
 
     def over(self, windows: Sequence[Sequence[float]]) -> tuple[float, Interval | None]:
         """Mean of a figure over the last rounds of every repeat that is pooled, and its 95 % interval.
@@ -254,9 +261,16 @@ def _found(one: Rounds) -> str:
     spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
     return (
         f"Of the tracked steps {plain(series.step)} varies most: the last {len(series.values[-one.place.window :])} "
-        f"rounds spread over {spread_pct:.2g} % of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
-        f"their best fit moves by {moved_pct:.2g} % ({100 * one.place.slope_fraction:.0f} % allowed)."
+        f"rounds spread over {_pct(spread_pct)} of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
+        f"their best fit moves by {_pct(moved_pct)} ({100 * one.place.slope_fraction:.0f} % allowed)."
     )
+
+
+def _pct(value: float) -> str:
+    """Two digits, `0.83 %`, `140 %`; what floating point leaves of nothing is `< 0.001 %`."""
+    if value < LEAST_PCT:
+        return f"< {LEAST_PCT:g} %"
+    return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
 
 
 def _combined(one: Rounds) -> str:

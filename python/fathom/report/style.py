@@ -31,10 +31,10 @@ def slot(index: int) -> int:
 
 
 def grouped(value: float) -> str:
-    """A number for a table, thousands grouped, at most two decimals: `2,108,065`, `143.2`, `78.41`."""
+    """A number for a table, thousands grouped, at most two decimals and no `-0.00`: `2,108,065`, `143.2`, `78.41`."""
     size = abs(value)
     digits = 0 if size >= 1000 else 1 if size >= 100 else 2
-    return f"{value:,.{digits}f}"
+    return f"{round(value, digits) or 0.0:,.{digits}f}"
 
 
 def compact(value: float) -> str:

@@ -59,8 +59,22 @@
     };
   }
 
+  /* A name in lines of at most so many pixels, divided at spaces: ECharts begins lines with commas. */
+  const pen = document.createElement("canvas").getContext("2d");
+  function inLines(name, most) {
+    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    const lines = [];
+    for (const word of name.split(" ")) {
+      const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+      if (lines.length && pen.measureText(longer).width <= most) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    return lines.join("\n");
+  }
+
   function formatter(name) {
     const [kind, x, y] = name.slice(1).split("-");
+    if (kind === "lines") return (label) => inLines(label, Number(x));
     if (kind === "tooltip") return tooltip(x, y);
     if (kind === "pointer") return (p) => fullText[x](p.value);
     return axisText[kind];

@@ -20,7 +20,7 @@ from fathom.report.charts import (
     line_chart,
     time_axis,
 )
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.rows import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.text import percent
@@ -55,6 +55,12 @@ class Long:
         return self._tail_n / self.joules if self.joules else None
 
     @property
+    def margin(self) -> str:
+        """Half the 95 % interval of the mean rate, in percent; empty where the seconds drift."""
+        found = self.figures.interval
+        return margin_of(self.figures.mean, found.low, found.high) if found else ""
+
+    @property
     def end_s(self) -> float:
         """Length of the step."""
         return self.seconds[-1].start_s + self.seconds[-1].length_s
@@ -82,8 +88,9 @@ def build(comparison: Comparison) -> Section | None:
 def _sentence(long: Long, window: str) -> str:
     """The rate held at the end, how evenly, for how much power, and how many I/Os took long."""
     figures = long.figures
+    sure = f" ({long.margin})" if long.margin else ""
     text = (
-        f"{long.column.label} holds {grouped(figures.mean)} IOPS over the last {window} of {plain(long.label)}: "
+        f"{long.column.label} holds {grouped(figures.mean)} IOPS{sure} over the last {window} of {plain(long.label)}: "
         f"the worst second is {100 * figures.worst / figures.mean:.0f} % of that, the standard deviation of seconds "
         f"{100 * figures.spread:.1f} %"
     )
@@ -134,9 +141,12 @@ def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None
 def _table(longs: Sequence[Long], window: str) -> Table:
     head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long in longs]
     rows = [
-        _row("Mean", "IOPS", [grouped(long.figures.mean) for long in longs], strong=True),
+        Row(
+            Item("Mean", "IOPS"),
+            [Item(grouped(long.figures.mean), long.margin, tone="strong") for long in longs],
+        ),
         _row("Standard deviation of 1 s", "IOPS", [grouped(long.figures.deviation) for long in longs]),
-        _row("Mean / deviation", "larger is steadier", [_maybe(long.figures.steadiness) for long in longs]),
+        Row(Item("Mean / deviation", "larger is steadier"), [_steadiness(long) for long in longs]),
         _row("Deviation / mean", "%", [grouped(100 * long.figures.spread) for long in longs]),
         _row("Worst second", "IOPS", [grouped(long.figures.worst) for long in longs]),
         _row("p1 / median of 1 s", "", [f"{long.figures.p1_over_median:.3f}" for long in longs]),
@@ -150,14 +160,21 @@ def _table(longs: Sequence[Long], window: str) -> Table:
             if longs[0].end_s < 4 * TAIL_S
             else "."
         ),
+        "± is half the 95 % interval of the mean; without: the seconds drift.",
         "IOPS per watt are I/Os completed per joule over that window; – where no source of energy was read.",
     ]
     return Table("", head, [Group("", rows)], notes)
 
 
-def _row(label: str, unit: str, texts: Sequence[str | None], *, strong: bool = False) -> Row:
-    cells = [NONE if text is None else Item(text, tone="strong" if strong else "") for text in texts]
-    return Row(Item(label, unit), cells)
+def _row(label: str, unit: str, texts: Sequence[str | None]) -> Row:
+    return Row(Item(label, unit), [NONE if text is None else Item(text) for text in texts])
+
+
+def _steadiness(long: Long) -> Item:
+    steadiness = long.figures.steadiness
+    if steadiness is None:
+        return Item("–", tone="quiet", title="no two seconds differ: there is no deviation to divide by")
+    return Item(grouped(steadiness))
 
 
 def _maybe(value: float | None) -> str | None:
@@ -234,7 +251,7 @@ def _dots_table(longs: Sequence[Long]) -> Table:
 
 
 def _bars(longs: Sequence[Long]) -> list[Figure]:
-    """Steadiness and efficiency, only where there is something to compare."""
+    """Steadiness and efficiency, only where there is something to compare, not of one alone."""
     if len(longs) < 2:
         return []
     names = [f"{long.column.short}" for long in longs]
@@ -248,7 +265,7 @@ def _bars(longs: Sequence[Long]) -> list[Figure]:
         ),
         ("efficiency", "Efficiency", "IOPS per watt", [long.iops_per_watt for long in longs]),
     ):
-        if any(values):
+        if sum(value is not None for value in values) > 1:
             bars = [
                 (name, slot(long.column.index), [value if other is long else None for other in longs])
                 for name, long, value in zip(names, longs, values, strict=True)
@@ -269,12 +286,12 @@ def _bars(longs: Sequence[Long]) -> list[Figure]:
     rows = [
         Row(
             Item(name),
-            [Item(_maybe(long.figures.steadiness) or "–"), Item(_maybe(long.iops_per_watt) or "–")],
+            [_steadiness(long), Item(_maybe(long.iops_per_watt) or "–")],
         )
         for name, long in zip(names, longs, strict=True)
     ]
     data = Table("", [Item("Mean / deviation"), Item("IOPS per watt")], [Group("", rows)])
-    return [Figure(charts, "Larger is better in both; window and n as in the table above.", data)]
+    return [Figure(charts, "Larger is better; window and n as in the table above.", data)]
 
 
 def _ranges(longs: Sequence[Long]) -> Figure:
@@ -295,16 +312,22 @@ def _ranges(longs: Sequence[Long]) -> Figure:
         Row(Item(name), [Item(f"{row[place]:.3f} %") for row in shares]) for place, name in enumerate(names)
     ]
     head = [Item(long.column.label, long.label, slot=slot(long.column.index)) for long, _ in known]
-    caption = (
-        f"Share of I/Os by service latency over the same window, n = {n} I/Os; and the share that took so long "
-        f"or longer, down to where fewer than {MIN_TAIL} I/Os did."
-    )
+    caption = f"Share of I/Os by service latency over the same window, n = {n} I/Os"
+    charts = [chart]
+    if beyond := _beyond(known):
+        charts.append(beyond)
+        caption += (
+            f"; and the share that took so long or longer, down to where fewer than {MIN_TAIL} I/Os did"
+        )
     legend = [Item(long.column.short, slot=slot(long.column.index)) for long, _ in known]
-    return Figure([chart, _beyond(known)], caption, Table("Latency", head, [Group("", rows)]), legend)
+    return Figure(charts, f"{caption}.", Table("Latency", head, [Group("", rows)]), legend)
 
 
-def _beyond(known: Sequence[tuple[Long, Histogram]]) -> Chart:
-    """The complementary distribution on two logarithmic axes, a point for each bin that an eye can tell apart."""
+def _beyond(known: Sequence[tuple[Long, Histogram]]) -> Chart | None:
+    """The complementary distribution on two logarithmic axes, a point for each bin that an eye can tell apart.
+
+    None where no latency but one was seen.
+    """
     lines, ends_us = [], []
     for long, latency in known:
         edges_us, beyond = latency.ccdf()
@@ -313,7 +336,9 @@ def _beyond(known: Sequence[tuple[Long, Histogram]]) -> Chart:
         points = [(float(f"{edges_us[at]:.4g}"), float(f"{100 * beyond[at]:.4g}")) for at in place]
         lines.append(Line(long.column.short, slot(long.column.index), points))
         ends_us += [x for x, _ in points]
-    low_us, high_us = around_1_2_5(min(ends_us), max(ends_us)) if ends_us else (1.0, 10.0)
+    if len(set(ends_us)) < 2:
+        return None
+    low_us, high_us = around_1_2_5(min(ends_us), max(ends_us))
     least = min((y for line in lines for _, y in line.points if y), default=1.0)
     option = line_chart(
         Axis("us", "us", log=True, low=low_us, high=high_us),

@@ -15,6 +15,8 @@ from fathom.report.sweeps import Swept, intervals_of, of_rounds, rate_margin, se
 ORDER = 32
 LEAST_SHARES = 4
 MAX_LOADS = 4
+LOWER = 0.99
+"""The least rate is worth a word from this share of the lower end down."""
 NONE = Item("–", tone="quiet", title="no such I/O, or too few of them")
 Load = Sequence[Sequence[Swept]]
 """One kind on each target, shares of reads ascending."""
@@ -74,15 +76,18 @@ def _sentence(label: str, steps: Sequence[Swept]) -> str:
         f"{first.column.label}, {label}: {_rate_text(first, ' IOPS')} at {first.read_pct:g} % reads, "
         f"{_rate_text(last)} at {last.read_pct:g} %"
     )
-    if low not in (first, last):
+    if low.iops < LOWER * min(first.iops, last.iops):
         text += f", and the least, {_rate_text(low)}, at {low.read_pct:g} %"
     alone = last.half("read")
     mixed = next((one for one in reversed(steps) if one.half("read") and one.half("write")), None)
     beside = mixed.half("read") if mixed else None
     if alone and beside and mixed and alone.mean_us and beside.mean_us and last.half("write") is None:
+        before, after = _time(alone.mean_us), _time(beside.mean_us)
+        writes = f"{100 - mixed.read_pct:g} % of writes"
         text += (
-            f"; {100 - mixed.read_pct:g} % of writes take the mean read latency from {_time(alone.mean_us)} "
-            f"to {_time(beside.mean_us)}"
+            f"; {writes} leave the mean read latency at {before}"
+            if before == after
+            else f"; {writes} take the mean read latency from {before} to {after}"
         )
     return text + "."
 

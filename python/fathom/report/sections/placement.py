@@ -14,10 +14,11 @@ from pydantic import JsonValue
 from fathom.analysis.finding import joined
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Column, Comparison, margin_of
+from fathom.report.latencies import percentile
 from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance, waf_item
-from fathom.report.style import compact, grouped, plain, seconds, slot
+from fathom.report.style import compact, grouped, plain, seconds
 
 ORDER = 36
 NONE = Item("–", tone="quiet")
@@ -72,7 +73,11 @@ def build(comparison: Comparison) -> Section | None:
         "the end of the measured window; the tables are of that window alone."
     )
     totals = _totals(found)
-    blocks = [Figure(charts, caption, totals, columns=2) if charts else totals, _by_stream(found)]
+    drawn = {
+        variant.handles: variant.placed + 0 for _, load in found for variant in load if len(variant.line) > 1
+    }
+    legend = [Item(name, slot=place) for name, place in drawn.items()]
+    blocks = [Figure(charts, caption, totals, legend, columns=2) if charts else totals, _by_stream(found)]
     told = [text for column, load in found if (text := _sentence(column, load))]
     return Section("placement", "Data placement", blocks, short="Placement", answer=told)
 
@@ -143,7 +148,6 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
             variant.handles,
             variant.placed + 0,
             variant.line,
-            marks=len(variant.line) < 30,
         )
         for variant in load
         if len(variant.line) > 1
@@ -157,9 +161,7 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
     )
     option = line_chart(time_axis(end_s), Axis("", "count", low=0), lines)
     key = f"placement-{column.index}-{load[0].step}"
-    return Chart(
-        key, title, " · ".join(line.name for line in lines), option, summary, 180, slot(column.index)
-    )
+    return Chart(key, title, "WAF", option, summary, 180)
 
 
 def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
@@ -182,6 +184,8 @@ def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     notes = [
         "WAF: ratio of two counts over the whole window, so without an interval of its own; of repeats ± is half the "
         "95 % interval over them. Settling ends when it drifts by less than 5 %.",
+        "Beneath IOPS and p99 are their 95 % intervals; a p99 without one: too few seconds, seconds that drift, or too "
+        "few independent I/Os in them.",
         "Rated life: the rated bytes written / the rate measured, whatever the WAF: a rating holds for its own "
         "workload. At equal host writes the media last longer by what is saved.",
         PUBLISHED,
@@ -207,15 +211,11 @@ def _total(column: Column, variant: Variant, shared: float | None) -> Row:
     return Row(Item(variant.label), cells)
 
 
-def _rate_and_tail(point: Point | StreamPoint | None) -> list[Item]:
+def _rate_and_tail(point: Point | None) -> list[Item]:
     if point is None:
         return [NONE, NONE]
-    tail = (
-        Item(grouped(point.p99_us))
-        if point.p99_us is not None
-        else Item("–", tone="quiet", title="n too small")
-    )
-    return [Item(grouped(point.iops or 0.0)), tail]
+    margin = margin_of(point.iops, point.iops_low, point.iops_high)
+    return [Item(grouped(point.iops or 0.0), margin), percentile(point, "p99_us")]
 
 
 def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
@@ -234,7 +234,10 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
         for variant in load:
             rows = [_stream(row) for row in variant.streams]
             groups.append(Group(f"{column.label}: {variant.label}", rows))
-    notes = ["Service latency. A dash: too few I/Os for that percentile."]
+    notes = [
+        "Service latency. A dash: too few I/Os for that percentile. Without intervals: a stream's histogram is kept "
+        "for its window as a whole, not by the second; those of reads and writes are in the table of the loads."
+    ]
     if any(column.repeats > 1 for column, _ in found):
         notes.append(
             "Of the first repeat: histograms are kept per operation, not per stream, so those of repeats cannot be "

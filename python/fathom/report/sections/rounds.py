@@ -139,7 +139,7 @@ def _notes(members: Sequence[OnTarget]) -> list[str]:
     """Over which rounds and repeats the means are, and what their intervals hold."""
     place = members[0].place
     count = min(place.window, *(rounds.count for one in members for rounds in one.repeats))
-    beneath = "." if place.metric == "latency" else "; beneath, mean latency too."
+    beneath = f"; beneath, the {'longest' if place.metric == 'latency' else 'mean'} latency too."
     if all(len(one.repeats) == 1 for one in members):
         return [
             f"Means over the last {count} rounds and half their 95 % interval, Student's over rounds{beneath}"
@@ -161,7 +161,8 @@ def _cell(one: Repeated, step: str) -> Item:
     if found is None:
         return NONE
     margin = margin_of(found.value, found.interval.low, found.interval.high) if found.interval else ""
-    latency = "" if one.place.metric == "latency" else f"{grouped(found.latency_us)} us"
+    of_means = one.place.metric == "latency"
+    latency = f"max {grouped(found.max_us)} us" if of_means else f"{grouped(found.latency_us)} us"
     return Item(grouped(found.value), " · ".join(part for part in (margin, latency) if part))
 
 

@@ -57,10 +57,13 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _stretches(column: Column) -> list[Stretch]:
-    """Steps laid end to end; the pauses between them are not drawn."""
+    """Steps laid end to end; the pauses between them are not drawn, nor purges, which read and write nothing."""
     at_s = 0.0
     stretches = []
+    steps = column.run.steps
     for step, intervals in column.run.seconds(column.target.name).items():
+        if step in steps and steps[step].kind == "purge":
+            continue
         start_s = min(second.start_s for second in intervals)
         length_s = max(second.start_s + second.length_s for second in intervals) - start_s
         shifted = [Second(at_s + s.start_s - start_s, s.length_s, s.n) for s in intervals if s.length_s > 0]
