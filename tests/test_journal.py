@@ -60,7 +60,10 @@ def test_lost_writes_are_named_and_fail_the_command(journaled: tuple[Path, Path]
 
 
 def test_a_directory_without_a_journal_is_one_line(tmp_path: Path):
-    result = verify(tmp_path)
-    assert result.returncode == 1
-    assert "holds no write journal" in result.stderr.strip()
-    assert len(result.stderr.strip().splitlines()) == 1
+    file = tmp_path / "file"
+    file.touch()
+    for place in (tmp_path, file):
+        result = verify(place)
+        assert result.returncode == 2, "1 says that writes were lost"
+        assert "name the directory that the job's `journal` names" in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1

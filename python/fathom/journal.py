@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from rich.console import Console
 
 from fathom import _core
-from fathom.errors import FathomError
+from fathom.errors import FathomError, UsageError
 
 
 class JournalReport(BaseModel):
@@ -29,12 +29,12 @@ class JournalReport(BaseModel):
 def verify_journal(directory: Path, target: Path | None = None) -> JournalReport:
     """Looks for every acknowledged write on `target`, or on the target that the journals name.
 
-    Raises FathomError where there is no journal, or the target cannot be read.
+    Raises UsageError where nothing can be looked for: no journal, or a target that cannot be read.
     """
     try:
         text = _core.verify_journal(str(directory), str(target) if target else None)
     except _core.BackendError as error:
-        raise FathomError(str(error)) from error
+        raise UsageError(str(error)) from error
     return JournalReport.model_validate_json(text)
 
 

@@ -184,6 +184,7 @@ fn journal_hint(source: &io::Error) -> &'static str {
             ": an earlier pass left it; verify it (fathom verify DIRECTORY) and remove it, or name another directory"
         }
         io::ErrorKind::NotFound => ": check the name",
+        io::ErrorKind::NotADirectory => ": name the directory that the job's `journal` names",
         _ => "",
     }
 }

@@ -13,7 +13,7 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread::JoinHandle,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -188,7 +188,7 @@ impl Journal {
         let file = begin(directory, &path, &header, sync_directory).map_err(refuse)?;
         let desk = Arc::new(Desk::default());
         let theirs = Arc::clone(&desk);
-        let writer = std::thread::Builder::new()
+        let writer = thread::Builder::new()
             .name("journal".into())
             .spawn(move || {
                 unpin();
@@ -264,8 +264,13 @@ impl Journal {
 }
 
 impl Drop for Journal {
+    /// One whose load never began is of no pass: it goes, so that it stands in the way of none and of no verification.
     fn drop(&mut self) {
+        let began = self.writer.is_none() || self.numbers > 0 || thread::panicking();
         self.finish();
+        if !began {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -320,16 +325,16 @@ fn begin(
     header: &Header,
     sync: impl Fn(&Path) -> io::Result<()>,
 ) -> io::Result<File> {
-    let missing = directory.ancestors().take_while(|path| !path.exists());
-    let missing: Vec<&Path> = missing.collect();
-    std::fs::create_dir_all(directory)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let mut line = serde_json::to_vec(header)?;
     if line.len() >= HEADER_BYTES {
         return Err(io::Error::other("the target's path is too long"));
     }
     line.resize(HEADER_BYTES - 1, b' ');
     line.push(b'\n');
+    let missing = directory.ancestors().take_while(|path| !path.exists());
+    let missing: Vec<&Path> = missing.collect();
+    std::fs::create_dir_all(directory)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(&line)?;
     file.sync_all()?;
     let parents = missing.iter().filter_map(|made| made.parent());
@@ -341,7 +346,7 @@ fn begin(
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::RefCell, thread, time::Instant};
+    use std::{cell::RefCell, time::Instant};
 
     use super::*;
     use crate::affinity::{allowed_cpus, pin_to};

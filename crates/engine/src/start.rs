@@ -293,9 +293,16 @@ impl<'o> Starter<'o> {
         Ok(())
     }
 
+    /// Gives up, and waits for what the threads hold: a start that failed leaves nothing open, and makes nothing any more.
     fn abort(&self) {
         self.shared.abort();
         self.unpark();
+        let give_up = Instant::now().checked_add(self.options.drain_timeout);
+        let waits = || give_up.is_none_or(|give_up| Instant::now() < give_up);
+        let ended = |member: &Member| member.handle.is_finished();
+        while !self.threads.iter().all(ended) && waits() {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn unpark(&self) {

@@ -50,7 +50,9 @@ pub(super) fn read(directory: &Path, target: Option<&Path>) -> Result<Journals, 
     let Some((first, ..)) = files.first() else {
         return Err(refuse(
             directory,
-            io::Error::other("holds no write journal"),
+            io::Error::other(
+                "holds no write journal: name the directory that the job's `journal` names",
+            ),
         ));
     };
     let mut journals = Journals::new(first.clone());
@@ -84,7 +86,12 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, EngineError> {
     serde_json::from_slice(line)
         .ok()
         .filter(|header: &Header| header.schema == SCHEMA)
-        .ok_or_else(|| refuse(path, io::Error::other("is no write journal")))
+        .ok_or_else(|| {
+            refuse(
+                path,
+                io::Error::other(format!("is no write journal ({SCHEMA}): move it elsewhere")),
+            )
+        })
 }
 
 impl Journals {

@@ -112,6 +112,32 @@ fn a_journal_that_is_there_already_is_not_overwritten() {
 }
 
 #[test]
+fn a_job_that_cannot_start_leaves_no_journal_beside_the_one_that_stopped_it() {
+    let file = Scratch::filled(SIZE, 0);
+    let directory = directory(&file);
+    let mut job = journaled(&directory.0);
+    let spec = file.spec(SIZE);
+    job.until = count(100);
+    job.load = Load::Closed {
+        threads: 1,
+        iodepth: 8,
+    };
+    run(&job, &spec, &Options::default());
+    // Two of three threads find a free name, whichever is first.
+    job.load = Load::Closed {
+        threads: 3,
+        iodepth: 8,
+    };
+    job.content.verify = Some(Verify {
+        generation: 2,
+        seed: 5,
+    });
+    let message = refusal(&job, &spec);
+    assert!(message.contains("an earlier pass left it"), "{message}");
+    assert_eq!(verify_journal(&directory.0, None).unwrap().journals, 1);
+}
+
+#[test]
 fn of_the_journals_of_several_targets_one_is_chosen_by_name() {
     let [one, other] = [0, 0].map(|byte| Scratch::filled(SIZE, byte));
     let directory = directory(&one);

@@ -61,8 +61,18 @@ impl<B> LoopDevice<B> {
 
 impl<B> Drop for LoopDevice<B> {
     fn drop(&mut self) {
-        sh("losetup", &["--detach", &self.path]);
+        clean_up("losetup", &["--detach", &self.path]);
     }
+}
+
+/// Undoes what a test did; a test that has failed already is not ended twice.
+fn clean_up(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success() || thread::panicking(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// A small ext4 on a loop device.
@@ -101,13 +111,16 @@ impl Mounted {
 }
 
 impl Drop for Mounted {
+    /// Of a test that failed, load threads may have files open for a while: the mount goes when they end.
     fn drop(&mut self) {
-        let _ = Command::new("fsfreeze")
-            .arg("--unfreeze")
-            .arg(&self.at)
-            .output();
-        sh("umount", &[self.at.to_str().unwrap()]);
-        std::fs::remove_dir(&self.at).unwrap();
+        let at = self.at.to_str().unwrap();
+        let _ = Command::new("fsfreeze").args(["--unfreeze", at]).output();
+        match thread::panicking() {
+            true => clean_up("umount", &["--lazy", at]),
+            false => clean_up("umount", &[at]),
+        }
+        let removed = std::fs::remove_dir(&self.at);
+        assert!(removed.is_ok() || thread::panicking(), "{at}: {removed:?}");
     }
 }
 
