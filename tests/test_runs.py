@@ -103,6 +103,12 @@ def test_queries_see_every_finished_run(runs_home: Path) -> None:
     ]
 
 
+def test_of_several_statements_none_is_left_without_its_answer() -> None:
+    assert query("select 1 as n;").num_rows == 1
+    with pytest.raises(UsageError, match="2 statements, of which only one has an answer; write one"):
+        query("select 1; select 2")
+
+
 def test_queries_without_any_run_give_empty_tables() -> None:
     assert query("select * from points").num_rows == 0
 

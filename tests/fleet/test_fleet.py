@@ -361,6 +361,19 @@ def test_a_bad_file_of_hosts_is_refused_before_any_is_brought_up(
         hosts_of_file(path)
 
 
+@pytest.mark.parametrize(
+    ("host", "shell", "message"),
+    [("a", "ssh '-v", "--shell ssh '-v: No closing quotation"), ("a..b", "ssh", "host a..b: .*; give names")],
+)
+def test_a_shell_or_a_host_that_cannot_be_meant_is_one_line(
+    tmp_path: Path, host: str, shell: str, message: str
+) -> None:
+    path = tmp_path / "hosts"
+    path.write_text(host)
+    with pytest.raises(UsageError, match=message):
+        hosts_of_file(path, shell)
+
+
 def test_a_shared_directory_that_a_host_does_not_have_is_told_with_the_host():
     with pytest.raises(UsageError, match=r"/nowhere is not a directory on host2; create it, or mount it"):
         HostAgent("host2").resolve("dir:/nowhere", None)

@@ -167,6 +167,11 @@ def test_what_is_no_target_is_answered_with_the_nearest_right_form(text: str, ad
     assert advice in str(caught.value)
 
 
+def test_what_is_behind_nothing_is_not_advised():
+    with pytest.raises(UsageError, match=r"did you mean null:$"):
+        one("null:,dir:/tmp")
+
+
 def test_a_target_named_twice_is_a_usage_error(tmp_path: Path):
     (tmp_path / "sub").mkdir()
     texts = [f"file:{tmp_path}/x.bin", f"file:{tmp_path}/sub/../x.bin"]

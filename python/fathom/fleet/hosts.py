@@ -68,7 +68,11 @@ def local_nodes(count: int) -> AbstractContextManager[Nodes]:
 def hosts_of_file(path: Path, shell: str = "ssh") -> AbstractContextManager[Nodes]:
     """The hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
     names = _read_hosts(path)
-    nodes = {name: ([*shlex.split(shell), name, "sh"], None) for name in names}
+    try:
+        words = shlex.split(shell)
+    except ValueError as error:
+        raise UsageError(f"--shell {shell}: {error}", "quote it as a shell would take it") from error
+    nodes = {name: ([*words, name, "sh"], None) for name in names}
     return _cluster(_own_address(names[0]), nodes)
 
 
@@ -104,10 +108,9 @@ def _own_address(towards: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((towards.rpartition("@")[2], 9))
-        except OSError as error:
-            raise UsageError(
-                f"host {towards}: {error.strerror or error}", "give names that resolve"
-            ) from error
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"host {towards}: {why}", "give names that resolve") from error
         return str(probe.getsockname()[0])
 
 

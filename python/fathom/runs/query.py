@@ -63,6 +63,9 @@ def _answer(
             connection.register(f"{name}_of_unfinished", _unfinished(name, schema, unfinished, left_out))
             views = [*([_view(files)] if files else []), f"select * from {name}_of_unfinished"]
             connection.execute(f"create view {name} as {' union all by name '.join(views)}")
+        statements = connection.extract_statements(sql)
+        if len(statements) > 1:
+            raise UsageError(f"query: {len(statements)} statements, of which only one has an answer", "write one")
         relation = connection.sql(sql)
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")

@@ -270,7 +270,8 @@ def _advice(text: str, twins: TwinLookup | None) -> str:
     kind, colon, rest = text.partition(":")
     near = difflib.get_close_matches(kind, ["file", "dir", "null", "nop", "twin"], n=1)
     if colon and near:
-        return f"did you mean {near[0]}:{rest}"
+        nothing_behind = f"{near[0]}:" in _EMPTY
+        return f"did you mean {near[0]}:{'' if nothing_behind else rest}"
     if not colon and text and Path(text).is_dir():
         return f"write dir:{text}"
     if not colon and twins is not None and _is_twin(text, twins):
