@@ -1,6 +1,7 @@
 """Agents in this process stand for hosts: what the coordinator does with them does not depend on where they are."""
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +15,7 @@ from fathom.fleet import clocks, load
 from fathom.fleet import fleet as fleet_module
 from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.fleet import Fleet
-from fathom.fleet.hosts import hosts_of_file
+from fathom.fleet.hosts import hosts_of_file, ray_cluster
 from fathom.method import parse_method
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
@@ -363,7 +364,7 @@ def test_a_bad_file_of_hosts_is_refused_before_any_is_brought_up(
 
 @pytest.mark.parametrize(
     ("host", "shell", "message"),
-    [("a", "ssh '-v", "--shell ssh '-v: No closing quotation"), ("a..b", "ssh", "host a..b: .*; give names")],
+    [("a", "ssh '-v", "--shell ssh '-v: No closing quotation"), ("é" * 70, "ssh", "host é+: .*; give names")],
 )
 def test_a_shell_or_a_host_that_cannot_be_meant_is_one_line(
     tmp_path: Path, host: str, shell: str, message: str
@@ -372,6 +373,17 @@ def test_a_shell_or_a_host_that_cannot_be_meant_is_one_line(
     path.write_text(host)
     with pytest.raises(UsageError, match=message):
         hosts_of_file(path, shell)
+
+
+def test_a_ray_cluster_that_does_not_answer_is_told_at_once():
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unheard.getsockname()[1]}"
+        refused = pytest.raises(
+            FathomError, match=f"{address}: no Ray cluster there: Connection refused; give"
+        )
+        with refused, ray_cluster(address):
+            pass
 
 
 def test_a_shared_directory_that_a_host_does_not_have_is_told_with_the_host():

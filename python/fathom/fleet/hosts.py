@@ -34,6 +34,7 @@ START_S = 60.0
 ATTEMPTS = 3
 """Ray gives a node's helpers 15 s to come up; on a busy machine a node may have to be started again."""
 END_S = 15.0
+CONNECT_S = 5.0
 LOCAL_HEAD = "127.0.0.2"
 MOST_LOCAL_HOSTS = 64
 
@@ -80,6 +81,7 @@ def hosts_of_file(path: Path, shell: str = "ssh") -> AbstractContextManager[Node
 def ray_cluster(address: str) -> Iterator[Nodes]:
     """Every node of a Ray cluster that exists, with Fathom installed on each."""
     _require_ray()
+    _require_answer(address)
     import ray
 
     with _connected(address):
@@ -107,7 +109,8 @@ def _own_address(towards: str) -> str:
     """This machine's address as that host sees it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((towards.rpartition("@")[2], 9))
+            # A name that no resolver could be asked for is a TypeError of `connect`, so it is encoded here.
+            probe.connect((towards.rpartition("@")[2].encode("idna"), 9))
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise UsageError(f"host {towards}: {why}", "give names that resolve") from error
@@ -231,6 +234,20 @@ def _wait_for_end(process: "subprocess.Popen[bytes]") -> None:
 def _require_ray() -> None:
     if importlib.util.find_spec("ray") is None:
         raise UsageError("hosts need Ray, which is not installed", "pip install 'fathom[fleet]'")
+
+
+def _require_answer(address: str) -> None:
+    """Raises FathomError where nobody listens: Ray itself would look for two minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise FathomError(
+            f"--ray {address}: no Ray cluster there: {why}", "give the address that `ray start --head` prints"
+        ) from error
 
 
 @contextmanager

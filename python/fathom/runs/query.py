@@ -65,7 +65,9 @@ def _answer(
             connection.execute(f"create view {name} as {' union all by name '.join(views)}")
         statements = connection.extract_statements(sql)
         if len(statements) > 1:
-            raise UsageError(f"query: {len(statements)} statements, of which only one has an answer", "write one")
+            raise UsageError(
+                f"query: {len(statements)} statements, of which only one has an answer", "write one"
+            )
         relation = connection.sql(sql)
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")
