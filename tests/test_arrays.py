@@ -1,6 +1,7 @@
 """Equal twins at once: totals are sums of drives that differ; an array repeats, resumes and reports as any target."""
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 import fathom
 from fathom import _core
-from fathom._core import parse_job, start_twins
+from fathom._core import TwinDevice, parse_job, start_twins
 from fathom.array import ArrayBackend
 from fathom.catalog import load_device, load_system
 from fathom.expect import expect
@@ -243,6 +244,27 @@ def test_with_a_precision_the_drives_end_their_windows_together_when_the_total_i
 def test_seeds_must_be_as_many_as_twins() -> None:
     with pytest.raises(Exception, match="1 seeds for 0 twins"):
         start_twins(load_method("four-corners").steps[0].job.json, [], [1])
+
+
+def test_a_job_that_nobody_follows_any_more_lets_go_of_its_twin() -> None:
+    job = {
+        "mix": "read",
+        "block": "4KiB",
+        "pattern": "uniform",
+        "load": {"iodepth": 1},
+        "until": {"time": "2s"},
+    }
+    text = parse_job(json.dumps(job), "job.json")
+    device = TwinDevice(load_device("samsung-pm9a3-7.68tb").twin_params_json(), 1)
+    left = start_twins(text, [device], [1], hold_every_ns=1_000_000_000)
+    while not left.held():
+        left.poll()
+    del left
+    following = start_twins(text, [device], [1])
+    deadline_s = time.monotonic() + 60
+    while not following.done() and time.monotonic() < deadline_s:
+        following.poll()
+    assert following.done()
 
 
 def test_a_file_system_lies_over_every_drive_and_lasts_from_step_to_step(tmp_path: Path) -> None:

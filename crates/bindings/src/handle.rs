@@ -6,6 +6,7 @@
 
 use std::{
     collections::VecDeque,
+    mem,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
     time::{Duration, Instant, SystemTime},
@@ -132,6 +133,13 @@ impl Twins {
         }
     }
 
+    /// No further I/O is issued; who waits at a hold goes on to its end.
+    fn stop(&self) {
+        (self.stop)();
+        self.shared.lock().stopped = true;
+        self.shared.changed.notify_all();
+    }
+
     fn poll(&self, deadline: Instant) -> Vec<(usize, recording::Interval)> {
         let mut state = self.shared.lock();
         while state.queue.is_empty() && state.running > state.held {
@@ -149,6 +157,13 @@ impl Twins {
         let out = state.queue.drain(..).collect();
         self.shared.changed.notify_all();
         out
+    }
+}
+
+impl Drop for Twins {
+    /// Twins of a job that nobody follows any more stop by themselves, and their devices are free again.
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
@@ -241,11 +256,7 @@ impl Handle {
     fn stop(&self) {
         match &*self.source() {
             Source::Engine(run) => run.stop(),
-            Source::Twins(twins) => {
-                (twins.stop)();
-                twins.shared.lock().stopped = true;
-                twins.shared.changed.notify_all();
-            }
+            Source::Twins(twins) => twins.stop(),
             Source::Finished => {}
         }
     }
@@ -265,10 +276,13 @@ impl Handle {
     /// The recordings, one per target in the order given. Waits for the end; may be called once.
     fn result(&self, py: Python<'_>) -> PyResult<Vec<Recording>> {
         let recordings = py.detach(|| {
-            let source = std::mem::replace(&mut *self.source(), Source::Finished);
+            let source = mem::replace(&mut *self.source(), Source::Finished);
             match source {
                 Source::Engine(run) => run.join().map_err(|error| error.to_string()),
-                Source::Twins(twins) => twins.threads.into_iter().map(join_twin).collect(),
+                Source::Twins(mut twins) => mem::take(&mut twins.threads)
+                    .into_iter()
+                    .map(join_twin)
+                    .collect(),
                 Source::Finished => Err("the result has been taken already".into()),
             }
         });
