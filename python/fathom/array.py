@@ -85,7 +85,7 @@ class ArrayLoad:
             self._totals.add(interval)
         self._held, self._done = self._handle.held(), self._handle.done()
         awaited = not (self._held or self._done)
-        return [*own, *self._totals.fresh([awaited] * len(self._totals.intervals))]
+        return [*own, *self._totals.fresh([awaited] * len(self._totals.sums))]
 
     def held(self) -> bool:
         """Whether every drive that still runs waits, and all intervals have been polled, the total's too."""

@@ -5,6 +5,7 @@ active, so that the rate of a total is never that of the parts that happened to 
 """
 
 import hashlib
+from collections import deque
 from collections.abc import Sequence
 
 from fathom import _core
@@ -26,35 +27,45 @@ def split_job(job_json: str, parts: int) -> list[str]:
 
 
 class Totals:
-    """Adds up the parts' seconds as they come in."""
+    """Adds up the parts' seconds as they come in, and keeps none that is not waited for: hours of seconds of many parts
+    do not fit in memory.
+    """
 
     def __init__(self, parts: int) -> None:
-        self.intervals: list[list[_core.Interval]] = [[] for _ in range(parts)]
-        self._totals: list[_core.Interval] = []
+        self.sums = [_core.Recording() for _ in range(parts)]
+        """Of each part, what its seconds come to."""
+        self._waiting: list[deque[_core.Interval]] = [deque() for _ in range(parts)]
+        self._received = [0] * parts
+        self._made = 0
+        self._common = 0
+        self._total = self._common_total = _core.Recording()
 
     def add(self, interval: _core.Interval) -> None:
         """Takes the next second of part `interval.target`, counted from 1."""
-        self.intervals[interval.target - 1].append(interval)
+        part = interval.target - 1
+        self.sums[part] = self.sums[part].plus(interval)
+        # A second of which the total is told already comes too late for it.
+        if self._received[part] >= self._made:
+            self._waiting[part].append(interval)
+        self._received[part] += 1
 
     def fresh(self, awaited: Sequence[bool]) -> list[_core.Interval]:
         """The next seconds of the total, as target 0; none for which a second of an `awaited` part is still to come."""
         fresh = []
-        while True:
-            index = len(self._totals)
-            if any(wait and len(own) <= index for wait, own in zip(awaited, self.intervals, strict=True)):
-                return fresh
-            seconds = [own[index] for own in self.intervals if len(own) > index]
-            if not seconds:
-                return fresh
-            self._totals.append(_core.Interval.merged(seconds, 0))
-            fresh.append(self._totals[-1])
-
-    @property
-    def common_seconds(self) -> int:
-        """Intervals from the start for which there are figures of every part."""
-        return min(len(own) for own in self.intervals)
+        while any(self._waiting):
+            if any(wait and not own for wait, own in zip(awaited, self._waiting, strict=True)):
+                break
+            seconds = [own.popleft() for own in self._waiting if own]
+            total = _core.Interval.merged(seconds, 0)
+            self._total = self._total.plus(total)
+            if self._common == self._made and len(seconds) == len(self._waiting):
+                self._common += 1
+                self._common_total = self._total
+            self._made += 1
+            fresh.append(total)
+        return fresh
 
     def recordings(self, parts: Sequence[_core.Recording]) -> list[_core.Recording]:
-        """The total over the seconds common to all parts, then the parts' own."""
-        common = self._totals[: self.common_seconds] or self._totals
-        return [_core.Recording.of_intervals(common, list(parts)), *parts]
+        """The total over the seconds common to all parts, of all where there are none, then the parts' own."""
+        total = self._common_total if self._common else self._total
+        return [total.with_parts(list(parts)), *parts]

@@ -286,12 +286,22 @@ impl From<recording::Recording> for Recording {
 
 #[pymethods]
 impl Recording {
-    /// What a step's intervals, in order of time, add up to, with the failures, set-up and notes of `parts`, and
-    /// how well their sum is known.
-    #[staticmethod]
-    fn of_intervals(intervals: Vec<Py<Interval>>, parts: Vec<Py<Recording>>) -> Self {
-        let intervals = intervals.iter().map(|interval| &interval.get().inner);
-        let mut sum = recording::Recording::from_intervals(intervals);
+    /// Of nothing yet.
+    #[new]
+    fn new() -> Self {
+        recording::Recording::default().into()
+    }
+
+    /// With the next interval added: a long step need not be kept to be summed up.
+    fn plus(&self, interval: &Interval) -> Self {
+        let mut sum = self.inner.clone();
+        sum.add(&interval.inner);
+        sum.into()
+    }
+
+    /// With the failures, set-up and notes of `parts`, and how well their sum is known.
+    fn with_parts(&self, parts: Vec<Py<Recording>>) -> Self {
+        let mut sum = self.inner.clone();
         sum.half_widths = recording::HalfWidths::of_sum(parts.iter().map(|part| &part.get().inner));
         for part in &parts {
             let recording::Recording {

@@ -145,8 +145,7 @@ class FleetLoad:
             self._take_result(member, future)
         self._on_end(self.skew_ns())
         parts = [
-            member.recording or _core.Recording.of_intervals(own, [])
-            for member, own in zip(self.members, self._totals.intervals, strict=True)
+            member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)
         ]
         if all(member.host.lost for member in self.members):
             raise _core.BackendError(
