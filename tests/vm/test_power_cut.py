@@ -24,10 +24,14 @@ GIB = 1 << 30
 BLOCK = 4096
 SECTOR = 512
 LOAD_S = 6.0
-"""Of the slower of the two drives, after its first interval was told."""
+"""At least, of the slower of the two drives."""
+LEAST = 4000
+"""Writes to each drive in either half of the load: several flushes, on however slow a host."""
 WINDOW_S = 1.0
 """A write whose acknowledgement was told so long before the cut, and the longest that the journal says it was behind,
 must be in it: for the sync that the cut ended, in a guest that is starved of CPU."""
+UNFLUSHED_LEAST = 100
+"""Of so many writes that no flush made durable some must be lost; a few may go to clusters that are there already."""
 HEADER_BYTES = 512
 RECORD = struct.Struct("<6Q")
 FLUSH = (0, 0)
@@ -155,18 +159,23 @@ def killed_under_load(cut: Cut) -> None:
             name, writes = line.split()
             told.append((time.monotonic(), name, int(writes)))
 
-    listener = Thread(target=listen)
-    listener.start()
-    try:
-        deadline = time.monotonic() + 200
-        while {name for _, name, _ in told} < {"plain", "volatile"} and time.monotonic() < deadline:
+    deadline = time.monotonic() + 200
+
+    def loaded(least: int) -> None:
+        """Waits until so many writes were told of both drives, and half the time of the load."""
+        while len({name for _, name, writes in told if writes >= least}) < 2 and time.monotonic() < deadline:
             assert guest.poll() is None
             time.sleep(0.1)
         time.sleep(LOAD_S / 2)
+
+    listener = Thread(target=listen)
+    listener.start()
+    try:
+        loaded(LEAST)
         with cut.plain.open("rb") as image:
             image.seek(FORGETFUL.start)
             cut.earlier = image.read(FORGETFUL.stop - FORGETFUL.start)
-        time.sleep(LOAD_S / 2)
+        loaded(2 * LEAST)
     finally:
         cut_at = time.monotonic()
         os.kill(int(pid.read_text()), signal.SIGKILL)
@@ -216,8 +225,8 @@ def test_a_volatile_cache_loses_only_what_was_not_flushed(cut: Cut, after_boot: 
     assert report["wrong"].keys() <= {"unwritten", "stale", "torn"}
     assert sum(report["wrong"].values()) <= unflushed < report["writes"] / 2
     assert report["wrong_though_flushed"] == 0
-    if not unflushed:
-        pytest.skip("the journal of a starved guest knows no write after the last flush")
+    if unflushed < UNFLUSHED_LEAST:
+        pytest.skip(f"the journal of a starved guest knows only {unflushed} writes after the last flush")
     assert report["wrong"]
 
 
