@@ -19,6 +19,7 @@ from fathom.fleet.hosts import hosts_of_file, ray_cluster
 from fathom.method import parse_method
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
+from fathom.targets.target import Target
 
 T = TypeVar("T")
 
@@ -282,6 +283,36 @@ def test_hosts_outlive_a_session_that_is_busy_elsewhere(
         total, _ = handle.result()
     assert fleet.hosts[0].lost is None
     assert total.window_s == pytest.approx(3, abs=0.1)
+
+
+def test_a_host_that_takes_minutes_to_make_its_file_is_waited_for(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of(hosts(pool, 1))
+    [target] = fleet.resolve(["null:"], None)
+    hold = HostAgent.hold
+
+    def slowly(self: HostAgent, *arguments: Any) -> Target:
+        time.sleep(1.0)
+        return hold(self, *arguments)
+
+    monkeypatch.setattr(fleet_module, "CALL_S", 0.2)
+    slowly.__name__ = "hold"
+    monkeypatch.setattr(HostAgent, "hold", slowly)
+    with fleet.claim(target, writes=False) as held:
+        assert held.name == "null:"
+
+
+def test_a_host_that_falls_silent_while_it_makes_its_file_is_named(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of(hosts(pool, 1))
+    [target] = fleet.resolve(["null:"], None)
+    monkeypatch.setattr(fleet_module, "CALL_S", 0.2)
+    monkeypatch.setattr(HostAgent, "hold", lambda *_: time.sleep(1.0))
+    monkeypatch.setattr(HostAgent, "clock_ns", lambda _: time.sleep(1.0))
+    with pytest.raises(FathomError, match=r"host h1 did not answer within 0 s"), fleet.claim(target, writes=False):
+        pass
 
 
 def test_no_host_left_ends_the_run_with_what_was_measured(pool: ThreadPoolExecutor, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ It knows nothing of Ray; `hosts` gives it its hosts.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from concurrent.futures import TimeoutError as NotInTime
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from threading import Event, Thread
@@ -234,10 +235,13 @@ class Fleet:
         return [host for host in self.hosts if host.lost is None]
 
     def _on_all(self, target: Target, call: "Callable[[Host, Target], Future[T]]") -> dict[str, T]:
-        """Calls every host that is left at once and gives their answers. Raises the first refusal."""
+        """Calls every host that is left at once and gives their answers. Raises the first refusal.
+
+        To make a large file on a disk takes a host minutes.
+        """
         own = self._targets[target.name]
         answers = [(host, call(host, own[host.name])) for host in self._left()]
-        return {host.name: _wait_for(host, answer) for host, answer in answers}
+        return {host.name: _wait_through(host, answer) for host, answer in answers}
 
     def _check_versions(self) -> None:
         for name, facts in self.facts.items():
@@ -345,11 +349,22 @@ def _wait_for(host: Host, answer: "Future[T]") -> T:
     """A host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
     try:
         return answer.result(CALL_S)
+    except NotInTime as error:
+        raise FathomError(
+            f"host {host.name} did not answer within {CALL_S:.0f} s", "look at that host and start again"
+        ) from error
     except Exception as error:
         cause = getattr(error, "cause", None) or error
         if isinstance(cause, FathomError):
             raise type(cause)(f"host {host.name}: {cause.message}", cause.hint) from error
         raise FathomError(f"host {host.name}: {reason(error)}") from error
+
+
+def _wait_through(host: Host, answer: "Future[T]") -> T:
+    """As `_wait_for`, however long the answer takes while the host still answers other calls."""
+    while not wait([answer], CALL_S).done:
+        _wait_for(host, host.remote.submit(HostAgent.clock_ns))
+    return _wait_for(host, answer)
 
 
 def _quietly(answer: "Future[None]") -> None:
