@@ -349,6 +349,17 @@ def test_waits_for_cores_are_one_note_a_target_of_the_worst_step():
     assert "2 other steps" in note.text
 
 
+def test_steps_left_out_for_one_reason_are_one_note_a_target():
+    reasons = {"fill-log": "no handles", "fill-small": "no handles", "purge": "a file cannot be purged"}
+    remarks = [Remark(DEVICE, step, f"step {step} left out: {why}") for step, why in reasons.items()]
+    found = notes(sound(remarks=remarks))
+    assert {note.rule for note in found} == {"left-out"}
+    assert [note.text for note in found] == [
+        "steps fill-log and fill-small left out: no handles",
+        "step purge left out: a file cannot be purged",
+    ]
+
+
 def test_what_nobody_could_sample_is_said_once_for_a_target_with_its_reasons():
     absent = [f"energy of {DEVICE}: the drive has no power sensor", "CPU package energy: no RAPL"]
     note = only(sound(not_measured={DEVICE: absent}))

@@ -311,7 +311,10 @@ def test_a_host_that_falls_silent_while_it_makes_its_file_is_named(
     monkeypatch.setattr(fleet_module, "CALL_S", 0.2)
     monkeypatch.setattr(HostAgent, "hold", lambda *_: time.sleep(1.0))
     monkeypatch.setattr(HostAgent, "clock_ns", lambda _: time.sleep(1.0))
-    with pytest.raises(FathomError, match=r"host h1 did not answer within 0 s"), fleet.claim(target, writes=False):
+    with (
+        pytest.raises(FathomError, match=r"host h1 did not answer within 0 s"),
+        fleet.claim(target, writes=False),
+    ):
         pass
 
 

@@ -24,8 +24,8 @@ from fathom.runs.schema import SPARSE, TABLES
 from fathom.runs.spool import Spool
 
 Row = Mapping[str, object]
-ROW_GROUP_ROWS = 1 << 18
-"""Rows of the run's tables that are written together."""
+ROW_GROUP_BYTES = 1 << 24
+"""Of the run's tables, in memory, that are written together: rows with the long name of an array are few then."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
     batch: list[pa.Table] = []
     for table in tables:
         batch.append(table)
-        if sum(part.num_rows for part in batch) >= ROW_GROUP_ROWS:
+        if sum(part.nbytes for part in batch) >= ROW_GROUP_BYTES:
             yield batch
             batch = []
     if batch:

@@ -17,8 +17,13 @@ def inapplicable(step: Step, target: Target) -> str | None:
         return f"step {step.name} left out: {why}"
     handles, named = target.placement_handles, max(step.job.placement, default=0)
     if handles is not None and named >= handles:
-        has = f"{handles} placement handles" if handles > 1 else "no placement handles (FDP) to choose from"
-        return f"step {step.name} left out: it writes with handle {named}, and the target has {has}"
+        if handles > 1:
+            why = f"it writes with handle {named}, and the target has {handles} placement handles"
+        else:
+            why = (
+                "it writes by placement handles, and the target has no placement handles (FDP) to choose from"
+            )
+        return f"step {step.name} left out: {why}"
     sizes = {one for sizes in step.job.block_sizes.values() for one in sizes}
     odd = sorted(one for one in sizes if one % target.logical_block_bytes)
     if odd:

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterable
 
+from fathom.analysis.finding import joined
 from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView
 from fathom.text import in_others
 
 _WAITED = re.compile(r"load threads waited (\d+) %")
 """How the engine's remark begins whose figure differs from step to step."""
+_LEFT_OUT = re.compile(r"step \S+ left out: (.*)")
+"""How a step is told of that does not apply to the target."""
 
 
 def unfinished(view: RunView) -> Iterable[Note]:
@@ -36,12 +39,17 @@ def quick(view: RunView) -> Iterable[Note]:
 
 
 def backend(view: RunView) -> Iterable[Note]:
-    """What the load generator had to say; how long its threads waited for cores once a target, of the worst step."""
+    """What the load generator had to say; how long its threads waited for cores once a target, of the worst step; and
+    steps that were left out, once for a target and a reason.
+    """
     said: dict[tuple[str, str], list[str]] = {}
+    left_out: dict[tuple[str, str], list[str]] = {}
     waits: dict[str, list[tuple[float, str, str]]] = {}
     for remark in view.remarks:
         if waited := _WAITED.match(remark.text):
             waits.setdefault(remark.target, []).append((float(waited[1]), remark.step, remark.text))
+        elif left := _LEFT_OUT.match(remark.text):
+            left_out.setdefault((remark.target, left[1]), []).append(remark.step)
         else:
             said.setdefault((remark.target, remark.text), []).append(remark.step)
     for (target, text), steps in said.items():
@@ -54,6 +62,10 @@ def backend(view: RunView) -> Iterable[Note]:
             text,
             "allow io_uring (container profile, kernel.io_uring_disabled) and repeat" if fallback else "",
         )
+    for (target, why), steps in left_out.items():
+        names = joined(list(dict.fromkeys(steps)))
+        text = f"{'steps' if len(set(steps)) > 1 else 'step'} {names} left out: {why}"
+        yield Note("left-out", "warning", target, None, text, "")
     for target, found in waits.items():
         _, step, text = max(found)
         others = in_others("less", len({step for _, step, _ in found}) - 1, "step")
