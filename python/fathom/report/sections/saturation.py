@@ -1,0 +1,124 @@
+"""Write saturation as SNIA's WSAT plots it: what a fresh drive does, over how much of its capacity has been written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
+from fathom.report.charts import Axis, Line, line_chart
+from fathom.report.comparison import Column, Comparison
+from fathom.report.legend import legend_of
+from fathom.report.style import bytes_10, compact, grouped, slot
+
+ORDER = 34
+METHOD = "snia-wsat"
+MAX_DOTS = 240
+LEVELS = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Capacities written at which the table has the rate."""
+NEARLY = 0.999
+"""A volume asked for ends with a whole block before it."""
+NONE = Item("–", tone="quiet", title="no more was written")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """One point: capacities written at its end, and its mean rate."""
+
+    capacities: float
+    iops: float
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """A target's writes since the purge, in order, a second or several to a stretch."""
+
+    column: Column
+    stretches: Sequence[Stretch]
+
+    @property
+    def capacities(self) -> float:
+        """Written in all."""
+        return self.stretches[-1].capacities
+
+    def at(self, capacities: float) -> Stretch | None:
+        """Where so much has been written; None where the run ended before."""
+        return next((one for one in self.stretches if one.capacities >= NEARLY * capacities), None)
+
+
+def build(comparison: Comparison) -> Section | None:
+    """One line per target."""
+    found = [one for column in comparison.columns if (one := _saturation(column))]
+    if not found:
+        return None
+    lines = [Line(one.column.short, slot(one.column.index), _points(one)) for one in found]
+    across = Axis("capacities written", "count", low=0)
+    chart = Chart(
+        "saturation",
+        "Random writes since the purge",
+        "IOPS",
+        line_chart(across, Axis("", "count", low=0), lines),
+        "IOPS over capacities written; figures in the table below.",
+        280,
+    )
+    caption = (
+        f"All writes since the purge, each target's in up to {MAX_DOTS} means of seconds, over what had been written "
+        "by then in multiples of its capacity. A twin may simulate a slice of its drive: bytes are told for the whole."
+    )
+    figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
+    told = [_sentence(one) for one in found]
+    return Section("saturation", "Write saturation", [Points(told), figure], short="Saturation", answer=told)
+
+
+def _saturation(column: Column) -> Saturation | None:
+    run, target = column.run, column.target
+    if run.document.method.name != METHOD or not target.capacity_bytes:
+        return None
+    rows = run.query(
+        "intervals",
+        "select max(length_s) as length_s, sum(n)::bigint as n, sum(bytes)::double as written, min(ordinal) as place "
+        "from rows where target = $target[1] and op = 'write' group by step, start_s order by place",
+        {"target": [target.name]},
+    ).to_pylist()
+    capacity_bytes = round(target.capacity_bytes * (target.scale or 1))
+    width = -(-len(rows) // MAX_DOTS) or 1
+    stretches: list[Stretch] = []
+    written = 0.0
+    for first in range(0, len(rows), width):
+        part = rows[first : first + width]
+        written += sum(row["written"] for row in part)
+        length_s = sum(row["length_s"] for row in part)
+        if length_s:
+            stretches.append(Stretch(written / capacity_bytes, sum(row["n"] for row in part) / length_s))
+    return Saturation(column, stretches) if len(stretches) > 1 else None
+
+
+def _points(one: Saturation) -> list[tuple[float, float]]:
+    return [(float(f"{s.capacities:.4g}"), float(f"{s.iops:.4g}")) for s in one.stretches]
+
+
+def _sentence(one: Saturation) -> str:
+    first, last = one.stretches[0], one.stretches[-1]
+    size = bytes_10(one.column.target.capacity_bytes * one.capacities)
+    return (
+        f"{one.column.label}: {compact(first.iops)} IOPS in the first {100 * first.capacities:.2g} % of its capacity, "
+        f"{compact(last.iops)} after {last.capacities:.3g} capacities ({size})."
+    )
+
+
+def _table(found: Sequence[Saturation]) -> Table:
+    most = max(one.capacities for one in found)
+    heads = [Item(one.column.label, "IOPS", slot=slot(one.column.index)) for one in found]
+    rows = [
+        Row(Item(f"{level:g}x"), [Item(grouped(at.iops)) if (at := one.at(level)) else NONE for one in found])
+        for level in LEVELS
+        if NEARLY * level <= most
+    ]
+    whole = Row(
+        Item("in all"),
+        [
+            Item(f"{one.capacities:.3g}x", bytes_10(one.column.target.capacity_bytes * one.capacities))
+            for one in found
+        ],
+    )
+    return Table(
+        "Written", heads, [Group("", [*rows, whole])], ["The rate is of the stretch that reaches it."]
+    )

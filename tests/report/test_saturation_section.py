@@ -1,0 +1,74 @@
+"""Write saturation in the report: SNIA's WSAT over what was written."""
+
+from pathlib import Path
+
+import pytest
+
+import fathom
+from fathom.report.blocks import Figure, Section
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import saturation
+
+METHOD = """
+schema  = "fathom-method/1"
+name    = "{name}"
+title   = "Write saturation"
+summary = "What does a fresh drive lose?"
+
+[[steps]]
+name = "purge"
+kind = "purge"
+label = "purge"
+
+[[steps]]
+name  = "saturation"
+kind  = "fill"
+label = "4 KiB random write"
+[steps.job]
+mix     = "write"
+block   = "4KiB"
+pattern = "uniform"
+load    = {{ threads = 4, iodepth = 32 }}
+until   = {{ written = "2x" }}
+"""
+
+
+def run_of(name: str, out: Path) -> fathom.Run:
+    method = out / "wsat.toml"
+    method.write_text(METHOD.format(name=name))
+    return fathom.run(str(method), "twin:samsung-pm9a3-7.68tb?slice_denominator=2048", seed=5, out=out)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> fathom.Run:
+    return run_of("snia-wsat", tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def section(run: fathom.Run) -> Section:
+    built = saturation.build(compare([load(run.path)]))
+    assert built is not None
+    return built
+
+
+def test_rates_are_told_over_what_was_written_in_capacities(section: Section, run: fathom.Run) -> None:
+    figure = section.blocks[1]
+    assert isinstance(figure, Figure)
+    [group] = figure.data.groups
+    shown = {row.label.text: row.cells[0].text for row in group.rows}
+    assert list(shown) == ["0.1x", "0.25x", "0.5x", "1x", "1.5x", "2x", "in all"]
+    assert shown["in all"] == "2x"
+    fresh, worn = (float(shown[at].replace(",", "")) for at in ("0.1x", "2x"))
+    seconds = [row["iops"] for row in run.intervals.to_pylist() if row["op"] == "write"]
+    assert fresh == pytest.approx(seconds[0], rel=1e-3)
+    assert worn < 0.7 * fresh
+
+
+def test_bytes_are_told_for_the_whole_drive_of_which_a_slice_was_simulated(section: Section) -> None:
+    [told] = section.answer
+    assert "after 2 capacities (15.4 TB)" in str(told)
+
+
+def test_other_methods_have_no_such_plot(tmp_path: Path) -> None:
+    assert saturation.build(compare([load(run_of("mine", tmp_path).path)])) is None
