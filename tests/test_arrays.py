@@ -130,7 +130,7 @@ def test_no_two_drives_are_the_same_drive(run: Run) -> None:
 
 
 def test_an_array_repeats_to_the_count_and_another_seed_does_not(run: Run, tmp_path: Path) -> None:
-    again = fathom.run(SHORT, targets=[ARRAY], seed=5, out=tmp_path)
+    again = fathom.run(SHORT, targets=[ARRAY], seed=5, out=str(tmp_path))
     other = fathom.run(SHORT, targets=[ARRAY], seed=6, out=tmp_path)
     for name in ("points", "intervals", "latency", "telemetry"):
         assert run.table(name).equals(again.table(name)), name

@@ -153,7 +153,8 @@ def test_a_run_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None
 def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path, runs_home: Path) -> None:
     run(str(SHORT), [TWIN], out=runs_home)
     code, text = refused("report", "last", "--out", tmp_path)
-    assert (code, text) == (1, f"fathom: {tmp_path}: Is a directory")
+    assert code == 2
+    assert text == f"fathom: {tmp_path} is a directory; name the file, such as {tmp_path / 'report.html'}"
 
 
 def test_a_report_of_a_run_with_a_damaged_table_is_one_line(tmp_path: Path, runs_home: Path) -> None:

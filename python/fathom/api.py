@@ -19,13 +19,13 @@ def run(
     seed: int = 1,
     size_bytes: int | None = None,
     destroy: Sequence[str] = (),
-    out: Path | None = None,
+    out: str | Path | None = None,
     power: str | None = None,
 ) -> Run:
     """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
 
     `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
-    `power` names a power meter as `--power` does.
+    `power` names a power meter as `--power` does. `out` is the directory in which the run gets its own.
     Raises FathomError; whatever was measured before the error is in the run directory.
     """
     texts = [targets] if isinstance(targets, str) else targets
@@ -33,7 +33,11 @@ def run(
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
     parsed = load_method(method, quick=quick)
     resolved = with_file_system(parsed, resolve_targets(texts, size_bytes), size_bytes)
-    return start_run(parsed, resolved, Options(seed=seed, destroy=tuple(destroy), out=out, power=power))
+    return start_run(
+        parsed,
+        resolved,
+        Options(seed=seed, destroy=tuple(destroy), out=None if out is None else Path(out), power=power),
+    )
 
 
 def open_run(run: str | Path) -> Run:

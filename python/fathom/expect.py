@@ -59,9 +59,8 @@ def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
 def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
     """What the step writes and how long it takes if the target keeps its rated rates.
 
-    A point of a curve, and a step that is offered a
-    share of another's rate, writes that share of the maximum; a search for a capacity is counted as the maximum. The
-    drives of an array do all of it at once.
+    A point of a curve, and a step that is offered a share of another's rate, writes that share of the maximum; a search
+    for a capacity is counted as the maximum. The drives of an array do all of it at once.
     """
     each = _expect_of_unit(step, target, drive)
     units = max(1, len(target.parts))

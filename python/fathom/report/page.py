@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from fathom.errors import UsageError
 from fathom.report import sections, style
 from fathom.report.blocks import Figure, Section
 from fathom.report.comparison import Comparison, compare, run_letter
@@ -36,8 +37,10 @@ def write_html(
 ) -> Path:
     """Writes the report of one or more run directories to `out` and returns it. `prices`, `pool`: as of `compare`.
 
-    Raises FathomError when a run cannot be read.
+    Raises FathomError when a run cannot be read, UsageError where `out` is a directory.
     """
+    if out.is_dir():
+        raise UsageError(f"{out} is a directory", f"name the file, such as {out / 'report.html'}")
     page = render(compare([load(run) for run in runs], lookup, prices, pool=pool))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, encoding="utf-8")
