@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 import fathom
+from fathom.backend import EngineBackend
 from fathom.compose import compose
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.limits import limit_of
@@ -15,7 +17,9 @@ from fathom.method import Step, load_method, parse_method
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.targets import sysfs
 from fathom.targets.parse import parse_targets
+from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Target
 
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
@@ -371,3 +375,22 @@ def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path
     assert all(len(steps) == 1 for steps in ways.values()), ways
     assert {"clock", "completions", "interface", "I/O buffers", "load threads"} < set(ways)
     assert fathom.run(SHORT, targets=[PM9A3], out=tmp_path).setups == {}
+
+
+@pytest.mark.parametrize(("queues", "ways"), [(1, "not pinned"), (2, "pinned to core")])
+def test_load_threads_are_not_pinned_where_one_interrupt_serves_all_cores(
+    queues: int, ways: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = BlockDevice(tmp_path / "disk", tmp_path)
+    for number in range(queues):
+        (disk.directory / "mq" / str(number)).mkdir(parents=True)
+    monkeypatch.setattr(sysfs, "by_dev", lambda _: disk)
+    [target] = parse_targets([f"file:{tmp_path}/x"], size_bytes=1 << 20)
+    target = replace(target, identity=replace(target.identity, dev="8:0"))
+    (tmp_path / "x").write_bytes(bytes(1 << 20))
+    [read] = [step for step in load_method(SHORT).steps if not step.job.destructive][:1]
+    handle = EngineBackend([target]).start(read.job.on_threads(1).json, 1)
+    while not handle.done():
+        handle.poll()
+    [recording] = handle.result()
+    assert recording.setup["load threads"].startswith(ways)

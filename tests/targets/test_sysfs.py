@@ -157,3 +157,12 @@ def test_the_mount_of_a_path_is_its_nearest_and_of_two_at_one_place_the_later(
         path: mount.dev for path in ("/data/x", "/data", "/database", "/") if (mount := mount_of(Path(path)))
     }
     assert found == {"/data/x": "8:1", "/data": "8:1", "/database": "8:2", "/": "8:2"}
+
+
+def test_a_disk_with_one_queue_for_all_cores_is_told_from_one_with_more(nvme: BlockDevice):
+    assert not nvme.shares_one_queue, "a device without queues of its own"
+    (nvme.directory / "mq/0").mkdir(parents=True)
+    assert nvme.shares_one_queue
+    assert nvme.partitions[0].shares_one_queue
+    (nvme.directory / "mq/1").mkdir()
+    assert not nvme.shares_one_queue

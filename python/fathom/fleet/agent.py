@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom import __version__, _core
-from fathom.backend import engine_target
+from fathom.backend import engine_target, pins
 from fathom.errors import FathomError, UsageError
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
@@ -148,7 +148,7 @@ class HostAgent:
     def start(self, name: str, job_json: str, seed: int, step: str, start_at_unix_ns: int, pin: bool) -> News:
         """Starts a step on the target of that name at that time of this host's clock; returns once it has begun.
 
-        `pin` gives each load thread a core of its own.
+        `pin` gives each load thread a core of its own, where the target's queues allow (`fathom.backend.pins`).
         """
         held = self._running = self._held_one(name)
         target = held.target
@@ -157,7 +157,11 @@ class HostAgent:
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)
         try:
             self._handle = _core.start_engine(
-                job_json, [engine_target(target)], seed, start_at_unix_ns=start_at_unix_ns, pin=pin
+                job_json,
+                [engine_target(target)],
+                seed,
+                start_at_unix_ns=start_at_unix_ns,
+                pin=pin and pins([target]),
             )
         except _core.BackendError as error:
             raise FathomError(str(error)) from error

@@ -64,6 +64,11 @@ class BlockDevice:
         return number(self.disk.directory / "queue/max_write_streams") or 0
 
     @property
+    def shares_one_queue(self) -> bool:
+        """Whether all cores share one queue, and its one interrupt, to a disk that it is or lies on."""
+        return any(len(list((below.directory / "mq").glob("[0-9]*"))) == 1 for below in self.below())
+
+    @property
     def read_only(self) -> bool:
         """Whether the kernel refuses writes to it."""
         return number(self.directory / "ro") == 1
