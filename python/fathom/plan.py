@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fathom.analysis.surprises import RATED_DEPTH
 from fathom.curve import MARK
 from fathom.errors import RefusedError
 from fathom.expect import Endurance, endurance_of, expect, rating_of
@@ -179,7 +180,7 @@ def _why(plan: Plan) -> str:
     """Why some steps write less or more than the rated speed says."""
     bounds = {step.bound for step in plan.steps}
     reasons = [
-        *(["fewer than 32 in flight write less"] if "most" in bounds else ()),
+        *([f"fewer than {RATED_DEPTH} in flight write less"] if "most" in bounds else ()),
         *(["random writes to a part of it may be faster"] if "least" in bounds else ()),
     ]
     return f" ({', '.join(reasons)})" if reasons else ""

@@ -297,7 +297,6 @@ def test_a_host_that_takes_minutes_to_make_its_file_is_waited_for(
         return hold(self, *arguments)
 
     monkeypatch.setattr(fleet_module, "CALL_S", 0.2)
-    slowly.__name__ = "hold"
     monkeypatch.setattr(HostAgent, "hold", slowly)
     with fleet.claim(target, writes=False) as held:
         assert held.name == "null:"
