@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -81,8 +81,10 @@ def _own(program: str, target: Target, words: Sequence[str]) -> Result:
     return Result(found["iops"], found["user_us"], found["sys_us"])
 
 
-def fio(target: Target, load: Load, extra: Sequence[str] = ()) -> Result:
-    """Runs fio's io_uring engine, on the null target its null engine.
+def fio(
+    target: Target, load: Load, extra: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Result:
+    """Runs fio's io_uring engine, on the null target its null engine, with `environment` added to its own.
 
     fio's own CPU figures leave out the kernel workers of its ring, which do the I/O on targets that cannot take
     it without blocking. So CPU time is that of its processes, less that of the same command doing one I/O.
@@ -95,7 +97,7 @@ def fio(target: Target, load: Load, extra: Sequence[str] = ()) -> Result:
         f"--direct={int(target.direct)}", "--invalidate=0", "--fallocate=none", "--randrepeat=0",
         "--output-format=json", *extra,
     ]  # fmt: skip
-    text, user_us, sys_us = _run([*command, "--time_based", f"--runtime={load.time_s}"])
+    text, user_us, sys_us = _run([*command, "--time_based", f"--runtime={load.time_s}"], environment)
     _, start_user_us, start_sys_us = _fio_start(tuple([*command, "--number_ios=1"]))
     side = json.loads(text)["jobs"][0][load.op]
     n = max(side["total_ios"], 1)
@@ -107,10 +109,10 @@ def _fio_start(command: tuple[str, ...]) -> tuple[str, float, float]:
     return _run(command)
 
 
-def _run(command: Sequence[str]) -> tuple[str, float, float]:
+def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[str, float, float]:
     """(JSON printed, user us, system us) of a command and the processes it waited for."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        child = subprocess.Popen(command, stdout=out, stderr=err)
+        child = subprocess.Popen(command, stdout=out, stderr=err, env=os.environ | dict(environment or {}))
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)

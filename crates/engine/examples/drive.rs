@@ -3,7 +3,7 @@
 //!
 //! usage: drive (file|device|null|nop) PATH SIZE_BYTES KEY=VALUE...
 //!   op=read|write  pattern=rand|seq  bs=4096  threads=1  iodepth=32  time_s=5  direct=1
-//!   reap=1  huge=0  sqpoll=0  rate=IOPS (open load)  backend=auto|threads
+//!   reap=1  huge=0  sqpoll=0  pin=1  rate=IOPS (open load)  backend=auto|threads
 
 use std::{collections::HashMap, error::Error, mem, process::ExitCode, time::Duration};
 
@@ -51,6 +51,7 @@ fn drive() -> Result<(), Box<dyn Error>> {
             Some(&"threads") => Backend::Threads,
             _ => Backend::Auto,
         },
+        pin: number(&settings, "pin", 1.0)? != 0.0,
         ..Options::default()
     };
     let before = cpu_us();

@@ -4,6 +4,13 @@
 //! reads the clock, and counts every completion there is. Per I/O that leaves: one request drawn and
 //! queued, one completion read, one histogram bin counted. What queueing and waiting are is the
 //! business of the [`QueuePair`].
+//!
+//! A batch costs one system call, and its first request waits until the last is queued. A target that completes
+//! requests within the call gains by long batches; a device that works on its own could have begun meanwhile, and is
+//! sent short ones. Which of the two a target is shows once a second.
+
+#[cfg(test)]
+mod tests;
 
 use std::{collections::VecDeque, io, iter, mem, sync::Arc, time::Duration};
 
@@ -36,7 +43,11 @@ pub(crate) struct Lane {
 
 /// Runs the lane's job and drains; the record, and the queues for what they hold.
 pub(crate) fn drive<Q: QueuePair>(lane: &Lane, queues: Q, clock: Clock) -> (Meter, Q) {
-    let mut driver = Driver::new(lane, queues, clock);
+    let iodepth = lane.job.load.iodepth() as u16;
+    let stream = lane.stream.clone();
+    let mut driver = Driver::new(queues, stream, iodepth, lane.limits, clock, &lane.post);
+    driver.reap_min = lane.reap_min.max(1) as usize;
+    driver.batch = BATCH.max(driver.reap_min);
     let ended = match (lane.job.load, lane.job.pace.think_ns) {
         (Load::Closed { .. }, 0) => driver.closed(),
         (Load::Closed { .. }, think_ns) => driver.thinking(think_ns),
@@ -77,6 +88,11 @@ const NOTHING_ALIKE: Alike = Alike {
     n: 0,
 };
 
+/// Requests that a device is sent at once. On a virtio disk, where submitting one takes 4 us, whole rounds lower the rate
+/// at iodepth 32 by an eighth. A system call for every eight adds about a hundredth of a microsecond to each; who reaps in
+/// longer batches than that saves even this.
+const BATCH: usize = 8;
+
 /// The loop's state. `queues` and `meter` outlive it.
 struct Driver<Q> {
     queues: Q,
@@ -85,6 +101,10 @@ struct Driver<Q> {
     /// Free slots, a stack of `free_len`. What lies above was handed out last.
     free: Box<[u16]>,
     free_len: usize,
+    /// Requests queued since the last were sent: the slots handed out last.
+    unsent: usize,
+    /// Requests to send at once.
+    batch: usize,
     left: Limits,
     issued: u64,
     reap_min: usize,
@@ -93,8 +113,14 @@ struct Driver<Q> {
 }
 
 impl<Q: QueuePair> Driver<Q> {
-    fn new(lane: &Lane, queues: Q, clock: Clock) -> Self {
-        let iodepth = lane.job.load.iodepth() as u16;
+    fn new(
+        queues: Q,
+        stream: RequestStream,
+        iodepth: u16,
+        limits: Limits,
+        clock: Clock,
+        post: &Post,
+    ) -> Self {
         let idle = Slot {
             issued_ns: 0,
             arrival_ns: 0,
@@ -102,15 +128,17 @@ impl<Q: QueuePair> Driver<Q> {
         };
         Self {
             queues,
-            stream: lane.stream.clone(),
+            stream,
             slots: vec![idle; usize::from(iodepth)].into(),
             free: (0..iodepth).rev().collect(),
             free_len: usize::from(iodepth),
-            left: lane.limits,
+            unsent: 0,
+            batch: BATCH,
+            left: limits,
             issued: 0,
-            reap_min: lane.reap_min.max(1) as usize,
+            reap_min: 1,
             clock,
-            meter: Meter::new(lane.post.clone(), lane.limits.time_ns),
+            meter: Meter::new(post.clone(), limits.time_ns),
         }
     }
 
@@ -125,12 +153,11 @@ impl<Q: QueuePair> Driver<Q> {
     /// `iodepth` in flight at all times.
     fn closed(&mut self) -> io::Result<()> {
         loop {
-            let free_before = self.free_len;
             while self.free_len > 0 && !self.exhausted() {
                 let request = self.stream.next_request();
                 self.push(request, 0)?;
             }
-            self.stamp(free_before);
+            self.stamp();
             if self.in_flight() == 0 {
                 self.cut_last(None);
                 return Ok(());
@@ -151,13 +178,12 @@ impl<Q: QueuePair> Driver<Q> {
         let mut ready_ns = VecDeque::from(vec![0; self.slots.len()]);
         loop {
             let now_ns = self.clock.now_ns();
-            let free_before = self.free_len;
             while ready_ns.front().is_some_and(|&at_ns| at_ns <= now_ns) && !self.exhausted() {
                 ready_ns.pop_front();
                 let request = self.stream.next_request();
                 self.push(request, 0)?;
             }
-            self.stamp(free_before);
+            self.stamp();
             if self.exhausted() && self.in_flight() == 0 {
                 self.cut_last(None);
                 return Ok(());
@@ -186,7 +212,6 @@ impl<Q: QueuePair> Driver<Q> {
         let mut waited_for_slot = false;
         loop {
             let now_ns = self.clock.now_ns();
-            let free_before = self.free_len;
             while arrival_ns <= now_ns && self.free_len > 0 && !self.exhausted() {
                 let request = self.stream.next_request();
                 self.push(request, arrival_ns)?;
@@ -196,7 +221,7 @@ impl<Q: QueuePair> Driver<Q> {
                 }
                 arrival_ns = self.stream.next_arrival_ns();
             }
-            self.stamp(free_before);
+            self.stamp();
             waited_for_slot = self.free_len == 0;
             if self.exhausted() && self.in_flight() == 0 {
                 self.cut_last(Some(&mut offered));
@@ -244,17 +269,32 @@ impl<Q: QueuePair> Driver<Q> {
         let slot = &mut self.slots[usize::from(index)];
         slot.arrival_ns = arrival_ns;
         slot.request = request;
+        self.unsent += 1;
+        if self.unsent == self.batch && self.free_len > 0 {
+            self.send()?;
+        }
         Ok(())
     }
 
-    /// Stamps the slots handed out since `free_before` with the time of issue.
+    /// Stamps what is unsent with the time of issue.
     #[inline(always)]
-    fn stamp(&mut self, free_before: usize) {
+    fn stamp(&mut self) {
         let issued_ns = self.clock.now_ns();
-        for &index in &self.free[self.free_len..free_before] {
+        for &index in &self.free[self.free_len..][..self.unsent] {
             self.slots[usize::from(index)].issued_ns = issued_ns;
         }
-        self.issued += (free_before - self.free_len) as u64;
+        self.issued += self.unsent as u64;
+        self.unsent = 0;
+    }
+
+    /// Sends a batch on its way. One that returns with everything in flight was completed within the call: until
+    /// the next look up, rounds are sent whole.
+    fn send(&mut self) -> io::Result<()> {
+        self.stamp();
+        if self.queues.send()? >= self.in_flight() {
+            self.batch = usize::MAX;
+        }
+        Ok(())
     }
 
     /// Counts every completion there is, all at `now_ns`. Those that were issued together share a latency under closed
@@ -296,6 +336,7 @@ impl<Q: QueuePair> Driver<Q> {
     /// Cuts the intervals that are due; whether the run is over.
     #[cold]
     fn look_up(&mut self, now_ns: u64, mut offered: Option<&mut Offered>) -> bool {
+        self.batch = BATCH.max(self.reap_min);
         self.meter.set_idle(self.queues.idle_ns());
         let issued = self.issued;
         let (slots, free) = (&self.slots, &self.free[..self.free_len]);

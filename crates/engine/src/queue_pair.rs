@@ -15,6 +15,9 @@ pub(crate) trait QueuePair {
     /// target takes it.
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()>;
 
+    /// Submits what is queued, without waiting; how many completions have arrived.
+    fn send(&mut self) -> io::Result<usize>;
+
     /// Submits what is queued and waits for `want` completions, at most about a tick; whether they are there.
     fn submit(&mut self, want: usize) -> io::Result<bool>;
 

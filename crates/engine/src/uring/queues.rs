@@ -152,6 +152,12 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
             .map_err(io::Error::other)
     }
 
+    fn send(&mut self) -> io::Result<usize> {
+        self.submissions.sync();
+        self.enter(Submitter::submit)?;
+        Ok(self.completions.len())
+    }
+
     #[inline(always)]
     fn submit(&mut self, want: usize) -> io::Result<bool> {
         if want == 1 && !self.tick_armed && !self.polls {

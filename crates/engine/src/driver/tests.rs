@@ -1,0 +1,120 @@
+//! What the loop asks of its pair of queues.
+
+use std::sync::{Arc, atomic::AtomicU64, mpsc};
+
+use workload::{Errors, Geometry};
+
+use super::*;
+
+const JOB: &str = r#"mix = "read"
+block = "4KiB"
+pattern = "uniform"
+load = { threads = 1, iodepth = 20 }
+until = { count = 60 }
+"#;
+
+/// Requests complete within the call that submits them, or while they are waited for.
+struct Counting {
+    within_the_call: bool,
+    queued: VecDeque<u16>,
+    sent: VecDeque<u16>,
+    completed: VecDeque<u16>,
+    batches: Vec<usize>,
+}
+
+impl Counting {
+    fn enter(&mut self) {
+        if !self.queued.is_empty() {
+            self.batches.push(self.queued.len());
+        }
+        self.sent.append(&mut self.queued);
+        if self.within_the_call {
+            self.completed.append(&mut self.sent);
+        }
+    }
+}
+
+impl QueuePair for Counting {
+    fn queue(&mut self, _request: &mut Request, slot: u16) -> io::Result<()> {
+        self.queued.push_back(slot);
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<usize> {
+        self.enter();
+        Ok(self.completed.len())
+    }
+
+    fn submit(&mut self, want: usize) -> io::Result<bool> {
+        self.enter();
+        self.completed.append(&mut self.sent);
+        Ok(self.completed.len() >= want)
+    }
+
+    fn submit_until(&mut self, _until_ns: u64) -> io::Result<()> {
+        self.submit(0).map(drop)
+    }
+
+    fn next(&mut self) -> Option<(u16, i32)> {
+        self.completed.pop_front().map(|slot| (slot, 0))
+    }
+
+    fn settle(&mut self, _slot: u16, _request: &Request, _result: i32) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn idle_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// How many requests each call submitted, in 60 requests at iodepth 20.
+fn batches(within_the_call: bool) -> Vec<usize> {
+    let job = Job::from_toml(JOB, "job.toml").expect("a job");
+    let geometry = Geometry {
+        capacity_bytes: 1 << 30,
+        block_bytes: 4096,
+    };
+    let (sender, _told) = mpsc::channel();
+    let post = Post {
+        target: 0,
+        member: 0,
+        stream: None,
+        sender,
+        shared: Arc::default(),
+        errors: Errors::default(),
+        failed: Arc::new(AtomicU64::new(0)),
+        capacity_bytes: geometry.capacity_bytes,
+    };
+    let stream = RequestStream::new(&job, geometry, 1, 0).expect("a stream");
+    let limits = Limits {
+        time_ns: u64::MAX,
+        bytes: u64::MAX,
+        count: 60,
+    };
+    let queues = Counting {
+        within_the_call,
+        queued: VecDeque::new(),
+        sent: VecDeque::new(),
+        completed: VecDeque::new(),
+        batches: Vec::new(),
+    };
+    let mut driver = Driver::new(queues, stream, 20, limits, Clock::new(), &post);
+    driver.closed().expect("no error");
+    assert_eq!(driver.issued, 60);
+    driver.queues.batches
+}
+
+#[test]
+fn a_device_is_sent_short_batches_so_that_it_begins_while_the_rest_is_queued() {
+    assert_eq!(batches(false), [8, 8, 4, 8, 8, 4, 8, 8, 4]);
+}
+
+#[test]
+fn a_target_that_completes_within_the_call_is_sent_whole_rounds_once_that_has_shown() {
+    assert_eq!(batches(true), [8, 12, 20, 20]);
+}
