@@ -196,6 +196,7 @@ def test_a_run_has_the_energy_of_a_csv_meter_and_says_what_it_is_worth(tmp_path:
     assert "no energy for 1 of 2 steps: short: " in missing
     events = [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()]
     [first, second] = [event for event in events if event["event"] == "power"]
+    assert first["accuracy"] == 0.02
     assert len(first["samples"]) >= 10
     assert {watts for _, watts in first["samples"]} == {25.0}
     assert all(0 <= seconds <= 1.2 for seconds, _ in first["samples"])

@@ -1,6 +1,7 @@
 """A long step on a twin, and what the report's section says of its end."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,17 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return fathom.run(str(method), "twin:samsung-pm9a3-7.68tb", out=folder)
 
 
+@pytest.fixture(scope="module")
+def even_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Two runs of a drive whose seconds and latencies are all alike."""
+    folder = tmp_path_factory.mktemp("even")
+    method = folder / "long.toml"
+    method.write_text(
+        METHOD.replace('iodepth = 1 }, until = { time = "120s"', 'iodepth = 4 }, until = { time = "100s"')
+    )
+    return [fathom.run(str(method), "twin:micron-m510dc-480gb", out=folder, seed=seed) for seed in (1, 2)]
+
+
 def cells(run: Run) -> dict[str, str]:
     built = section.build(compare([load(run.path)], lambda *_: ()))
     assert built is not None
@@ -64,6 +76,36 @@ def test_the_section_is_of_the_last_quarter_and_agrees_with_the_tables(long_run:
     assert found["IOPS per watt"] == section.grouped(sum(row["n"] for row in rows) / joules)
 
 
+def efficiency_cell(run: Run) -> tuple[str, str]:
+    built = section.build(compare([load(run.path)], lambda *_: ()))
+    assert built is not None
+    rows = built.blocks[0].groups[0].rows  # pyright: ignore[reportAttributeAccessIssue]
+    [cell] = [row.cells[0] for row in rows if row.label.text == "IOPS per watt"]
+    return cell.sub, " ".join(built.answer)
+
+
+def test_iops_per_watt_has_its_interval_in_the_table_and_the_sentence(even_runs: list[Run]) -> None:
+    margin, told = efficiency_cell(even_runs[0])
+    assert margin.startswith("± ")
+    assert f"IOPS per watt ({margin})" in told
+
+
+def test_iops_per_watt_that_drift_say_so_in_the_place_of_their_interval(long_run: Run) -> None:
+    """Cleaning that sets in raises the power of that drive second by second, while its rate stays."""
+    assert efficiency_cell(long_run)[0] == "no interval: the ratio drifts"
+
+
+def test_the_accuracy_of_a_power_meter_is_in_the_interval_of_iops_per_watt(
+    even_runs: list[Run], tmp_path: Path
+) -> None:
+    copy = tmp_path / "metered"
+    shutil.copytree(even_runs[0].path, copy)
+    event = {"event": "power", "target": "twin:micron-m510dc-480gb", "step": "write", "accuracy": 0.2}
+    with (copy / "journal.jsonl").open("a") as file:
+        file.write(json.dumps(event) + "\n")
+    assert efficiency_cell(Run(copy))[0].startswith("± 20.")
+
+
 def test_the_latency_ranges_count_every_io_of_the_window(long_run: Run) -> None:
     counted = load(long_run.path).latency_from("twin:samsung-pm9a3-7.68tb", "write", 90.0)
     rows = [row for row in long_run.intervals.to_pylist() if row["step"] == "write" and row["start_s"] >= 90]
@@ -72,15 +114,8 @@ def test_the_latency_ranges_count_every_io_of_the_window(long_run: Run) -> None:
     assert counted.bucket_shares().sum() == pytest.approx(1)
 
 
-def test_a_drive_whose_seconds_and_latencies_are_all_alike_has_no_empty_chart(tmp_path: Path) -> None:
-    method = tmp_path / "long.toml"
-    method.write_text(
-        METHOD.replace('iodepth = 1 }, until = { time = "120s"', 'iodepth = 4 }, until = { time = "100s"')
-    )
-    runs = [
-        load(fathom.run(str(method), "twin:micron-m510dc-480gb", out=tmp_path, seed=seed).path)
-        for seed in (1, 2)
-    ]
+def test_a_drive_whose_seconds_and_latencies_are_all_alike_has_no_empty_chart(even_runs: list[Run]) -> None:
+    runs = [load(run.path) for run in even_runs]
     built = section.build(compare(runs, lambda *_: ()))
     assert built is not None
     figures = [block for block in built.blocks if isinstance(block, Figure)]

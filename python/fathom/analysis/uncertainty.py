@@ -80,14 +80,27 @@ def latency_interval(
 ) -> Interval | None:
     """Interval of the mean over all I/Os, from each second's mean and number of I/Os; `None` as of `mean_interval`.
 
-    The mean is a ratio, sum of latencies over sum of I/Os: the interval is that of its linearised seconds
-    (Woodruff 1952), so a second counts by its I/Os.
+    The mean is a ratio, sum of latencies over sum of I/Os, so a second counts by its I/Os.
     """
     y, n = as_series(means), as_series(counts)
-    if not n.sum():
+    return ratio_interval(y * n, n, confidence, seed)
+
+
+def ratio_interval(
+    numerator: ArrayLike, denominator: ArrayLike, confidence: float = 0.95, seed: int = 0
+) -> Interval | None:
+    """Interval of the ratio of two sums over the same seconds, whose samples may go together; `None` as of
+    `mean_interval`, and where the denominator's sum is 0.
+
+    It is that of the linearised seconds: the mean of numerator - ratio x denominator, which is 0, varies as the ratio
+    times the denominator's mean does (Woodruff 1952; Cochran 1977, 6.3).
+    """
+    over, under = as_series(numerator), as_series(denominator)
+    whole = float(under.sum())
+    if not whole:
         return None
-    mean = float(y @ n) / float(n.sum())
-    return mean_interval(mean + (y - mean) * n / n.mean(), confidence, seed)
+    ratio = float(over.sum()) / whole
+    return mean_interval(ratio + (over - ratio * under) / under.mean(), confidence, seed)
 
 
 def repeats_interval(

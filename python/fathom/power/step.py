@@ -19,19 +19,20 @@ MOST_LISTED = 3
 
 @dataclass(frozen=True)
 class MeteredStep:
-    """One step on one target, `found` its energy or why there is none."""
+    """One step on one target, `found` its energy or why there is none, `accuracy` what the user says of the meter."""
 
     target: str
     step: str
     start_s: float
     samples: Sequence[Sample]
     found: Energy | str
+    accuracy: float | None
 
     @classmethod
     def of(cls, meter: PowerMeter, target: str, step: str, start_s: float, end_s: float) -> "MeteredStep":
         """Asks the meter for the time between two moments, in seconds since 1970."""
         found = meter.measure(start_s, end_s)
-        return cls(target, step, start_s, meter.samples(start_s, end_s), found)
+        return cls(target, step, start_s, meter.samples(start_s, end_s), found, meter.accuracy)
 
     @property
     def rows(self) -> list[Row]:
@@ -60,6 +61,7 @@ class MeteredStep:
         return {
             "joules": self.found.joules,
             "half_width_j": self.found.half_width_j,
+            "accuracy": self.accuracy,
             "interval_s": self.found.interval_s,
             "samples": samples,
         }

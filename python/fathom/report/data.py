@@ -20,6 +20,7 @@ from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint
 from fathom.report.together import together_us
 from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
+from fathom.runs.journal import read_journal
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
 
@@ -186,16 +187,27 @@ class RunData:
         found = Histogram.of(*(merged[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
         return found if found.n else None
 
-    def joules_from(self, target: str, step: str, start_s: float) -> float | None:
-        """Energy of a step from a second on, J, of a stretch that began before it its share; None: not recorded."""
-        sums = self.query(
+    def energies(self, target: str, step: str) -> list[tuple[float, float, float]]:
+        """(start in s, length in s, J) of every stretch of a step whose energy is known, in order."""
+        table = self.query(
             "telemetry",
-            "select sum(value * least(1, (start_s + length_s - $first[1]::double) / length_s)) as joules from rows "
-            "where name = 'joules' and target = $target[1] and step = $step[1] "
-            "and start_s + length_s > $first[1]::double",
-            {"target": [target], "step": [step], "first": [str(start_s)]},
+            "select start_s, length_s, value from rows where name = 'joules' and length_s > 0 "
+            "and target = $target[1] and step = $step[1] order by start_s",
+            {"target": [target], "step": [step]},
         )
-        return sums["joules"][0].as_py()
+        return list(zip(*table.to_pydict().values(), strict=True))
+
+    def meter_accuracy(self, target: str, step: str) -> float | None:
+        """What the user said of the power meter that a step's energy is from, a share; None: nothing, or no meter."""
+        return self._meter_accuracies.get((target, step))
+
+    @cached_property
+    def _meter_accuracies(self) -> dict[tuple[str, str], float]:
+        return {
+            (str(event["target"]), str(event["step"])): cast("float", event["accuracy"])
+            for event in read_journal(self.run.path)
+            if event["event"] == "power" and event.get("accuracy")
+        }
 
     @cached_property
     def _rates(self) -> dict[tuple[str, str, str], Floats]:

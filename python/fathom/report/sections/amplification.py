@@ -7,8 +7,7 @@ them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fathom.analysis.series import as_series
-from fathom.analysis.uncertainty import Interval, mean_interval
+from fathom.analysis.uncertainty import Interval, ratio_interval
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
@@ -89,21 +88,17 @@ def _amplified(column: Column) -> Amplified | None:
             line.append((end_s + part[0][0], float(f"{waf:.4g}")))
         end_s += window_s
         line.append((end_s, None))
-    within = {point.step: ratio_interval(written.get(point.step, [])) for point in points}
+    within = {point.step: waf_interval(written.get(point.step, [])) for point in points}
     return Amplified(column, points, within, line, end_s)
 
 
-def ratio_interval(samples: Sequence[tuple[float, float, float]]) -> Interval | None:
+def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Interval | None:
     """95 % interval of media bytes / host bytes over the seconds of a window; None for too few, or where they drift.
 
-    The mean of the seconds' media - WAF x host, which is 0, varies as the ratio times the mean of host does (the
-    estimator of a ratio, Cochran 1977, 6.3). The last second may be a part of one, and is left out.
+    The last second may be a part of one, and is left out.
     """
-    if len(samples) < 2:
-        return None
-    host, media = (as_series([sample[place] for sample in samples[:-1]]) for place in (1, 2))
-    waf = media.sum() / host.sum()
-    return mean_interval(waf + (media - waf * host) / host.mean())
+    host, media = ([sample[place] for sample in samples[:-1]] for place in (1, 2))
+    return ratio_interval(media, host)
 
 
 def _bars(found: Sequence[Amplified]) -> list[Chart]:

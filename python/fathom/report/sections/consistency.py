@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom.analysis.consistency import TAIL_S, TAIL_SHARE, Consistency, consistency, tail_s
+from fathom.analysis.efficiency import Efficiency, efficiency
 from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, Histogram
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import (
@@ -34,7 +35,6 @@ STRETCH_DOTS = 10
 POINTS_PER_DECADE = 40
 LATE_MS = 5.0
 """Service times from here on count as long: the bound that enterprise suites of random writes draw."""
-NONE = Item("–", tone="quiet", title="not recorded, or too few seconds")
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,18 @@ class Long:
     from_s: float
     figures: Consistency
     latency: Histogram | None
-    joules: float | None
+    efficiency: Efficiency | None
 
     @property
     def iops_per_watt(self) -> float | None:
-        """I/O completed per joule over the end of the step, which is IOPS per watt."""
-        return self._tail_n / self.joules if self.joules else None
+        """I/O completed per joule over the end of the step; None where no energy is known."""
+        return self.efficiency.iops_per_watt if self.efficiency else None
+
+    @property
+    def watt_margin(self) -> str:
+        """Half the 95 % interval of IOPS per watt, in percent; empty where there is none."""
+        found = self.efficiency.interval if self.efficiency else None
+        return margin_of(found.mean, found.low, found.high) if found else ""
 
     @property
     def margin(self) -> str:
@@ -64,10 +70,6 @@ class Long:
     def end_s(self) -> float:
         """Length of the step."""
         return self.seconds[-1].start_s + self.seconds[-1].length_s
-
-    @property
-    def _tail_n(self) -> int:
-        return sum(second.n for second in self.seconds if second.start_s >= self.from_s)
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -98,7 +100,8 @@ def _sentence(long: Long, window: str) -> str:
         late = 100 * float(long.latency.bucket_shares((LATE_MS,))[-1])
         text += f"; {late:.3g} % of I/Os take {LATE_MS:g} ms or longer"
     if long.iops_per_watt:
-        text += f"; {grouped(long.iops_per_watt)} IOPS per watt"
+        sure = f" ({long.watt_margin})" if long.watt_margin else ""
+        text += f"; {grouped(long.iops_per_watt)} IOPS per watt{sure}"
     return text + "."
 
 
@@ -127,14 +130,17 @@ def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None
     if figures is None:
         return None
     run, target = column.run, column.target.name
+    ios = [(second.start_s, second.length_s, float(second.n)) for second in intervals]
+    tail_from_s = whole[-len(rates)].start_s
+    energies, accuracy = run.energies(target, step), run.meter_accuracy(target, step)
     return Long(
         column,
         plain(run.steps[step].label),
         intervals,
         from_s,
         figures,
-        run.latency_from(target, step, whole[-len(rates)].start_s),
-        run.joules_from(target, step, whole[-len(rates)].start_s),
+        run.latency_from(target, step, tail_from_s),
+        efficiency(ios, energies, tail_from_s, accuracy),
     )
 
 
@@ -150,7 +156,7 @@ def _table(longs: Sequence[Long], window: str) -> Table:
         _row("Deviation / mean", "%", [grouped(100 * long.figures.spread) for long in longs]),
         _row("Worst second", "IOPS", [grouped(long.figures.worst) for long in longs]),
         _row("p1 / median of 1 s", "", [f"{long.figures.p1_over_median:.3f}" for long in longs]),
-        _row("IOPS per watt", "I/O per joule", [_maybe(long.iops_per_watt) for long in longs]),
+        Row(Item("IOPS per watt", "I/O per joule"), [_efficiency(long) for long in longs]),
         _row("Seconds", "n", [f"{long.figures.n:,}" for long in longs]),
     ]
     notes = [
@@ -160,14 +166,16 @@ def _table(longs: Sequence[Long], window: str) -> Table:
             if longs[0].end_s < 4 * TAIL_S
             else "."
         ),
-        "± is half the 95 % interval of the mean; without: the seconds drift.",
-        "IOPS per watt are I/Os completed per joule over that window; – where no source of energy was read.",
+        "± is half the 95 % interval of the mean, or of the ratio; without, of the mean: the seconds drift.",
+        "IOPS per watt are I/Os completed per joule over that window; – where no source of energy was read. A power "
+        "meter's accuracy is in ± where it was given (accuracy=1%); the error of a sensor, of a meter whose accuracy "
+        "is not known, and of a twin's model of power is not.",
     ]
     return Table("", head, [Group("", rows)], notes)
 
 
-def _row(label: str, unit: str, texts: Sequence[str | None]) -> Row:
-    return Row(Item(label, unit), [NONE if text is None else Item(text) for text in texts])
+def _row(label: str, unit: str, texts: Sequence[str]) -> Row:
+    return Row(Item(label, unit), [Item(text) for text in texts])
 
 
 def _steadiness(long: Long) -> Item:
@@ -177,8 +185,11 @@ def _steadiness(long: Long) -> Item:
     return Item(grouped(steadiness))
 
 
-def _maybe(value: float | None) -> str | None:
-    return None if value is None else grouped(value)
+def _efficiency(long: Long) -> Item:
+    found = long.efficiency
+    if found is None:
+        return Item("–", tone="quiet", title="no source of energy was read")
+    return Item(grouped(found.iops_per_watt), long.watt_margin or f"no interval: {found.unsure}")
 
 
 def _dots(longs: Sequence[Long]) -> Figure:
@@ -286,7 +297,7 @@ def _bars(longs: Sequence[Long]) -> list[Figure]:
     rows = [
         Row(
             Item(name),
-            [_steadiness(long), Item(_maybe(long.iops_per_watt) or "–")],
+            [_steadiness(long), _efficiency(long)],
         )
         for name, long in zip(names, longs, strict=True)
     ]

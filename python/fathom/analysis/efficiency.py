@@ -1,0 +1,65 @@
+"""IOPS per watt: I/Os completed per joule of the same stretches of time, with its interval (methods.md, 4).
+
+Knows neither runs nor meters. Times are seconds of the step, energy is in joules.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import hypot
+
+import numpy as np
+
+from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, ratio_interval
+
+Stretch = tuple[float, float, float]
+"""Start, length, and what was counted in that time: I/Os, or joules."""
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """I/Os per joule over a window, which is IOPS per watt, from `stretches` whose energy is known."""
+
+    iops_per_watt: float
+    interval: Interval | None
+    stretches: int
+
+    @property
+    def unsure(self) -> str:
+        """Why there is no interval; empty where there is one."""
+        if self.interval is not None:
+            return ""
+        few = f"energy known {self.stretches} times, {LEAST_SAMPLES} are needed"
+        return few if self.stretches < LEAST_SAMPLES else "the ratio drifts"
+
+
+def efficiency(
+    ios: Sequence[Stretch], energies: Sequence[Stretch], from_s: float, accuracy: float | None = None
+) -> Efficiency | None:
+    """I/Os per joule from a second on; None where no energy is known there.
+
+    Energy need not be told in the same seconds as I/Os, which are taken as even within each of theirs. A time whose
+    energy is not known counts for neither. The ratio's interval is that of the stretches, in which rate and power move
+    together; the `accuracy` of a meter, a share of its figure, widens it in squares.
+    """
+    times = np.array([start for start, _, _ in ios] + [ios[-1][0] + ios[-1][1]])
+    done = np.concatenate([[0.0], np.cumsum([n for _, _, n in ios])])
+    starts, lengths, joules = np.array(energies, dtype=np.float64).reshape(-1, 3).T
+    low, high = np.maximum(starts, from_s), np.minimum(starts + lengths, times[-1])
+    inside = (high > low) & (joules > 0)
+    low, high = low[inside], high[inside]
+    used = (joules[inside] / lengths[inside]) * (high - low)
+    if not used.sum():
+        return None
+    n = np.interp(high, times, done) - np.interp(low, times, done)
+    found = ratio_interval(n, used)
+    return Efficiency(float(n.sum() / used.sum()), found and _widened(found, accuracy or 0.0), len(used))
+
+
+def _widened(found: Interval, share: float) -> Interval:
+    """The interval with a relative error that all its samples have in common."""
+    own = share * found.mean
+    low, high = (
+        found.mean - hypot(found.mean - found.low, own),
+        found.mean + hypot(found.high - found.mean, own),
+    )
+    return replace(found, low=low, high=high)
