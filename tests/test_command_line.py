@@ -366,16 +366,29 @@ def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
     assert json.loads(kept[0])["intervals"][0]["n"] > 0
 
 
-def test_an_interrupt_saves_what_there_is(disk: Path, runs_home: Path) -> None:
+@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_saves_what_there_is(
+    disk: Path, runs_home: Path, request_to_end: signal.Signals
+) -> None:
     process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
     wait_for(run, "steps/00-003-write/step.json")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(request_to_end)
     assert process.wait(timeout=30) == 130
     document = json.loads((run / "run.json").read_text())
     assert document["status"] == "interrupted"
     assert (run / "points.parquet").exists()
     assert fathom("resume", run.name).returncode == 0
     assert [point["step"] for point in points(run)] == ["write", "read"]
+
+
+def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(runs_home: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "fathom", "run", SHORT, "null:"]
+    with os.fdopen(writing, "w") as unread:
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=unread, check=False)
+    assert done.returncode == 0
+    assert status_of(next(runs_home.glob("*/run.json")).parent) == "complete"
 
 
 def test_runs_can_be_listed_and_queried(disk: Path) -> None:

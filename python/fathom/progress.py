@@ -1,5 +1,6 @@
 """Shows a running session on stderr: a live table on a terminal, one line per step elsewhere."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
@@ -29,8 +30,19 @@ class _Line:
     ended: str | None = None
 
 
+class ProgressConsole(Console):
+    """Standard error while a run goes on. When nobody reads it any more, it falls silent."""
+
+    def on_broken_pipe(self) -> None:
+        """Says nothing more; rich's own would end the run, and close standard output with it."""
+        self.quiet = True
+
+
 class LiveObserver:
-    """A `session.Observer` that draws. Use as a context manager around the run."""
+    """A `session.Observer` that draws. Use as a context manager around the run.
+
+    A run goes on where nobody looks any more: a terminal that is gone, or a pipe that is closed, ends the drawing only.
+    """
 
     def __init__(self, console: Console, targets: list[Target]) -> None:
         self._console = console
@@ -42,13 +54,15 @@ class LiveObserver:
     def __enter__(self) -> "LiveObserver":
         """Starts drawing, on a terminal only."""
         if self._console.is_terminal:
-            self._live.start()
+            with suppress(OSError):
+                self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Takes the table away again."""
         if self._console.is_terminal:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.stop()
 
     def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
         """A step begins."""
@@ -70,12 +84,13 @@ class LiveObserver:
             progress = line.progress
         rate = f", last second {_rate(step, progress)}" if progress and step.kind != "purge" else ""
         virtual = "virtual " if target.kind == "twin" else ""
-        self._console.print(
-            f"{target.label}: {line.number}/{line.total} {step.name}: {outcome.status}, "
-            f"{virtual}{duration(outcome.window_s)}{rate}{_steadiness(outcome)}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        with suppress(OSError):
+            self._console.print(
+                f"{target.label}: {line.number}/{line.total} {step.name}: {outcome.status}, "
+                f"{virtual}{duration(outcome.window_s)}{rate}{_steadiness(outcome)}",
+                highlight=False,
+                soft_wrap=True,
+            )
 
     def target_ended(self, target: Target, error: str | None) -> None:
         """A target is through."""

@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -191,23 +191,31 @@ def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", t
 
 @contextmanager
 def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
-    """Shows progress on stderr, and turns the first Ctrl-C into a clean stop and the second into a hard one."""
-    from fathom.progress import LiveObserver
+    """Shows progress on stderr, and turns the first request to end into a clean stop and the second into a hard one.
+
+    Ctrl-C asks for that, and so does whoever ends a service (SIGTERM) or the terminal (SIGHUP, but under nohup).
+    """
+    from fathom.progress import LiveObserver, ProgressConsole
 
     def interrupt(number: int, frame: object) -> None:
         if options.interrupt.is_set():
             raise KeyboardInterrupt
         options.interrupt.set()
-        print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
+        with suppress(OSError):
+            print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
 
-    before = signal.signal(signal.SIGINT, interrupt)
-    observer = LiveObserver(stderr(), list(targets))
+    asking = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        asking.append(signal.SIGHUP)
+    before = {one: signal.signal(one, interrupt) for one in asking}
+    observer = LiveObserver(ProgressConsole(stderr=True), list(targets))
     options.observer = observer
     try:
         with observer:
             yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _conclude(
