@@ -9,6 +9,7 @@ import fathom
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import amplification
+from fathom.report.waf import waf_interval
 
 METHOD = """
 schema = "fathom-method/1"
@@ -50,12 +51,12 @@ def test_the_interval_of_waf_is_that_of_a_ratio_and_not_of_the_rate() -> None:
     """Host writes that halve and double leave the ratio alone; 1 % of noise in the media writes moves it."""
     rng = np.random.default_rng(3)
     host = [float(value) for value in rng.uniform(1e8, 4e8, 101)]
-    exact = amplification.waf_interval([(i, one, 3 * one) for i, one in enumerate(host)])
+    exact = waf_interval([(i, one, 3 * one) for i, one in enumerate(host)])
     assert exact is not None
     assert exact.high - exact.low < 1e-9
     noisy = [(i, 2e8, 6e8 * (1 + 0.01 * rng.standard_normal())) for i in range(101)]
-    found = amplification.waf_interval(noisy)
+    found = waf_interval(noisy)
     assert found is not None
     assert found.low < 3 < found.high
     assert found.high - found.low == pytest.approx(2 * 1.98 * 0.03 / 10, rel=0.3)
-    assert amplification.waf_interval(noisy[:1]) is None
+    assert waf_interval(noisy[:1]) is None

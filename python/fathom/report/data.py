@@ -136,6 +136,10 @@ class RunData:
                 out.setdefault(row["step"], []).append((row["start_s"], bytes_, row["media"]))
         return out
 
+    def measured_writes(self, target: str, step: str) -> list[tuple[float, float, float]]:
+        """`written` of a measured step; empty where media writes are not counted."""
+        return self._measured_writes.get(target, {}).get(step, [])
+
     def busy(self, target: str, step: str) -> list[Busy]:
         """Utilisation of resources over a step; empty where none was recorded."""
         return self._busy.get((target, step), [])
@@ -210,6 +214,10 @@ class RunData:
         }
 
     @cached_property
+    def _measured_writes(self) -> dict[str, dict[str, list[tuple[float, float, float]]]]:
+        return {target.name: self.written(target.name) for target in self.document.targets}
+
+    @cached_property
     def _rates(self) -> dict[tuple[str, str, str], Floats]:
         table = self.query(
             "intervals",
@@ -269,13 +277,18 @@ class RunData:
             f"max(value) filter (of.kind = '{MEDIA_OF}') as media from named group by all) "
             "select target, step, member, sum(iops * length_s) as n, sum(length_s) as window_s, "
             "sum(mean_us * iops * length_s) / nullif(sum(iops * length_s), 0) as mean_us, "
-            "sum(media) / nullif(sum(host), 0) as waf from shares group by all",
+            "list(start_s order by start_s) filter (host > 0) as start_s, "
+            "list(host order by start_s) filter (host > 0) as host, "
+            "list(media order by start_s) filter (host > 0) as media from shares group by all",
         )
         out: dict[tuple[str, str], dict[str, list[Share]]] = {}
-        for target, step, member, n, window_s, mean_us, waf in zip(*table.to_pydict().values(), strict=True):
+        for target, step, member, n, window_s, mean_us, *written in zip(
+            *table.to_pydict().values(), strict=True
+        ):
             group, number = member.rsplit(" ", 1)
             groups = out.setdefault((target, step), {})
-            groups.setdefault(group, []).append(Share(int(number), n, window_s, mean_us, waf))
+            seconds = list(zip(*(column or () for column in written), strict=True))
+            groups.setdefault(group, []).append(Share(int(number), n, window_s, mean_us, seconds))
         for groups in out.values():
             for members in groups.values():
                 members.sort(key=lambda share: share.member)

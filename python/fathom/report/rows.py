@@ -1,5 +1,6 @@
 """The plain values that a report is made of: rows of a run's tables, and what is summed up from them by step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.percentiles import bounds_of
@@ -7,13 +8,23 @@ from fathom.analysis.percentiles import bounds_of
 
 @dataclass(frozen=True)
 class Share:
-    """What one host, port, drive or namespace had of a step: `n` I/O of `mean_us` each, `waf` media writes a write."""
+    """What one host, port, drive or namespace had of a step: `n` I/O of `mean_us` each.
+
+    `written` are (start in s, bytes it wrote, bytes programmed for it) of each interval in which it wrote; empty where
+    that is not counted.
+    """
 
     member: int
     n: float
     window_s: float
     mean_us: float | None
-    waf: float | None
+    written: Sequence[tuple[float, float, float]]
+
+    @property
+    def waf(self) -> float | None:
+        """Bytes programmed per byte written."""
+        host = sum(bytes_ for _, bytes_, _ in self.written)
+        return sum(media for _, _, media in self.written) / host if host else None
 
     @property
     def iops(self) -> float:

@@ -10,12 +10,15 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from fathom.analysis.uncertainty import Interval
+from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
 from fathom.report.rounds import Repeated, repeated_rounds
 from fathom.report.rows import Point
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
+from fathom.report.waf import waf_item, waf_over
 from fathom.text import size
 
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
@@ -38,7 +41,7 @@ class Shape:
 @dataclass(frozen=True)
 class Swept:
     """One step on one target: `halves` are its operations, `whole` all of them together. `rounds`: of how many repeats'
-    last rounds they are means, None of a step that is no round.
+    last rounds they are means, None of a step that is no round; `waf_rounds` is then the interval of their WAF.
     """
 
     column: Column
@@ -46,6 +49,15 @@ class Swept:
     halves: Sequence[Point]
     whole: Point
     rounds: Repeated | None = None
+    waf_rounds: Interval | None = None
+
+    @property
+    def waf(self) -> Item | None:
+        """WAF of the writes with its interval; None where there is none."""
+        writes = self.half("write")
+        if writes is None:
+            return None
+        return waf_item(writes, self.waf_rounds if self.rounds else waf_over(self.column, writes))
 
     @property
     def read_pct(self) -> float:
@@ -173,15 +185,20 @@ def _of_column(column: Column) -> list[Swept]:
     for point in run.points:
         if point.target == target and run.round_of(point.step) is None and _closed(run, point):
             measured.setdefault(point.step, []).append(point)
-    found: list[tuple[Sequence[Point], Point, Repeated | None]] = [
-        (halves, total(run, halves), None) for halves in measured.values()
+    found: list[tuple[Sequence[Point], Point, Repeated | None, Interval | None]] = [
+        (halves, total(run, halves), None, None) for halves in measured.values()
     ]
     for rounds in repeated_rounds(run, target).values():
         if rounds.place.judged:
-            found += [(*means, rounds) for step in rounds.steps if (means := _means(rounds, step))]
+            found += [
+                (halves, whole, rounds, waf)
+                for step in rounds.steps
+                if (means := _means(rounds, step))
+                for halves, whole, waf in [means]
+            ]
     return [
-        Swept(column, shape, halves, whole, rounds)
-        for halves, whole, rounds in found
+        Swept(column, shape, halves, whole, rounds, waf)
+        for halves, whole, rounds, waf in found
         if (shape := _shape(run, halves[0].step))
     ]
 
@@ -193,8 +210,10 @@ def _closed(run: RunData, point: Point) -> bool:
     )
 
 
-def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
-    """A step's operations, each by itself and all together, as means over the last rounds of every repeat pooled."""
+def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point, Interval | None] | None:
+    """A step's operations, each by itself and all together, as means over the last rounds of every repeat pooled, and
+    the interval of their WAF.
+    """
     windows = [
         [
             halves
@@ -215,7 +234,11 @@ def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
         )
         for op in ops
     ]
-    return each, _mean(rounds, [[_sum(halves) for halves in window] for window in windows])
+    wafs = [
+        [point.waf for halves in window for point in halves if point.waf is not None] for window in windows
+    ]
+    waf = rounds.over(wafs)[1] if all(wafs) else None
+    return each, _mean(rounds, [[_sum(halves) for halves in window] for window in windows]), waf
 
 
 def _sum(halves: Sequence[Point]) -> Point:

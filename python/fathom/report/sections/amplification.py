@@ -7,15 +7,16 @@ them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fathom.analysis.uncertainty import Interval, ratio_interval
+from fathom.analysis.uncertainty import Interval
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
-from fathom.report.comparison import Column, Comparison, margin_of
+from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
-from fathom.report.repeats import interval_over, of_each
+from fathom.report.repeats import of_each
 from fathom.report.rows import Point
 from fathom.report.style import bytes_10, grouped, plain, seconds, slot
+from fathom.report.waf import NOTE, waf_item, waf_over, waf_text
 from fathom.sizing.drive import rated_drive
 
 ORDER = 37
@@ -32,7 +33,7 @@ class Amplified:
 
     column: Column
     points: Sequence[Point]
-    within: Mapping[str, Interval | None]
+    over: Mapping[str, Interval | None]
     line: Sequence[Sequence[float | None]]
     end_s: float
 
@@ -55,7 +56,10 @@ def build(comparison: Comparison) -> Section | None:
 def _sentence(one: Amplified) -> str:
     """From the least to the most."""
     ends = [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]
-    parts = [f"{point.waf or 0:.2f} in {plain(one.column.run.steps[point.step].label)}" for point in ends]
+    parts = [
+        f"{waf_text(point.waf or 0.0, one.over[point.step])} in {plain(one.column.run.steps[point.step].label)}"
+        for point in ends
+    ]
     return f"{one.column.label}: WAF from {' to '.join(parts)}."
 
 
@@ -75,12 +79,11 @@ def _amplified(column: Column) -> Amplified | None:
     ]
     if len(points) < 2:
         return None
-    written = run.written(column.target.name)
     windows_s = [of_each(run, point)[0].window_s or 0.0 for point in points]
     line: list[Sequence[float | None]] = []
     end_s = 0.0
     for point, window_s in zip(points, windows_s, strict=True):
-        samples = written.get(point.step, [])
+        samples = run.measured_writes(point.target, point.step)
         width = -(-len(samples) // MAX_DOTS) or 1
         for first in range(0, len(samples), width):
             part = samples[first : first + width]
@@ -88,17 +91,8 @@ def _amplified(column: Column) -> Amplified | None:
             line.append((end_s + part[0][0], float(f"{waf:.4g}")))
         end_s += window_s
         line.append((end_s, None))
-    within = {point.step: waf_interval(written.get(point.step, [])) for point in points}
-    return Amplified(column, points, within, line, end_s)
-
-
-def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Interval | None:
-    """95 % interval of media bytes / host bytes over the seconds of a window; None for too few, or where they drift.
-
-    The last second may be a part of one, and is left out.
-    """
-    host, media = ([sample[place] for sample in samples[:-1]] for place in (1, 2))
-    return ratio_interval(media, host)
+    over = {point.step: waf_over(column, point) for point in points}
+    return Amplified(column, points, over, line, end_s)
 
 
 def _bars(found: Sequence[Amplified]) -> list[Chart]:
@@ -154,18 +148,14 @@ def _table(found: Sequence[Amplified]) -> Table:
         "Rated life: the rated bytes written / the rate measured. A rating holds for its own workload (JEDEC "
         "JESD218/219), whose WAF data sheets do not state; under a higher WAF the media wear sooner, in proportion."
     ]
-    notes.append(
-        "± is half the 95 % interval of WAF over the seconds of its window, or over repeats. Without: fewer than five "
-        "seconds were measured, as where a twin ends a window early, or they drift."
-    )
-    return Table("Step", heads, groups, notes)
+    return Table("Step", heads, groups, [*notes, NOTE])
 
 
 def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
     bps = (point.mbps or 0.0) * 1e6
     life = Item(grouped(rated_bytes / bps / DAY_S / 365)) if rated_bytes and bps else NONE
     cells = [
-        waf_item(one.column, point, one.within[point.step]) or NONE,
+        waf_item(point, one.over[point.step], strong=True) or NONE,
         Item(grouped(point.iops or 0.0)),
         Item(bytes_10(bps * DAY_S)),
         life,
@@ -173,14 +163,6 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
         Item(f"{point.n or 0:,}"),
     ]
     return Row(Item(plain(one.column.run.steps[point.step].label)), cells)
-
-
-def waf_item(column: Column, point: Point, within: Interval | None = None) -> Item | None:
-    """A ratio of two counts over the window, with its interval over repeats, or else the one `within` the window."""
-    if not point.waf:
-        return None
-    over = interval_over(of_each(column.run, point), "waf") or within
-    return Item(grouped(point.waf), margin_of(point.waf, over.low, over.high) if over else "", tone="strong")
 
 
 def endurance(column: Column) -> float | None:

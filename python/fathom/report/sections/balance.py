@@ -8,6 +8,7 @@ from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.rows import Share
 from fathom.report.style import grouped, plain
+from fathom.report.waf import NOTE, waf_interval, waf_text
 
 ORDER = 26
 SLOW = 1.25
@@ -64,10 +65,11 @@ def _blocks(column: Column) -> list[Block]:
         "random. Latencies: the median member's, below it the slowest.",
     ]
     if writing:
-        notes.append(
+        notes += [
             "WAF of each: bytes programmed for a member, its writes and what cleaning moved of its data, per byte it "
-            "wrote. Data that stays is moved for those who overwrite theirs in between."
-        )
+            "wrote. Data that stays is moved for those who overwrite theirs in between.",
+            NOTE,
+        ]
     uneven = [
         f"{plain(step)}: uneven over {kind}s (Jain's index {index:.3f})"
         for step, shares in steps.items()
@@ -87,7 +89,9 @@ def _cells(members: Sequence[Share], count: int, writing: bool) -> list[Item]:
     spread = _spread(members, count)
     if not writing:
         return spread
-    wafs = " / ".join("–" if share.waf is None else f"{share.waf:.2f}" for share in members)
+    wafs = " / ".join(
+        "–" if share.waf is None else waf_text(share.waf, waf_interval(share.written)) for share in members
+    )
     return [*spread, Item(wafs) if members else NONE]
 
 

@@ -8,9 +8,11 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.latencies import latency, percentile
 from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
+from fathom.report.waf import NOTE, waf_item, waf_over
 
 ORDER = 20
 SHOWN = 12
+WAF = "Write amplification"
 NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
@@ -24,6 +26,7 @@ def build(comparison: Comparison) -> Section | None:
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
         "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
+        *([NOTE] if any(row.label.text == WAF for group in groups for row in group.rows) else []),
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
         *_far(comparison),
     ]
@@ -65,7 +68,7 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("p99.9", "us", lambda cell: percentile(cell.point, "p999_us")),
         ("p99.99", "us", lambda cell: percentile(cell.point, "p9999_us")),
         ("Largest", "us", lambda cell: _number(cell.point.max_us)),
-        ("Write amplification", "", lambda cell: _number(cell.point.waf)),
+        (WAF, "", lambda cell: _waf(cell) or NONE),
         ("Power, mean", "W", _power),
         ("Limited by", "", lambda cell: Item(cell.point.limited_by) if cell.point.limited_by else NONE),
         (
@@ -121,6 +124,10 @@ def _difference(cell: Cell) -> Item:
 
 def _number(value: float | None) -> Item:
     return NONE if value is None else Item(grouped(value))
+
+
+def _waf(cell: Cell) -> Item | None:
+    return waf_item(cell.point, waf_over(cell.column, cell.point))
 
 
 def _power(cell: Cell) -> Item:

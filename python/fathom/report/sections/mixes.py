@@ -11,6 +11,7 @@ from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, intervals_of, of_rounds, rate_margin, series, swept, window_of
+from fathom.report.waf import NOTE
 
 ORDER = 32
 LEAST_SHARES = 4
@@ -147,17 +148,17 @@ def _table(labels: Sequence[str], loads: Sequence[Load]) -> Table:
         for steps in load
     ]
     steps = [one for load in loads for steps in load for one in steps]
-    return Table("Reads", heads, groups, intervals_of(steps))
+    notes = intervals_of(steps)
+    return Table("Reads", heads, groups, [*notes, NOTE] if any(one.waf for one in steps) else notes)
 
 
 def _row(one: Swept) -> Row:
     halves = [one.half(op) for op in ("read", "write")]
     rates = [NONE if half is None else _rate(half) for half in halves]
     latencies = [_latency(half, name) for half in halves for name in ("mean_us", "p99_us")]
-    waf = _figure(one, "write", "waf")
     limit = Item(plain(one.limited_by)) if one.limited_by else NONE
     together = Item(grouped(one.iops), one.margin, tone="strong")
-    cells = [together, *rates, *latencies, NONE if waf is None else Item(grouped(waf)), limit]
+    cells = [together, *rates, *latencies, one.waf or NONE, limit]
     return Row(Item(f"{one.read_pct:g} %"), cells)
 
 

@@ -12,13 +12,15 @@ from typing import cast
 from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
+from fathom.analysis.uncertainty import Interval, compare_intervals
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.latencies import percentile
 from fathom.report.rows import Point, StreamPoint
-from fathom.report.sections.amplification import DAY_S, endurance, waf_item
+from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
+from fathom.report.waf import NOTE, waf_item, waf_over, waf_text
 
 ORDER = 36
 NONE = Item("–", tone="quiet")
@@ -32,7 +34,9 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A measured step of streams: its rows, and WAF over its time, the settling before it included."""
+    """A measured step of streams: its rows, WAF over its time, the settling before it included, and WAF's interval
+    `over` its window or repeats.
+    """
 
     step: str
     label: str
@@ -40,6 +44,7 @@ class Variant:
     points: Sequence[Point]
     streams: Sequence[StreamPoint]
     line: Sequence[tuple[float, float]]
+    over: Interval | None
 
     @property
     def handles(self) -> str:
@@ -49,7 +54,7 @@ class Variant:
     @property
     def counted(self) -> Point | None:
         """The operation whose row has the WAF of all."""
-        return next((point for point in self.points if point.waf is not None), None)
+        return counted_in(self.points)
 
     @property
     def waf(self) -> float | None:
@@ -60,6 +65,11 @@ class Variant:
     def written_bps(self) -> float:
         """Bytes that the host wrote per second."""
         return sum((point.mbps or 0.0) * 1e6 for point in self.points if point.op in ("write", "append"))
+
+
+def counted_in(points: Sequence[Point]) -> Point | None:
+    """The operation of a step whose row has the WAF of all."""
+    return next((point for point in points if point.waf is not None), None)
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -89,7 +99,10 @@ def _sentence(column: Column, load: Sequence[Variant]) -> str:
     """
     known = [variant for variant in load if variant.waf]
     told = len(known) > 1 or any(variant.placed for variant in known)
-    parts = [f"{variant.waf:.2f}" + (f" with {variant.handles}" if told else "") for variant in known]
+    parts = [
+        waf_text(variant.waf or 0.0, variant.over) + (f" with {variant.handles}" if told else "")
+        for variant in known
+    ]
     return f"{column.label}, {load[0].label.partition(',')[0]}: WAF {joined(parts)}." if parts else ""
 
 
@@ -102,13 +115,16 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
         if not streams or _is_offered(run.raw_steps.get(name)):
             continue
         handles = {row.placement for row in streams if row.op in ("write", "append")}
+        points = [point for point in run.points if point.target == target and point.step == name]
+        counted = counted_in(points)
         variant = Variant(
             name,
             plain(step.label),
             len(handles) > 1,
-            [point for point in run.points if point.target == target and point.step == name],
+            points,
             streams,
             _waf_over_time(column, name),
+            waf_over(column, counted) if counted else None,
         )
         loads.setdefault(_without_placement(run.raw_steps.get(name)), []).append(variant)
     for load in loads.values():
@@ -179,11 +195,11 @@ def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     groups: dict[str, list[Row]] = {}
     for column, load in found:
         rows = groups.setdefault(column.label, [])
-        shared = next((variant.waf for variant in load if not variant.placed), None)
+        shared = next((variant for variant in load if not variant.placed and variant.waf), None)
         rows += [_total(column, variant, shared) for variant in load]
     notes = [
-        "WAF: ratio of two counts over the whole window, so without an interval of its own; of repeats ± is half the "
-        "95 % interval over them. Settling ends when it drifts by less than 5 %.",
+        f"{NOTE} Beneath what is saved is the 95 % interval of that ratio, where both have one. Settling ends when WAF "
+        "drifts by less than 5 %.",
         "Beneath IOPS and p99 are their 95 % intervals; a p99 without one: too few seconds, seconds that drift, or too "
         "few independent I/Os in them.",
         "Rated life: the rated bytes written / the rate measured, whatever the WAF: a rating holds for its own "
@@ -193,15 +209,14 @@ def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     return Table("Load", heads, [Group(label, rows) for label, rows in groups.items()], notes)
 
 
-def _total(column: Column, variant: Variant, shared: float | None) -> Row:
-    waf, bps, rated_bytes = variant.waf, variant.written_bps, endurance(column)
+def _total(column: Column, variant: Variant, shared: Variant | None) -> Row:
+    bps, rated_bytes = variant.written_bps, endurance(column)
     by_op = {point.op: point for point in variant.points}
-    saved = shared / waf if variant.placed and shared and waf else None
     window_s = next((point.window_s for point in variant.points), None)
     cells = [
-        (waf_item(column, variant.counted) if variant.counted else None)
+        (waf_item(variant.counted, variant.over, strong=True) if variant.counted else None)
         or Item("–", tone="quiet", title="media writes are not counted"),
-        Item(f"{saved:.2f}x", tone="good" if saved > 1.02 else "") if saved else NONE,
+        _saved(variant, shared) or NONE,
         Item(grouped(bps / 1e6)),
         *_rate_and_tail(by_op.get("write")),
         *_rate_and_tail(by_op.get("read")),
@@ -209,6 +224,20 @@ def _total(column: Column, variant: Variant, shared: float | None) -> Row:
         Item(seconds(window_s or 0.0)),
     ]
     return Row(Item(variant.label), cells)
+
+
+def _saved(variant: Variant, shared: Variant | None) -> Item | None:
+    """How much less the media take with a handle per stream; None where one of both is not known."""
+    if not variant.placed or not variant.waf or shared is None or not shared.waf:
+        return None
+    saved = shared.waf / variant.waf
+    ratio = (
+        compare_intervals((shared.over.low, shared.over.high), (variant.over.low, variant.over.high))
+        if shared.over and variant.over
+        else None
+    )
+    interval = f"{ratio.low:.2f} to {ratio.high:.2f}" if ratio else ""
+    return Item(f"{saved:.2f}x", interval, tone="good" if saved > 1.02 else "")
 
 
 def _rate_and_tail(point: Point | None) -> list[Item]:
