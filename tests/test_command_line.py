@@ -183,6 +183,19 @@ def test_a_method_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     assert "mine.toml: not UTF-8 text" in text
 
 
+def test_a_target_smaller_than_a_region_in_bytes_is_refused_before_anything_is_made_and_planned_so(
+    disk: Path, runs_home: Path
+) -> None:
+    code, text = refused("run", "cluster-scaling", f"file:{disk}/x.bin", "--size", "1GiB")
+    assert code == 2
+    assert "step fill has a region of 64 GiB, and the target 1 GiB" in text
+    assert not (disk / "x.bin").exists()
+    assert not runs_home.exists()
+    planned = fathom("plan", "cluster-scaling", f"file:{disk}/x.bin", "--size", "1GiB")
+    [refusal] = [line for line in planned.stdout.splitlines() if "would not run" in line]
+    assert "region of 64 GiB, and the target 1 GiB" in refusal
+
+
 def test_a_target_smaller_than_a_block_is_refused_before_anything_is_made(
     disk: Path, runs_home: Path
 ) -> None:

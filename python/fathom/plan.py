@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.analysis.surprises import RATED_DEPTH
 from fathom.curve import MARK
-from fathom.errors import RefusedError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.expect import Endurance, endurance_of, expect, rating_of
 from fathom.method import Method
 from fathom.resolve import ensure_simulable
 from fathom.rounds import Round
+from fathom.session.fit import check_fits
 from fathom.targets.claim import check_target
 from fathom.targets.target import Target
 from fathom.text import capacity, duration, percent, without_document
@@ -132,7 +133,7 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
             lines.append(_of_twin(method))
         for line in lines:
             console.print(line, style="dim", highlight=False, soft_wrap=True)
-        if refusal := _refusal(target, writes=method.destructive):
+        if refusal := _refusal(target, method):
             console.print(
                 f"would not run: {refusal}",
                 style="yellow",
@@ -142,11 +143,14 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
             )
 
 
-def _refusal(target: Target, *, writes: bool) -> RefusedError | None:
-    """Why nothing would be touched as things are, or for want of the device's token; None where a run would begin."""
+def _refusal(target: Target, method: Method) -> FathomError | None:
+    """Why nothing would be touched as things are: a region that does not fit, or no token of the device; None where a
+    run would begin.
+    """
     try:
-        check_target(target, writes=writes)
-    except RefusedError as error:
+        check_fits(method, target)
+        check_target(target, writes=method.destructive)
+    except (UsageError, RefusedError) as error:
         return error
     return None
 

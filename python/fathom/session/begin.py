@@ -14,12 +14,11 @@ from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.runs.writer import writing_run
-from fathom.session.fit import inapplicable
+from fathom.session.fit import check_fits, inapplicable
 from fathom.session.options import Options
 from fathom.session.record import new_document
 from fathom.session.session import Session
 from fathom.targets.target import Target
-from fathom.text import size
 
 
 def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
@@ -75,7 +74,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
     writes, site = method.destructive, options.site
     for target in targets:
-        _check_fits(method, target)
+        check_fits(method, target)
         ensure_simulable(target)
         site.check(target, writes=writes, destroy_tokens=options.destroy)
     with ExitStack() as stack:
@@ -97,16 +96,3 @@ def _check_measures(method: Method, targets: Sequence[Target]) -> None:
         raise UsageError(
             f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"
         )
-
-
-def _check_fits(method: Method, target: Target) -> None:
-    """Raises UsageError when a step's region is smaller than one of its blocks."""
-    for step in method.steps:
-        region_bytes = step.job.region_size(target.unit_capacity_bytes)
-        block_bytes = max((max(sizes) for sizes in step.job.block_sizes.values() if sizes), default=0)
-        if region_bytes < block_bytes:
-            raise UsageError(
-                f"{target.name}: step {step.name} has a region of {size(region_bytes)} there, and blocks of "
-                f"{size(block_bytes)}",
-                "take a larger target, --size or region, or smaller blocks",
-            )

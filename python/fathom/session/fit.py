@@ -5,8 +5,31 @@ from dataclasses import replace
 
 from fathom import _core
 from fathom.backend import Backend
-from fathom.method import Step
+from fathom.errors import UsageError
+from fathom.method import Method, Step
 from fathom.targets.target import Target
+from fathom.text import size
+
+
+def check_fits(method: Method, target: Target) -> None:
+    """Raises UsageError when a step's region is smaller than one of its blocks, or larger than the target."""
+    capacity_bytes = target.unit_capacity_bytes
+    for step in method.steps:
+        for job in step.job.streams.values() or (step.job,):
+            region_bytes = job.region_size(capacity_bytes)
+            block_bytes = max((max(sizes) for sizes in job.block_sizes.values() if sizes), default=0)
+            if region_bytes < block_bytes:
+                raise UsageError(
+                    f"{target.name}: step {step.name} has a region of {size(region_bytes)} there, and blocks of "
+                    f"{size(block_bytes)}",
+                    "take a larger target, --size or region, or smaller blocks",
+                )
+            if region_bytes > capacity_bytes:
+                raise UsageError(
+                    f"{target.name}: step {step.name} has a region of {size(region_bytes)}, and the target "
+                    f"{size(capacity_bytes)}",
+                    "take a larger target or --size, or a region in percent",
+                )
 
 
 def inapplicable(step: Step, target: Target) -> str | None:
