@@ -100,7 +100,7 @@ impl Histogram {
         let out = SparseHistogram {
             bins,
             count: self.count,
-            sum_ns: self.sum_ns,
+            sum_ns: u128::from(self.sum_ns),
             min_ns: self.min_ns,
             max_ns: self.max_ns,
         };
@@ -117,7 +117,8 @@ impl Histogram {
 pub struct SparseHistogram {
     bins: Vec<(u16, u64)>,
     count: u64,
-    sum_ns: u64,
+    /// An hour of a million responses a second, each an hour late, is beyond 2^64.
+    sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
 }
@@ -151,7 +152,7 @@ impl SparseHistogram {
     }
 
     /// Exact sum of the values, ns.
-    pub fn sum_ns(&self) -> u64 {
+    pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 

@@ -153,8 +153,8 @@ impl Recorder {
             if hot.service.count() == 0 && hot.errors == 0 {
                 continue;
             }
+            completed_ns += hot.service.sum_ns();
             let service = hot.service.take();
-            completed_ns += service.sum_ns();
             let response = (hot.response.count() > 0).then(|| hot.response.take());
             let (bytes, errors) = (
                 std::mem::take(&mut hot.bytes),

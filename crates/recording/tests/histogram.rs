@@ -60,7 +60,7 @@ proptest! {
     fn mean_extremes_and_count_are_exact(values in prop::collection::vec(latency_ns(), 1..200)) {
         let ours = counted(&values);
         prop_assert_eq!(ours.count(), values.len() as u64);
-        prop_assert_eq!(ours.sum_ns(), values.iter().sum::<u64>());
+        prop_assert_eq!(ours.sum_ns(), values.iter().map(|&ns| u128::from(ns)).sum::<u128>());
         prop_assert_eq!(ours.min_ns(), values.iter().copied().min());
         prop_assert_eq!(ours.max_ns(), values.iter().copied().max());
     }
@@ -114,4 +114,21 @@ fn an_empty_histogram_has_no_quantile_mean_or_extreme() {
     let empty = SparseHistogram::default();
     assert_eq!((empty.quantile_ns(0.5), empty.mean_ns()), (None, None));
     assert_eq!((empty.min_ns(), empty.max_ns()), (None, None));
+}
+
+#[test]
+fn the_mean_of_hours_of_late_responses_is_exact_though_their_sum_is_beyond_64_bits() {
+    let late = || {
+        let mut second = Histogram::default();
+        second.record_n(3_000_000_000_000, 5_000_000);
+        second.take()
+    };
+    let mut hours = SparseHistogram::default();
+    (0..8).for_each(|_| hours.merge(&late()));
+    assert_eq!(hours.mean_ns(), Some(3e12));
+    let text = serde_json::to_string(&hours).unwrap();
+    assert_eq!(
+        serde_json::from_str::<SparseHistogram>(&text).unwrap(),
+        hours
+    );
 }

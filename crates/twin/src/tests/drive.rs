@@ -43,7 +43,7 @@ fn littles_law_holds_in_every_interval_of_a_closed_loop() {
             assert_close("mean outstanding", outstanding, 64.0, 0.001);
             if mix != MIXED {
                 // With writes, the few that wait for space at the interval's ends would show.
-                let sum_ns: u64 = interval
+                let sum_ns: u128 = interval
                     .ops
                     .values()
                     .map(|stats| stats.service.sum_ns())
