@@ -52,7 +52,7 @@ workload = "measure"
 mix = "{op}"
 block = {block_bytes}
 pattern = "uniform"
-huge-pages = true
+huge_pages = true
 load = {{ threads = 1, iodepth = {iodepth} }}
 until = {{ time = "{time_s}s" }}
 """

@@ -30,12 +30,13 @@ impl Region {
                 bytes - bytes % block_bytes
             }
             Extent::Fraction(fraction) => {
-                let bytes = (geometry.capacity_bytes as f64 * fraction) as u64;
+                // To the nearest byte first: 29 % of 100 MiB is 29 MiB, and a product of floats just below it.
+                let bytes = (geometry.capacity_bytes as f64 * fraction).round() as u64;
                 let grain_bytes = match bytes >= FRACTION_GRAIN_BYTES {
                     true => FRACTION_GRAIN_BYTES.next_multiple_of(block_bytes),
                     false => block_bytes,
                 };
-                bytes - bytes % grain_bytes
+                (bytes - bytes % grain_bytes).min(left_bytes)
             }
         };
         let start_bytes = round(self.start, geometry.capacity_bytes);
@@ -101,6 +102,35 @@ impl Limits {
             time_ns: self.time_ns,
             bytes: part(self.bytes),
             count: part(self.count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn every_whole_percent_of_a_hundred_mib_is_so_many_mib_and_two_halves_make_the_whole() {
+        let geometry = Geometry {
+            capacity_bytes: 100 * MIB,
+            block_bytes: 512,
+        };
+        for percent in 1..100_u32 {
+            let start = f64::from(percent) / 100.0;
+            let region = Region {
+                start: Extent::Fraction(start),
+                size: Extent::Fraction(1.0 - start),
+            };
+            let span = region.resolve(geometry).unwrap();
+            let start_bytes = u64::from(percent) * MIB;
+            let size_bytes = 100 * MIB - start_bytes;
+            assert_eq!(
+                (span.start_bytes, span.size_bytes),
+                (start_bytes, size_bytes)
+            );
         }
     }
 }

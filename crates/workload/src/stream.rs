@@ -124,7 +124,7 @@ impl RequestStream {
             random: Random::new(seed, thread, Purpose::Requests),
             choices: choices(own.job, &addresses, own.thread)?,
             addresses,
-            arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread),
+            arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread, own.thread),
         })
     }
 

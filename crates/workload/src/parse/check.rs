@@ -73,8 +73,14 @@ fn percent(fraction: f64) -> f64 {
     (fraction * 1e6).round() / 1e4
 }
 
+/// Sums of weights, and a weight's share of them, stay numbers.
+const WEIGHT_MAX: f64 = 1e12;
+
 fn weight(value: f64, path: &str, what: &str) -> Checked {
-    ensure(value > 0.0 && value.is_finite(), path, || {
+    ensure(value > 0.0, path, || {
         format!("{what} is {value}, expected a number above 0")
+    })?;
+    ensure(value <= WEIGHT_MAX, path, || {
+        format!("{what} is {value:e}, expected up to {WEIGHT_MAX:e}")
     })
 }

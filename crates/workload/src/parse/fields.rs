@@ -14,50 +14,118 @@ pub(super) struct Fields<'a> {
     name: &'static str,
 }
 
-/// Words that users of other tools try, and what they are called here.
-const FOREIGN: [(&str, &str); 42] = [
+/// Words that users of other tools try, and the key of the job that does it here.
+const FOREIGN: [(&str, &str); 72] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
+    ("rwmixwrite", "mix"),
     ("rdpct", "mix"),
+    ("fsync", "mix"),
     ("bs", "block"),
     ("blocksize", "block"),
     ("block_size", "block"),
     ("bssplit", "block"),
+    ("bsrange", "block"),
     ("xfersize", "block"),
-    ("size", "region"),
-    ("offset", "region"),
+    ("size", "region.size"),
+    ("offset", "region.start"),
     ("range", "region"),
     ("random_distribution", "pattern"),
+    ("percentage_random", "pattern"),
     ("seekpct", "pattern"),
-    ("blockalign", "align"),
-    ("buffer_compress_percentage", "content"),
-    ("verify", "content"),
-    ("numjobs", "load"),
-    ("iodepth", "load"),
-    ("threads", "load"),
-    ("rate_iops", "rate"),
-    ("iorate", "rate"),
-    ("rate_process", "arrival"),
-    ("distribution", "arrival"),
-    ("runtime", "until"),
-    ("elapsed", "until"),
-    ("loops", "until"),
-    ("number_ios", "count"),
     ("norandommap", "pattern"),
     ("random_map", "pattern"),
-    ("thinktime", "think"),
-    ("skew", "split"),
-    ("think_time", "think"),
-    ("iodepth_batch_complete_min", "reap"),
-    ("iomem", "huge-pages"),
+    ("zonemode", "pattern"),
+    ("max_open_zones", "pattern"),
+    ("ba", "align"),
+    ("blockalign", "align"),
+    ("buffer_compress_percentage", "content.compressible"),
+    ("dedupe_percentage", "content.dedup"),
+    ("dedupratio", "content.dedup"),
+    ("compratio", "content.compressible"),
+    ("verify", "content.verify"),
+    ("refill_buffers", "content"),
+    ("fdp_pli", "placement"),
+    ("buffered", "direct"),
+    ("openflags", "direct"),
     ("sqthread_poll", "sqpoll"),
-    ("dedupe_percentage", "content"),
-    ("dedupratio", "content"),
+    ("iomem", "huge_pages"),
+    ("numjobs", "load.threads"),
+    ("jobs", "load.threads"),
+    ("threads", "load.threads"),
+    ("thread", "load.threads"),
+    ("iodepth", "load.iodepth"),
+    ("queue_depth", "load.iodepth"),
+    ("qd", "load.iodepth"),
+    ("outstanding", "load.iodepth"),
+    ("rate", "load.rate"),
+    ("rate_iops", "load.rate"),
+    ("iorate", "load.rate"),
+    ("rate_process", "load.arrival"),
+    ("distribution", "load.arrival"),
+    ("arrival", "load.arrival"),
+    ("thinktime", "load.think"),
+    ("think_time", "load.think"),
+    ("think", "load.think"),
+    ("iodepth_batch_complete_min", "load.reap"),
+    ("reap", "load.reap"),
+    ("skew", "load.split"),
     ("continue_on_error", "errors"),
     ("data_errors", "errors"),
     ("write_iolog", "journal"),
     ("verify_state_save", "journal"),
+    ("runtime", "until.time"),
+    ("timeout", "until.time"),
+    ("elapsed", "until.time"),
+    ("time", "until.time"),
+    ("time_based", "until.time"),
+    ("io_size", "until.bytes"),
+    ("bytes", "until.bytes"),
+    ("loops", "until.written"),
+    ("fill_device", "until.written"),
+    ("written", "until.written"),
+    ("number_ios", "until.count"),
+    ("count", "until.count"),
+    ("maxdata", "until.bytes"),
+];
+
+/// Words of other tools for what no key does, and where it is done.
+const ELSEWHERE: [(&str, &str); 16] = [
+    ("ioengine", "the target says how I/O is issued"),
+    ("filename", "targets are named on the command line"),
+    ("lun", "targets are named on the command line"),
+    ("directory", "targets are named on the command line"),
+    (
+        "group_reporting",
+        "threads are reported together: leave it out",
+    ),
+    ("stonewall", "steps run one after the other: leave it out"),
+    ("ramp_time", "put a step of kind \"precondition\" before"),
+    ("warmup", "put a step of kind \"precondition\" before"),
+    ("startdelay", "put a step of kind \"idle\" before"),
+    (
+        "randseed",
+        "the option --seed of `fathom run` seeds all of it",
+    ),
+    (
+        "randrepeat",
+        "the option --seed of `fathom run` seeds all of it",
+    ),
+    ("interval", "every second is recorded: leave it out"),
+    ("log_avg_msec", "every second is recorded: leave it out"),
+    (
+        "lat_percentiles",
+        "all percentiles are recorded: leave it out",
+    ),
+    (
+        "percentile_list",
+        "all percentiles are recorded: leave it out",
+    ),
+    (
+        "latency_target",
+        "a step of kind \"curve\" with `slo` searches for the rate",
+    ),
 ];
 
 impl<'a> Fields<'a> {
@@ -122,17 +190,36 @@ impl<'a> Fields<'a> {
 }
 
 fn unknown_key(key: &str, name: &str, known: &[&str]) -> String {
-    let foreign = FOREIGN
-        .iter()
-        .find(|(word, here)| *word == key && known.contains(here));
-    match (foreign, nearest(key, known.iter().copied())) {
-        (Some((_, here)), _) => format!("unknown key `{key}` in {name}: see `{here}`"),
-        (None, Some(here)) => format!("unknown key `{key}` in {name}, did you mean `{here}`?"),
-        (None, None) => format!(
-            "unknown key `{key}` in {name}, expected one of {}",
-            known.join(", ")
-        ),
+    let unknown = format!("unknown key `{key}` in {name}");
+    // A key that is here but for its dashes or underscores is meant, whatever other tools call so.
+    let plain = |word: &str| word.replace('-', "_").to_lowercase();
+    if let Some(here) = known.iter().find(|here| plain(here) == plain(key)) {
+        return format!("{unknown}, did you mean `{here}`?");
     }
+    if let Some(here) = foreign(key, known) {
+        return format!("{unknown}: see `{here}`");
+    }
+    if let Some((_, where_it_is)) = ELSEWHERE.iter().find(|(word, _)| *word == key) {
+        return format!("{unknown}: {where_it_is}");
+    }
+    match nearest(key, known.iter().copied()) {
+        Some(here) => format!("{unknown}, did you mean `{here}`?"),
+        None => format!("{unknown}, expected one of {}", known.join(", ")),
+    }
+}
+
+/// What another tool's word is called here, as seen from a table of the `known` keys: of a step, of its job, or of a
+/// table in the job.
+fn foreign(key: &str, known: &[&str]) -> Option<String> {
+    let (_, place) = FOREIGN.iter().find(|(word, _)| *word == key)?;
+    let (first, last) = place.split_once('.').unwrap_or((place, place));
+    if known.contains(&first) {
+        return Some((*place).to_owned());
+    }
+    if known.contains(&last) {
+        return Some(last.to_owned());
+    }
+    known.contains(&"job").then(|| format!("job.{place}"))
 }
 
 impl Node {
@@ -142,7 +229,7 @@ impl Node {
             Value::Null => "null".to_owned(),
             Value::Bool(flag) => flag.to_string(),
             Value::Integer(number) => number.to_string(),
-            Value::Float(number) => number.to_string(),
+            Value::Float(number) => format!("{number:?}"),
             Value::Text(text) => format!("{text:?}"),
             Value::List(items) => format!("a list of {}", items.len()),
             Value::Table(_) => "a table".to_owned(),
@@ -172,11 +259,15 @@ impl Node {
     }
 
     pub fn integer<T: TryFrom<i128>>(&self, what: &str) -> Result<T> {
-        let integer = match self.value {
-            Value::Integer(number) => T::try_from(number).ok(),
-            _ => None,
+        let expected = match self.value {
+            Value::Integer(number) => match T::try_from(number) {
+                Ok(integer) => return Ok(integer),
+                Err(_) if number < 0 => "a whole number, 0 or more",
+                Err(_) => "a smaller whole number",
+            },
+            _ => "a whole number",
         };
-        integer.ok_or_else(|| self.refuse(what, "a whole number in range"))
+        Err(self.refuse(what, expected))
     }
 
     pub fn number(&self, what: &str) -> Result<f64> {

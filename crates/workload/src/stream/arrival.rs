@@ -18,7 +18,14 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    pub(super) fn new(load: &Load, rates: &[RatePhase], seed: u64, thread: u32) -> Self {
+    /// `thread` draws; `place` is its number among the threads that share the load.
+    pub(super) fn new(
+        load: &Load,
+        rates: &[RatePhase],
+        seed: u64,
+        thread: u32,
+        place: u32,
+    ) -> Self {
         let (arrival, mean_gap_ns) = match *load {
             Load::Closed { .. } => (None, 0.0),
             Load::Open {
@@ -38,7 +45,7 @@ impl Arrivals {
         };
         // Threads with constant spacing interleave, so that all of them together are evenly spaced.
         if arrival == Some(Arrival::Deterministic) {
-            let phase = f64::from(thread) / f64::from(load.threads().max(1));
+            let phase = f64::from(place) / f64::from(load.threads().max(1));
             arrivals.advance(phase);
         }
         arrivals
@@ -87,6 +94,9 @@ struct Schedule {
     current: usize,
     phase_start_ns: u64,
     into_phase_ns: f64,
+    /// Arrivals expected in one pass through the phases, and how long it takes.
+    pass: f64,
+    pass_ns: u64,
 }
 
 /// The rate at its start, per ns, how fast it changes, and how long it lasts.
@@ -95,6 +105,14 @@ struct Phase {
     rate: f64,
     slope: f64,
     time_ns: u64,
+}
+
+impl Phase {
+    /// Arrivals expected from a time in it to its end.
+    fn expected(&self, into_ns: f64) -> f64 {
+        let left_ns = self.time_ns as f64 - into_ns;
+        (self.rate + self.slope * into_ns + 0.5 * self.slope * left_ns) * left_ns
+    }
 }
 
 impl Schedule {
@@ -106,23 +124,35 @@ impl Schedule {
             slope: per_ns(phase.to_iops - phase.from_iops) / phase.time_ns as f64,
             time_ns: phase.time_ns,
         });
-        let rises = |phase: &RatePhase| phase.from_iops + phase.to_iops > 0.0 && phase.time_ns > 0;
-        rates.iter().any(rises).then(|| Self {
-            phases: phases.collect(),
+        let phases: Box<[Phase]> = phases.collect();
+        let pass: f64 = phases.iter().map(|phase| phase.expected(0.0)).sum();
+        (pass > 0.0).then(|| Self {
+            pass_ns: phases
+                .iter()
+                .fold(0, |sum, phase| phase.time_ns.saturating_add(sum)),
+            phases,
             current: 0,
             phase_start_ns: 0,
             into_phase_ns: 0.0,
+            pass,
         })
     }
 
     /// The time at which `gaps` more arrivals are expected than before: the inverse of the integral
     /// of the rate.
     fn advance(&mut self, mut gaps: f64) -> u64 {
+        if gaps > self.pass {
+            // Whole passes end where they began, so a rate of one arrival in a million of them takes no longer.
+            let passes = (gaps / self.pass).floor();
+            gaps = (gaps - passes * self.pass).max(0.0);
+            let skipped_ns = (passes as u64).saturating_mul(self.pass_ns);
+            self.phase_start_ns = self.phase_start_ns.saturating_add(skipped_ns);
+        }
         loop {
             let phase = self.phases[self.current];
             let rate = phase.rate + phase.slope * self.into_phase_ns;
             let left_ns = phase.time_ns as f64 - self.into_phase_ns;
-            let expected = (rate + 0.5 * phase.slope * left_ns) * left_ns;
+            let expected = phase.expected(self.into_phase_ns);
             if gaps < expected {
                 // The root of slope/2 x^2 + rate x = gaps that keeps its precision at slope 0.
                 let root = (rate * rate + 2.0 * phase.slope * gaps).max(0.0).sqrt();

@@ -19,7 +19,7 @@ const JOB_KEYS: [&str; 15] = [
     "placement",
     "direct",
     "sqpoll",
-    "huge-pages",
+    "huge_pages",
     "load",
     "errors",
     "journal",
@@ -52,7 +52,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
         "streams",
         "direct",
         "sqpoll",
-        "huge-pages",
+        "huge_pages",
         "errors",
         "until",
     ];
@@ -92,7 +92,7 @@ impl Shared {
         Ok(Self {
             direct: flag("direct", true)?,
             sqpoll: flag("sqpoll", false)?,
-            huge_pages: flag("huge-pages", false)?,
+            huge_pages: flag("huge_pages", false)?,
             errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
             until: until(fields.need("until")?)?,
         })

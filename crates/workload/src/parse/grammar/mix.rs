@@ -90,7 +90,7 @@ fn sizes_of(block: &Node, op: Op) -> Result<Vec<BlockShare>> {
     };
     let size = |node: &Node| {
         let bytes = node.parsed("block", parse_size_bytes)?;
-        u32::try_from(bytes).map_err(|_| node.refuse("block", "less than 4GiB"))
+        u32::try_from(bytes).map_err(|_| node.refuse("block", "up to 1GiB"))
     };
     let Value::List(_) = node.value else {
         return Ok(vec![BlockShare {

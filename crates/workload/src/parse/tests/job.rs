@@ -114,7 +114,7 @@ fn every_pattern_and_pace_has_its_words() {
     );
     assert_eq!(pattern("{ pareto = 0.2 }"), Pattern::Pareto { share: 0.2 });
     let load = "load = { threads = 8, iodepth = 32 }";
-    let batches = with(load, "load = { iodepth = 32, reap = 8 }\nhuge-pages = true");
+    let batches = with(load, "load = { iodepth = 32, reap = 8 }\nhuge_pages = true");
     assert_eq!((batches.pace.reap, batches.huge_pages), (8, true));
     assert_eq!(
         with(load, r#"load = { think = "2ms" }"#).pace.think_ns,

@@ -28,6 +28,65 @@ fn fio_words_are_led_to_the_words_used_here() {
 }
 
 #[test]
+fn every_option_that_a_fio_job_has_as_a_rule_is_led_to_its_key() {
+    for (option, place) in [
+        ("rw = \"randread\"", "see `mix`"),
+        ("rwmixread = 70", "see `mix`"),
+        ("bs = \"4k\"", "see `block`"),
+        ("size = \"1g\"", "see `region.size`"),
+        ("offset = 0", "see `region.start`"),
+        ("numjobs = 4", "see `load.threads`"),
+        ("iodepth = 32", "see `load.iodepth`"),
+        ("rate_iops = 1000", "see `load.rate`"),
+        ("rate_process = \"poisson\"", "see `load.arrival`"),
+        ("thinktime = 100", "see `load.think`"),
+        ("runtime = 60", "see `until.time`"),
+        ("time_based = 1", "see `until.time`"),
+        ("io_size = \"1g\"", "see `until.bytes`"),
+        ("number_ios = 10", "see `until.count`"),
+        ("norandommap = 1", "see `pattern`"),
+        ("iomem = \"mmaphuge\"", "see `huge_pages`"),
+        ("buffered = 1", "see `direct`"),
+        ("ioengine = \"libaio\"", "the target says how I/O is issued"),
+        ("filename = \"/dev/nvme0n1\"", "named on the command line"),
+        ("group_reporting = 1", "leave it out"),
+        (
+            "ramp_time = 5",
+            "put a step of kind \"precondition\" before",
+        ),
+    ] {
+        let message = refusal("until", &format!("{option}\nuntil"));
+        assert!(message.contains(place), "{message}");
+    }
+    let inside = refusal("iodepth = 32", "numjobs = 4");
+    assert!(
+        inside.ends_with("unknown key `numjobs` in load: see `threads`"),
+        "{inside}"
+    );
+}
+
+#[test]
+fn a_key_with_a_dash_for_its_underscore_or_the_other_way_is_told_as_it_is_written() {
+    for (written, meant) in [
+        ("huge-pages = true", "did you mean `huge_pages`?"),
+        ("Huge_Pages = true", "did you mean `huge_pages`?"),
+    ] {
+        let message = refusal("until", &format!("{written}\nuntil"));
+        assert!(message.ends_with(meant), "{message}");
+    }
+    for (written, meant) in [
+        ("\"random_once\"", "did you mean \"random-once\"?"),
+        (
+            "{ hot_spots = [{ area = 10, access = 90 }] }",
+            "did you mean `hot-spots`?",
+        ),
+    ] {
+        let message = refusal("\"uniform\"", written);
+        assert!(message.ends_with(meant), "{message}");
+    }
+}
+
+#[test]
 fn every_refusal_names_what_was_found_and_what_was_expected() {
     let cases = [
         (
@@ -44,6 +103,30 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
         ),
         (
             r#""read""#,
+            r#"{ read = 1e308, write = 1e308 }"#,
+            1,
+            "the weight of read is 1e308, expected up to 1e12",
+        ),
+        (
+            "iodepth = 32",
+            "iodepth = -1",
+            4,
+            "iodepth is -1, expected a whole number, 0 or more",
+        ),
+        (
+            "iodepth = 32",
+            "iodepth = 32.0",
+            4,
+            "iodepth is 32.0, expected a whole number",
+        ),
+        (
+            "iodepth = 32",
+            "iodepth = 99999999999",
+            4,
+            "iodepth is 99999999999, expected a smaller whole number",
+        ),
+        (
+            r#""read""#,
             r#""verify""#,
             1,
             "expected one of read, write, trim, flush, write-zeroes, append",
@@ -56,7 +139,7 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             2,
             "block: `4Kb`: unknown unit `Kb`",
         ),
-        (r#""4KiB""#, r#""5GiB""#, 2, "expected less than 4GiB"),
+        (r#""4KiB""#, r#""5GiB""#, 2, "expected up to 1GiB"),
         (r#""4KiB""#, r#""2GiB""#, 2, "expected up to 1GiB"),
         (r#""4KiB""#, r#""0""#, 2, "block size is 0 bytes"),
         (
@@ -124,7 +207,7 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
             "threads = 8",
             "threads = -1",
             4,
-            "threads is -1, expected a whole number in range",
+            "threads is -1, expected a whole number",
         ),
         (
             "iodepth = 32",

@@ -47,7 +47,7 @@ fn every_arrival_process_keeps_its_rate_over_many_threads_and_hours() {
         assert!(times.is_sorted());
     }
     // 6 h of constant spacing that is no whole number of nanoseconds ends on the nanosecond.
-    let mut clock = Arrivals::new(&open(3.0e6, Arrival::Deterministic, 1).load, &[], 0, 0);
+    let mut clock = Arrivals::new(&open(3.0e6, Arrival::Deterministic, 1).load, &[], 0, 0, 0);
     let last_ns = (0..30_000_001u64).map(|_| clock.next_ns()).last();
     assert!(
         last_ns.is_some_and(|last_ns| last_ns.abs_diff(10_000_000_000) <= 1),
@@ -139,6 +139,38 @@ fn constant_spacing_interleaves_the_threads() {
         times.windows(2).all(|pair| pair[1] - pair[0] == 250_000),
         "{times:?}"
     );
+}
+
+#[test]
+fn constant_spacing_of_a_stream_begins_with_the_job_whatever_streams_are_before_it() {
+    let stream = |name: &str, job| crate::Stream {
+        name: name.into(),
+        job,
+    };
+    let alone = open(1.0, Arrival::Deterministic, 1);
+    let before = open(800.0, Arrival::Deterministic, 8);
+    let (errors, until) = (alone.errors, alone.until);
+    let streams = vec![stream("before", before), stream("slow", alone)];
+    let both = Job::of_streams(streams, true, errors, until);
+    assert_eq!(arrivals(&both, 8, 2), [0, 1_000_000_000]);
+}
+
+#[test]
+fn a_schedule_whose_passes_bring_next_to_nothing_goes_on_at_its_rate() {
+    // One arrival in 10^12 passes of a millisecond, and one in two.
+    for (rate_iops, first_ns) in [(1e-9, 1_000_000_000_000_000_000), (500.0, 2_000_000)] {
+        let mut job = open(rate_iops, Arrival::Deterministic, 1);
+        job.pace.rates = vec![RatePhase {
+            time_ns: 1_000_000,
+            from_iops: rate_iops,
+            to_iops: rate_iops,
+        }];
+        let times = arrivals(&job, 0, 2);
+        assert!(
+            times[1].abs_diff(first_ns) <= first_ns / 1_000_000_000,
+            "{times:?}"
+        );
+    }
 }
 
 #[test]
