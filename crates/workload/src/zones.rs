@@ -56,6 +56,11 @@ impl ZoneLimits {
                 "iodepth {iodepth} with {open} open zone(s) a thread: a zone takes one write at a time; use iodepth {open}, zones = {iodepth}, or append"
             ));
         }
+        if has(Op::Append) && iodepth > 1 && zones <= open {
+            return Err(format!(
+                "the region gives each of {threads} thread(s) {zones} sequential zone(s), and all are open: a full one would be reset under the appends in flight; use a larger region, fewer open zones or iodepth 1"
+            ));
+        }
         let wanted = threads * open;
         let most = [self.open, self.active]
             .into_iter()
@@ -408,6 +413,12 @@ mod tests {
         assert!(refused(limits(7, 0), &writes, 32, 0).contains("the device allows 7: use fewer"));
         assert!(refused(limits(0, 10), &writes, 32, 3).contains("3 partly written outside"));
         assert!(refused(limits(0, 0), &writes, 3, 0).contains("use a larger region"));
-        assert!(refused(limits(0, 0), &job("write", 5), 32, 0).contains("one write at a time"));
+        let five_writes = job("write", 5);
+        assert!(refused(limits(0, 0), &five_writes, 32, 0).contains("one write at a time"));
+        let (one_append, two_appends) = (job("append", 1), job("append", 2));
+        let deep = refused(limits(0, 0), &two_appends, 4, 0);
+        assert!(deep.contains("under the appends in flight"), "{deep}");
+        assert_eq!(limits(0, 0).check(&one_append, 4, 4, 0), Ok(()));
+        assert_eq!(limits(0, 0).check(&two_appends, 4, 5, 0), Ok(()));
     }
 }
