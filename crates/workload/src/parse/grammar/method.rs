@@ -59,6 +59,9 @@ const FOREIGN_LATENCIES: [(&str, &str); 3] = [
 /// Points of a curve that lists none.
 const POINTS: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2];
 
+/// A sixty-four-thousandth, the smallest slice that a twin takes, of the largest drives.
+const LEAST_SLICE_BYTES: u64 = 1 << 30;
+
 pub fn method(node: &Node) -> Result<Method> {
     let fields = Fields::new(node, "the method", &METHOD_KEYS)?;
     let name = fields.text("name")?;
@@ -80,7 +83,10 @@ pub fn method(node: &Node) -> Result<Method> {
             .get("file_system")
             .map(|node| node.word("file_system", &FILE_SYSTEMS, &[]))
             .transpose()?,
-        slice_bytes: fields.parsed("slice", parse_size_bytes)?,
+        slice_bytes: fields.parsed("slice", |text| match parse_size_bytes(text)? {
+            bytes if bytes >= LEAST_SLICE_BYTES => Ok(bytes),
+            _ => Err("expected 1GiB or more: a smaller part of a drive has too few blocks to behave like it".into()),
+        })?,
         quick: fields.get("quick").map(quick).transpose()?,
         steps: fields
             .need("steps")?

@@ -62,6 +62,12 @@ fn a_method_that_makes_no_sense_is_refused_at_the_line_to_mend() {
         ),
         ("name = \"measure\"", "name = \"settle\"", 19, "used twice"),
         (
+            "[quick]",
+            "slice = \"1MiB\"\n[quick]",
+            3,
+            "expected 1GiB or more",
+        ),
+        (
             "name = \"measure\"",
             "name = \"measure\"\nsteady = {}",
             20,
