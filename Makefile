@@ -53,7 +53,7 @@ clean: ## Remove everything that was built here
 # The environment: rebuilt when the lock changes.
 .venv/.ready: requirements.lock tools/uv
 	@tools/uv venv --quiet --allow-existing --python '>=3.11' --no-python-downloads .venv
-	@tools/uv pip install --quiet --require-hashes -r requirements.lock
+	@tools/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	@touch $@
 
 # The extension and the package: rebuilt when Rust sources or the package's own description change.
