@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -379,11 +380,22 @@ def test_seconds_of_a_killed_step_are_kept(disk: Path, runs_home: Path) -> None:
     assert json.loads(kept[0])["intervals"][0]["n"] > 0
 
 
+@contextmanager
+def handled(number: signal.Signals, how: signal.Handlers) -> Iterator[None]:
+    """Programs started within find the signal so, whatever the tests were started under."""
+    before = signal.signal(number, how)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
 @pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_end_saves_what_there_is(
     disk: Path, runs_home: Path, request_to_end: signal.Signals
 ) -> None:
-    process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+    with handled(request_to_end, signal.SIG_DFL):
+        process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
     wait_for(run, "steps/00-003-write/step.json")
     process.send_signal(request_to_end)
     assert process.wait(timeout=30) == 130
@@ -392,6 +404,15 @@ def test_a_request_to_end_saves_what_there_is(
     assert (run / "points.parquet").exists()
     assert fathom("resume", run.name).returncode == 0
     assert [point["step"] for point in points(run)] == ["write", "read"]
+
+
+def test_a_run_under_nohup_outlives_its_terminal(disk: Path, runs_home: Path) -> None:
+    with handled(signal.SIGHUP, signal.SIG_IGN):
+        process, run = start(runs_home, "run", SHORT, f"file:{disk}/x.bin", "--size", "64MiB")
+    wait_for(run, "steps/00-003-write/step.json")
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=60) == 0
+    assert status_of(run) == "complete"
 
 
 def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(runs_home: Path) -> None:
