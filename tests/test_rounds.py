@@ -227,6 +227,32 @@ until = {{ time = "1min" }}
     assert (half, count, written) == (0.01, 1_000_000, round(turnover * twin.capacity_bytes))
 
 
+def test_a_twin_has_the_ios_of_a_percentile_for_the_rarest_operation_before_it_ends_a_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[float, int, int, int]] = []
+    monkeypatch.setattr(_core, "Precision", lambda *rule: asked.append(rule))
+    text = """
+schema = "fathom-method/1"
+name = "tail"
+precision = "2%"
+[[steps]]
+name = "composite"
+percentile = "99.999%"
+[steps.job]
+mix = { read = 75, write = 25 }
+block = [{ size = "4KiB", share = 90 }, { size = "64KiB", share = 10 }]
+pattern = "uniform"
+load = { iodepth = 4 }
+until = { time = "1min" }
+"""
+    twin = TwinBackend(load_device(PM9A3.removeprefix("twin:")).twin_params_json(), 1)
+    [step] = parse_method(text, "m.toml").steps
+    precision_of(step, twin)
+    [(_, count, _, _)] = asked
+    assert 40_000_000 < count < 40_100_000
+
+
 def test_a_twin_says_what_it_does_in_a_pause(run: Run, method_file: str, tmp_path: Path) -> None:
     [said] = [note for note in run.notes if note.rule == "idle-time"]
     assert "does nothing in a pause" in said.text

@@ -26,6 +26,7 @@ class OpResult:
     p99_us: float | None
     p999_us: float | None
     p9999_us: float | None
+    p99999_us: float | None
     max_us: float | None
     response_mean_us: float | None
     response_p50_us: float | None
@@ -33,6 +34,7 @@ class OpResult:
     response_p99_us: float | None
     response_p999_us: float | None
     response_p9999_us: float | None
+    response_p99999_us: float | None
     service_bins: list[tuple[int, int, int]]
     response_bins: list[tuple[int, int, int]]
 

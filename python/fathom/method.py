@@ -91,6 +91,7 @@ class _StepJson(TypedDict):
     bench: str | None
     precision: float | None
     turnover: float | None
+    percentile: float | None
     offered: OfferedJson | None
     steady: _SteadyJson | None
     curve: CurveJson | None
@@ -215,7 +216,7 @@ class Step:
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
     or round may end before its time, `turnover` the least share of the region that such a window writes, if it writes
-    and the method says.
+    and the method says, and `percentile` the highest, 0..1, that it holds the I/Os for, of every operation.
     """
 
     name: str
@@ -228,6 +229,7 @@ class Step:
     bench: str | None = None
     precision: float | None = None
     turnover: float | None = None
+    percentile: float | None = None
     offered: Offered | None = None
     curve: Curve | None = None
     place: Place | None = None
@@ -357,6 +359,7 @@ def _step(step: _StepJson) -> Step:
         bench=step["bench"],
         precision=step["precision"],
         turnover=step["turnover"],
+        percentile=step["percentile"],
         offered=parse_offered(step["offered"]) if step["offered"] else None,
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,

@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from threading import Event
 
 from fathom import _core
+from fathom.analysis.uncertainty import count_for
 from fathom.backend import Backend, Handle
 from fathom.judge import Judge
-from fathom.method import Step
+from fathom.method import Job, Step
 from fathom.runs.rows import Row, StepRows
 from fathom.runs.store import StepOutcome
 
@@ -152,6 +153,10 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if step.round and step.round.metric != "latency":
         least_bytes = round(ROUND_TURNOVER * region_bytes)
         return _core.Precision(step.precision * sqrt(step.round.window), ROUND_COUNT, least_bytes, most_bytes)
+    if step.percentile is not None:
+        return _core.Precision(
+            step.precision, _count_for(step.job, step.percentile), least_bytes, WITHOUT_LIMIT
+        )
     largest = max(max(sizes, default=0) for sizes in step.job.block_sizes.values())
     if not step.job.direct:
         large_reads = not step.job.destructive and largest > LARGE_BLOCK_BYTES
@@ -160,6 +165,16 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if step.curve or largest >= LARGE_BLOCK_BYTES:
         return _core.Precision(step.precision, POINT_COUNT, least_bytes, most_bytes)
     return _core.Precision(step.precision, MEASURED_COUNT, least_bytes, WITHOUT_LIMIT)
+
+
+def _count_for(job: Job, percentile: float) -> int:
+    """Fewest I/O of a mix for that percentile of its rarest operation, which has a little less or more than its share:
+    four standard deviations are added.
+    """
+    weights = job.weights
+    share = min(weights.values()) / sum(weights.values())
+    needed = count_for(percentile)
+    return ceil((needed + 4 * sqrt(needed * (1 - share))) / share)
 
 
 def _answer_hold(handle: Handle, enough: bool) -> None:

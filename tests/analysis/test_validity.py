@@ -226,9 +226,16 @@ def test_failed_io_comes_first_as_an_error():
 
 
 def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
-    found = notes(run_view([Measured(DEVICE, [1000.0] * 15)]))
-    assert [note.text.split(" is left out")[0] for note in found] == ["p99.99", "p99.9"]
-    assert "it takes 1,000,000 I/Os, there were 15,000" in found[0].text
+    text = only(run_view([Measured(DEVICE, [1000.0] * 15)])).text
+    assert "p99.99 in 1 step (it takes 1,000,000 I/Os), p99.9 in 1 step (it takes 100,000 I/Os)" in text
+    assert text.endswith("there were 15,000 at the fewest")
+
+
+def test_five_nines_are_missed_only_where_a_step_was_made_to_tell_them():
+    six_million = [Measured(DEVICE, [100_000.0] * 60)]
+    assert notes(run_view(six_million)) == []
+    note = only(run_view(six_million, step={"percentile": 99.999 / 100}))
+    assert "p99.999 in 1 step (it takes 10,000,000 I/Os)" in note.text
 
 
 def test_what_was_not_steady_is_noted():

@@ -421,6 +421,7 @@ def _point(
         "p99_us": percentile(0.99),
         "p999_us": percentile(0.999),
         "p9999_us": percentile(0.9999),
+        "p99999_us": percentile(0.99999),
         "max_us": float(_bin_high(int(lows[-1])) - 1) / 1000,
         "errors": 0,
         "window_s": float(len(counts)),

@@ -10,11 +10,11 @@ use workload::Op;
 /// Fewest samples above a percentile for it to be reported: n (1 - p) >= 100.
 const SAMPLES_ABOVE: u64 = 100;
 
-/// The quantile `parts / 10_000` in us, if enough samples lie above it.
+/// The quantile `parts / 100_000` in us, if enough samples lie above it.
 fn quantile_us(histogram: &SparseHistogram, parts: u64) -> Option<f64> {
-    let enough = histogram.count() * (10_000 - parts) >= SAMPLES_ABOVE * 10_000;
+    let enough = histogram.count() * (100_000 - parts) >= SAMPLES_ABOVE * 100_000;
     enough
-        .then(|| histogram.quantile_ns(parts as f64 / 10_000.0))
+        .then(|| histogram.quantile_ns(parts as f64 / 100_000.0))
         .flatten()
         .map(|ns| ns / 1e3)
 }
@@ -44,6 +44,7 @@ pub struct OpResult {
     p99_us: Option<f64>,
     p999_us: Option<f64>,
     p9999_us: Option<f64>,
+    p99999_us: Option<f64>,
     max_us: Option<f64>,
     response_mean_us: Option<f64>,
     response_p50_us: Option<f64>,
@@ -51,6 +52,7 @@ pub struct OpResult {
     response_p99_us: Option<f64>,
     response_p999_us: Option<f64>,
     response_p9999_us: Option<f64>,
+    response_p99999_us: Option<f64>,
     /// `(low_ns, high_ns, count)` of the occupied bins of service latency.
     service_bins: Vec<(u64, u64, u64)>,
     /// The same of response latency; empty under closed load.
@@ -79,20 +81,22 @@ impl OpResult {
             bytes: stats.bytes,
             errors: stats.errors,
             mean_us: service.mean_ns().map(|ns| ns / 1e3),
-            p50_us: quantile_us(service, 5_000),
-            p95_us: quantile_us(service, 9_500),
-            p99_us: quantile_us(service, 9_900),
-            p999_us: quantile_us(service, 9_990),
-            p9999_us: quantile_us(service, 9_999),
+            p50_us: quantile_us(service, 50_000),
+            p95_us: quantile_us(service, 95_000),
+            p99_us: quantile_us(service, 99_000),
+            p999_us: quantile_us(service, 99_900),
+            p9999_us: quantile_us(service, 99_990),
+            p99999_us: quantile_us(service, 99_999),
             max_us: service.max_ns().map(|ns| ns as f64 / 1e3),
             response_mean_us: response
                 .and_then(SparseHistogram::mean_ns)
                 .map(|ns| ns / 1e3),
-            response_p50_us: response_us(5_000),
-            response_p95_us: response_us(9_500),
-            response_p99_us: response_us(9_900),
-            response_p999_us: response_us(9_990),
-            response_p9999_us: response_us(9_999),
+            response_p50_us: response_us(50_000),
+            response_p95_us: response_us(95_000),
+            response_p99_us: response_us(99_000),
+            response_p999_us: response_us(99_900),
+            response_p9999_us: response_us(99_990),
+            response_p99999_us: response_us(99_999),
             service_bins: bins(service),
             response_bins: response.map(bins).unwrap_or_default(),
         }

@@ -97,6 +97,9 @@ pub struct Step {
     /// Only for [`StepKind::Measure`]: least share of the region that a window with writes writes before
     /// it may end early, 0..1; `None`: a quarter, since a drive may be far from settled under the step.
     pub turnover: Option<f64>,
+    /// Only for [`StepKind::Measure`]: the highest percentile, 0..1, that the step is made to tell of every
+    /// operation. A window in virtual time has the I/O for it before it ends early. `None`: p99.99 of small blocks.
+    pub percentile: Option<f64>,
     /// Only for [`StepKind::Measure`]: the rate follows from what an earlier step achieved. `None`: the job's own load.
     pub offered: Option<Offered>,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.

@@ -22,7 +22,14 @@ from fathom.analysis.uncertainty import (
     quantile_interval_us,
 )
 
-QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99, "p999_us": 0.999, "p9999_us": 0.9999}
+QUANTILES = {
+    "p50_us": 0.50,
+    "p95_us": 0.95,
+    "p99_us": 0.99,
+    "p999_us": 0.999,
+    "p9999_us": 0.9999,
+    "p99999_us": 0.99999,
+}
 """Column of the points table -> quantile."""
 
 PREFIXES = {"service": "", "response": "response_"}

@@ -18,6 +18,8 @@ from fathom.analysis.series import Floats, as_series
 
 LEAST_SAMPLES = 5
 """Fewest samples from which an interval of a mean is given."""
+LEAST_BEYOND = 100
+"""Fewest I/Os beyond a percentile for it to be given."""
 RESAMPLES = 2000
 _MOST_SAMPLES = 2048
 _MOST_PHI = 0.95
@@ -217,8 +219,13 @@ def block_length(series: ArrayLike) -> int:
 
 
 def percentile_allowed(n: int, q: float) -> bool:
-    """Whether n samples may speak about quantile q: at least 100 of them lie beyond it."""
-    return n * (1 - q) >= 100 * (1 - 1e-12)
+    """Whether n samples may speak about quantile q: at least `LEAST_BEYOND` of them lie beyond it."""
+    return n * (1 - q) >= LEAST_BEYOND * (1 - 1e-12)
+
+
+def count_for(q: float) -> int:
+    """The fewest samples that may speak about quantile q: ten million about p99.999."""
+    return round(LEAST_BEYOND / (1 - q))
 
 
 def quantile_interval_us(

@@ -273,6 +273,15 @@ class RunView:
         }
 
     @cached_property
+    def percentiles(self) -> dict[str, float]:
+        """Of each step that was made to tell a percentile: the highest, 0..1."""
+        return {
+            cast("str", step["name"]): percentile
+            for step in self._steps
+            if isinstance(percentile := step.get("percentile"), float)
+        }
+
+    @cached_property
     def steps(self) -> dict[Key, StepFigures]:
         """Measured steps in the order of points, of curves only the maxima, none of rounds, none of parts."""
         return {key: figures for key, figures in self._all_steps.items() if key[0] not in self.totals}

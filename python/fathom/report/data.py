@@ -84,6 +84,12 @@ class RunData:
         curve = entry.get("curve") if isinstance(entry, dict) else None
         return parse_curve(cast(CurveJson, curve)) if curve else None
 
+    def percentile(self, step: str) -> float | None:
+        """The highest percentile, 0..1, that the step was made to tell; None where the method says nothing."""
+        entry = self.raw_steps.get(step)
+        told = entry.get("percentile") if isinstance(entry, dict) else None
+        return told if isinstance(told, float) else None
+
     def round_of(self, step: str) -> Round | None:
         """The step's place in rounds; None for a step that is run once."""
         entry = self.raw_steps.get(step)

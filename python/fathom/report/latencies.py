@@ -1,10 +1,11 @@
 """A latency in a table: its figure, and beneath it the 95 % interval, or why there is none."""
 
 from fathom.analysis.percentiles import PREFIXES, QUANTILES
+from fathom.analysis.uncertainty import count_for
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
 from fathom.report.rows import Point
-from fathom.report.style import MIN_TAIL, grouped
+from fathom.report.style import grouped
 
 FEW = "no interval: too few seconds, seconds that drift, or too few independent I/Os in them"
 
@@ -27,5 +28,7 @@ def percentile(point: Point, name: str, why_none: str = FEW) -> Item:
     found = latency(point, name, why_none)
     if found:
         return found
-    need = round(MIN_TAIL / (1 - QUANTILES[name.removeprefix(PREFIXES["response"])]))
+    need = count_for(QUANTILES[name.removeprefix(PREFIXES["response"])])
+    if (point.n or 0) >= need:
+        return Item("not recorded", tone="quiet", title="measured by a Fathom that kept no such percentile")
     return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {point.n or 0:,}")

@@ -68,6 +68,9 @@ class Point:
     p9999_us: float | None
     p9999_low_us: float | None
     p9999_high_us: float | None
+    p99999_us: float | None
+    p99999_low_us: float | None
+    p99999_high_us: float | None
     max_us: float | None
     response_mean_us: float | None
     response_mean_low_us: float | None
@@ -87,6 +90,9 @@ class Point:
     response_p9999_us: float | None
     response_p9999_low_us: float | None
     response_p9999_high_us: float | None
+    response_p99999_us: float | None
+    response_p99999_low_us: float | None
+    response_p99999_high_us: float | None
     errors: int | None
     waf: float | None
     joules: float | None

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from fathom.analysis.uncertainty import LEAST_BEYOND
+
 LIGHT = ("#1466ba", "#e53b00", "#219c6e", "#8a2a7d", "#af8c3d", "#2b96c0", "#892d47", "#73767f")
 DARK = ("#03a5ee", "#ea864b", "#7ce49b", "#db76b0", "#f7c149", "#8fdcfb", "#dc788a", "#d5ccca")
 """Contrast to the page 3:1 or more (WCAG 1.4.11); any two differ by more than 15 in CIE L*a*b*, for protanopes and
@@ -21,8 +23,8 @@ SYMBOLS = ("circle", "rect", "triangle", "diamond", "roundRect", "emptyCircle", 
 """Never colour alone: each series also has its own dash and mark."""
 
 
-MIN_TAIL = 100
-"""A percentile is shown only when at least this many I/Os lie beyond it (`fathom.analysis.percentiles`)."""
+MIN_TAIL = LEAST_BEYOND
+"""A percentile is shown only when at least this many I/Os lie beyond it."""
 
 
 def slot(index: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
@@ -280,11 +281,7 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
         n=sum(point.n or 0 for point in points),
         window_s=sum(point.window_s or 0.0 for point in points),
         limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
-        p50_us=None,
-        p95_us=None,
-        p99_us=None,
-        p999_us=None,
-        p9999_us=None,
+        **dict.fromkeys(QUANTILES),
         steady=None,
     )
 

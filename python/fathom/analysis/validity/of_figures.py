@@ -1,12 +1,13 @@
 """Rules on the figures themselves: failed I/O, steadiness, level, depth, Little's law, and what n supports."""
 
 from collections.abc import Iterable
+from math import isclose
 
 import numpy as np
 
 from fathom.analysis.levels import change_points
 from fathom.analysis.percentiles import QUANTILES
-from fathom.analysis.uncertainty import percentile_allowed
+from fathom.analysis.uncertainty import count_for, percentile_allowed
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
 from fathom.curve import SUSTAINED_LEAST
@@ -14,6 +15,8 @@ from fathom.text import in_others, percent
 
 DEPTH_LEAST = 0.95
 LITTLE_GAP = 0.05
+USUAL = QUANTILES["p9999_us"]
+"""The highest percentile that every table has."""
 LEVEL_LEAST = 0.10
 """Levels of a rate nearer to each other than this are not told apart."""
 
@@ -152,25 +155,36 @@ def behind_its_share(view: RunView) -> Iterable[Note]:
 
 
 def small_n(view: RunView) -> Iterable[Note]:
-    """Percentiles are left out."""
-    for column, q in reversed(QUANTILES.items()):
-        short: dict[str, list[tuple[str, int]]] = {}
-        for (target, step), figures in view.steps.items():
-            for row in figures.rows:
-                if row["n"] and not percentile_allowed(row["n"], q):
-                    short.setdefault(target, []).append((step, row["n"]))
-        for target, found in short.items():
-            steps = list(dict.fromkeys(step for step, _ in found))
-            where = steps[0] if len(steps) == 1 else f"{len(steps)} steps"
-            yield Note(
-                "n-too-small",
-                "info",
-                target,
-                steps[0] if len(steps) == 1 else None,
-                f"{_percentile_name(column)} is left out in {where}: it takes {100 / (1 - q):,.0f} I/Os, "
-                f"there were {min(n for _, n in found):,} at the fewest",
-                "measure longer",
-            )
+    """Percentiles are left out: one note a target, whichever they are.
+
+    Those beyond p99.99, of which most tables have none, only in steps that were made to tell them.
+    """
+    short: dict[str, dict[str, dict[str, int]]] = {}
+    for (target, step), figures in view.steps.items():
+        highest = max(USUAL, view.percentiles.get(step, 0.0))
+        for column, q in reversed(QUANTILES.items()):
+            if q > highest and not isclose(q, highest):
+                continue
+            counts = [row["n"] for row in figures.rows if row["n"] and not percentile_allowed(row["n"], q)]
+            if counts:
+                short.setdefault(target, {}).setdefault(column, {})[step] = min(counts)
+    for target, found in short.items():
+        steps = {step: n for of_step in found.values() for step, n in of_step.items()}
+        least = min(steps, key=lambda step: steps[step])
+        said = [
+            f"{_percentile_name(column)} in {len(of_step)} {'step' if len(of_step) == 1 else 'steps'} "
+            f"(it takes {count_for(QUANTILES[column]):,} I/Os)"
+            for column, of_step in found.items()
+        ]
+        yield Note(
+            "n-too-small",
+            "info",
+            target,
+            least,
+            f"percentiles are left out for want of I/Os beyond them: {', '.join(said)}; there were {steps[least]:,} "
+            "at the fewest",
+            "measure longer where you need them",
+        )
 
 
 def _percentile_name(column: str) -> str:

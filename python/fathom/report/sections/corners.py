@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from fathom.analysis.percentiles import QUANTILES
 from fathom.catalog.models import UNEXPLAINED_PCT
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
@@ -56,7 +57,11 @@ def head(column: Column) -> Item:
 
 
 def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Row]:
-    """A corner's rows; one in which no target has anything to say is left out."""
+    """A corner's rows; one in which no target has anything to say is left out.
+
+    So is p99.999, which takes ten million I/Os, where no target has it and none was measured for it.
+    """
+    five_nines = any(cell.point.p99999_us is not None or _tells_five_nines(cell) for cell in corner.cells)
     wanted: list[tuple[str, str, Callable[[Cell], Item]]] = [
         ("Result", corner.unit, lambda cell: _headline(cell, corner)),
         ("Published", corner.unit, lambda cell: _published(cell, sources)),
@@ -67,6 +72,7 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("p99", "us", lambda cell: percentile(cell.point, "p99_us")),
         ("p99.9", "us", lambda cell: percentile(cell.point, "p999_us")),
         ("p99.99", "us", lambda cell: percentile(cell.point, "p9999_us")),
+        ("p99.999", "us", lambda cell: percentile(cell.point, "p99999_us") if five_nines else NONE),
         ("Largest", "us", lambda cell: _number(cell.point.max_us)),
         (WAF, "", lambda cell: _waf(cell) or NONE),
         ("Power, mean", "W", _power),
@@ -86,6 +92,12 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         if any(entry is not NONE for entry in items):
             rows.append(Row(Item(label, unit, tone="strong" if label == "Result" else ""), items))
     return rows
+
+
+def _tells_five_nines(cell: Cell) -> bool:
+    """Whether the step was made to tell p99.999, as those of the standard's histograms are."""
+    told = cell.column.run.percentile(cell.step.name)
+    return told is not None and told > QUANTILES["p9999_us"]
 
 
 def _headline(cell: Cell, corner: Corner) -> Item:

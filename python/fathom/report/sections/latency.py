@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, Histogram
+from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, QUANTILES, Histogram
 from fathom.analysis.series import Floats
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Switch, around_1_2_5, line_chart
 from fathom.report.comparison import Cell, Comparison, Corner
+from fathom.report.latencies import percentile
 from fathom.report.legend import legend_of, window_of
-from fathom.report.style import MIN_TAIL, grouped, slot
+from fathom.report.style import MIN_TAIL, slot
 
 ORDER = 40
 MAX_PANELS = 12
 BINS_PER_DECADE = 20
-TABLE_QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
 TICKS = (float(np.log10(2)), 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 """Where the percentile axis is labelled: 50, 90, 99, 99.9 ... % at log10(1 / (1 - q))."""
 
@@ -86,14 +86,11 @@ def _curve_table(corners: Sequence[Corner]) -> Table:
     for corner in corners:
         rows = []
         for cell, histogram in _cells(corner):
-            found = [histogram.quantile(q) for q in TABLE_QUANTILES]
-            items = [
-                Item(grouped(value.us)) if value else Item("n too small", tone="quiet") for value in found
-            ]
+            items = [percentile(cell.point, name) for name in QUANTILES]
             rows.append(Row(Item(cell.column.label), [Item(f"{histogram.n:,}"), *items]))
         groups.append(Group(corner.label, rows))
-    heads = [Item("n"), *(Item(f"p{100 * q:g}", "us") for q in TABLE_QUANTILES)]
-    return Table("Target", heads, groups)
+    heads = [Item("n"), *(Item(f"p{100 * q:g}", "us") for q in QUANTILES.values())]
+    return Table("Target", heads, groups, ["Beneath a percentile is its 95 % interval."])
 
 
 def _histogram(corner: Corner) -> Chart:

@@ -103,7 +103,15 @@ fn check_step(step: &Step) -> Checked {
     if let Some(share) = &step.offered {
         offered(step, share)?;
     }
+    percentile(step)?;
     turnover(step)
+}
+
+fn percentile(step: &Step) -> Checked {
+    let measured = step.kind == StepKind::Measure && step.round.is_none();
+    ensure(step.percentile.is_none() || measured, "percentile", || {
+        "`percentile` belongs to a measured step, and not to one in rounds".to_owned()
+    })
 }
 
 fn offered(step: &Step, offered: &Offered) -> Checked {

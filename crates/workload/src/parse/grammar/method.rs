@@ -27,7 +27,7 @@ const METHOD_KEYS: [&str; 11] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 13] = [
+const STEP_KEYS: [&str; 14] = [
     "name",
     "kind",
     "workload",
@@ -36,6 +36,7 @@ const STEP_KEYS: [&str; 13] = [
     "bench",
     "precision",
     "turnover",
+    "percentile",
     "offered",
     "steady",
     "curve",
@@ -155,6 +156,7 @@ fn step(node: &Node) -> Result<Step> {
         bench: bench(&fields)?,
         precision: precision(&fields)?,
         turnover: share(&fields, "turnover")?,
+        percentile: share(&fields, "percentile")?,
         offered: fields.get("offered").map(offered).transpose()?,
         steady: fields.get("steady").map(steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,

@@ -187,6 +187,29 @@ fn a_step_says_how_much_a_window_that_ends_early_writes() {
 }
 
 #[test]
+fn a_step_says_which_percentile_it_is_made_to_tell() {
+    let text = TURNOVER.replace("turnover = \"2%\"", "percentile = \"99.999%\"");
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.steps[0].percentile, Some(99.999 / 100.0));
+    let json = serde_json::to_string(&method).expect("serialises");
+    assert_eq!(Method::from_json(&json, "m.json"), Ok(method));
+}
+
+#[test]
+fn a_percentile_is_refused_where_nothing_is_measured() {
+    let text = TURNOVER.replace(
+        "turnover = \"2%\"",
+        "percentile = \"99.999%\"\nkind = \"idle\"",
+    );
+    let error = Method::from_toml(&text, "m.toml").expect_err("refused");
+    let text = error.to_string();
+    assert!(
+        text.contains("`percentile` belongs to a measured step"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_turnover_is_refused_where_no_measured_window_can_end_early() {
     let refused = |from: &str, to: &str, expected: &str| {
         let error = Method::from_toml(&TURNOVER.replace(from, to), "m.toml");
