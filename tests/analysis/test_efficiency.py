@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fathom.analysis.efficiency import Stretch, efficiency
+from fathom.analysis.efficiency import Stretch, efficiency, power
 
 RNG = np.random.default_rng(7)
 
@@ -71,4 +71,32 @@ def test_without_an_interval_it_says_why() -> None:
     assert few is not None
     assert drifting is not None
     assert (few.interval, few.unsure) == (None, "energy known 4 times, 5 are needed")
-    assert (drifting.interval, drifting.unsure) == (None, "the ratio drifts")
+    assert (drifting.interval, drifting.unsure) == (None, "it drifts")
+
+
+def test_the_interval_of_mean_power_covers_it_as_stated() -> None:
+    """4 W, seconds that differ by 5 %."""
+    covered = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        found = power(each_second(4 * (1 + 0.05 * rng.standard_normal(100))))
+        assert found is not None
+        assert found.interval is not None
+        covered += found.interval.low <= 4 <= found.interval.high
+    assert 0.91 <= covered / 200 <= 0.99
+
+
+def test_mean_power_weighs_stretches_by_their_length_and_holds_the_accuracy_of_a_meter() -> None:
+    stretches = [(float(at), 1.0, 4.0) for at in range(10)] + [(10.0, 0.5, 2.0)]
+    found = power(stretches, accuracy=0.02)
+    assert found is not None
+    assert found.watts == pytest.approx(4)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((3.92, 4.08))
+
+
+def test_mean_power_of_few_stretches_has_no_interval_and_none_without_energy() -> None:
+    found = power(each_second([4.0] * 3))
+    assert found is not None
+    assert found.unsure == "energy known 3 times, 5 are needed"
+    assert power([]) is None

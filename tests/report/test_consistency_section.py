@@ -92,7 +92,7 @@ def test_iops_per_watt_has_its_interval_in_the_table_and_the_sentence(even_runs:
 
 def test_iops_per_watt_that_drift_say_so_in_the_place_of_their_interval(long_run: Run) -> None:
     """Cleaning that sets in raises the power of that drive second by second, while its rate stays."""
-    assert efficiency_cell(long_run)[0] == "no interval: the ratio drifts"
+    assert efficiency_cell(long_run)[0] == "no interval: it drifts"
 
 
 def test_the_accuracy_of_a_power_meter_is_in_the_interval_of_iops_per_watt(

@@ -1,4 +1,4 @@
-"""IOPS per watt: I/Os completed per joule of the same stretches of time, with its interval (methods.md, 4).
+"""Mean power and IOPS per watt, which is I/Os per joule of the same stretches of time, with intervals (methods.md, 4).
 
 Knows neither runs nor meters. Times are seconds of the step, energy is in joules.
 """
@@ -16,10 +16,9 @@ Stretch = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Efficiency:
-    """I/Os per joule over a window, which is IOPS per watt, from `stretches` whose energy is known."""
+class _FromStretches:
+    """A ratio over a window from `stretches` whose energy is known."""
 
-    iops_per_watt: float
     interval: Interval | None
     stretches: int
 
@@ -29,7 +28,35 @@ class Efficiency:
         if self.interval is not None:
             return ""
         few = f"energy known {self.stretches} times, {LEAST_SAMPLES} are needed"
-        return few if self.stretches < LEAST_SAMPLES else "the ratio drifts"
+        return few if self.stretches < LEAST_SAMPLES else "it drifts"
+
+
+@dataclass(frozen=True)
+class Power(_FromStretches):
+    """Joules per second over a window."""
+
+    watts: float
+
+
+@dataclass(frozen=True)
+class Efficiency(_FromStretches):
+    """I/Os per joule over a window, which is IOPS per watt."""
+
+    iops_per_watt: float
+
+
+def power(energies: Sequence[Stretch], accuracy: float | None = None) -> Power | None:
+    """Mean power over the stretches; None where no energy is known.
+
+    Its interval is that of the stretches, however long each is; a meter's `accuracy` widens it as in `efficiency`.
+    """
+    _, lengths, joules = np.array(energies, dtype=np.float64).reshape(-1, 3).T
+    if not joules.sum():
+        return None
+    found = ratio_interval(joules, lengths)
+    return Power(
+        found and _widened(found, accuracy or 0.0), len(joules), watts=float(joules.sum() / lengths.sum())
+    )
 
 
 def efficiency(
@@ -52,7 +79,9 @@ def efficiency(
         return None
     n = np.interp(high, times, done) - np.interp(low, times, done)
     found = ratio_interval(n, used)
-    return Efficiency(float(n.sum() / used.sum()), found and _widened(found, accuracy or 0.0), len(used))
+    return Efficiency(
+        found and _widened(found, accuracy or 0.0), len(used), iops_per_watt=float(n.sum() / used.sum())
+    )
 
 
 def _widened(found: Interval, share: float) -> Interval:

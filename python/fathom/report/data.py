@@ -199,17 +199,24 @@ class RunData:
 
     def energies(self, target: str, step: str) -> list[tuple[float, float, float]]:
         """(start in s, length in s, J) of every stretch of a step whose energy is known, in order."""
-        table = self.query(
-            "telemetry",
-            "select start_s, length_s, value from rows where name = 'joules' and length_s > 0 "
-            "and target = $target[1] and step = $step[1] order by start_s",
-            {"target": [target], "step": [step]},
-        )
-        return list(zip(*table.to_pydict().values(), strict=True))
+        return self._energies.get((target, step), [])
 
     def meter_accuracy(self, target: str, step: str) -> float | None:
         """What the user said of the power meter that a step's energy is from, a share; None: nothing, or no meter."""
         return self._meter_accuracies.get((target, step))
+
+    @cached_property
+    def _energies(self) -> dict[tuple[str, str], list[tuple[float, float, float]]]:
+        table = self.query(
+            "telemetry",
+            "select target, step, start_s, length_s, value from rows where name = 'joules' and length_s > 0 "
+            "order by start_s",
+        )
+        found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+        for target, step, *stretch in zip(*table.to_pydict().values(), strict=True):
+            start_s, length_s, joules = stretch
+            found.setdefault((target, step), []).append((start_s, length_s, joules))
+        return found
 
     @cached_property
     def _meter_accuracies(self) -> dict[tuple[str, str], float]:

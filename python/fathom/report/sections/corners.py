@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 from fathom.analysis.percentiles import QUANTILES
 from fathom.catalog.models import UNEXPLAINED_PCT
+from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.latencies import latency, percentile
+from fathom.report.power import power_item
 from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
 from fathom.report.waf import NOTE, waf_item, waf_over
@@ -14,6 +16,7 @@ from fathom.report.waf import NOTE, waf_item, waf_over
 ORDER = 20
 SHOWN = 12
 WAF = "Write amplification"
+POWER = "Power, mean"
 NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
@@ -27,7 +30,11 @@ def build(comparison: Comparison) -> Section | None:
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
         "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
-        *([NOTE] if any(row.label.text == WAF for group in groups for row in group.rows) else []),
+        *(
+            note
+            for label, note in ((WAF, NOTE), (POWER, power.NOTE))
+            if any(row.label.text == label for group in groups for row in group.rows)
+        ),
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
         *_far(comparison),
     ]
@@ -75,7 +82,7 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("p99.999", "us", lambda cell: percentile(cell.point, "p99999_us") if five_nines else NONE),
         ("Largest", "us", lambda cell: _number(cell.point.max_us)),
         (WAF, "", lambda cell: _waf(cell) or NONE),
-        ("Power, mean", "W", _power),
+        (POWER, "W", lambda cell: power_item(cell.column, cell.point) or NONE),
         ("Limited by", "", lambda cell: Item(cell.point.limited_by) if cell.point.limited_by else NONE),
         (
             "Errors",
@@ -140,13 +147,6 @@ def _number(value: float | None) -> Item:
 
 def _waf(cell: Cell) -> Item | None:
     return waf_item(cell.point, waf_over(cell.column, cell.point))
-
-
-def _power(cell: Cell) -> Item:
-    point = cell.point
-    return (
-        NONE if point.joules is None or not point.window_s else Item(grouped(point.joules / point.window_s))
-    )
 
 
 def _window(cell: Cell) -> Item:

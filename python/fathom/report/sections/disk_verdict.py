@@ -11,6 +11,7 @@ from fathom.analysis.uncertainty import Comparison as Ratio
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
 from fathom.report.drive_array import BLOCKS, KINDS, Disk, called, called_together, disks, ratio, reference_of
+from fathom.report.power import NOTE, power_item
 from fathom.report.reference import rows_naming, rows_of
 from fathom.report.style import grouped, slot
 from fathom.sizing.files import Item as Price
@@ -199,7 +200,7 @@ def _costs(found: Sequence[Disk], prices: Prices) -> Table:
         Item("Power", "W, 4 KiB random reads"),
     ]
     rows = [Row(Item(disk.name, slot=slot(disk.column.index)), _cost_cells(disk, prices)) for disk in found]
-    notes = ["Of one drive.", *([prices.note] if prices.note else [])]
+    notes = ["Of one drive.", NOTE, *([prices.note] if prices.note else [])]
     notes += dict.fromkeys(
         f"{disk.name}: {without_document(price.source)}" for disk in found if (price := _price(disk, prices))
     )
@@ -208,9 +209,8 @@ def _costs(found: Sequence[Disk], prices: Prices) -> Table:
 
 def _cost_cells(disk: Disk, prices: Prices) -> list[Item]:
     price, per_tb = _price(disk, prices), _per_tb(disk, prices)
-    point, power = disk.point("4k-rand-read"), None
-    if point and point.joules and point.window_s:
-        power = point.joules / point.window_s / disk.drives
+    point = disk.point("4k-rand-read")
+    power = power_item(disk.column, point, disk.drives) if point else None
     figures = [
         price.price if price else None,
         per_tb,
@@ -218,9 +218,8 @@ def _cost_cells(disk: Disk, prices: Prices) -> list[Item]:
             (value / disk.tb if (value := disk.value(step)) else None)
             for step in ("1m-seq-read", "4k-rand-read")
         ),
-        power,
     ]
-    return [NONE if figure is None else Item(_short(figure)) for figure in figures]
+    return [*(NONE if figure is None else Item(_short(figure)) for figure in figures), power or NONE]
 
 
 def _short(value: float) -> str:
