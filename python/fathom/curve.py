@@ -137,6 +137,13 @@ def curve_of(step: str) -> str:
     return step.partition(MARK)[0]
 
 
+def share_or_search(step: str) -> str:
+    """Which point of its curve a step is, in words."""
+    place = step.partition(MARK)[2]
+    number = place.removeprefix(SEARCH.removeprefix(MARK))
+    return f"{place} % of its maximum" if number == place else f"point {number} of the search"
+
+
 def point_name(curve: str, share: float) -> str:
     """`4k-rand-read@80`."""
     return f"{curve}{MARK}{round(100 * share, 4):g}"

@@ -362,9 +362,22 @@ def test_steps_left_out_for_one_reason_are_one_note_a_target():
     found = notes(sound(remarks=remarks))
     assert {note.rule for note in found} == {"left-out"}
     assert [note.text for note in found] == [
-        "steps fill-log and fill-small left out: no handles",
+        "steps fill-log; fill-small left out: no handles",
         "step purge left out: a file cannot be purged",
     ]
+
+
+def test_a_step_left_out_of_every_round_is_named_once_as_tables_name_it():
+    names = [f"iops.{number:02}.rnd-512b-r0" for number in (1, 2, 3)]
+    remarks = [Remark(DEVICE, name, f"step {name} left out: blocks of 4 KiB") for name in names]
+    view = sound(remarks=remarks)
+    steps = [
+        {"name": name, "round": {"of": "iops", "step": "rnd-512b-r0", "number": number}}
+        for number, name in enumerate(names, 1)
+    ]
+    view.document.method.parsed["steps"] = [*view.named.values(), *steps]  # pyright: ignore[reportArgumentType]
+    view.__dict__.pop("named")
+    assert only(view).text == "step iops, rnd-512b-r0 left out: blocks of 4 KiB"
 
 
 def test_what_nobody_could_sample_is_said_once_for_a_target_with_its_reasons():

@@ -244,7 +244,7 @@ def test_notes_of_one_rule_on_one_target_are_told_once_and_listed_by_step_on_the
     assert "3 more notes are in the report" in shown
     page = write_html([run], tmp_path / "report.html", lookup).read_text()
     for place, corner in enumerate(synthetic.CORNERS):
-        assert f"<li>{corner.workload}: {place}\N{NO-BREAK SPACE}% foreign</li>" in page
+        assert f"<li>{corner.label}: {place}\N{NO-BREAK SPACE}% foreign</li>" in page
 
 
 def test_a_note_on_many_targets_names_the_first_and_counts_the_others(tmp_path: Path) -> None:

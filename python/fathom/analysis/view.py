@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fathom.curve import SUSTAINED_LEAST, is_point
 from fathom.offered import Offered, OfferedJson, parse_offered
 from fathom.runs.document import RunDocument, TargetRecord
+from fathom.step_names import called
 
 BANDWIDTH_FROM_BYTES = 64 * 1024
 """Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
@@ -257,6 +258,15 @@ class RunView:
             if (offered := step.get("offered"))
         }
 
+    def called(self, step: str, *, any_round: bool = False) -> str:
+        """What a step is called in tables (`fathom.step_names`)."""
+        return called(step, self.named, any_round=any_round)
+
+    @cached_property
+    def named(self) -> dict[str, dict[str, object]]:
+        """The method's steps in normal form by key."""
+        return {cast("str", step["name"]): step for step in self._steps}
+
     def paces(self, step: str) -> list[PaceJson]:
         """How the loads of a step are thinned and dealt out: the job's, or those of its streams."""
         job = self.jobs.get(step)
@@ -308,13 +318,12 @@ class RunView:
             if is_point(row["step"]) or row["step"] in repeated:
                 continue
             rows.setdefault((row["target"], row["step"]), []).append(row)
-        named = {step["name"]: step for step in self._steps}
         return {
             key: StepFigures(
                 target=key[0],
                 step=key[1],
-                label=cast("str", named.get(key[1], {}).get("label")) or members[0]["workload"],
-                published=cast("str | None", named.get(key[1], {}).get("published")),
+                label=cast("str", self.named.get(key[1], {}).get("label")) or members[0]["workload"],
+                published=cast("str | None", self.named.get(key[1], {}).get("published")),
                 rows=members,
             )
             for key, members in rows.items()

@@ -10,6 +10,7 @@ from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
 from fathom.runs.journal import read_journal
 from fathom.runs.rows import Row
+from fathom.step_names import Steps, called
 from fathom.targets.telemetry import JOULES, SENSOR_JOULES
 from fathom.text import duration
 
@@ -72,18 +73,23 @@ def instead_of_sensor(rows: Sequence[Row]) -> list[Row]:
     return [row | {"name": SENSOR_JOULES} if row["name"] == JOULES else row for row in rows]
 
 
-def power_notes(run: Path, meter: PowerMeter) -> list[NoteRecord]:
-    """What a reader must know of the energies, target by target, from the journal: a resumed run knows them all."""
+def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
+    """What a reader must know of the energies, target by target, from the journal: a resumed run knows them all.
+
+    `steps` are the method's in normal form by key.
+    """
     by_target: dict[str, dict[str, Mapping[str, object]]] = {}
     for event in read_journal(run):
         if event["event"] == "power":
             by_target.setdefault(str(event["target"]), {})[str(event["step"])] = event
-    return [note for target, steps in by_target.items() for note in _notes(target, steps, meter)]
+    return [note for target, own in by_target.items() for note in _notes(target, own, steps, meter)]
 
 
-def _notes(target: str, steps: Mapping[str, Mapping[str, object]], meter: PowerMeter) -> Iterable[NoteRecord]:
-    missing = {step: str(event["reason"]) for step, event in steps.items() if "reason" in event}
-    known = [event for event in steps.values() if "joules" in event]
+def _notes(
+    target: str, events: Mapping[str, Mapping[str, object]], steps: Steps, meter: PowerMeter
+) -> Iterable[NoteRecord]:
+    missing = {step: str(event["reason"]) for step, event in events.items() if "reason" in event}
+    known = [event for event in events.values() if "joules" in event]
     if known:
         widths = sorted(
             _number(event, "half_width_j") / max(_number(event, "joules"), 1e-9) for event in known
@@ -103,13 +109,15 @@ def _notes(target: str, steps: Mapping[str, Mapping[str, object]], meter: PowerM
             f"{_span([f'± {100 * value:.2g} %' for value in widths])} from the spread of the samples{own}",
         )
     if missing:
-        listed = "; ".join(f"{step}: {reason}" for step, reason in list(missing.items())[:MOST_LISTED])
+        listed = "; ".join(
+            f"{called(step, steps)}: {reason}" for step, reason in list(missing.items())[:MOST_LISTED]
+        )
         more = f"; and {len(missing) - MOST_LISTED} more" if len(missing) > MOST_LISTED else ""
         yield NoteRecord(
             rule=RULE,
             level="warning",
             target=target,
-            text=f"no energy for {len(missing)} of {len(steps)} steps: {listed}{more}",
+            text=f"no energy for {len(missing)} of {len(events)} steps: {listed}{more}",
             next_step="take longer steps or a meter that samples more often, and look whether it ran all the time",
         )
 

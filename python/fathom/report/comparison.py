@@ -183,7 +183,7 @@ class Corner:
 
 @dataclass(frozen=True)
 class NoteGroup:
-    """Notes that one rule made on one target, at one level, step by step."""
+    """Notes that one rule made on one target, at one level, step by step; `step` of each is its name in tables."""
 
     level: str
     target: str
@@ -218,7 +218,9 @@ class Comparison:
         for run in self.runs:
             for note in run.document.notes:
                 target = self.label_of(run, note.target) if note.target else self._runs_that_say(note)
-                groups.setdefault((note.level, note.rule, target), []).append(note)
+                step = note.step and run.called(note.step)
+                own = groups.setdefault((note.level, note.rule, target), [])
+                own.append(note.model_copy(update={"step": step}))
         order = ("error", "warning", "info")
         found = [NoteGroup(level, target, notes) for (level, _, target), notes in groups.items()]
         return sorted(found, key=lambda group: order.index(group.level))

@@ -23,6 +23,7 @@ from fathom.runs.document import RunDocument
 from fathom.runs.journal import read_journal
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
+from fathom.step_names import Steps, called
 
 KEY = ("target", "step", "op")
 UTILISATION = "utilisation: "
@@ -83,6 +84,10 @@ class RunData:
         entry = self.raw_steps.get(step)
         curve = entry.get("curve") if isinstance(entry, dict) else None
         return parse_curve(cast(CurveJson, curve)) if curve else None
+
+    def called(self, step: str) -> str:
+        """What a step is called in tables (`fathom.step_names`)."""
+        return called(step, cast("Steps", self.raw_steps))
 
     def percentile(self, step: str) -> float | None:
         """The highest percentile, 0..1, that the step was made to tell; None where the method says nothing."""

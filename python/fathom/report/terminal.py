@@ -187,7 +187,7 @@ def _named(targets: Sequence[str]) -> str:
 
 def _print_notes(console: Console, comparison: Comparison) -> None:
     """Errors and warnings, one line per rule, whatever the number of targets; the report has every step's."""
-    said: dict[tuple[str, str, str], list[str]] = {}
+    said: dict[tuple[str, str, str, str], list[str]] = {}
     left_out = 0
     for group in comparison.notes:
         first = group.notes[0]
@@ -197,10 +197,10 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
             left_out += len(group.notes)
             continue
         left_out += len(group.notes) - 1
-        said.setdefault((group.level, first.text, first.next_step), []).append(group.target)
-    for (level, note, next_step), targets in said.items():
+        said.setdefault((group.level, first.step or "", first.text, first.next_step), []).append(group.target)
+    for (level, step, note, next_step), targets in said.items():
         text = Text.assemble((f"{level}: ", LEVEL_STYLE[level]))
-        about = _named([target for target in targets if target])
+        about = ", ".join(part for part in (_named([target for target in targets if target]), step) if part)
         text.append(plain(f"{about}: {note}" if about else note))
         if next_step:
             text.append(plain(f" → {next_step}"), style="dim")

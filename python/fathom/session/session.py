@@ -114,7 +114,7 @@ class Session:
         return [
             *about_targets,
             *self.options.site.notes(),
-            *(power_notes(self.store.path, self.meter) if self.meter else []),
+            *(power_notes(self.store.path, view.named, self.meter) if self.meter else []),
             *idle_notes(self.method, self.store.document.targets),
             *(note.record() for note in validity.notes(view)),
         ]

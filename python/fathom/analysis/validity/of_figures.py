@@ -148,8 +148,9 @@ def behind_its_share(view: RunView) -> Iterable[Note]:
                 "info",
                 target,
                 step,
-                f"stream {offered.stream} was offered {asked:,.0f} IOPS, {percent(offered.share)} of what {offered.of} "
-                f"achieved, and did {done:,.0f}: beside the other streams the target cannot do more",
+                f"stream {offered.stream} was offered {asked:,.0f} IOPS, {percent(offered.share)} of what "
+                f"{view.called(offered.of)} achieved, and did {done:,.0f}: beside the "
+                "other streams the target cannot do more",
                 "read the other streams' latency as that beside a saturated target, or take a smaller share",
             )
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 
-from fathom.analysis.finding import joined
 from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView
 from fathom.text import in_others
@@ -63,8 +62,8 @@ def backend(view: RunView) -> Iterable[Note]:
             "allow io_uring (container profile, kernel.io_uring_disabled) and repeat" if fallback else "",
         )
     for (target, why), steps in left_out.items():
-        names = joined(list(dict.fromkeys(steps)))
-        text = f"{'steps' if len(set(steps)) > 1 else 'step'} {names} left out: {why}"
+        names = list(dict.fromkeys(view.called(step, any_round=True) for step in steps))
+        text = f"{'steps' if len(names) > 1 else 'step'} {'; '.join(names)} left out: {why}"
         yield Note("left-out", "warning", target, None, text, "")
     for target, found in waits.items():
         _, step, text = max(found)

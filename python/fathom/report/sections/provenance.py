@@ -71,7 +71,7 @@ def _facts(column: Column) -> dict[str, str]:
 def _loads(comparison: Comparison) -> list[Block]:
     """How the load on real targets was made: what was achieved of what was asked for."""
     made = {
-        column.index: {aspect: _ways(ways) for aspect, ways in aspects.items()}
+        column.index: {aspect: _ways(ways, column.run) for aspect, ways in aspects.items()}
         for column in comparison.columns
         if (aspects := column.run.run.setups.get(column.target.name))
     }
@@ -82,11 +82,11 @@ def _loads(comparison: Comparison) -> list[Block]:
     return [Table("Load", heads, [Group("", _union([made[c.index] for c in columns]))], numeric=False)]
 
 
-def _ways(ways: Mapping[str, str]) -> str:
+def _ways(ways: Mapping[str, str], run: RunData) -> str:
     """The one way; where steps differ, each with the first step of its kind."""
     if len(ways) == 1:
         return plain(next(iter(ways)))
-    return "; ".join(f"{plain(way)} (first in step {plain(step)})" for way, step in ways.items())
+    return "; ".join(f"{plain(way)} (first in {plain(run.called(step))})" for way, step in ways.items())
 
 
 def _environments(comparison: Comparison) -> Table:

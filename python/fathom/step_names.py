@@ -1,0 +1,25 @@
+"""What a step is called where people read: by its label, as tables have it, not by its key in the method."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from fathom.curve import curve_of, is_point, share_or_search
+from fathom.rounds import RoundJson
+
+Steps = Mapping[str, Mapping[str, object]]
+"""The steps of a method in normal form by key."""
+
+
+def called(step: str, steps: Steps, *, any_round: bool = False) -> str:
+    """`4 KiB random read, 1T/32Q`; of a curve's point `...: 60 % of its maximum`; of a step in rounds `iops,
+    rnd-4kib-r0, round 3`, or without the number where all rounds are meant. A step that the method does not tell of
+    keeps its key.
+    """
+    entry = steps.get(step, {})
+    if place := cast("RoundJson | None", entry.get("round")):
+        whole = f"{place['of']}, {place['step']}"
+        return whole if any_round else f"{whole}, round {place['number']}"
+    if is_point(step):
+        return f"{called(curve_of(step), steps)}: {share_or_search(step)}"
+    label = entry.get("label")
+    return label if isinstance(label, str) and label else step

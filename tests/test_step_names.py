@@ -1,0 +1,31 @@
+"""Steps by the names that tables have for them."""
+
+import pytest
+
+from fathom.step_names import called
+
+STEPS = {
+    "reads": {"name": "reads", "label": "4 KiB random read"},
+    "iops.03.rnd-4kib-r0": {
+        "label": "random, 4T/32Q",
+        "round": {"of": "iops", "step": "rnd-4kib-r0", "number": 3},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        ("reads", "4 KiB random read"),
+        ("reads@60", "4 KiB random read: 60 % of its maximum"),
+        ("reads@slo-2", "4 KiB random read: point 2 of the search"),
+        ("iops.03.rnd-4kib-r0", "iops, rnd-4kib-r0, round 3"),
+        ("untold", "untold"),
+    ],
+)
+def test_a_step_is_called_what_tables_call_it(step: str, name: str) -> None:
+    assert called(step, STEPS) == name
+
+
+def test_a_step_of_all_rounds_is_called_without_the_number_of_one() -> None:
+    assert called("iops.03.rnd-4kib-r0", STEPS, any_round=True) == "iops, rnd-4kib-r0"
