@@ -107,11 +107,60 @@ def test_the_accuracy_of_a_power_meter_is_in_the_interval_of_iops_per_watt(
 
 
 def test_the_latency_ranges_count_every_io_of_the_window(long_run: Run) -> None:
-    counted = load(long_run.path).latency_from("twin:samsung-pm9a3-7.68tb", "write", 90.0)
+    found = load(long_run.path).latency_from("twin:samsung-pm9a3-7.68tb", "write", 90.0)
+    assert found is not None
+    counted, _ = found
     rows = [row for row in long_run.intervals.to_pylist() if row["step"] == "write" and row["start_s"] >= 90]
-    assert counted is not None
     assert counted.n == sum(row["n"] for row in rows)
     assert counted.bucket_shares().sum() == pytest.approx(1)
+
+
+def test_the_percentiles_of_the_window_stand_with_their_intervals(long_run: Run) -> None:
+    built = section.build(compare([load(long_run.path)], lambda *_: ()))
+    assert built is not None
+    rows = {row.label.text: row.cells[0] for row in built.blocks[0].groups[0].rows}  # pyright: ignore[reportAttributeAccessIssue]
+    found = load(long_run.path).latency_from("twin:samsung-pm9a3-7.68tb", "write", 90.0)
+    assert found is not None
+    counted, bounds = found
+    median = counted.quantile(0.5)
+    assert median is not None
+    assert rows["p50"].text == section.grouped(median.us)
+    low_us, high_us = bounds["p50_us"]
+    assert low_us <= median.us <= high_us
+    assert rows["p50"].title == "95 % interval"
+    assert rows["p99.999"].text == "n too small"
+    assert rows["p99.999"].title == f"needs 10,000,000 I/Os, here are {counted.n:,}"
+
+
+def test_repeats_are_one_column_whose_figures_are_of_all_of_them(even_runs: list[Run]) -> None:
+    runs = [load(run.path) for run in even_runs]
+    built = section.build(compare(runs, lambda *_: (), pool=True))
+    assert built is not None
+    table = built.blocks[0]
+    rows = {row.label.text: row.cells for row in table.groups[0].rows}  # pyright: ignore[reportAttributeAccessIssue]
+    assert all(len(cells) == 1 for cells in rows.values())
+    each = [cells(run) for run in even_runs]
+    numbers = [float(one["Mean"].replace(",", "")) for one in each]
+    assert float(rows["Mean"][0].text.replace(",", "")) == pytest.approx(sum(numbers) / 2, abs=1)
+    assert rows["Mean"][0].sub.startswith("± ")
+    assert rows["IOPS per watt"][0].sub.startswith("± ")
+    assert int(rows["Seconds"][0].text) == sum(int(one["Seconds"]) for one in each)
+    assert any("the worst second of all" in note for note in table.footnotes)  # pyright: ignore[reportAttributeAccessIssue]
+    [dots] = [block for block in built.blocks if isinstance(block, Figure) and "Of several" in block.caption]
+    assert len(dots.charts) == 1
+
+
+def test_of_repeats_the_worst_second_is_that_of_all_and_the_deviation_that_inside_them() -> None:
+    rng = np.random.default_rng(3)
+    low, high = (level + rng.standard_normal(100) for level in (900.0, 1_100.0))
+    both = consistency(low, high)
+    assert both is not None
+    assert both.n == 200
+    assert both.worst == low.min()
+    assert both.deviation == pytest.approx(1, rel=0.2), "not the 100 by which the repeats differ"
+    assert both.interval is not None
+    assert both.interval.low < 900
+    assert both.interval.high > 1_100
 
 
 def test_a_drive_whose_seconds_and_latencies_are_all_alike_has_no_empty_chart(even_runs: list[Run]) -> None:

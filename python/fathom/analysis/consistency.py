@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.analysis.uncertainty import Interval, mean_interval
+from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
 
 TAIL_S = 500.0
 """Figures are of the last 500 s, as AnandTech's suite has them."""
@@ -45,16 +45,22 @@ class Consistency:
         return self.deviation / self.mean
 
 
-def consistency(rates: NDArray[np.float64]) -> Consistency | None:
-    """The statistics of one-second rates; None for fewer than 20 or where nothing moved."""
-    if len(rates) < LEAST_SECONDS or not rates.mean():
+def consistency(*repeats: NDArray[np.float64]) -> Consistency | None:
+    """The statistics of one-second rates, of one run or of several repeats; None for fewer than 20 in one of them or
+    where nothing moved.
+
+    Of repeats `mean` is that of their means, `deviation` what seconds stray inside a repeat (root of the mean variance)
+    and p1 that of all seconds, each over the median of its own repeat: how repeats differ is in `interval` alone.
+    """
+    if any(len(rates) < LEAST_SECONDS or not rates.mean() for rates in repeats):
         return None
-    p1, median = np.percentile(rates, (1, 50))
+    medians = [float(np.median(rates)) for rates in repeats]
+    ratios = [rates / median for rates, median in zip(repeats, medians, strict=True) if median]
     return Consistency(
-        len(rates),
-        float(rates.mean()),
-        mean_interval(rates),
-        float(rates.std(ddof=1)),
-        float(rates.min()),
-        float(p1 / median) if median else 0.0,
+        sum(map(len, repeats)),
+        float(np.mean([rates.mean() for rates in repeats])),
+        repeats_interval(repeats) or means_interval([rates.mean() for rates in repeats]),
+        float(np.sqrt(np.mean([rates.var(ddof=1) for rates in repeats]))),
+        float(min(rates.min() for rates in repeats)),
+        float(np.percentile(np.concatenate(ratios), 1)) if len(ratios) == len(repeats) else 0.0,
     )

@@ -9,7 +9,7 @@ from math import hypot
 
 import numpy as np
 
-from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, ratio_interval
+from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, means_interval, ratio_interval
 
 Stretch = tuple[float, float, float]
 """Start, length, and what was counted in that time: I/Os, or joules."""
@@ -43,6 +43,14 @@ class Efficiency(_FromStretches):
     """I/Os per joule over a window, which is IOPS per watt."""
 
     iops_per_watt: float
+
+
+def over_repeats(figures: Sequence[tuple[float, Interval | None]]) -> Interval | None:
+    """Interval of the mean of a figure over repeats, from each one's figure and interval; of a single one its own."""
+    if len(figures) == 1:
+        return figures[0][1]
+    halves = [own and (own.high - own.low) / 2 for _, own in figures]
+    return means_interval([value for value, _ in figures], halves)
 
 
 def power(energies: Sequence[Stretch], accuracy: float | None = None) -> Power | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
-from fathom.analysis.percentiles import Histogram, histograms
+from fathom.analysis.percentiles import Histogram, histograms, intervals_us
 from fathom.analysis.series import Floats
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.errors import FathomError
@@ -26,6 +26,7 @@ from fathom.runs.schema import TABLES
 from fathom.step_names import Steps, called
 
 KEY = ("target", "step", "op")
+Bounds = Mapping[str, tuple[float, float]]
 UTILISATION = "utilisation: "
 """How telemetry names the use of a resource."""
 TIME_IN = "time in: "
@@ -191,16 +192,20 @@ class RunData:
         """95 % intervals of the latencies of all operations together by (target, step), then by column."""
         return together_us(self)
 
-    def latency_from(self, target: str, step: str, start_s: float) -> Histogram | None:
-        """Service latency of a step from a second on, all operations together; None where nothing was counted."""
-        merged = self.query(
+    def latency_from(self, target: str, step: str, start_s: float) -> tuple[Histogram, Bounds] | None:
+        """Service latency of a step from a second on, all operations together, and the 95 % intervals in us of its
+        percentiles by column; None where nothing was counted.
+        """
+        seconds = self.query(
             "latency",
-            "select latency, low_ns, high_ns, sum(count)::bigint as count from rows where latency = 'service' "
-            "and target = $target[1] and step = $step[1] and index >= $first[1]::int group by all",
+            "select target, 'all' as op, latency, index - $first[1]::int as index, low_ns, high_ns, "
+            "sum(count)::bigint as count from rows where latency = 'service' and target = $target[1] "
+            "and step = $step[1] and index >= $first[1]::int group by all",
             {"target": [target], "step": [step], "first": [str(round(start_s))]},
         )
-        found = Histogram.of(*(merged[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
-        return found if found.n else None
+        whole = Histogram.of(*(seconds[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
+        key = ("all", "service")
+        return (whole, intervals_us([seconds], target, {key: whole})[key]) if whole.n else None
 
     def energies(self, target: str, step: str) -> list[tuple[float, float, float]]:
         """(start in s, length in s, J) of every stretch of a step whose energy is known, in order."""

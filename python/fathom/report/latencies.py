@@ -15,7 +15,11 @@ def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
     value_us: float | None = getattr(point, name)
     if value_us is None:
         return None
-    bounds = point.interval_us(name)
+    return with_interval(value_us, point.interval_us(name), why_none)
+
+
+def with_interval(value_us: float, bounds: tuple[float, float] | None, why_none: str = FEW) -> Item:
+    """A latency and its 95 % interval, us."""
     if bounds is None:
         return Item(grouped(value_us), title=why_none)
     low, high = map(grouped, bounds)

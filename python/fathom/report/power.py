@@ -1,7 +1,6 @@
 """A step's mean power in a table: its figure with half its 95 % interval, or why there is none."""
 
-from fathom.analysis.efficiency import Power, power
-from fathom.analysis.uncertainty import means_interval
+from fathom.analysis.efficiency import Power, over_repeats, power
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, margin_of
 from fathom.report.repeats import of_each
@@ -40,8 +39,5 @@ def _over(column: Column, point: Point) -> Power | None:
     ]
     if len(each) < len(repeats) or not each:
         return None
-    if len(each) == 1:
-        return each[0]
-    halves = [one.interval and (one.interval.high - one.interval.low) / 2 for one in each]
-    over = means_interval([one.watts for one in each], halves)
+    over = over_repeats([(one.watts, one.interval) for one in each])
     return Power(over, sum(one.stretches for one in each), watts=sum(one.watts for one in each) / len(each))

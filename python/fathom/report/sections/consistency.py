@@ -1,4 +1,7 @@
-"""Consistency of a long step: every second as a dot; over its end the spread, latency ranges and IOPS per watt."""
+"""Consistency of a long step: every second as a dot; over its end the spread, latencies and IOPS per watt.
+
+Of repeats the figures are of all; the dots are the first one's.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom.analysis.consistency import TAIL_S, TAIL_SHARE, Consistency, consistency, tail_s
-from fathom.analysis.efficiency import Efficiency, efficiency
-from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, Histogram
+from fathom.analysis.efficiency import Efficiency, efficiency, over_repeats
+from fathom.analysis.percentiles import (
+    BUCKET_EDGES_MS,
+    BUCKET_LABELS,
+    QUANTILES,
+    Histogram,
+    repeats_interval_us,
+)
+from fathom.analysis.series import Floats
+from fathom.analysis.uncertainty import count_for
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import (
     Axis,
@@ -22,6 +33,8 @@ from fathom.report.charts import (
     time_axis,
 )
 from fathom.report.comparison import Column, Comparison, margin_of
+from fathom.report.data import Bounds, RunData
+from fathom.report.latencies import with_interval
 from fathom.report.rows import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
 from fathom.text import percent
@@ -39,14 +52,18 @@ LATE_MS = 5.0
 
 @dataclass(frozen=True)
 class Long:
-    """A long measured step on one target, and its end."""
+    """A long measured step on one target, and its end: `figures` and what follows are of every repeat, the seconds of
+    the first. `bounds` are the 95 % intervals of percentiles in us by column.
+    """
 
     column: Column
     label: str
     seconds: Sequence[Second]
     from_s: float
+    repeats: int
     figures: Consistency
     latency: Histogram | None
+    bounds: Bounds
     efficiency: Efficiency | None
 
     @property
@@ -121,26 +138,64 @@ def _longs(column: Column) -> list[Long]:
     return [long for long in found if long is not None]
 
 
+@dataclass(frozen=True)
+class _End:
+    """The end of the step in one run."""
+
+    from_s: float
+    rates: Floats
+    latency: tuple[Histogram, Bounds] | None
+    efficiency: Efficiency | None
+
+
 def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None:
+    target = column.target.name
+    ends = [end for run in column.run.repeats if (end := _end(run, target, step))]
+    figures = consistency(*(end.rates for end in ends)) if ends else None
+    if figures is None:
+        return None
+    latency, bounds = _latency([end.latency for end in ends])
+    label = plain(column.run.steps[step].label)
+    watts = _efficiency_of([end.efficiency for end in ends])
+    return Long(column, label, intervals, ends[0].from_s, len(ends), figures, latency, bounds, watts)
+
+
+def _end(run: RunData, target: str, step: str) -> _End | None:
+    intervals = run.seconds(target).get(step, [])
     whole = [second for second in intervals if second.length_s > 0.999]
+    if not whole:
+        return None
     end_s = intervals[-1].start_s + intervals[-1].length_s
     from_s = end_s - tail_s(end_s)
     rates = np.array([second.n / second.length_s for second in whole if second.start_s >= from_s])
-    figures = consistency(rates)
-    if figures is None:
-        return None
-    run, target = column.run, column.target.name
     ios = [(second.start_s, second.length_s, float(second.n)) for second in intervals]
     tail_from_s = whole[-len(rates)].start_s
     energies, accuracy = run.energies(target, step), run.meter_accuracy(target, step)
-    return Long(
-        column,
-        plain(run.steps[step].label),
-        intervals,
-        from_s,
-        figures,
-        run.latency_from(target, step, tail_from_s),
-        efficiency(ios, energies, tail_from_s, accuracy),
+    latency = run.latency_from(target, step, tail_from_s)
+    return _End(from_s, rates, latency, efficiency(ios, energies, tail_from_s, accuracy))
+
+
+def _latency(known: Sequence[tuple[Histogram, Bounds] | None]) -> tuple[Histogram | None, Bounds]:
+    """Of all repeats, with the intervals between them; of one its own. None where one has none."""
+    found = [one for one in known if one]
+    if len(found) < len(known):
+        return None, {}
+    if len(found) == 1:
+        return found[0]
+    own = [histogram for histogram, _ in found]
+    between = {name: repeats_interval_us(own, q) for name, q in QUANTILES.items()}
+    return Histogram.merged(own), {name: bounds for name, bounds in between.items() if bounds}
+
+
+def _efficiency_of(known: Sequence[Efficiency | None]) -> Efficiency | None:
+    """Mean over repeats with its interval; None where one has none."""
+    found = [one for one in known if one]
+    if not found or len(found) < len(known):
+        return None
+    return Efficiency(
+        over_repeats([(one.iops_per_watt, one.interval) for one in found]),
+        sum(one.stretches for one in found),
+        iops_per_watt=sum(one.iops_per_watt for one in found) / len(found),
     )
 
 
@@ -157,6 +212,7 @@ def _table(longs: Sequence[Long], window: str) -> Table:
         _row("Worst second", "IOPS", [grouped(long.figures.worst) for long in longs]),
         _row("p1 / median of 1 s", "", [f"{long.figures.p1_over_median:.3f}" for long in longs]),
         Row(Item("IOPS per watt", "I/O per joule"), [_efficiency(long) for long in longs]),
+        *_percentiles(longs),
         _row("Seconds", "n", [f"{long.figures.n:,}" for long in longs]),
     ]
     notes = [
@@ -170,8 +226,34 @@ def _table(longs: Sequence[Long], window: str) -> Table:
         "IOPS per watt are I/Os completed per joule over that window; – where no source of energy was read. A power "
         "meter's accuracy is in ± where it was given (accuracy=1%); the error of a sensor, of a meter whose accuracy "
         "is not known, and of a twin's model of power is not.",
+        "Service latencies of all operations together over that window; beneath, their 95 % interval.",
     ]
+    if any(long.repeats > 1 for long in longs):
+        notes.append(
+            "Of repeats: the mean of their means, of IOPS per watt too, with intervals that hold how they differ; the "
+            "deviation of seconds inside a repeat; the worst second of all; the latencies of all their I/Os together."
+        )
     return Table("", head, [Group("", rows)], notes)
+
+
+def _percentiles(longs: Sequence[Long]) -> list[Row]:
+    """The window's percentiles, where latencies were kept."""
+    if not any(long.latency for long in longs):
+        return []
+    return [
+        Row(Item(f"p{100 * q:g}", "us"), [_percentile(long, name, q) for long in longs])
+        for name, q in QUANTILES.items()
+    ]
+
+
+def _percentile(long: Long, name: str, q: float) -> Item:
+    if long.latency is None:
+        return Item("–", tone="quiet", title="latencies were not kept by the second")
+    found = long.latency.quantile(q)
+    if found is None:
+        need = f"needs {count_for(q):,} I/Os, here are {long.latency.n:,}"
+        return Item("n too small", tone="quiet", title=need)
+    return with_interval(found.us, long.bounds.get(name))
 
 
 def _row(label: str, unit: str, texts: Sequence[str]) -> Row:
@@ -202,6 +284,8 @@ def _dots(longs: Sequence[Long]) -> Figure:
         else f"one second in {every}, with the least and the greatest of each {seconds(every * STRETCH_DOTS)}"
     )
     caption = f"IOPS in {which}; shaded: the window of the figures above."
+    if any(long.repeats > 1 for long in longs):
+        caption += " Of several repeats the first is drawn."
     charts = [_dots_chart(long, switch, every) for long in longs]
     return Figure(charts, caption, _dots_table(longs), columns=1, scale="log", group="consistency")
 
