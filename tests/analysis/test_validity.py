@@ -351,9 +351,31 @@ def test_waits_for_cores_are_one_note_a_target_of_the_worst_step():
     shares = {"4k-rand-read": 9, "fill": 31, "4k-rand-write": 12}
     remarks = [Remark(DEVICE, step, re.sub(r"\d+", str(pct), said)) for step, pct in shares.items()]
     note = only(sound(remarks=remarks))
-    assert (note.rule, note.step) == ("load-generator", "fill")
+    assert (note.rule, note.step) == ("cpu-wait", "fill")
     assert note.text.startswith("load threads waited 31 %")
     assert "2 other steps" in note.text
+
+
+def test_late_arrivals_are_one_note_a_target_of_the_worst_step():
+    said = "arrivals were issued {} us late on average by the load generator itself; response latency includes that"
+    remarks = [Remark(DEVICE, f"{us}-late", said.format(us)) for us in (12, 90, 31)]
+    note = only(sound(remarks=remarks))
+    assert (note.rule, note.step) == ("cpu-wait", "90-late")
+    assert note.text.startswith("arrivals were issued 90 us late")
+    assert note.text.endswith("less in 2 other steps")
+
+
+def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tells_it():
+    said = "load threads waited 55 % of the time for a core that something else had"
+    busy = sample("cpu_busy", 99.0, unit="%")
+    view = sound(
+        telemetry=[{**busy, "target": None, "step": "4k-rand-read"}], remarks=[Remark(DEVICE, "fill", said)]
+    )
+    note = only(view)
+    assert (note.rule, note.step) == ("client-limits", "4k-rand-read")
+    assert "had its processors 99 % busy. Of the same cause: in fill, load threads waited 55 %" in note.text
+    assert "end what else runs on this machine" in note.next_step
+    assert "load from more or faster hosts" in note.next_step
 
 
 def test_steps_left_out_for_one_reason_are_one_note_a_target():

@@ -4,6 +4,9 @@ A rule is a small function from a run to notes; it reads what the run recorded a
 record is not judged. Thresholds come from the shared statistics in docs/explanation/statistics.md.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from fathom.analysis.validity import (
     of_curves,
     of_data,
@@ -57,7 +60,34 @@ RULES: tuple[Rule, ...] = (
 """Every rule, in the order in which notes of one level are shown."""
 
 
+SHORT_OF_CORES = ("client-limits", "generator-cpu", of_run.WAITS)
+"""Rules that tell, each by a figure of its own, that the machine that makes the load has no processor time left."""
+
+
 def notes(view: RunView) -> list[Note]:
     """Every note on the run, the gravest first; notes of one level in the order of the rules."""
     order = ("error", "warning", "info")
-    return sorted((note for rule in RULES for note in rule(view)), key=lambda note: order.index(note.level))
+    found = _of_one_cause([note for rule in RULES for note in rule(view)], view)
+    return sorted(found, key=lambda note: order.index(note.level))
+
+
+def _of_one_cause(found: Sequence[Note], view: RunView) -> list[Note]:
+    """The notes with those of a target that is loaded by a machine short of cores as one, at the place of the first."""
+    short: dict[str | None, list[Note]] = {}
+    for note in found:
+        if note.rule in SHORT_OF_CORES:
+            short.setdefault(note.target, []).append(note)
+    heads = {id(own[0]): own for own in short.values()}
+    rest = {id(note) for own in short.values() for note in own[1:]}
+    return [_joined(heads.get(id(note), [note]), view) for note in found if id(note) not in rest]
+
+
+def _joined(found: Sequence[Note], view: RunView) -> Note:
+    first, *others = found
+    if not others:
+        return first
+    told = ". Of the same cause: ".join(
+        [first.text, ". ".join(f"in {view.called(note.step or '')}, {note.text}" for note in others)]
+    )
+    do = "; ".join(dict.fromkeys(note.next_step for note in reversed(found) if note.next_step))
+    return replace(first, text=told, next_step=do)

@@ -7,8 +7,16 @@ from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView
 from fathom.text import in_others
 
-_WAITED = re.compile(r"load threads waited (\d+) %")
-"""How the engine's remark begins whose figure differs from step to step."""
+_SHORT_OF_CORES = (
+    (re.compile(r"load threads waited (\d+) %"), "end what else runs on this machine"),
+    (
+        re.compile(r"arrivals were issued (\d+) us late"),
+        "offer less, or load from more threads on more cores",
+    ),
+)
+"""How the engine's remarks begin whose figure differs from step to step, and what to do."""
+WAITS = "cpu-wait"
+"""Rule of what a load generator says that waits for cores."""
 _LEFT_OUT = re.compile(r"step \S+ left out: (.*)")
 """How a step is told of that does not apply to the target."""
 
@@ -38,15 +46,18 @@ def quick(view: RunView) -> Iterable[Note]:
 
 
 def backend(view: RunView) -> Iterable[Note]:
-    """What the load generator had to say; how long its threads waited for cores once a target, of the worst step; and
-    steps that were left out, once for a target and a reason.
+    """What the load generator had to say; how long its threads waited for cores and how late arrivals were, each once a
+    target, of the worst step; and steps that were left out, once for a target and a reason.
     """
     said: dict[tuple[str, str], list[str]] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
-    waits: dict[str, list[tuple[float, str, str]]] = {}
+    short: dict[tuple[str, str], list[tuple[float, str, str]]] = {}
     for remark in view.remarks:
-        if waited := _WAITED.match(remark.text):
-            waits.setdefault(remark.target, []).append((float(waited[1]), remark.step, remark.text))
+        if told := next(
+            ((found, do) for form, do in _SHORT_OF_CORES if (found := form.match(remark.text))), None
+        ):
+            found, do = told
+            short.setdefault((remark.target, do), []).append((float(found[1]), remark.step, remark.text))
         elif left := _LEFT_OUT.match(remark.text):
             left_out.setdefault((remark.target, left[1]), []).append(remark.step)
         else:
@@ -65,10 +76,10 @@ def backend(view: RunView) -> Iterable[Note]:
         names = list(dict.fromkeys(view.called(step, any_round=True) for step in steps))
         text = f"{'steps' if len(names) > 1 else 'step'} {'; '.join(names)} left out: {why}"
         yield Note("left-out", "warning", target, None, text, "")
-    for target, found in waits.items():
+    for (target, do), found in short.items():
         _, step, text = max(found)
         others = in_others("less", len({step for _, step, _ in found}) - 1, "step")
-        yield Note("load-generator", "warning", target, step, f"{text}{others}", "")
+        yield Note(WAITS, "warning", target, step, f"{text}{others}", do)
 
 
 def not_measured(view: RunView) -> Iterable[Note]:
