@@ -1,10 +1,12 @@
 """Data placement in the report: the same streams with one handle and with one each, paired and compared."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fathom
+from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Figure, Table
 from fathom.report.comparison import compare
 from fathom.report.data import load
@@ -62,6 +64,52 @@ def test_steps_that_differ_in_handles_alone_are_one_load_the_shared_one_first(ru
         ["default", "default", "default"],
         ["1", "2", "2"],
     ]
+
+
+def variant(run: Path, waf: float, half: float | None, *, placed: bool) -> placement.Variant:
+    """A measured step with that WAF, known to `half` of it."""
+    points = [replace(point, waf=waf) for point in load(run).points]
+    over = None if half is None else Interval(waf, waf * (1 - half), waf * (1 + half), 10)
+    return placement.Variant("step", "label", placed, points, (), (), over)
+
+
+@pytest.mark.parametrize(
+    ("waf", "half", "tone", "said"),
+    [
+        (1.5, 0.01, "good", "1.97 to 2.03"),
+        (2.9, 0.20, "", "level"),
+        (2.9, None, "", "no interval"),
+        (3.1, 0.001, "bad", "worse"),
+    ],
+)
+def test_what_handles_save_is_called_so_only_where_its_interval_excludes_one(
+    run: Path, waf: float, half: float | None, tone: str, said: str
+) -> None:
+    own, shared = variant(run, waf, half, placed=True), variant(run, 3.0, half, placed=False)
+    item = placement.saved(own, shared)
+    assert item is not None
+    assert item.text == f"{3.0 / waf:.2f}x"
+    assert item.tone == tone
+    assert said in item.sub
+
+
+def test_a_stream_has_the_intervals_of_an_operation_that_it_alone_issues(tmp_path: Path) -> None:
+    text = STEP % {"name": "long", "log": "", "small": ""}
+    method = tmp_path / "long.toml"
+    method.write_text('schema = "fathom-method/1"\nname = "long"\n' + text.replace('"0.1s"', '"6s"'))
+    data = load(fathom.run(str(method), "twin:micron-m510dc-480gb", out=tmp_path).path)
+    section = placement.build(compare([data], lambda *_: ()))
+    assert section is not None
+    table = section.blocks[-1]
+    assert isinstance(table, Table)
+    rows = {(row.label.text, row.label.sub): row.cells for row in table.groups[0].rows}
+    [reads] = [point for point in data.points if point.op == "read"]
+    assert rows["small", "read"][4].text == placement.grouped(reads.p95_us or 0)
+    assert rows["small", "read"][4].title == "95 % interval"
+    assert rows["small", "read"][1].sub.startswith("± ")
+    for name in ("log", "small"):
+        assert rows[name, "write"][4].sub == ""
+        assert rows[name, "write"][4].title == placement.SHARED
 
 
 def test_steps_of_streams_are_left_to_their_own_section(run: Path) -> None:

@@ -16,7 +16,7 @@ from fathom.analysis.uncertainty import Interval, compare_intervals
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
-from fathom.report.latencies import percentile
+from fathom.report.latencies import FEW, percentile, with_interval
 from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
@@ -24,6 +24,9 @@ from fathom.report.waf import NOTE, waf_item, waf_over, waf_text
 
 ORDER = 36
 NONE = Item("–", tone="quiet")
+SHARED = (
+    "no interval: several streams issue this operation, and its seconds are kept for all of them together"
+)
 PUBLISHED = (
     "Published for such loads: a flash cache on a 1.88 TB FDP drive, small objects in 4 % of it, 3.22 with one handle "
     "and 1.03 with separate ones when all of it is used, 1.22 and 1.03 at half (CacheLib's key-value traces, EuroSys "
@@ -198,7 +201,8 @@ def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
         shared = next((variant for variant in load if not variant.placed and variant.waf), None)
         rows += [_total(column, variant, shared) for variant in load]
     notes = [
-        f"{NOTE} Beneath what is saved is the 95 % interval of that ratio, where both have one. Settling ends when WAF "
+        f"{NOTE} Beneath what is saved is the 95 % interval of that ratio, where both have one; "
+        "where it holds 1 the two are level. Settling ends when WAF "
         "drifts by less than 5 %.",
         "Beneath IOPS and p99 are their 95 % intervals; a p99 without one: too few seconds, seconds that drift, or too "
         "few independent I/Os in them.",
@@ -216,7 +220,7 @@ def _total(column: Column, variant: Variant, shared: Variant | None) -> Row:
     cells = [
         (waf_item(variant.counted, variant.over, strong=True) if variant.counted else None)
         or Item("–", tone="quiet", title="media writes are not counted"),
-        _saved(variant, shared) or NONE,
+        saved(variant, shared) or NONE,
         Item(grouped(bps / 1e6)),
         *_rate_and_tail(by_op.get("write")),
         *_rate_and_tail(by_op.get("read")),
@@ -226,18 +230,31 @@ def _total(column: Column, variant: Variant, shared: Variant | None) -> Row:
     return Row(Item(variant.label), cells)
 
 
-def _saved(variant: Variant, shared: Variant | None) -> Item | None:
-    """How much less the media take with a handle per stream; None where one of both is not known."""
+def saved(variant: Variant, shared: Variant | None) -> Item | None:
+    """How much less the media take with a handle per stream; None where one of both is not known.
+
+    Better or worse only where the interval of the ratio excludes 1, else level; without an interval neither is said.
+    """
     if not variant.placed or not variant.waf or shared is None or not shared.waf:
         return None
-    saved = shared.waf / variant.waf
+    text = f"{shared.waf / variant.waf:.2f}x"
     ratio = (
         compare_intervals((shared.over.low, shared.over.high), (variant.over.low, variant.over.high))
         if shared.over and variant.over
         else None
     )
-    interval = f"{ratio.low:.2f} to {ratio.high:.2f}" if ratio else ""
-    return Item(f"{saved:.2f}x", interval, tone="good" if saved > 1.02 else "")
+    if ratio is None:
+        return Item(
+            text, "no interval", title="one of both WAFs has none: too few whole seconds, or they drift"
+        )
+    interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
+    match ratio.verdict:
+        case "a":
+            return Item(text, interval, tone="good")
+        case "b":
+            return Item(text, f"{interval} · worse", tone="bad")
+        case "level":
+            return Item(text, f"{interval} · level")
 
 
 def _rate_and_tail(point: Point | None) -> list[Item]:
@@ -261,11 +278,12 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     groups = []
     for column, load in found:
         for variant in load:
-            rows = [_stream(row) for row in variant.streams]
+            rows = [_stream(row, _alone(column, variant, row)) for row in variant.streams]
             groups.append(Group(f"{column.label}: {variant.label}", rows))
     notes = [
-        "Service latency. A dash: too few I/Os for that percentile. Without intervals: a stream's histogram is kept "
-        "for its window as a whole, not by the second; those of reads and writes are in the table of the loads."
+        "Service latency. A dash: too few I/Os for that percentile. An operation that one stream alone issues has the "
+        "intervals that are kept by the second for each operation; one that several issue has none: their histograms "
+        "are kept for the window as a whole. Those of all together are in the table of the loads."
     ]
     if any(column.repeats > 1 for column, _ in found):
         notes.append(
@@ -275,18 +293,38 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     return Table("Stream", heads, groups, notes)
 
 
-def _stream(row: StreamPoint) -> Row:
-    def latency(value_us: float | None) -> Item:
-        return NONE if value_us is None else Item(grouped(value_us))
+def _alone(column: Column, variant: Variant, row: StreamPoint) -> Point | None:
+    """The point of the stream's operation if no other stream issues it; of the first repeat, as the streams' rows."""
+    if sum(other.op == row.op for other in variant.streams) > 1:
+        return None
+    key = (row.target, row.step, row.op)
+    points = column.run.repeats[0].points
+    return next((point for point in points if (point.target, point.step, point.op) == key), None)
+
+
+def _stream(row: StreamPoint, alone: Point | None) -> Row:
+    def latency(name: str) -> Item:
+        value_us: float | None = getattr(row, name)
+        if value_us is None:
+            return NONE
+        return (
+            with_interval(value_us, alone.interval_us(name))
+            if alone
+            else Item(grouped(value_us), title=SHARED)
+        )
+
+    def rate(value: float) -> Item:
+        margin = margin_of(alone.iops, alone.iops_low, alone.iops_high) if alone else ""
+        return Item(grouped(value), margin, title="" if margin else FEW if alone else SHARED)
 
     cells = [
         Item(row.placement or "default"),
-        Item(grouped(row.iops)),
-        Item(grouped(row.mbps)),
-        latency(row.mean_us),
-        latency(row.p95_us),
-        latency(row.p99_us),
-        latency(row.p999_us),
+        rate(row.iops),
+        rate(row.mbps),
+        latency("mean_us"),
+        latency("p95_us"),
+        latency("p99_us"),
+        latency("p999_us"),
         Item(compact(row.n)),
     ]
     return Row(Item(plain(row.stream), row.op), cells)
