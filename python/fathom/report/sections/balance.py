@@ -6,6 +6,7 @@ from statistics import median
 from fathom.analysis.balance import FAIR_FROM, chi_square, jain
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
+from fathom.report.data import RunData
 from fathom.report.rows import Share
 from fathom.report.style import grouped, plain
 from fathom.report.waf import NOTE, waf_interval, waf_text
@@ -41,7 +42,7 @@ def _blocks(column: Column) -> list[Block]:
     }
     rows = [
         Row(
-            Item(plain(step)),
+            Item(plain(run.called(step))),
             [
                 cell
                 for kind, count in kinds.items()
@@ -71,7 +72,7 @@ def _blocks(column: Column) -> list[Block]:
             NOTE,
         ]
     uneven = [
-        f"{plain(step)}: uneven over {kind}s (Jain's index {index:.3f})"
+        f"{plain(run.called(step))}: uneven over {kind}s (Jain's index {index:.3f})"
         for step, shares in steps.items()
         for kind, members in shares.items()
         if (index := jain([share.iops for share in members])) is not None and index < FAIR_FROM
@@ -79,7 +80,7 @@ def _blocks(column: Column) -> list[Block]:
     slow = [
         text
         for kind in kinds
-        for text in _slow(kind, {step: shares.get(kind, []) for step, shares in steps.items()})
+        for text in _slow(run, kind, {step: shares.get(kind, []) for step, shares in steps.items()})
     ]
     said: list[Block] = [Points([*uneven, *slow])] if uneven or slow else []
     return [*said, Table(column.label, head, [Group("", rows)], notes)]
@@ -114,7 +115,7 @@ def _spread(members: Sequence[Share], count: int) -> list[Item]:
     return [even, Item(grouped(median(means.values())), f"#{worst}: {grouped(means[worst])}")]
 
 
-def _slow(kind: str, steps: dict[str, Sequence[Share]]) -> list[str]:
+def _slow(run: RunData, kind: str, steps: dict[str, Sequence[Share]]) -> list[str]:
     """Members that lag in some step, each with the step where it does so most."""
     lags: dict[int, tuple[float, str]] = {}
     for step, members in steps.items():
@@ -130,5 +131,5 @@ def _slow(kind: str, steps: dict[str, Sequence[Share]]) -> list[str]:
     more = f" and {len(lags) - MOST_NAMED} more" if len(lags) > MOST_NAMED else ""
     return [
         f"{kind}s that lag: {named}{more}: their mean latency is up to {most:.2f} times the median {kind}'s "
-        f"({plain(where)})"
+        f"({plain(run.called(where))})"
     ]

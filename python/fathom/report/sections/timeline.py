@@ -198,4 +198,4 @@ def _summary(column: Column, stretch: Stretch) -> Row:
         Item("–" if spread is None or not centre else f"{100 * spread / centre:.1f} %"),
     ]
     step = column.run.steps.get(stretch.step)
-    return Row(Item(plain(stretch.step), step.kind if step else ""), items)
+    return Row(Item(plain(column.run.called(stretch.step)), step.kind if step else ""), items)
