@@ -255,8 +255,22 @@ impl Zones {
         Some((start, len))
     }
 
-    fn free(&mut self, start: u64, len: u64) -> Option<(u64, u64)> {
-        let zone = ((start - self.first) / self.length) as usize;
+    /// Extents that lie behind one another are one, whichever zones they are in.
+    fn free(&mut self, start: u64, len: u64) -> Vec<(u64, u64)> {
+        let (mut at, end) = (start - self.first, start - self.first + len);
+        let mut emptied = Vec::new();
+        loop {
+            let zone = at / self.length;
+            let until = end.min((zone + 1) * self.length);
+            emptied.extend(self.free_in(zone as usize, until - at));
+            at = until;
+            if at >= end {
+                return emptied;
+            }
+        }
+    }
+
+    fn free_in(&mut self, zone: usize, len: u64) -> Option<(u64, u64)> {
         self.used[zone] -= len;
         self.unusable[zone] += len;
         if self.used[zone] > 0 || self.open == Some(zone) {
@@ -309,12 +323,12 @@ impl Space {
         }
     }
 
-    /// Gives blocks back; the bounds of a zone that is to be reset now.
-    pub fn free(&mut self, start: u64, len: u64) -> Option<(u64, u64)> {
+    /// Gives blocks back; the bounds of zones that are to be reset now.
+    pub fn free(&mut self, start: u64, len: u64) -> Vec<(u64, u64)> {
         match self {
             Self::Groups(groups) => {
                 groups.give(start, len);
-                None
+                Vec::new()
             }
             Self::Zones(zones) => zones.free(start, len),
         }
@@ -392,5 +406,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_given_back_across_the_border_of_zones_is_given_back_in_each() {
+        let mut zones = Zones::new(100, 400, 100);
+        for start in [100, 200, 300] {
+            assert_eq!(zones.allocate(100, true), Some((start, 100)));
+        }
+        assert_eq!(zones.free(150, 100), []);
+        assert_eq!(zones.free(100, 50), [(100, 200)]);
+        assert_eq!(zones.free(250, 150), [(200, 300), (300, 400)]);
     }
 }

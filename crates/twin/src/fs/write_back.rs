@@ -486,7 +486,7 @@ impl<D: Device> FileSystem<D> {
     }
 
     fn release(&mut self, start: u64, len: u64) {
-        if let Some((low, high)) = self.space.free(start, len) {
+        for (low, high) in self.space.free(start, len) {
             self.write_back.emptying.take_if(|zone| zone.0 == low);
             self.send(Op::Trim, low, high - low, Below::Reset);
         }
