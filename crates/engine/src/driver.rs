@@ -150,7 +150,7 @@ impl<Q: QueuePair> Driver<Q> {
     }
 
     fn exhausted(&self) -> bool {
-        self.left.count == 0 || self.left.bytes == 0
+        self.left.is_spent()
     }
 
     /// `iodepth` in flight at all times.
@@ -263,9 +263,7 @@ impl<Q: QueuePair> Driver<Q> {
     /// Queues a request in a free slot.
     #[inline(always)]
     fn push(&mut self, mut request: Request, arrival_ns: u64) -> io::Result<()> {
-        let bytes = u64::from(request.size_bytes);
-        self.left.bytes = self.left.bytes.saturating_sub(bytes);
-        self.left.count -= 1;
+        self.left.spend(request.size_bytes);
         self.free_len -= 1;
         let index = self.free[self.free_len];
         self.queues.queue(&mut request, index)?;

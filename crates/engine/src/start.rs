@@ -164,8 +164,7 @@ impl<'o> Starter<'o> {
             source,
         };
         let region = job.region.resolve(target.geometry).map_err(stream_error)?;
-        let limits = job.until.resolve(region.size_bytes);
-        self.end_ns = self.end_ns.min(limits.time_ns);
+        self.end_ns = self.end_ns.min(job.until.time_ns.unwrap_or(u64::MAX));
         let threads = job.load.threads();
         let streams = job.streams.iter();
         let streams: Vec<(Arc<str>, Arc<Job>)> = streams
@@ -181,7 +180,7 @@ impl<'o> Starter<'o> {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
                     requests: requests.map_err(stream_error)?,
-                    limits: limits.of_thread(thread, threads),
+                    limits: job.limits_of(thread, region.size_bytes),
                 })
             })
             .collect()

@@ -69,15 +69,11 @@ impl Source {
     /// The next request and its arrival.
     fn next(&self) -> Option<(Request, u64)> {
         let mut drawn = self.lock();
-        if drawn.left.count == 0 || drawn.left.bytes == 0 {
+        if drawn.left.is_spent() {
             return None;
         }
         let request = drawn.stream.next_request();
-        drawn.left.count -= 1;
-        drawn.left.bytes = drawn
-            .left
-            .bytes
-            .saturating_sub(u64::from(request.size_bytes));
+        drawn.left.spend(request.size_bytes);
         Some((request, drawn.stream.next_arrival_ns()))
     }
 

@@ -17,7 +17,7 @@ mod thread;
 mod window;
 
 use recording::{FaultCounter, Interval, Recorder, Recording};
-use workload::{Geometry, Job, Limits, Load, RequestStream, StreamError};
+use workload::{Geometry, Job, Load, RequestStream, StreamError};
 
 pub use control::Control;
 pub use error::TwinError;
@@ -48,11 +48,9 @@ struct Driver<'a, D> {
     errors_most: Option<u64>,
     faults: FaultCounter,
     failed: Option<TwinError>,
-    limits: Limits,
     end_ns: u64,
-    issued: u64,
-    completed: u64,
-    completed_bytes: u64,
+    /// Threads that have not had their part of the job's volume.
+    unfinished: usize,
     offered: u64,
     /// One for each stream of the job, in order; one for a job of one workload.
     recorders: Vec<Recorder>,
@@ -123,8 +121,7 @@ impl<'a, D: Device> Driver<'a, D> {
             block_bytes: device.block_bytes(),
         };
         let region = job.region.resolve(geometry)?;
-        let limits = job.until.resolve(region.size_bytes);
-        if [limits.time_ns, limits.bytes, limits.count] == [u64::MAX; 3] {
+        if job.limits_of(0, region.size_bytes).is_endless() {
             return Err(TwinError::Endless);
         }
         let zoning = Zoning::new(job, device, region)?.map(Box::new);
@@ -133,9 +130,11 @@ impl<'a, D: Device> Driver<'a, D> {
             .zip(job.parts())
             .map(|(thread, part)| {
                 let stream = RequestStream::new(job, geometry, seed, thread)?;
-                Ok(Thread::new(stream, thread % host.cores, &part))
+                let limits = job.limits_of(thread, region.size_bytes);
+                Ok(Thread::new(stream, thread % host.cores, &part, limits))
             })
             .collect::<Result<Vec<_>, StreamError>>()?;
+        let time_ns = job.until.time_ns.unwrap_or(u64::MAX);
         let start_ns = device.now_ns();
         let open = matches!(job.load, Load::Open { .. });
         let adapter = Adapter::new(&host, start_ns);
@@ -156,6 +155,10 @@ impl<'a, D: Device> Driver<'a, D> {
             adapter,
             zoning,
             recording: Recording::default(),
+            unfinished: streams
+                .iter()
+                .filter(|thread| !thread.left.is_spent())
+                .count(),
             threads: streams,
             slots: Slab::default(),
             core_free_ns: vec![start_ns; cores as usize],
@@ -168,11 +171,7 @@ impl<'a, D: Device> Driver<'a, D> {
             errors_most: job.errors.most,
             faults: FaultCounter::new(device.capacity_bytes()),
             failed: None,
-            end_ns: start_ns.saturating_add(limits.time_ns),
-            limits,
-            issued: 0,
-            completed: 0,
-            completed_bytes: 0,
+            end_ns: start_ns.saturating_add(time_ns),
             offered: 0,
             device,
         })

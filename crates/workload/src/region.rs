@@ -1,6 +1,6 @@
 //! Regions and end conditions made concrete for one target.
 
-use crate::{Extent, Geometry, Region, StreamError, Until};
+use crate::{Extent, Geometry, Job, Region, StreamError, Until};
 
 /// Part of a target in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Region {
     }
 }
 
-/// When a step ends on one target, or a thread's part of it: the first limit reached.
+/// When a thread's part of a step ends: the first limit reached.
 /// `u64::MAX` means no limit, so a driver compares without looking at options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -68,9 +68,66 @@ pub struct Limits {
     pub count: u64,
 }
 
+/// Where part `part` (from 0) of `parts` of a whole begins, and the part before ends; the next whole's parts follow on.
+/// Whatever is divided over threads, places or counts, is divided so: what belongs together ends together.
+pub(crate) fn part_start(whole: u64, part: u32, parts: u32) -> u64 {
+    (u128::from(whole) * u128::from(part) / u128::from(parts.max(1))) as u64
+}
+
+impl Job {
+    /// When thread `thread` (0-based) ends, in a region of `region_bytes`: time is the same for every thread; bytes and
+    /// counts are divided and add up exactly, bytes in whole blocks where all blocks have one size. As many I/O as the
+    /// region has places for them are one pass of it: each thread's part is then that which its pattern gives it.
+    pub fn limits_of(&self, thread: u32, region_bytes: u64) -> Limits {
+        let (threads, block_bytes) = (self.load.threads(), self.only_size());
+        let grain_bytes = block_bytes.unwrap_or(1);
+        let align_bytes = self.align_bytes.unwrap_or(1).max(1);
+        let places = block_bytes.map_or(u64::MAX, |size_bytes| {
+            region_bytes.saturating_sub(size_bytes) / size_bytes.next_multiple_of(align_bytes) + 1
+        });
+        let part = |whole: u64| match whole {
+            u64::MAX => u64::MAX,
+            _ => part_of_passes(whole, places, thread, threads),
+        };
+        let whole = self
+            .until
+            .resolve(region_bytes - region_bytes % grain_bytes);
+        let blocks = match whole.bytes {
+            u64::MAX => u64::MAX,
+            bytes => bytes.div_ceil(grain_bytes),
+        };
+        Limits {
+            time_ns: whole.time_ns,
+            bytes: part(blocks).saturating_mul(grain_bytes),
+            count: part(whole.count),
+        }
+    }
+
+    /// The block size of all I/O that have one; `None`: there are several.
+    fn only_size(&self) -> Option<u64> {
+        let sizes = self.mix.ops.iter().flat_map(|block| &block.sizes);
+        let mut sizes = sizes.map(|share| u64::from(share.size_bytes));
+        let first = sizes.next().filter(|&size_bytes| size_bytes > 0)?;
+        sizes.all(|size_bytes| size_bytes == first).then_some(first)
+    }
+}
+
+/// A thread's part of `whole` visits to `places`. In each pass it goes on into the part of the next thread.
+fn part_of_passes(whole: u64, places: u64, thread: u32, threads: u32) -> u64 {
+    let (passes, rest) = (whole / places, whole % places);
+    let threads = threads.max(1);
+    let (laps, steps) = (passes / u64::from(threads), passes % u64::from(threads));
+    let start = |whole, thread: u32| {
+        let (laps, part) = (thread / threads, thread % threads);
+        u64::from(laps) * whole + part_start(whole, part, threads)
+    };
+    let own = |whole, threads| start(whole, thread + threads) - start(whole, thread);
+    laps * places + own(places, steps as u32) + own(rest, 1)
+}
+
 impl Until {
     /// The limits of all threads of a target together, for a region of `region_bytes`.
-    pub fn resolve(&self, region_bytes: u64) -> Limits {
+    fn resolve(&self, region_bytes: u64) -> Limits {
         let multiple_bytes = self
             .region_multiple
             .map(|multiple| (region_bytes as f64 * multiple) as u64);
@@ -87,22 +144,22 @@ impl Until {
 }
 
 impl Limits {
-    /// The part of thread `thread` (0-based) of `threads`: time is the same for every thread, bytes
-    /// and counts are divided and add up exactly.
-    #[must_use]
-    pub fn of_thread(&self, thread: u32, threads: u32) -> Limits {
-        let part = |whole: u64| {
-            let (thread, threads) = (u64::from(thread), u64::from(threads.max(1)));
-            match whole {
-                u64::MAX => u64::MAX,
-                _ => whole / threads + u64::from(thread < whole % threads),
-            }
-        };
-        Limits {
-            time_ns: self.time_ns,
-            bytes: part(self.bytes),
-            count: part(self.count),
-        }
+    /// Whether nothing ends it.
+    pub const fn is_endless(&self) -> bool {
+        self.time_ns == u64::MAX && self.bytes == u64::MAX && self.count == u64::MAX
+    }
+
+    /// Whether its volume is used up.
+    #[inline]
+    pub const fn is_spent(&self) -> bool {
+        self.bytes == 0 || self.count == 0
+    }
+
+    /// Takes the volume of an I/O off.
+    #[inline]
+    pub const fn spend(&mut self, size_bytes: u32) {
+        self.bytes = self.bytes.saturating_sub(size_bytes as u64);
+        self.count -= 1;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use engine::Options;
-use workload::{Geometry, Load, Mix, Op, Pattern, RequestStream, Until};
+use workload::{Extent, Geometry, Load, Mix, Op, Pattern, RequestStream, Until};
 
 use crate::support::*;
 
@@ -161,18 +161,29 @@ fn a_job_that_only_reads_changes_nothing() {
 }
 
 #[test]
-fn random_once_with_many_threads_leaves_no_block_unwritten_and_none_twice() {
+fn threads_together_write_every_block_and_none_twice_in_a_pass() {
+    const BLOCKS: u64 = 1003;
     let mut job = job(Op::Write);
-    job.pattern = Pattern::RandomOnce;
-    job.until = fill_once();
-    job.load = Load::Closed {
-        threads: 4,
-        iodepth: 4,
-    };
-    let file = Scratch::filled(8 * MIB, 0);
-    let recording = run(&job, &file.spec(8 * MIB), &Options::default());
-    assert_eq!(recording.completed(), 2048);
-    assert!(file.read().chunks(4096).all(|block| block != [0; 4096]));
+    job.region.size = Extent::Bytes(BLOCKS * 4096 + 512);
+    for pattern in [Pattern::RandomOnce, Pattern::Sequential] {
+        for threads_of_load in [1, 3, 8] {
+            for options in [Options::default(), threads()] {
+                job.pattern = pattern.clone();
+                job.load = Load::Closed {
+                    threads: threads_of_load,
+                    iodepth: 4,
+                };
+                job.until = fill_once();
+                let file = Scratch::filled(BLOCKS * 4096, 0);
+                // The region ends within a block, which nothing is written to.
+                let spec = file.spec(BLOCKS * 4096 + 512);
+                let recording = run(&job, &spec, &options);
+                assert_eq!(recording.completed(), BLOCKS, "{threads_of_load} threads");
+                let written = written_blocks(&file).len() as u64;
+                assert_eq!(written, BLOCKS, "{pattern:?}, {threads_of_load} threads");
+            }
+        }
+    }
 }
 
 #[test]

@@ -83,11 +83,13 @@ impl<D: Device> Driver<'_, D> {
     /// Issues the thread's next request in a slot that has been free since `free_ns`.
     #[inline]
     fn issue(&mut self, thread: u32, free_ns: u64, arrived_ns: u64) {
-        if self.issued >= self.limits.count {
+        let state = &mut self.threads[thread as usize];
+        if state.left.is_spent() {
             return;
         }
-        self.issued += 1;
-        let request = self.threads[thread as usize].next_request(self.device);
+        let request = state.next_request(self.device);
+        state.left.spend(request.size_bytes);
+        state.in_flight += 1;
         let slot = Slot {
             issued_ns: free_ns,
             arrived_ns,
@@ -98,7 +100,6 @@ impl<D: Device> Driver<'_, D> {
             in_flight: true,
         };
         let tag = self.slots.add(slot);
-        self.threads[thread as usize].in_flight += 1;
         let ready_ns = self.work(thread, free_ns, self.submit_ns);
         let at_ns = self
             .cross(ready_ns, Way::ToDevice, slot.op, slot.size_bytes)
@@ -134,9 +135,6 @@ impl<D: Device> Driver<'_, D> {
         self.slots[tag].in_flight = false;
         self.threads[slot.thread as usize].in_flight -= 1;
         let (service_ns, bytes) = (reaped_ns - slot.issued_ns, u64::from(slot.size_bytes));
-        // What failed is part of the volume: a job that can only fail ends too.
-        self.completed += 1;
-        self.completed_bytes += bytes;
         let Thread {
             recorder,
             open,
@@ -160,6 +158,13 @@ impl<D: Device> Driver<'_, D> {
             self.issue(slot.thread, reaped_ns, reaped_ns);
         } else if self.threads[slot.thread as usize].backlog > 0 {
             self.issue_arrived(slot.thread, reaped_ns);
+        }
+        // What failed is part of the volume: a job that can only fail ends too.
+        let Thread {
+            in_flight, left, ..
+        } = &self.threads[slot.thread as usize];
+        if *in_flight == 0 && left.is_spent() {
+            self.unfinished -= 1;
         }
     }
 
@@ -205,6 +210,9 @@ impl<D: Device> Driver<'_, D> {
 
     fn issue_arrived(&mut self, thread: u32, now_ns: u64) {
         let state = &mut self.threads[thread as usize];
+        if state.left.is_spent() {
+            return;
+        }
         state.backlog -= 1;
         let arrived_ns = self.start_ns + state.arrivals.next_arrival_ns();
         self.issue(thread, now_ns, arrived_ns);
@@ -215,8 +223,9 @@ impl<D: Device> Driver<'_, D> {
     fn next_arrival(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         let at_ns = self.start_ns + state.stream.next_arrival_ns();
-        state.awaits = at_ns <= self.end_ns;
+        state.awaits = at_ns <= self.end_ns && state.to_arrive > 0;
         if state.awaits {
+            state.to_arrive -= 1;
             self.device.wake(at_ns, ARRIVAL | thread);
         }
     }

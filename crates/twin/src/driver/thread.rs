@@ -1,6 +1,6 @@
 //! A thread that submits: its stream of requests, drawn ahead so that the device can prefetch, and what it has out.
 
-use workload::{Load, Part, Request, RequestStream};
+use workload::{Limits, Load, Part, Request, RequestStream};
 
 use crate::device::Device;
 
@@ -23,6 +23,10 @@ pub(super) struct Thread {
     /// Closed load: pause of a slot between its requests.
     pub(super) think_ns: u64,
     pub(super) in_flight: u32,
+    /// What of its part of the job's volume has not been issued.
+    pub(super) left: Limits,
+    /// Open load: arrivals to come, at most.
+    pub(super) to_arrive: u64,
     /// Open load: a second copy of the stream replays the arrival times as requests are issued, so
     /// a backlog of any length takes no memory.
     pub(super) arrivals: RequestStream,
@@ -32,7 +36,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub(super) fn new(stream: RequestStream, core: u32, part: &Part<'_>) -> Self {
+    pub(super) fn new(stream: RequestStream, core: u32, part: &Part<'_>, limits: Limits) -> Self {
         Self {
             arrivals: stream.clone(),
             stream,
@@ -44,6 +48,8 @@ impl Thread {
             open: matches!(part.job.load, Load::Open { .. }),
             think_ns: part.job.pace.think_ns,
             in_flight: 0,
+            left: limits,
+            to_arrive: limits.count,
             backlog: 0,
             awaits: false,
         }

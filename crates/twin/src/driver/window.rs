@@ -112,9 +112,7 @@ impl<D: Device> Driver<'_, D> {
     }
 
     fn moved_enough(&self) -> bool {
-        self.completed_bytes >= self.limits.bytes
-            || self.completed >= self.limits.count
-            || self.failed.is_some()
+        self.unfinished == 0 || self.failed.is_some()
     }
 
     /// Ends the interval at the present.

@@ -1,6 +1,6 @@
 //! The whole drive: conservation, determinism, scaling, buffer, energy.
 
-use workload::{Op, Request};
+use workload::{Job, Op, Request};
 
 use super::{
     FILL, assert_close, closed, filled, intervals, iops, measure, settle, small_drive, waf,
@@ -99,7 +99,7 @@ fn fnv1a(text: &str) -> u64 {
 }
 
 /// Golden result of the test above.
-const FINGERPRINT: u64 = 1_572_223_884_522_489_855;
+const FINGERPRINT: u64 = 15_865_628_784_442_950_270;
 
 #[test]
 fn results_do_not_depend_on_the_slice() {
@@ -388,4 +388,45 @@ fn an_idle_step_takes_its_own_time_and_leaves_clocks_that_what_follows_can_be_me
             resource.max
         );
     }
+}
+
+#[test]
+fn threads_together_write_every_block_and_none_twice_in_a_pass() {
+    for pattern in ["random-once", "sequential"] {
+        for threads in [1, 3, 8] {
+            let mut ssd = Ssd::new(&small_drive(), 7).expect("valid parameters");
+            let blocks = ssd.capacity_bytes() / 4096;
+            let written = measure(
+                &mut ssd,
+                &closed("\"write\"", "4KiB", pattern, threads, 4, FILL),
+            );
+            assert_eq!(written.completed(), blocks, "{pattern}, {threads} threads");
+            settle(&mut ssd);
+            let read = measure(
+                &mut ssd,
+                &closed(
+                    "\"read\"",
+                    "4KiB",
+                    "sequential",
+                    1,
+                    32,
+                    &format!(r#"{{"count":{blocks}}}"#),
+                ),
+            );
+            let unwritten = read.counters.unmapped_reads;
+            assert_eq!(unwritten, Some(0), "{pattern}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn open_load_ends_when_each_thread_has_had_its_part_of_the_count() {
+    let mut ssd = filled(&small_drive());
+    let text = r#"{"mix":"read","block":"4KiB","pattern":"uniform","load":{"rate":"100k/s","threads":3,"iodepth":8},"until":{"count":1000}}"#;
+    let recording = measure(
+        &mut ssd,
+        &Job::from_json(text, "test").expect("a valid job"),
+    );
+    assert_eq!(recording.completed(), 1000);
+    assert_eq!(recording.offered, Some(1000));
 }

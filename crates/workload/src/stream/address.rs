@@ -8,6 +8,7 @@ use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
 use super::zipf::Zipf;
 use super::{Geometry, StreamError};
+use crate::region::part_start;
 use crate::{HotBand, Job, Op, Pattern, Span};
 
 /// Addresses of one thread.
@@ -94,7 +95,7 @@ impl Addresses {
             .min(region.size_bytes.max(1));
         let units = region.size_bytes / unit_bytes;
         let threads = job.load.threads();
-        let start_bytes = |part: u32, parts: u32| unit_bytes * share(units, part, parts);
+        let start_bytes = |part: u32, parts: u32| unit_bytes * part_start(units, part, parts);
         let pattern = match &job.pattern {
             Pattern::Sequential => State::Sequential {
                 cursor_bytes: start_bytes(thread, threads),
@@ -112,7 +113,7 @@ impl Addresses {
                 check_alignment(*stride_bytes, geometry)?;
                 let strides = region.size_bytes / stride_bytes;
                 State::Strided {
-                    cursor_bytes: stride_bytes * share(strides, thread, threads),
+                    cursor_bytes: stride_bytes * part_start(strides, thread, threads),
                     lap_bytes: 0,
                     stride_bytes: *stride_bytes,
                 }
@@ -331,9 +332,4 @@ fn lay_out(bands: &[HotBand], units: u64, region_bytes: u64) -> Result<Box<[Band
         }),
         false => Ok(laid_out.into_boxed_slice()),
     }
-}
-
-/// `thread / threads` of `whole`, rounded down.
-fn share(whole: u64, thread: u32, threads: u32) -> u64 {
-    (u128::from(whole) * u128::from(thread) / u128::from(threads.max(1))) as u64
 }

@@ -2,6 +2,7 @@
 //! per pass by it.
 
 use super::random::{Purpose, Random};
+use crate::region::part_start;
 
 /// A bijection of `0..n` that leaves no visible order: xor-shift and odd-multiply rounds (the shape
 /// of a 64-bit hash finaliser) on the next power of two, and cycle walking back into the domain
@@ -56,38 +57,46 @@ pub(super) struct Walk {
     order: Scatter,
     seed: u64,
     pass: u32,
-    /// Of every pass, this thread has the visits `first..end`.
-    first: u64,
-    end: u64,
+    /// Whose part of the pass it goes through: another thread's in each, as a sequential thread does.
+    part: u32,
+    threads: u32,
     next: u64,
+    end: u64,
 }
 
 impl Walk {
-    /// `None`: there are fewer places than threads. The visits are divided as counts are
-    /// ([`crate::Limits::of_thread`]), so that `n` requests of all threads are exactly one pass.
+    /// `None`: there are fewer places than threads. The visits are divided as counts are ([`Job::limits_of`]), so that
+    /// `n` requests of all threads are exactly one pass, and a multiple of `n` so many.
+    ///
+    /// [`Job::limits_of`]: crate::Job::limits_of
     pub(super) fn new(n: u64, seed: u64, thread: u32, threads: u32) -> Option<Self> {
-        let (thread, threads) = (u64::from(thread), u64::from(threads.max(1)));
-        let before = |thread: u64| thread * (n / threads) + thread.min(n % threads);
-        let (first, end) = (before(thread), before(thread + 1));
-        (n >= threads).then(|| Self {
+        (n >= u64::from(threads)).then(|| Self {
             order: Scatter::keyed(n, Random::new(seed, 0, Purpose::Order)),
             seed,
             pass: 0,
-            first,
-            end,
-            next: first,
+            part: thread,
+            threads,
+            next: part_start(n, thread, threads),
+            end: part_start(n, thread + 1, threads),
         })
     }
 
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         if self.next == self.end {
-            self.pass = self.pass.wrapping_add(1);
-            let random = Random::new(self.seed, self.pass, Purpose::Order);
-            self.order = Scatter::keyed(self.order.n, random);
-            self.next = self.first;
+            self.begin_pass();
         }
         self.next += 1;
         self.order.apply(self.next - 1)
+    }
+
+    #[cold]
+    fn begin_pass(&mut self) {
+        let n = self.order.n;
+        self.pass = self.pass.wrapping_add(1);
+        self.order = Scatter::keyed(n, Random::new(self.seed, self.pass, Purpose::Order));
+        self.part = (self.part + 1) % self.threads.max(1);
+        self.next = part_start(n, self.part, self.threads);
+        self.end = part_start(n, self.part + 1, self.threads);
     }
 }

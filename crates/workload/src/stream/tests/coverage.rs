@@ -75,14 +75,10 @@ fn blocks_of(
         start: Extent::Bytes(3 * 4096),
         size: Extent::Bytes(region_blocks * 4096),
     };
-    let whole = crate::Limits {
-        time_ns: u64::MAX,
-        bytes: u64::MAX,
-        count: region_blocks,
-    };
+    job.until.count = Some(region_blocks * passes);
     (0..threads)
         .map(|thread| {
-            let count = whole.of_thread(thread, threads).count * passes;
+            let count = job.limits_of(thread, region_blocks * 4096).count;
             let requests = draw(&job, geometry, seed, thread, count as usize);
             requests
                 .iter()
@@ -94,19 +90,31 @@ fn blocks_of(
 
 proptest::proptest! {
     #[test]
-    fn random_once_visits_every_block_exactly_once_per_pass(
-        blocks in 1..3000u64, threads in 1..9u32, seed: u64,
+    fn threads_together_visit_every_block_once_per_pass(
+        blocks in 1..3000u64, threads in 1..9u32, passes in 1..5u64, seed: u64,
     ) {
         let threads = threads.min(blocks as u32);
-        let parts = blocks_of(Pattern::RandomOnce, blocks, threads, 2, seed);
-        for pass in 0..2 {
-            let mut seen: Vec<u64> = parts
-                .iter()
-                .flat_map(|part| &part[part.len() / 2 * pass..part.len() / 2 * (pass + 1)])
-                .copied()
-                .collect();
-            seen.sort_unstable();
-            proptest::prop_assert_eq!(seen, (0..blocks).collect::<Vec<_>>());
+        for pattern in [Pattern::RandomOnce, Pattern::Sequential] {
+            let parts = blocks_of(pattern.clone(), blocks, threads, passes, seed);
+            let mut visits = vec![0; blocks as usize];
+            parts.iter().flatten().for_each(|&block| visits[block as usize] += 1);
+            proptest::prop_assert!(visits.iter().all(|&n| n == passes), "{pattern:?}: {visits:?}");
+        }
+    }
+
+    #[test]
+    fn a_pass_by_bytes_is_one_by_count_also_where_the_region_ends_within_a_block(
+        blocks in 1..3000u64, threads in 1..9u32, multiple in 1..4u32, rest in 0..8u64,
+    ) {
+        let threads = threads.min(blocks as u32);
+        let mut by_bytes = read_4k(Pattern::RandomOnce);
+        by_bytes.load = Load::Closed { threads, iodepth: 1 };
+        by_bytes.until = Until { count: None, region_multiple: Some(f64::from(multiple)), ..by_bytes.until };
+        let mut by_count = by_bytes.clone();
+        by_count.until = Until { count: Some(u64::from(multiple) * blocks), region_multiple: None, ..by_bytes.until };
+        for thread in 0..threads {
+            let limits = [&by_bytes, &by_count].map(|job| job.limits_of(thread, blocks * 4096 + rest * 512));
+            proptest::prop_assert_eq!(limits[0].bytes, limits[1].count * 4096);
         }
     }
 }
