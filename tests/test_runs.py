@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
+import pyarrow as pa
 import pytest
 
 from fathom.errors import FathomError, UsageError
@@ -11,7 +13,7 @@ from fathom.runs.files import append_line, drop_cut_line, read_lines, write_atom
 from fathom.runs.home import find_run, run_directories
 from fathom.runs.query import query
 from fathom.runs.reader import Run
-from fathom.runs.store import RunStore, StepKey, StepOutcome
+from fathom.runs.store import ROW_GROUP_BYTES, RunStore, StepKey, StepOutcome, batches
 
 KEY = StepKey(0, 1, "read")
 COMPLETE = StepOutcome("complete", None, "", 1.0, 0)
@@ -190,3 +192,19 @@ def test_a_run_of_another_format_is_refused(runs_home: Path) -> None:
     (path / "run.json").write_text(json.dumps(document))
     with pytest.raises(FathomError, match="fathom-run/9"):
         Run(path)
+
+
+def test_the_size_of_a_steps_table_is_taken_once_however_many_steps_there_are() -> None:
+    """A run in rounds has a thousand small tables: to add them all up again for each took a minute of its end."""
+
+    class Sized:
+        asked = 0
+
+        @property
+        def nbytes(self) -> int:
+            Sized.asked += 1
+            return ROW_GROUP_BYTES // 10
+
+    found = list(batches(cast("list[pa.Table]", [Sized() for _ in range(25)])))
+    assert [len(batch) for batch in found] == [11, 11, 3]
+    assert Sized.asked == 25

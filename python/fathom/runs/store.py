@@ -155,7 +155,7 @@ class RunStore:
             for name in TABLES:
                 temporary = self.path / f".{name}.parquet.new"
                 with pq.ParquetWriter(temporary, TABLES[name], compression="zstd") as writer:
-                    for batch in _batches(_step_tables(self.path, name)):
+                    for batch in batches(_step_tables(self.path, name)):
                         writer.write_table(pa.concat_tables(batch))
                 temporary.replace(self.path / f"{name}.parquet")
             sync_directory(self.path)
@@ -166,7 +166,7 @@ def _write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> N
     listed = isinstance(rows, Sequence)
     tables = [pa.Table.from_pylist([dict(row) for row in rows], schema=schema)] if listed else rows.tables()
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in _batches(tables):
+        for batch in batches(tables):
             writer.write_table(pa.concat_tables(batch))
 
 
@@ -186,14 +186,16 @@ def gather(run: Path, name: str) -> pa.Table:
     return pa.concat_tables([TABLES[name].empty_table(), *_step_tables(run, name)])
 
 
-def _batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
+def batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
     """Small tables by the row group: a file of a thousand tiny ones is slow to write and to read."""
     batch: list[pa.Table] = []
+    size_bytes = 0
     for table in tables:
         batch.append(table)
-        if sum(part.nbytes for part in batch) >= ROW_GROUP_BYTES:
+        size_bytes += table.nbytes
+        if size_bytes >= ROW_GROUP_BYTES:
             yield batch
-            batch = []
+            batch, size_bytes = [], 0
     if batch:
         yield batch
 
