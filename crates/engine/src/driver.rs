@@ -153,10 +153,16 @@ impl<Q: QueuePair> Driver<Q> {
         self.left.is_spent()
     }
 
+    /// Whether a request can be issued, in a slot that is free.
+    #[inline(always)]
+    fn takes_more(&self) -> bool {
+        !self.exhausted() && self.queues.is_ready()
+    }
+
     /// `iodepth` in flight at all times.
     fn closed(&mut self) -> io::Result<()> {
         loop {
-            while self.free_len > 0 && !self.exhausted() {
+            while self.free_len > 0 && self.takes_more() {
                 let request = self.stream.next_request();
                 self.push(request, 0)?;
             }
@@ -181,7 +187,7 @@ impl<Q: QueuePair> Driver<Q> {
         let mut ready_ns = VecDeque::from(vec![0; self.slots.len()]);
         loop {
             let now_ns = self.clock.now_ns();
-            while ready_ns.front().is_some_and(|&at_ns| at_ns <= now_ns) && !self.exhausted() {
+            while ready_ns.front().is_some_and(|&at_ns| at_ns <= now_ns) && self.takes_more() {
                 ready_ns.pop_front();
                 let request = self.stream.next_request();
                 self.push(request, 0)?;
@@ -192,7 +198,7 @@ impl<Q: QueuePair> Driver<Q> {
                 return Ok(());
             }
             match ready_ns.front() {
-                Some(&at_ns) if !self.exhausted() => self.queues.submit_until(at_ns)?,
+                Some(&at_ns) if self.takes_more() => self.queues.submit_until(at_ns)?,
                 _ => {
                     self.queues.submit(1)?;
                 }
@@ -215,7 +221,7 @@ impl<Q: QueuePair> Driver<Q> {
         let mut waited_for_slot = false;
         loop {
             let now_ns = self.clock.now_ns();
-            while arrival_ns <= now_ns && self.free_len > 0 && !self.exhausted() {
+            while arrival_ns <= now_ns && self.free_len > 0 && self.takes_more() {
                 let request = self.stream.next_request();
                 self.push(request, arrival_ns)?;
                 if !waited_for_slot {
@@ -225,12 +231,12 @@ impl<Q: QueuePair> Driver<Q> {
                 arrival_ns = self.stream.next_arrival_ns();
             }
             self.stamp();
-            waited_for_slot = self.free_len == 0;
+            waited_for_slot = self.free_len == 0 || !self.queues.is_ready();
             if self.exhausted() && self.in_flight() == 0 {
                 self.cut_last(Some(&mut offered));
                 return Ok(());
             }
-            if self.free_len == 0 || self.exhausted() {
+            if self.free_len == 0 || !self.takes_more() {
                 self.queues.submit(1)?;
             } else {
                 self.queues.submit_until(arrival_ns)?;

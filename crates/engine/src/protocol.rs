@@ -40,6 +40,12 @@ pub(crate) trait Protocol {
         into: &mut SubmissionQueue<'_, Self::Entry>,
     ) -> Result<(), PushError>;
 
+    /// Whether the target takes a request now; one that does not has others in flight, and takes it when they end.
+    #[inline(always)]
+    fn is_ready(&self) -> bool {
+        true
+    }
+
     /// The result of a request when all went well: the bytes that it moves where the target tells them, else 0.
     fn success(&self, request: &Request) -> i32;
 

@@ -11,6 +11,12 @@ pub(crate) const SPIN_NS: u64 = 50_000;
 
 /// Takes requests, gives back completions. An error means that the pair itself failed, not a request.
 pub(crate) trait QueuePair {
+    /// Whether a request can be queued now; otherwise others are in flight whose end will make it so.
+    #[inline(always)]
+    fn is_ready(&self) -> bool {
+        true
+    }
+
     /// Queues `request` in `slot`, of which the loop has at most one in flight. May move the request to where the
     /// target takes it.
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()>;

@@ -115,7 +115,7 @@ impl Share {
             .check(job, open, own.len() as u32, foreign as u32)
             .map_err(refuse)?;
         let mut share = Self {
-            zones: ZoneShare::new(own.iter().map(|found| found.zone)),
+            zones: ZoneShare::new(job, own.iter().map(|found| found.zone)),
             manager: Manager {
                 device: Arc::clone(device),
                 thread,
@@ -247,6 +247,13 @@ impl<P: Protocol> Protocol for Layer<P> {
             zone,
         };
         self.below.queue(request, slot, buffers, into)
+    }
+
+    #[inline(always)]
+    fn is_ready(&self) -> bool {
+        self.share
+            .as_ref()
+            .is_none_or(|share| share.zones.is_ready())
     }
 
     #[inline(always)]

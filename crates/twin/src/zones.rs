@@ -83,6 +83,14 @@ impl Zoning {
         Ok(Some(zoning))
     }
 
+    /// Whether a thread's next request can be placed now.
+    #[inline]
+    pub fn is_ready(&self, thread: u32) -> bool {
+        self.shares
+            .get(thread as usize)
+            .is_none_or(ZoneShare::is_ready)
+    }
+
     /// Moves a request to where the device takes it, and gives the reset that has to come before.
     pub fn place<D: Device>(
         &mut self,
@@ -216,7 +224,7 @@ fn shares<D: Device>(
     let writes = job.mix.ops.iter().any(|block| writes(block.op));
     let share = |thread| {
         let zones = (bound(thread)..bound(thread + 1)).map(|number| zone(device, model, number));
-        let mut share = ZoneShare::new(zones);
+        let mut share = ZoneShare::new(job, zones);
         if writes {
             share.open_first(open, &mut Host(device));
         }

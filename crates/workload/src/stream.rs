@@ -7,7 +7,7 @@ mod address;
 mod arrival;
 mod pareto;
 mod permutation;
-mod random;
+pub(crate) mod random;
 mod zipf;
 
 use self::address::{Addresses, Slots};

@@ -1,9 +1,14 @@
 //! Where requests of the pattern `zones` go: each thread has its share of a region's sequential zones, keeps some of
 //! them open and writes at their pointers, one write in flight a zone (appends any number). A zone without room makes
-//! way for another, drawn by the request stream and reset first; reads go to what was written. The same on a real
-//! device and on a twin: who drives the device tells it of resets, which come in line with the load.
+//! way for another, drawn at random and reset first, once nothing is in flight in it: to the device it is open until
+//! then, and its limit may be what is open already. Reads go to what was written. The same on a real device and on a
+//! twin: who drives the device tells it of resets, which come in line with the load.
 
+use crate::stream::random::{mix, scaled};
 use crate::{Job, Op, Request};
+
+/// Draws of a place to read before all zones are counted through: where they are full the first is good.
+const DRAWS: u32 = 16;
 
 /// A sequential zone, in bytes from the start of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +61,6 @@ impl ZoneLimits {
                 "iodepth {iodepth} with {open} open zone(s) a thread: a zone takes one write at a time; use iodepth {open}, zones = {iodepth}, or append"
             ));
         }
-        if has(Op::Append) && iodepth > 1 && zones <= open {
-            return Err(format!(
-                "the region gives each of {threads} thread(s) {zones} sequential zone(s), and all are open: a full one would be reset under the appends in flight; use a larger region, fewer open zones or iodepth 1"
-            ));
-        }
         let wanted = threads * open;
         let most = [self.open, self.active]
             .into_iter()
@@ -88,14 +88,18 @@ pub struct Placed {
     pub reset: bool,
 }
 
-/// The zones of one thread, and where its next request goes. Places are drawn by the request stream: the offset
-/// that it gives chooses among the zones.
+/// The zones of one thread, and where its next request goes. Places are drawn at random, which the offsets that the
+/// request stream gives determine.
 #[derive(Debug)]
 pub struct ZoneShare {
     own: Vec<Own>,
     open: Vec<usize>,
     /// Zones that hold data.
     readable: Vec<usize>,
+    /// The most that an append of the job takes, bytes.
+    append_bytes: u64,
+    /// The last draw.
+    drawn: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,8 +113,8 @@ struct Own {
 }
 
 impl ZoneShare {
-    /// A share of these zones, none of them open yet.
-    pub fn new(zones: impl IntoIterator<Item = Zone>) -> Self {
+    /// The share of a thread of `job` in these zones, none of them open yet.
+    pub fn new(job: &Job, zones: impl IntoIterator<Item = Zone>) -> Self {
         let own = zones.into_iter().map(|zone| Own {
             zone,
             issued: zone.pointer,
@@ -119,11 +123,30 @@ impl ZoneShare {
         });
         let own: Vec<Own> = own.collect();
         let holds_data = |&index: &usize| own[index].zone.pointer > own[index].zone.start;
+        let appends = job.mix.ops.iter().filter(|block| block.op == Op::Append);
+        let sizes = appends.flat_map(|block| &block.sizes);
         Self {
             readable: (0..own.len()).filter(holds_data).collect(),
             open: Vec::new(),
             own,
+            append_bytes: sizes
+                .map(|share| u64::from(share.size_bytes))
+                .max()
+                .unwrap_or(0),
+            drawn: 0,
         }
+    }
+
+    /// Whether a request can be placed now. Where every open zone is full with appends in flight it waits for the last of
+    /// one of them.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.append_bytes == 0
+            || self.open.is_empty()
+            || self
+                .open
+                .iter()
+                .any(|&index| self.own[index].takes_append(self.append_bytes))
     }
 
     /// A zone, its pointer behind the last write that succeeded.
@@ -158,6 +181,7 @@ impl ZoneShare {
 
     /// Moves a request to where the device takes it. `None`: it has no zone of its own to be settled.
     pub fn place(&mut self, request: &mut Request, device: &mut impl ZoneDevice) -> Option<Placed> {
+        self.drawn = mix(self.drawn ^ request.offset_bytes);
         match request.op {
             Op::Read => {
                 self.place_read(request);
@@ -168,36 +192,63 @@ impl ZoneShare {
         }
     }
 
-    /// Into what was written; unwritten zones read as zeroes and tell nothing. Where nothing was, the request stays.
-    fn place_read(&self, request: &mut Request) {
+    /// Uniform on `0..n`.
+    fn below(&mut self, n: u64) -> u64 {
+        self.drawn = mix(self.drawn);
+        scaled(self.drawn, n)
+    }
+
+    /// Anywhere in what was written, each place as likely as another; unwritten zones read as zeroes and tell nothing.
+    /// Where nothing was written, the request stays.
+    fn place_read(&mut self, request: &mut Request) {
         let size_bytes = u64::from(request.size_bytes);
-        let draw = request.offset_bytes / size_bytes;
-        let count = self.readable.len();
-        for step in 0..count {
-            let zone = self.own[self.readable[(draw as usize + step) % count]].zone;
-            let places = (zone.pointer - zone.start) / size_bytes;
-            if places > 0 {
-                request.offset_bytes = zone.start + draw / count as u64 % places * size_bytes;
+        let zones = self.readable.len() as u64;
+        for _ in 0..DRAWS.min(zones as u32 * DRAWS) {
+            let drawn = self.below(zones) as usize;
+            let index = self.readable[drawn];
+            let Zone { start, end, .. } = self.own[index].zone;
+            // Zones have one capacity: a place is drawn in a full one, and drawn again where this one is not written so far.
+            let place = self.below(((end - start) / size_bytes).max(1));
+            if place < self.own[index].places(size_bytes) {
+                request.offset_bytes = start + place * size_bytes;
                 return;
             }
         }
+        let places = |index: &usize| self.own[*index].places(size_bytes);
+        let all: u64 = self.readable.iter().map(places).sum();
+        if all == 0 {
+            return;
+        }
+        let mut place = self.below(all);
+        for &index in &self.readable {
+            let own = &self.own[index];
+            let here = own.places(size_bytes);
+            if place < here {
+                request.offset_bytes = own.zone.start + place * size_bytes;
+                return;
+            }
+            place -= here;
+        }
     }
 
-    /// At the pointer of an open zone that takes a write now; there is one in a job that was checked.
+    /// At the pointer of an open zone that takes a write now; there is one in a job that was checked, where
+    /// [`ZoneShare::is_ready`].
     fn place_write(
         &mut self,
         request: &mut Request,
         device: &mut impl ZoneDevice,
     ) -> Option<Placed> {
         let size_bytes = u64::from(request.size_bytes);
-        let draw = (request.offset_bytes / size_bytes) as usize;
         let count = self.open.len();
-        let idle = |own: &Own| request.op == Op::Append || own.in_flight == 0;
+        let draw = self.below(count as u64) as usize;
+        let takes = |own: &Own| match request.op {
+            Op::Append => own.takes_append(size_bytes),
+            _ => own.in_flight == 0,
+        };
         let at = (0..count)
             .map(|step| (draw + step) % count)
-            .find(|&at| idle(&self.own[self.open[at]]))?;
-        let is_full = |own: &Own| own.issued + size_bytes > own.zone.end;
-        let reset = is_full(&self.own[self.open[at]]) && self.replace(at, draw / count, device);
+            .find(|&at| takes(&self.own[self.open[at]]))?;
+        let reset = !self.own[self.open[at]].has_room(size_bytes) && self.replace(at, device);
         let zone = self.open[at];
         let own = &mut self.own[zone];
         request.offset_bytes = match request.op {
@@ -210,8 +261,9 @@ impl ZoneShare {
     }
 
     /// Another zone in place of one without room, drawn at random; whether it holds old data.
-    fn replace(&mut self, at: usize, draw: usize, device: &mut impl ZoneDevice) -> bool {
+    fn replace(&mut self, at: usize, device: &mut impl ZoneDevice) -> bool {
         let (old, count) = (self.open[at], self.own.len());
+        let draw = self.below(count as u64) as usize;
         self.own[old].open = false;
         self.finish(old, device);
         let free = |own: &Own| !own.open && own.in_flight == 0;
@@ -255,6 +307,20 @@ impl ZoneShare {
 }
 
 impl Own {
+    fn has_room(&self, size_bytes: u64) -> bool {
+        self.issued + size_bytes <= self.zone.end
+    }
+
+    /// Whether an append can go there, or another zone take its place.
+    fn takes_append(&self, size_bytes: u64) -> bool {
+        self.has_room(size_bytes) || self.in_flight == 0
+    }
+
+    /// Blocks that can be read.
+    fn places(&self, size_bytes: u64) -> u64 {
+        (self.zone.pointer - self.zone.start) / size_bytes
+    }
+
     /// Whether it is active and could still be written.
     fn is_begun(&self) -> bool {
         self.issued < self.zone.end && (self.issued > self.zone.start || self.zone.active)
@@ -296,8 +362,20 @@ mod tests {
         }
     }
 
+    fn job(mix: &str, iodepth: u32) -> Job {
+        let text = format!(
+            "mix = \"{mix}\"\nblock = \"64KiB\"\npattern = {{ zones = 4 }}\nload = {{ threads = 2, iodepth = {iodepth} }}\nuntil = {{ time = \"1s\" }}"
+        );
+        Job::from_toml(&text, "job.toml").unwrap()
+    }
+
     fn share(zones: &[Zone], open: u32) -> (ZoneShare, Device) {
-        let (mut share, mut device) = (ZoneShare::new(zones.iter().copied()), Device::default());
+        share_of("write", zones, open)
+    }
+
+    fn share_of(mix: &str, zones: &[Zone], open: u32) -> (ZoneShare, Device) {
+        let mut share = ZoneShare::new(&job(mix, 1), zones.iter().copied());
+        let mut device = Device::default();
         share.open_first(open, &mut device);
         (share, device)
     }
@@ -321,8 +399,9 @@ mod tests {
     #[test]
     fn writes_follow_the_pointer_of_a_zone_and_wait_for_the_one_before() {
         let (mut share, mut device) = share(&[zone(0, ZONE, 0), zone(1, ZONE, 0)], 2);
-        assert_eq!(write(&mut share, &mut device, 0), Some((0, 0)));
-        assert_eq!(write(&mut share, &mut device, 0), Some((1, ZONE)));
+        let mut both = [0, 0].map(|draw| write(&mut share, &mut device, draw));
+        both.sort();
+        assert_eq!(both, [Some((0, 0)), Some((1, ZONE))]);
         let both_are_busy = write(&mut share, &mut device, 0);
         assert_eq!(both_are_busy, None);
         share.settle(0, BLOCK, true, &mut device);
@@ -373,17 +452,62 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_that_was_replaced_under_appends_is_finished_when_the_last_returns() {
-        let (mut share, mut device) = share(&[zone(0, BLOCK * 3 / 2, 0), zone(1, ZONE, 0)], 1);
+    fn a_zone_that_is_full_of_appends_makes_way_when_the_last_of_them_has_returned() {
+        let zones = [zone(0, 2 * BLOCK, 0), zone(1, ZONE, 0)];
+        let (mut share, mut device) = share_of("append", &zones, 1);
         let append = |share: &mut ZoneShare, device: &mut Device| {
-            let mut append = request(Op::Append, 0);
-            share.place(&mut append, device).unwrap().zone
+            let placed = share.place(&mut request(Op::Append, 0), device);
+            placed.map(|placed| placed.zone)
         };
-        assert_eq!(append(&mut share, &mut device), 0);
-        assert_eq!(append(&mut share, &mut device), 1);
-        assert!(device.finished.is_empty());
+        assert_eq!(append(&mut share, &mut device), Some(0));
+        assert!(share.is_ready());
+        assert_eq!(append(&mut share, &mut device), Some(0));
+        assert!(!share.is_ready());
+        assert_eq!(append(&mut share, &mut device), None);
         share.settle(0, BLOCK, true, &mut device);
+        assert!(!share.is_ready());
+        share.settle(0, BLOCK, true, &mut device);
+        assert!(share.is_ready());
+        assert_eq!(append(&mut share, &mut device), Some(1));
+    }
+
+    #[test]
+    fn a_zone_with_a_rest_too_small_for_an_append_is_finished_before_another_is_opened() {
+        let zones = [zone(0, BLOCK * 3 / 2, 0), zone(1, ZONE, 0)];
+        let (mut share, mut device) = share_of("append", &zones, 1);
+        share
+            .place(&mut request(Op::Append, 0), &mut device)
+            .unwrap();
+        assert!(!share.is_ready());
+        share.settle(0, BLOCK, true, &mut device);
+        share
+            .place(&mut request(Op::Append, 0), &mut device)
+            .unwrap();
         assert_eq!(device.finished, [0]);
+    }
+
+    /// Pearson's statistic of uniform reads of 16 places lies below 37.7 in 999 of 1,000 runs.
+    #[test]
+    fn every_block_that_was_written_is_read_as_often_as_another() {
+        for fills in [[5, 5, 5], [6, 1, 8], [1, 7, 7], [0, 7, 8]] {
+            let zones: Vec<Zone> = (0..3)
+                .map(|number| zone(number, 11 * BLOCK, fills[number as usize] * BLOCK))
+                .collect();
+            let (mut share, mut device) = share_of("read", &zones, 1);
+            let (reads, blocks) = (30_000, fills.iter().sum::<u64>());
+            let mut seen = std::collections::BTreeMap::<u64, f64>::new();
+            for number in 0..reads {
+                // The stream's places: all of the region's, more than were written.
+                let mut read = request(Op::Read, number * 7 % 48);
+                share.place(&mut read, &mut device);
+                *seen.entry(read.offset_bytes).or_default() += 1.0;
+            }
+            let expected = reads as f64 / blocks as f64;
+            let apart = |n: &f64| (n - expected).powi(2) / expected;
+            let chi_square: f64 = seen.values().map(apart).sum();
+            assert_eq!(seen.len() as u64, blocks, "{fills:?}");
+            assert!(chi_square < 37.7, "{fills:?}: {chi_square}");
+        }
     }
 
     #[test]
@@ -396,12 +520,6 @@ mod tests {
 
     #[test]
     fn limits_of_the_device_are_kept() {
-        let job = |mix: &str, iodepth: u32| {
-            let text = format!(
-                "mix = \"{mix}\"\nblock = \"64KiB\"\npattern = {{ zones = 4 }}\nload = {{ threads = 2, iodepth = {iodepth} }}\nuntil = {{ time = \"1s\" }}"
-            );
-            Job::from_toml(&text, "job.toml").unwrap()
-        };
         let limits = |open, active| ZoneLimits { open, active };
         let (writes, reads) = (job("write", 4), job("read", 4));
         assert_eq!(limits(8, 0).check(&writes, 4, 32, 0), Ok(()));
@@ -415,10 +533,6 @@ mod tests {
         assert!(refused(limits(0, 0), &writes, 3, 0).contains("use a larger region"));
         let five_writes = job("write", 5);
         assert!(refused(limits(0, 0), &five_writes, 32, 0).contains("one write at a time"));
-        let (one_append, two_appends) = (job("append", 1), job("append", 2));
-        let deep = refused(limits(0, 0), &two_appends, 4, 0);
-        assert!(deep.contains("under the appends in flight"), "{deep}");
-        assert_eq!(limits(0, 0).check(&one_append, 4, 4, 0), Ok(()));
-        assert_eq!(limits(0, 0).check(&two_appends, 4, 5, 0), Ok(()));
+        assert_eq!(limits(8, 8).check(&job("append", 64), 4, 4, 0), Ok(()));
     }
 }

@@ -26,6 +26,8 @@ struct Counting {
     sent: VecDeque<u16>,
     completed: VecDeque<u16>,
     batches: Vec<usize>,
+    /// Requests that it takes at once.
+    most: usize,
 }
 
 impl Counting {
@@ -46,7 +48,12 @@ impl Counting {
 }
 
 impl QueuePair for Counting {
+    fn is_ready(&self) -> bool {
+        self.queued.len() + self.sent.len() + self.completed.len() < self.most
+    }
+
     fn queue(&mut self, _request: &mut Request, slot: u16) -> io::Result<()> {
+        assert!(self.is_ready(), "a request that the target does not take");
         self.queued.push_back(slot);
         Ok(())
     }
@@ -85,6 +92,14 @@ impl QueuePair for Counting {
 
 /// How many requests each call submitted, in 60 requests at iodepth 20.
 fn batches(within_the_call: bool) -> Vec<usize> {
+    batches_of(within_the_call, 20, Driver::closed)
+}
+
+fn batches_of(
+    within_the_call: bool,
+    most: usize,
+    drive: impl FnOnce(&mut Driver<Counting>) -> io::Result<()>,
+) -> Vec<usize> {
     let job = Job::from_toml(JOB, "job.toml").expect("a job");
     let geometry = Geometry {
         capacity_bytes: 1 << 30,
@@ -113,9 +128,10 @@ fn batches(within_the_call: bool) -> Vec<usize> {
         sent: VecDeque::new(),
         completed: VecDeque::new(),
         batches: Vec::new(),
+        most,
     };
     let mut driver = Driver::new(queues, stream, 20, limits, Clock::new(), &post);
-    driver.closed().expect("no error");
+    drive(&mut driver).expect("no error");
     assert_eq!(driver.issued, 60);
     driver.queues.batches
 }
@@ -131,4 +147,15 @@ fn a_device_that_takes_requests_slowly_is_sent_short_batches_so_that_it_begins_w
 #[test]
 fn a_target_that_completes_within_the_call_is_sent_whole_rounds_once_that_has_shown() {
     assert_eq!(batches(true), [8, 12, 20, 20]);
+}
+
+#[test]
+fn a_target_is_given_no_more_than_it_takes_and_gets_the_rest_later() {
+    type Loop = fn(&mut Driver<Counting>) -> io::Result<()>;
+    let loops: [Loop; 3] = [Driver::closed, |driver| driver.thinking(1000), Driver::open];
+    for drive in loops {
+        let batches = batches_of(false, 3, drive);
+        assert_eq!(batches.iter().sum::<usize>(), 60);
+        assert!(batches.iter().all(|&batch| batch <= 3), "{batches:?}");
+    }
 }

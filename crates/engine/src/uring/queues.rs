@@ -143,6 +143,11 @@ impl<'r, P: Protocol> Queues<'r, P> {
 
 impl<P: Protocol> QueuePair for Queues<'_, P> {
     #[inline(always)]
+    fn is_ready(&self) -> bool {
+        self.encoder.is_ready()
+    }
+
+    #[inline(always)]
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()> {
         if self.submissions.is_full() {
             self.make_room()?;

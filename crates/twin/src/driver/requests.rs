@@ -80,11 +80,36 @@ impl<D: Device> Driver<'_, D> {
         end_ns
     }
 
+    /// Whether the thread's next request can be placed.
+    #[inline]
+    fn is_ready(&self, thread: u32) -> bool {
+        self.zoning
+            .as_ref()
+            .is_none_or(|zoning| zoning.is_ready(thread))
+    }
+
+    /// Issues what waited for a zone, now that one takes it.
+    #[cold]
+    fn issue_held(&mut self, thread: u32, now_ns: u64) {
+        while self.threads[thread as usize].held > 0 && self.is_ready(thread) {
+            self.threads[thread as usize].held -= 1;
+            self.issue(thread, now_ns, now_ns);
+        }
+        while self.threads[thread as usize].waits() && self.is_ready(thread) {
+            self.issue_arrived(thread, now_ns);
+        }
+    }
+
     /// Issues the thread's next request in a slot that has been free since `free_ns`.
     #[inline]
     fn issue(&mut self, thread: u32, free_ns: u64, arrived_ns: u64) {
+        let is_ready = self.is_ready(thread);
         let state = &mut self.threads[thread as usize];
         if state.left.is_spent() {
+            return;
+        }
+        if !is_ready {
+            state.held += 1;
             return;
         }
         let request = state.next_request(self.device);
@@ -156,8 +181,11 @@ impl<D: Device> Driver<'_, D> {
                 .wake(reaped_ns + think_ns, ARRIVAL | slot.thread);
         } else if !open {
             self.issue(slot.thread, reaped_ns, reaped_ns);
-        } else if self.threads[slot.thread as usize].backlog > 0 {
+        } else if self.threads[slot.thread as usize].waits() && self.is_ready(slot.thread) {
             self.issue_arrived(slot.thread, reaped_ns);
+        }
+        if self.zoning.is_some() {
+            self.issue_held(slot.thread, reaped_ns);
         }
         // What failed is part of the volume: a job that can only fail ends too.
         let Thread {
@@ -202,7 +230,7 @@ impl<D: Device> Driver<'_, D> {
         self.offered += 1;
         let state = &mut self.threads[thread as usize];
         state.backlog += 1;
-        if state.in_flight < state.iodepth {
+        if state.waits() && self.is_ready(thread) {
             self.issue_arrived(thread, now_ns);
         }
         self.next_arrival(thread);
@@ -210,9 +238,6 @@ impl<D: Device> Driver<'_, D> {
 
     fn issue_arrived(&mut self, thread: u32, now_ns: u64) {
         let state = &mut self.threads[thread as usize];
-        if state.left.is_spent() {
-            return;
-        }
         state.backlog -= 1;
         let arrived_ns = self.start_ns + state.arrivals.next_arrival_ns();
         self.issue(thread, now_ns, arrived_ns);

@@ -23,6 +23,8 @@ pub(super) struct Thread {
     /// Closed load: pause of a slot between its requests.
     pub(super) think_ns: u64,
     pub(super) in_flight: u32,
+    /// Closed load: free slots whose requests wait until a zone takes them.
+    pub(super) held: u32,
     /// What of its part of the job's volume has not been issued.
     pub(super) left: Limits,
     /// Open load: arrivals to come, at most.
@@ -48,11 +50,18 @@ impl Thread {
             open: matches!(part.job.load, Load::Open { .. }),
             think_ns: part.job.pace.think_ns,
             in_flight: 0,
+            held: 0,
             left: limits,
             to_arrive: limits.count,
             backlog: 0,
             awaits: false,
         }
+    }
+
+    /// Open load: whether an arrival waits that a slot is free for.
+    #[inline]
+    pub(super) fn waits(&self) -> bool {
+        self.open && self.backlog > 0 && self.in_flight < self.iodepth && !self.left.is_spent()
     }
 
     /// The next request of the stream.

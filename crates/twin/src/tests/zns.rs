@@ -151,6 +151,23 @@ fn many_open_zones_share_a_buffer_that_holds_a_unit_of_each() {
 }
 
 #[test]
+fn deep_appends_never_exceed_the_limit_of_open_and_active_zones() {
+    for (threads, zones) in [(1, 1), (1, 2), (2, 1), (4, 1)] {
+        let most = threads * zones;
+        let mut ssd =
+            drive(|params| (params.max_open_zones, params.max_active_zones) = (most, most));
+        // Blocks of 40 KiB leave a rest of each zone, which has to be finished.
+        for block in ["64KiB", "40KiB"] {
+            let load = job("append", block, zones, threads, 8, r#"{"bytes":100663296}"#);
+            let recording = measure(&mut ssd, &load);
+            assert!(recording.errno.is_empty(), "{most}: {:?}", recording.notes);
+            let bytes: u64 = recording.ops.values().map(|stats| stats.bytes).sum();
+            assert!(bytes >= 96 << 20, "{most}: {bytes}");
+        }
+    }
+}
+
+#[test]
 fn nothing_is_written_but_what_the_host_writes() {
     let mut ssd = drive(|_| {});
     // Ten turns round all zones.

@@ -36,7 +36,7 @@ impl Random {
     /// 2019, without the rejection step: the bias is below n / 2^64).
     #[inline(always)]
     pub(super) fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+        scaled(self.next(), n)
     }
 
     /// Uniform on (0, 1], 53 bits.
@@ -46,13 +46,19 @@ impl Random {
     }
 }
 
+/// A uniform `u64` as one on `0..n`.
+#[inline(always)]
+pub(crate) fn scaled(draw: u64, n: u64) -> u64 {
+    ((u128::from(draw) * u128::from(n)) >> 64) as u64
+}
+
 /// The cumulative share `share` on the scale of a `u64` draw. Saturates at 1.
 pub(super) fn threshold(share: f64) -> u64 {
     (share * 2f64.powi(64)) as u64
 }
 
 /// The output function of SplitMix64 (Steele, Lea & Flood, 2014) after one step.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
