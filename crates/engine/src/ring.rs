@@ -156,10 +156,17 @@ pub(crate) fn register_ring_fd(submitter: &mut Submitter<'_>) -> bool {
 
 /// Why io_uring cannot be used here; `None` when it can.
 pub(crate) fn refusal() -> Option<String> {
-    let error = IoUring::new(2).err()?;
-    Some(match error.raw_os_error() {
+    IoUring::new(2).err().as_ref().map(describe)
+}
+
+/// Why there is no ring, and what to do where something can be done.
+pub(crate) fn describe(error: &io::Error) -> String {
+    match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel or its seccomp filter does not know io_uring".into(),
         Some(libc::EPERM | libc::EACCES) => "io_uring is forbidden here".into(),
+        Some(libc::ENOMEM) => {
+            "there is no memory for io_uring's queues, which count as locked: raise RLIMIT_MEMLOCK (ulimit -l) or use fewer threads or a lower iodepth".into()
+        }
         _ => format!("io_uring set-up failed: {error}"),
-    })
+    }
 }

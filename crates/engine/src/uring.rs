@@ -17,7 +17,7 @@ use crate::{
     journal::Journal,
     nvme::Commands,
     protocol::Protocol,
-    ring::{Ring, Wishes},
+    ring::{Ring, Wishes, describe},
     submission::{Encoder, Nops, discard},
     verify::Checked,
     zones::{Layer, Part},
@@ -77,7 +77,7 @@ fn run_with<P: Protocol>(
 
 fn no_ring(error: io::Error) -> EngineError {
     EngineError::NoRing {
-        reason: error.to_string(),
+        reason: describe(&error),
     }
 }
 

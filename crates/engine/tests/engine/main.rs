@@ -7,6 +7,7 @@ mod content;
 mod faults;
 mod faulty;
 mod journal;
+mod limits;
 mod measuring;
 mod open_load;
 mod privileged;
