@@ -68,6 +68,14 @@ def test_appends_go_to_a_zone_at_any_depth() -> None:
     assert counts(run("nvme-generic", "/dev/ng1n1", 2 * GIB, **job)) == {"append": (600, 0)}
 
 
+def test_deep_appends_keep_the_devices_limit_of_zones_where_it_is_what_is_open() -> None:
+    sh("blkzone", "reset", "/dev/nvme1n1")
+    job = {"mix": "append", "block": "128KiB", "pattern": {"zones": 4}, "load": {"threads": 4, "iodepth": 8}}
+    # Sixteen zones of 48 MiB are filled before the first makes way for another.
+    recording = run("nvme-generic", "/dev/ng1n1", 2 * GIB, until={"bytes": "1GiB"}, **job)
+    assert counts(recording) == {"append": (8192, 0)}
+
+
 def test_a_write_out_of_order_is_reported_with_zone_and_pointer(smr: Path) -> None:
     job = {"mix": "write", "block": "4KiB", "pattern": "uniform", "until": {"count": 50}}
     region = {"start": "64MiB", "size": "128MiB"}
