@@ -1,7 +1,7 @@
 """One step on one target: drives a backend's handle, judges rounds, collects rows. Knows no files and no safety."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
 from threading import Event
@@ -11,7 +11,7 @@ from fathom.analysis.uncertainty import count_for
 from fathom.backend import Backend, Handle
 from fathom.judge import Judge
 from fathom.method import Job, Step
-from fathom.runs.rows import Row, StepRows
+from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 
 POLL_S = 0.25
@@ -96,7 +96,7 @@ def run_step(
     rows: StepRows,
     judge: Judge | None,
     interrupt: Event,
-    on_interval: Callable[[Mapping[str, Sequence[Row]]], None],
+    on_interval: Callable[[_core.Interval], None],
     on_progress: Callable[[Progress], None],
 ) -> tuple[list[_core.Recording], StepOutcome]:
     """Runs the step to its end, to steadiness, or to the interrupt. The first recording is the target's own.
@@ -111,7 +111,8 @@ def run_step(
         if interrupt.is_set():
             handle.stop()
         for interval in handle.poll(POLL_S):
-            on_interval(rows.add(interval))
+            rows.add(interval)
+            on_interval(interval)
             if interval.target:
                 continue
             moved_bytes += sum(op.bytes for op in interval.ops)

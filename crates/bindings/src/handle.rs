@@ -21,6 +21,8 @@ use crate::{
 
 /// Intervals a twin may be ahead of its reader.
 const QUEUE_LIMIT: usize = 1024;
+/// Intervals for which a waiting reader is woken: one by one they would cost it twice as much, and the twins its turns.
+const READ_AT_ONCE: usize = 32;
 /// How often a waiting poll looks for signals and, on the engine, for intervals.
 const POLL_STEP: Duration = Duration::from_millis(20);
 
@@ -70,7 +72,9 @@ impl TwinSide {
             state = self.shared.wait(state);
         }
         state.queue.push_back((self.target, interval));
-        self.shared.changed.notify_all();
+        if state.queue.len() >= READ_AT_ONCE {
+            self.shared.changed.notify_all();
+        }
         if let Some(every_ns) = self.hold_every_ns
             && (ends_round || end_ns >= self.held_at_ns + every_ns)
         {
@@ -142,7 +146,7 @@ impl Twins {
 
     fn poll(&self, deadline: Instant) -> Vec<(usize, recording::Interval)> {
         let mut state = self.shared.lock();
-        while state.queue.is_empty() && state.running > state.held {
+        while state.queue.len() < READ_AT_ONCE && state.running > state.held {
             let now = Instant::now();
             if now >= deadline {
                 break;
@@ -201,7 +205,8 @@ impl Handle {
 
 #[pymethods]
 impl Handle {
-    /// Intervals finished since the last call, waiting up to `timeout_s` for the first.
+    /// Intervals finished since the last call. Waits up to `timeout_s` for the first; of twins, which run far ahead of the
+    /// clock, for some dozens.
     #[pyo3(signature = (timeout_s = 0.2))]
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> Vec<Interval> {
         let deadline = Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 60.0));

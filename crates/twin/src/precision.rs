@@ -58,6 +58,8 @@ struct Looks {
     running: usize,
     waiting: usize,
     sum: Vec<Tallies>,
+    /// Batches of the longest of their full windows.
+    full: f64,
     looks: u64,
     settled: bool,
 }
@@ -71,6 +73,7 @@ impl Judge {
                 running: devices,
                 waiting: 0,
                 sum: Vec::new(),
+                full: 0.0,
                 looks: 0,
                 settled: false,
             }),
@@ -82,8 +85,9 @@ impl Judge {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a device's batches and waits for those of the others. Returns whether all have told enough.
-    fn agree(&self, batches: &[Tallies]) -> bool {
+    /// Adds a device's batches and waits for those of the others. Returns whether all have told enough. A full window
+    /// has `full` batches of this length.
+    fn agree(&self, batches: &[Tallies], full: f64) -> bool {
         let mut state = self.state();
         if state.sum.len() < batches.len() {
             state.sum.resize(batches.len(), Tallies::default());
@@ -93,6 +97,7 @@ impl Judge {
         }
         state.waiting += 1;
         let look = state.looks;
+        state.full = state.full.max(full);
         self.decide(&mut state);
         while state.looks == look {
             let woken = self.changed.wait(state);
@@ -104,8 +109,9 @@ impl Judge {
     /// Gives the verdict once nobody is missing.
     fn decide(&self, state: &mut Looks) {
         if state.waiting > 0 && state.waiting == state.running {
-            state.settled = is_settled(&self.rule, &state.sum);
+            state.settled = is_settled(&self.rule, &state.sum, state.full);
             state.sum.clear();
+            state.full = 0.0;
             state.waiting = 0;
             state.looks += 1;
             self.changed.notify_all();
@@ -133,6 +139,8 @@ impl Drop for Seat<'_> {
 /// The batches of a window.
 pub(crate) struct Batches<'a> {
     seat: Seat<'a>,
+    /// When the job's time is up.
+    limit_ns: u64,
     length_ns: u64,
     start_ns: u64,
     end_ns: u64,
@@ -143,9 +151,11 @@ pub(crate) struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    pub(crate) fn new(seat: Seat<'a>, now_ns: u64) -> Self {
+    /// From now on, to `limit_ns` at the latest.
+    pub(crate) fn new(seat: Seat<'a>, now_ns: u64, limit_ns: u64) -> Self {
         let mut batches = Self {
             seat,
+            limit_ns,
             length_ns: 0,
             start_ns: 0,
             end_ns: 0,
@@ -195,7 +205,7 @@ impl<'a> Batches<'a> {
         }
         self.full.push(std::mem::take(&mut self.open));
         let look = self.full.len().is_multiple_of(LOOK_EVERY);
-        let settled = look && self.seat.0.agree(&self.full);
+        let settled = look && self.seat.0.agree(&self.full, self.full_window());
         if self.full.len() == MOST_BATCHES {
             self.join();
         }
@@ -226,6 +236,11 @@ impl<'a> Batches<'a> {
             .saturating_add(self.rule().round_ns.unwrap_or(u64::MAX))
     }
 
+    /// Batches of the present length in a full window.
+    fn full_window(&self) -> f64 {
+        self.limit_ns.saturating_sub(self.start_ns) as f64 / self.length_ns as f64
+    }
+
     fn join(&mut self) {
         let joined = self.full.chunks_exact(2).map(|pair| {
             let mut sum = pair[0];
@@ -242,7 +257,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-fn is_settled(rule: &Precision, batches: &[Tallies]) -> bool {
+fn is_settled(rule: &Precision, batches: &[Tallies], full: f64) -> bool {
     let tallies = batches.iter().flat_map(|batch| batch.iter().zip(Op::ALL));
     let (count, written_bytes) = tallies.fold((0, 0), |(count, written), (tally, op)| {
         let bytes = if op.is_destructive() { tally.bytes } else { 0 };
@@ -256,8 +271,10 @@ fn is_settled(rule: &Precision, batches: &[Tallies]) -> bool {
         return true;
     }
     half_widths(batches).is_some_and(|known| {
-        known.rate.max(known.mean_latency / LATENCY_WIDENING) <= rule.half_width
-            && (rule.round_ns.is_some() || !is_drifting(batches))
+        let (rate, latency) = (rule.half_width, rule.half_width * LATENCY_WIDENING);
+        known.rate <= rate
+            && known.mean_latency <= latency
+            && (rule.round_ns.is_some() || !is_drifting(batches, full, rate, latency))
     })
 }
 

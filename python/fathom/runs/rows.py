@@ -31,6 +31,10 @@ COUNTER_UNITS = {
     "cpu_sys_ns": "ns",
 }
 
+#: What differs from bin to bin of one second's latency, and from value to value of its telemetry.
+BIN_COLUMNS = ("low_ns", "high_ns", "count")
+VALUE_COLUMNS = ("name", "value", "unit")
+
 
 @dataclass
 class StepRows:
@@ -75,29 +79,51 @@ class StepRows:
             "telemetry": self.telemetry,
         }
 
-    def add(self, interval: _core.Interval) -> dict[str, list[Row]]:
-        """Takes one second in; returns its rows by table."""
-        if interval.target:
-            return self.parts[interval.target - 1]._add(interval)
-        return self._add(interval)
+    def add(self, interval: _core.Interval) -> None:
+        """Takes one second in."""
+        self._of(interval)._add(interval)
 
-    def _add(self, interval: _core.Interval) -> dict[str, list[Row]]:
-        common: Row = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
-        ops = interval.ops
-        new: dict[str, list[Row]] = {
-            "intervals": [self._interval_row(common, interval, op) for op in ops],
-            "latency": [row for op in ops for row in _latency_rows(common, interval.index, op)]
-            if self.each_second
-            else [],
-            "telemetry": list(self._telemetry(interval)),
-        }
+    def of(self, interval: _core.Interval) -> dict[str, list[Row]]:
+        """One second's rows by table."""
+        return self._of(interval)._rows(interval)
+
+    def _of(self, interval: _core.Interval) -> "StepRows":
+        return self.parts[interval.target - 1] if interval.target else self
+
+    def _add(self, interval: _core.Interval) -> None:
+        common, ops = self._common(), interval.ops
+        self.intervals += [self._interval_row(common, interval, op) for op in ops]
+        _add_columns(self.telemetry, *self._telemetry(interval), VALUE_COLUMNS)
         for op in ops:
+            if self.each_second:
+                self._add_latency(common, interval.index, op)
             if interval.length_s == 1.0:
                 self._seconds.setdefault(op.op, _Seconds()).add(op)
-        self.intervals += new["intervals"]
-        self.latency += new["latency"]
-        self.telemetry += new["telemetry"]
-        return new
+
+    def _add_latency(self, common: Row, index: int | None, op: OpResult) -> None:
+        for kind, bins in _bins(op):
+            of_bins = common | {"op": op.op, "latency": kind, "index": index}
+            _add_columns(self.latency, of_bins, bins, BIN_COLUMNS)
+
+    def _rows(self, interval: _core.Interval) -> dict[str, list[Row]]:
+        common, ops = self._common(), interval.ops
+        of_values, values = self._telemetry(interval)
+        return {
+            "intervals": [self._interval_row(common, interval, op) for op in ops],
+            "latency": [
+                common
+                | {"op": op.op, "latency": kind, "index": interval.index}
+                | dict(zip(BIN_COLUMNS, bin, strict=True))
+                for op in ops
+                if self.each_second
+                for kind, bins in _bins(op)
+                for bin in bins
+            ],
+            "telemetry": [of_values | dict(zip(VALUE_COLUMNS, value, strict=True)) for value in values],
+        }
+
+    def _common(self) -> Row:
+        return {"target": self.target, "step": self.step.name, "workload": self.step.workload}
 
     def finish(self, recordings: Sequence[Recording], method: str, steady: bool | None) -> None:
         """Takes the recordings of the target and of its parts; measured steps and points of curves become points."""
@@ -106,8 +132,8 @@ class StepRows:
 
     def _finish(self, recording: Recording, method: str, steady: bool | None) -> None:
         if not self.each_second:
-            common: Row = {"target": self.target, "step": self.step.name, "workload": self.step.workload}
-            self.latency += [row for op in recording.ops for row in _latency_rows(common, None, op)]
+            for op in recording.ops:
+                self._add_latency(self._common(), None, op)
         if self.step.kind not in ("measure", "point"):
             return
         for op in recording.ops:
@@ -178,30 +204,28 @@ class StepRows:
             "backlog": interval.backlog,
         }
 
-    def _telemetry(self, interval: _core.Interval) -> Iterable[Row]:
-        common = {
+    def _telemetry(self, interval: _core.Interval) -> tuple[Row, list[tuple[str, float, str]]]:
+        """What the second's values have in common, and of each `VALUE_COLUMNS`."""
+        common: Row = {
             "target": self.target,
             "step": self.step.name,
             "start_s": interval.start_s,
             "length_s": interval.length_s,
         }
-        for name, value in interval.counters.items():
-            yield common | {"name": name, "value": value, "unit": COUNTER_UNITS[name]}
+        values = [(name, value, COUNTER_UNITS[name]) for name, value in interval.counters.items()]
         if interval.outstanding is not None:
-            yield common | {"name": "outstanding", "value": interval.outstanding, "unit": "I/O"}
-        for use in interval.utilisation:
-            yield common | {"name": f"utilisation: {use.resource}", "value": use.mean, "unit": "1"}
-        for part, mean_us in interval.residence_us.items():
-            yield common | {"name": f"time in: {part}", "value": mean_us, "unit": "us"}
+            values.append(("outstanding", interval.outstanding, "I/O"))
+        values += [(f"utilisation: {use.resource}", use.mean, "1") for use in interval.utilisation]
+        values += [(f"time in: {part}", mean_us, "us") for part, mean_us in interval.residence_us.items()]
         for group, member, n, mean_us, written in interval.shares:
-            rate_iops = n / interval.length_s
-            yield common | {"name": f"iops of: {group} {member}", "value": rate_iops, "unit": "IOPS"}
+            values.append((f"iops of: {group} {member}", n / interval.length_s, "IOPS"))
             if mean_us is not None:
-                yield common | {"name": f"mean of: {group} {member}", "value": mean_us, "unit": "us"}
+                values.append((f"mean of: {group} {member}", mean_us, "us"))
             if written is not None:
                 host, media = written
-                yield common | {"name": f"host writes of: {group} {member}", "value": host, "unit": "B"}
-                yield common | {"name": f"media writes of: {group} {member}", "value": media, "unit": "B"}
+                values.append((f"host writes of: {group} {member}", host, "B"))
+                values.append((f"media writes of: {group} {member}", media, "B"))
+        return common, values
 
     def _point(self, recording: Recording, op: OpResult, method: str, steady: bool | None) -> Row:
         job, window_s = self.step.job, recording.window_s
@@ -361,17 +385,11 @@ def _depth(jobs: Sequence[Job]) -> Row:
     }
 
 
-def _latency_rows(common: Row, index: int | None, op: OpResult) -> Iterable[Row]:
-    for kind, bins in _bins(op):
-        for low_ns, high_ns, count in bins:
-            yield common | {
-                "op": op.op,
-                "latency": kind,
-                "index": index,
-                "low_ns": low_ns,
-                "high_ns": high_ns,
-                "count": count,
-            }
+def _add_columns(
+    spool: Spool, common: Row, rows: Sequence[tuple[object, ...]], names: tuple[str, ...]
+) -> None:
+    if rows:
+        spool.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
 
 
 def _bins(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:

@@ -5,7 +5,7 @@ disk file has no name, so nothing is left of it whatever happens; what must surv
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
 
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 ROWS_IN_MEMORY = 1 << 14
 """About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
 ROWS_AT_ONCE = 1 << 8
-"""Rows that become columns together: a table costs the same for one row as for these."""
+"""Rows that become a table together: it costs the same for one row as for these."""
 
 
 class Spool:
@@ -24,22 +24,31 @@ class Spool:
     def __init__(self, schema: pa.Schema, directory: Path | None = None) -> None:
         self.schema = schema
         self._directory = directory
-        self._rows: list[dict[str, object]] = []
+        self._columns: dict[str, list[object]] = {name: [] for name in schema.names}
+        self._open_rows = 0
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
         self._file: IO[bytes] | None = None
         self._writer: pq.ParquetWriter | None = None
 
-    def __iadd__(self, rows: Iterable[dict[str, object]]) -> Self:
+    def __iadd__(self, rows: Iterable[Mapping[str, object]]) -> Self:
         """Adds rows behind the others."""
-        self._rows.extend(rows)
-        if len(self._rows) >= min(ROWS_AT_ONCE, ROWS_IN_MEMORY - self._waiting_rows):
-            self._make_columns()
+        together = list(rows)
+        for name, column in self._columns.items():
+            column.extend([row.get(name) for row in together])
+        self._added(len(together))
         return self
+
+    def add_columns(self, common: Mapping[str, object], columns: Mapping[str, Sequence[object]]) -> None:
+        """Adds rows that share what is in `common`; the columns, one at least, are equally long."""
+        count = len(next(iter(columns.values())))
+        for name, column in self._columns.items():
+            column.extend(columns[name] if name in columns else [common.get(name)] * count)
+        self._added(count)
 
     def tables(self) -> Iterator[pa.Table]:
         """Everything, a part at a time; nothing can be added afterwards."""
-        self._make_columns()
+        self._make_table()
         if self._writer is not None and self._file is not None:
             self._writer.close()
             with pq.ParquetFile(self._file) as file:
@@ -49,14 +58,20 @@ class Spool:
 
     def pour(self, other: "Spool") -> None:
         """Adds the rows of another spool behind its own."""
-        self._make_columns()
+        self._make_table()
         for table in other.tables():
             self._add(table)
 
-    def _make_columns(self) -> None:
-        if self._rows:
-            self._add(pa.Table.from_pylist(self._rows, schema=self.schema))
-            self._rows = []
+    def _added(self, count: int) -> None:
+        self._open_rows += count
+        if self._open_rows >= min(ROWS_AT_ONCE, ROWS_IN_MEMORY - self._waiting_rows):
+            self._make_table()
+
+    def _make_table(self) -> None:
+        if self._open_rows:
+            self._add(pa.Table.from_pydict(self._columns, schema=self.schema))
+            self._columns = {name: [] for name in self.schema.names}
+            self._open_rows = 0
 
     def _add(self, table: pa.Table) -> None:
         self._waiting.append(table)

@@ -5,7 +5,7 @@ target's state is on the target.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fathom import _core
@@ -18,7 +18,7 @@ from fathom.method import Method, Step
 from fathom.parts import part_seed
 from fathom.power.meter import PowerMeter
 from fathom.power.step import MeteredStep, instead_of_sensor
-from fathom.runs.rows import Row, StepRows
+from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.course import Course
 from fathom.session.fit import inapplicable, mostly_failed, on_this_machine
@@ -196,7 +196,9 @@ class TargetRun:
                 rows,
                 self._judge(step, backend, written),
                 self.options.interrupt,
-                (lambda new: store.append_live(live, new)) if backend.real_time else _keep_in_memory,
+                (lambda interval: store.append_live(live, rows.of(interval)))
+                if backend.real_time
+                else _keep_in_memory,
                 lambda progress: self.options.observer.progressed(self.target, progress),
             )
         except _core.BackendError as failure:
@@ -243,5 +245,5 @@ class TargetRun:
         return StepRows(self.target.name, step, parts, scratch=scratch)
 
 
-def _keep_in_memory(rows: Mapping[str, Sequence[Row]]) -> None:
+def _keep_in_memory(interval: _core.Interval) -> None:
     """A twin's seconds can be simulated again, so they are not logged one by one."""

@@ -12,6 +12,9 @@ const RULE: Precision = Precision {
     round_ns: None,
 };
 
+/// A full window of 65,536 of the first batches.
+const LIMIT_NS: u64 = FIRST_BATCH_NS << 16;
+
 /// Numbers of unit variance and mean 0 from a linear congruential generator.
 fn noise(count: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -38,7 +41,7 @@ fn autoregressive(count: usize, coefficient: f64, seed: u64) -> Vec<f64> {
 }
 
 fn fed(judge: &Judge, rates: impl Iterator<Item = u64>) -> (Batches<'_>, bool) {
-    let mut batches = Batches::new(Seat::new(judge), 0);
+    let mut batches = Batches::new(Seat::new(judge), 0, LIMIT_NS);
     let mut counted = Tallies::default();
     let mut settled = false;
     for (number, count) in rates.enumerate() {
@@ -151,4 +154,77 @@ fn a_device_that_has_ended_is_not_waited_for() {
         drop(brief);
         assert!(long.join().expect("no panic"));
     });
+}
+
+/// Rates per batch of a drive that settles from `above` its rate at rest, within so many batches to 1/e.
+fn settling(above: f64, within: f64, seed: u64) -> impl Iterator<Item = u64> {
+    let noise = noise(1 << 16, seed).into_iter().enumerate();
+    noise.map(move |(batch, z)| {
+        let level = 1.0 + above * (-(batch as f64) / within).exp();
+        (100_000.0 * level * (1.0 + 0.002 * z)) as u64
+    })
+}
+
+#[test]
+fn a_window_that_ends_before_a_drive_has_settled_has_the_mean_of_the_full_one() {
+    let full = (LIMIT_NS / FIRST_BATCH_NS) as usize;
+    let rule = Precision {
+        least_count: 100_000 << 10,
+        ..RULE
+    };
+    let mut ended_early = 0;
+    for above in [0.01, 0.03, 0.1, 0.3, 1.0] {
+        for within in [100.0, 1_000.0, 10_000.0, 100_000.0] {
+            let judge = Judge::new(rule, 1);
+            let (batches, settled) = fed(&judge, settling(above, within, 11));
+            let seen = (batches.end_ns - batches.length_ns) / FIRST_BATCH_NS;
+            let mean_of = |count: usize| {
+                settling(above, within, 11).take(count).sum::<u64>() as f64 / count as f64
+            };
+            let error = mean_of(seen as usize) / mean_of(full) - 1.0;
+            assert!(
+                !settled || error.abs() <= 0.02,
+                "{above} above, within {within}: {error} after {seen}"
+            );
+            ended_early += usize::from(settled && seen < full as u64 / 2);
+        }
+    }
+    assert!(ended_early >= 8, "{ended_early} of 20");
+}
+
+#[test]
+fn a_rate_that_wanders_by_less_than_is_asked_settles_well_before_the_full_window() {
+    let judge = Judge::new(RULE, 1);
+    let wander = autoregressive(1 << 16, 0.998, 3).into_iter();
+    let (batches, settled) = fed(
+        &judge,
+        wander.map(|shift| (100_000.0 * (1.0 + 0.000_05 * shift)) as u64),
+    );
+    assert!(settled);
+    assert!(batches.end_ns < LIMIT_NS / 4, "{} ns", batches.end_ns);
+}
+
+#[test]
+fn a_window_of_slow_swings_ends_with_a_mean_that_is_known_seven_times_in_eight() {
+    let coefficient: f64 = 0.998;
+    let spread = 0.03 * (1.0 - coefficient * coefficient).sqrt();
+    let errors: Vec<f64> = (1..=200)
+        .filter_map(|seed| {
+            let judge = Judge::new(RULE, 1);
+            let swings: Vec<u64> = autoregressive(1 << 16, coefficient, seed)
+                .into_iter()
+                .map(|shift| (100_000.0 * (1.0 + spread * shift)) as u64)
+                .collect();
+            let (batches, settled) = fed(&judge, swings.iter().copied());
+            let seen = ((batches.end_ns - batches.length_ns) / FIRST_BATCH_NS) as usize;
+            let mean = swings[..seen].iter().sum::<u64>() as f64 / seen as f64;
+            settled.then_some((mean / 100_000.0 - 1.0).abs())
+        })
+        .collect();
+    let known = errors.iter().filter(|&&error| error <= RULE.half_width);
+    let (known, settled) = (known.count(), errors.len());
+    assert!(
+        settled >= 150 && known * 100 >= settled * 87,
+        "{known} of {settled}"
+    );
 }
