@@ -30,7 +30,7 @@ class Handle(Protocol):
     """A running job."""
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
-        """Intervals finished since the last call; waits up to `timeout_s` for the first, in virtual time for some dozens."""
+        """Intervals finished since the last call; waits up to `timeout_s` for one, in virtual time for some dozens."""
         ...
 
     def held(self) -> bool:
