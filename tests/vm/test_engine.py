@@ -35,6 +35,16 @@ def test_a_block_larger_than_one_command_is_refused_before_the_run() -> None:
         run("nvme-generic", "/dev/ng2n1", 2 * GIB, mix="read", block="8MiB", pattern="sequential")
 
 
+def test_zeroes_of_more_blocks_than_a_command_counts_are_refused_before_the_run() -> None:
+    with pytest.raises(_core.BackendError, match="write-zeroes of 536870912 bytes, one command carries at most"):
+        run("nvme-generic", "/dev/ng2n1", 2 * GIB, mix="write-zeroes", block="512MiB", pattern="sequential")
+
+
+def test_a_trim_may_be_larger_than_a_transfer() -> None:
+    job = {"mix": "trim", "block": "64MiB", "pattern": "sequential", "until": {"count": 8}}
+    assert counts(run("nvme-generic", "/dev/ng2n1", 2 * GIB, **job)) == {"trim": (8, 0)}
+
+
 def test_a_placement_handle_that_does_not_exist_is_refused() -> None:
     with pytest.raises(_core.BackendError, match="placement handle 9: the device gives this namespace 8"):
         run(

@@ -1,14 +1,11 @@
-//! NVMe commands by passthrough to a generic character device (`/dev/ngXnY`): what the namespace is, which
-//! placement handles it has, and requests as commands in 128-byte submission entries. No block layer, no
-//! scheduler, no splitting: a block is one command. Layouts follow the NVM Express base (2.0) and NVM command
-//! set (1.0) specifications and `linux/nvme_ioctl.h`.
+//! NVMe commands by passthrough to a generic character device (`/dev/ngXnY`): requests as commands in 128-byte
+//! submission entries, and what [`Namespace`] they go to. No block layer, no scheduler, no splitting: a block is one
+//! command. Layouts follow the NVM Express base (2.0) and NVM command set (1.0) specifications and
+//! `linux/nvme_ioctl.h`.
 
-use std::{
-    fs::File,
-    io,
-    os::fd::AsRawFd,
-    path::{Path, PathBuf},
-};
+mod namespace;
+
+use std::path::{Path, PathBuf};
 
 use io_uring::{
     cqueue::Entry32,
@@ -17,34 +14,27 @@ use io_uring::{
 };
 use workload::{Job, Op, Request};
 
+pub(crate) use self::namespace::Namespace;
 use crate::{
-    EngineError,
     buffers::Buffers,
     protocol::{Protocol, push},
     submission::{BUFFER, FILE},
 };
 
-/// `_IO('N', 0x40)`, `_IOWR('N', 0x41 | 0x43 | 0x80, 72 bytes)`.
-const NVME_IOCTL_ID: libc::c_ulong = 0x4e40;
-const NVME_IOCTL_ADMIN_CMD: libc::c_ulong = 0xc048_4e41;
-const NVME_IOCTL_IO_CMD: libc::c_ulong = 0xc048_4e43;
+/// `_IOWR('N', 0x80, 72 bytes)`.
 const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
 
-const IDENTIFY: u8 = 0x06;
 const FLUSH: u8 = 0x00;
 const WRITE: u8 = 0x01;
 const READ: u8 = 0x02;
 const WRITE_ZEROES: u8 = 0x08;
 const DATASET_MANAGEMENT: u8 = 0x09;
-const IO_MANAGEMENT_RECEIVE: u8 = 0x12;
 const ZONE_APPEND: u8 = 0x7d;
 
 /// Dataset management: deallocate.
 const DEALLOCATE: u32 = 1 << 2;
 /// Directive type 2, data placement, in command dword 12.
 const PLACEMENT_DIRECTIVE: u32 = 2 << 20;
-/// I/O management receive: reclaim unit handle status.
-const HANDLE_STATUS: u32 = 1;
 
 /// Errno values above this are an NVMe status: status code type in bits 8 to 10, status code below.
 pub(crate) const NVME_STATUS: i32 = 0x1_0000;
@@ -77,113 +67,6 @@ struct Command {
 
 const COMMAND_BYTES: usize = size_of::<Command>();
 const _: () = assert!(COMMAND_BYTES == 72);
-
-const PAGE_BYTES: usize = 4096;
-
-/// What a command fills with facts. In one page, so that it is one segment however the kernel describes it: devices
-/// refuse a list with more segments than their answer needs (QEMU, data SGL length invalid).
-#[repr(align(4096))]
-struct Page([u8; PAGE_BYTES]);
-
-/// A namespace behind a generic device.
-#[derive(Clone, Debug)]
-pub(crate) struct Namespace {
-    nsid: u32,
-    pub(crate) block_bytes: u32,
-    pub(crate) size_bytes: u64,
-}
-
-impl Namespace {
-    /// Asks the device who it is.
-    pub(crate) fn identify(file: &File, path: &Path) -> Result<Self, EngineError> {
-        let refused = |what: &str, error: io::Error| EngineError::Passthrough {
-            path: path.to_owned(),
-            reason: format!("{what}: {error}"),
-            hint: "passthrough needs root (or CAP_SYS_ADMIN) and an NVMe namespace",
-        };
-        // SAFETY: the call takes no argument and returns the namespace's number.
-        let nsid = unsafe { libc::ioctl(file.as_raw_fd(), NVME_IOCTL_ID as _) };
-        if nsid <= 0 {
-            return Err(refused(
-                "it does not tell its namespace",
-                io::Error::last_os_error(),
-            ));
-        }
-        let mut page = Page([0; PAGE_BYTES]);
-        let data = &mut page.0;
-        let command = Command {
-            opcode: IDENTIFY,
-            nsid: nsid as u32,
-            ..Command::default()
-        };
-        perform(file, NVME_IOCTL_ADMIN_CMD, command, data)
-            .map_err(|error| refused("identify namespace failed", error))?;
-        let format = usize::from(data[26] & 0xf | (data[26] >> 1) & 0x30);
-        let descriptor = &data[128 + 4 * format..][..4];
-        if descriptor[..2] != [0, 0] {
-            return Err(EngineError::Passthrough {
-                path: path.to_owned(),
-                reason: "its blocks carry metadata, which passthrough jobs do not send".into(),
-                hint: "use the block device, or a format without metadata",
-            });
-        }
-        let block_bytes = 1 << descriptor[2];
-        Ok(Self {
-            nsid: nsid as u32,
-            block_bytes,
-            size_bytes: le_u64(data) * u64::from(block_bytes),
-        })
-    }
-
-    /// The placement identifiers of the namespace's handles, in the order of the handles.
-    pub(crate) fn placement_ids(&self, file: &File, path: &Path) -> Result<Vec<u16>, EngineError> {
-        let mut page = Page([0; PAGE_BYTES]);
-        let data = &mut page.0;
-        let command = Command {
-            opcode: IO_MANAGEMENT_RECEIVE,
-            nsid: self.nsid,
-            cdw10: HANDLE_STATUS,
-            cdw11: data.len() as u32 / 4 - 1,
-            ..Command::default()
-        };
-        perform(file, NVME_IOCTL_IO_CMD, command, data).map_err(|error| {
-            EngineError::Passthrough {
-                path: path.to_owned(),
-                reason: format!("its placement handles cannot be listed: {error}"),
-                hint: "switch FDP on (nvme fdp status shows it), or leave placement out of the job",
-            }
-        })?;
-        let handles = usize::from(u16::from_le_bytes([data[14], data[15]]));
-        Ok(data[16..]
-            .chunks_exact(32)
-            .take(handles)
-            .map(|handle| u16::from_le_bytes([handle[0], handle[1]]))
-            .collect())
-    }
-}
-
-fn le_u64(data: &[u8]) -> u64 {
-    data.iter()
-        .take(8)
-        .rev()
-        .fold(0, |value, byte| value << 8 | u64::from(*byte))
-}
-
-fn perform(
-    file: &File,
-    call: libc::c_ulong,
-    mut command: Command,
-    data: &mut [u8],
-) -> io::Result<()> {
-    command.addr = data.as_mut_ptr() as u64;
-    command.data_len = data.len() as u32;
-    // SAFETY: the command names `data` and its length; the call returns when the device is done with both.
-    match unsafe { libc::ioctl(file.as_raw_fd(), call as _, &raw mut command) } {
-        0 => Ok(()),
-        -1 => Err(io::Error::last_os_error()),
-        status => Err(io::Error::other(describe_status(status & STATUS_MASK))),
-    }
-}
 
 /// The kernel name of the block device of the same namespace; it may not exist.
 pub(crate) fn block_sibling(generic: &Path) -> Option<PathBuf> {
@@ -257,7 +140,7 @@ impl Commands {
             false => placement_ids.into(),
         };
         Self {
-            nsid: namespace.nsid,
+            nsid: namespace.nsid(),
             block_shift: namespace.block_bytes.trailing_zeros(),
             registered_buffers,
             placement_ids,

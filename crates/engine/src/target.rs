@@ -5,6 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Seek, SeekFrom},
     mem,
+    num::NonZeroU64,
     os::{
         fd::{AsRawFd, RawFd},
         unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
@@ -144,13 +145,17 @@ impl Target {
         if !job.placement.is_empty() {
             self.placement_ids = namespace.placement_ids(&file, &spec.path)?;
         }
+        let mut by_kernel = KernelLimits::default();
         if let Some(sibling) = nvme::block_sibling(&spec.path) {
             let queue = Queue::named(&sibling);
+            by_kernel = KernelLimits::of(&queue);
             self.pollable = queue.number("io_poll") == 1;
-            check_command_size(spec, job, queue.number("max_hw_sectors_kb") << 10)?;
             self.zoned =
                 Zoned::open(&PathBuf::from("/dev").join(sibling), &queue, writes)?.map(Arc::new);
         }
+        check_command_size(spec, job, |op| {
+            namespace.most_bytes(op).min(by_kernel.most_bytes(op))
+        })?;
         self.namespace = Some(namespace);
         self.file = Some(file);
         Ok(self)
@@ -271,18 +276,52 @@ fn writes(job: &Job) -> bool {
     job.mix.ops.iter().any(|block| block.op.is_destructive())
 }
 
-/// By passthrough a block is one command, and nothing splits it.
-fn check_command_size(spec: &TargetSpec, job: &Job, most_bytes: u64) -> Result<(), EngineError> {
-    let sizes = job.mix.ops.iter().flat_map(|block| &block.sizes);
-    let largest = sizes.map(|size| size.size_bytes).max().unwrap_or(0);
-    if most_bytes == 0 || u64::from(largest) <= most_bytes {
-        return Ok(());
+/// By passthrough a block is one command, and nothing splits it: of one `op`, at most `most_bytes(op)`.
+fn check_command_size(
+    spec: &TargetSpec,
+    job: &Job,
+    most_bytes: impl Fn(Op) -> u64,
+) -> Result<(), EngineError> {
+    for block in &job.mix.ops {
+        let sizes = block.sizes.iter().map(|size| size.size_bytes);
+        let (largest, most) = (sizes.max().unwrap_or(0), most_bytes(block.op));
+        if u64::from(largest) > most {
+            return Err(EngineError::Passthrough {
+                path: spec.path.clone(),
+                reason: format!(
+                    "{} of {largest} bytes, one command carries at most {most}",
+                    block.op.name()
+                ),
+                hint: "use smaller blocks, or the block device, where the kernel splits them",
+            });
+        }
     }
-    Err(EngineError::Passthrough {
-        path: spec.path.clone(),
-        reason: format!("blocks of {largest} bytes, one command carries at most {most_bytes}"),
-        hint: "use smaller blocks, or the block device, where the kernel splits them",
-    })
+    Ok(())
+}
+
+/// What the kernel lets pass to the device in one command, where it has a block device of the namespace too.
+#[derive(Default)]
+struct KernelLimits {
+    transfer_bytes: Option<NonZeroU64>,
+    append_bytes: Option<NonZeroU64>,
+}
+
+impl KernelLimits {
+    fn of(queue: &Queue) -> Self {
+        Self {
+            transfer_bytes: NonZeroU64::new(queue.number("max_hw_sectors_kb") << 10),
+            append_bytes: NonZeroU64::new(queue.number("zone_append_max_bytes")),
+        }
+    }
+
+    fn most_bytes(&self, op: Op) -> u64 {
+        let known = match op {
+            Op::Read | Op::Write => self.transfer_bytes,
+            Op::Append => self.append_bytes.or(self.transfer_bytes),
+            Op::Trim | Op::Flush | Op::WriteZeroes => None,
+        };
+        known.map_or(u64::MAX, NonZeroU64::get)
+    }
 }
 
 /// Reads leave the time of the last access alone where the kernel allows it (owner or root): it costs each read a
