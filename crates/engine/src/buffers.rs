@@ -21,6 +21,9 @@ const PAGE_BYTES: usize = 4096;
 /// Compressible data alternates random bytes and zeroes in units of this, the smallest logical block.
 const CONTENT_UNIT_BYTES: usize = 512;
 
+/// Stamps of a thread count up from its seed's low bits: four petabytes before they meet those of another seed.
+pub(crate) const STAMP_SHIFT: u32 = 40;
+
 /// Share of the buffers in huge pages from which they count as being there.
 const HUGE_LEAST: f64 = 0.99;
 
@@ -116,7 +119,7 @@ impl Buffers {
             stride_bytes,
             write_at_bytes,
             pages,
-            stamp: seed << 40,
+            stamp: seed << STAMP_SHIFT,
             duplicates: Duplicates::new(&job.content),
         };
         for slot in 0..slots as usize {

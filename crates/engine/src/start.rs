@@ -202,7 +202,7 @@ impl<'o> Starter<'o> {
                 reap_min,
                 huge_pages: self.options.huge_pages || self.jobs[index].huge_pages,
                 drain_timeout: self.options.drain_timeout,
-                seed: self.member_seed(index, thread),
+                seed: self.content_seed(),
                 post: self.post(index, thread, part.stream),
             };
             let body = match target.spec.kind {
@@ -234,7 +234,7 @@ impl<'o> Starter<'o> {
                     clock: self.clock,
                     end_ns: limits.time_ns,
                     cpu,
-                    seed: self.member_seed(index, member),
+                    seed: self.content_seed(),
                     fallback: Some(reason.to_owned()),
                     post: self.post(index, member, part.stream.clone()),
                 };
@@ -249,9 +249,10 @@ impl<'o> Starter<'o> {
         self.options.seed ^ (target as u64) << 32
     }
 
-    /// Makes the data written differ between threads and targets.
-    fn member_seed(&self, target: usize, member: usize) -> u64 {
-        self.options.seed ^ (((target as u64) << 12 | member as u64) + 1)
+    /// Makes the data written by the next thread differ from those of all others, whichever their targets: its number
+    /// among them is in the bits that its stamps begin with.
+    fn content_seed(&self) -> u64 {
+        self.options.seed ^ (self.threads.len() as u64 + 1)
     }
 
     fn post(&self, target: usize, member: usize, stream: Option<Arc<str>>) -> Post {
@@ -407,4 +408,36 @@ fn absorb(ours: &mut TargetSetup, theirs: TargetSetup) {
         notes,
         ..theirs
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::buffers::STAMP_SHIFT;
+
+    /// Without io_uring each I/O in flight has a thread.
+    const JOB: &str = r#"{"mix": "write", "block": "4KiB", "pattern": "uniform",
+        "load": {"threads": 1, "iodepth": 4100}, "until": {"count": 1}}"#;
+
+    #[test]
+    fn no_two_threads_write_the_same_data_however_many_a_target_has() {
+        let job = Arc::new(Job::from_json(JOB, "job.json").unwrap());
+        let specs = ["null:one", "null:other"].map(|name| TargetSpec {
+            path: name.into(),
+            kind: TargetKind::Null,
+            capacity_bytes: 1 << 30,
+        });
+        let options = Options::default();
+        let mut starter = Starter::new(vec![Arc::clone(&job); 2], &options, &specs);
+        let mut stamps = HashSet::new();
+        for (index, spec) in specs.iter().enumerate() {
+            let target = Target::open(spec, &job).unwrap();
+            for member in 0..job.load.iodepth() as usize {
+                assert!(stamps.insert(starter.content_seed() << STAMP_SHIFT));
+                starter.spawn(index, &target, member, || ()).unwrap();
+            }
+        }
+    }
 }
