@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
     results::{Interval, Recording},
@@ -23,7 +23,7 @@ use crate::{
 const QUEUE_LIMIT: usize = 1024;
 /// Intervals for which a waiting reader is woken: one by one they would cost it twice as much, and the twins its turns.
 const READ_AT_ONCE: usize = 32;
-/// How often a waiting poll looks for signals and, on the engine, for intervals.
+/// How often a waiting poll looks for signals and for intervals.
 const POLL_STEP: Duration = Duration::from_millis(20);
 
 /// What twin threads and their reader share.
@@ -51,6 +51,30 @@ impl Shared {
         self.changed
             .wait(guard)
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is in the queue, unless it is `few` and more will come; and whether every twin has ended or waits at a hold.
+    fn take(&self, few: bool) -> (Vec<(usize, recording::Interval)>, bool) {
+        let mut state = self.lock();
+        if state.awaits_more() && !few {
+            return (Vec::new(), false);
+        }
+        let news = state.queue.drain(..).collect();
+        self.changed.notify_all();
+        (news, state.running <= state.held)
+    }
+
+    fn wait_for_news(&self, time: Duration) {
+        let woken = self
+            .changed
+            .wait_timeout_while(self.lock(), time, |state| state.awaits_more());
+        drop(woken.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl State {
+    fn awaits_more(&self) -> bool {
+        self.queue.len() < READ_AT_ONCE && self.running > self.held
     }
 }
 
@@ -104,7 +128,7 @@ type TwinThread = JoinHandle<Result<recording::Recording, String>>;
 pub struct Twins {
     shared: Arc<Shared>,
     threads: Vec<TwinThread>,
-    stop: Box<dyn Fn() + Send + Sync>,
+    stop: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Twins {
@@ -112,7 +136,7 @@ impl Twins {
     pub fn start(
         count: usize,
         hold_every_ns: Option<u64>,
-        stop: Box<dyn Fn() + Send + Sync>,
+        stop: Arc<dyn Fn() + Send + Sync>,
         body: impl Fn(TwinSide, usize) -> Result<recording::Recording, String> + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared::default());
@@ -138,36 +162,20 @@ impl Twins {
     }
 
     /// No further I/O is issued; who waits at a hold goes on to its end.
-    fn stop(&self) {
-        (self.stop)();
-        self.shared.lock().stopped = true;
-        self.shared.changed.notify_all();
-    }
-
-    fn poll(&self, deadline: Instant) -> Vec<(usize, recording::Interval)> {
-        let mut state = self.shared.lock();
-        while state.queue.len() < READ_AT_ONCE && state.running > state.held {
-            let now = Instant::now();
-            if now >= deadline {
-                break;
-            }
-            state = self
-                .shared
-                .changed
-                .wait_timeout(state, deadline - now)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-        let out = state.queue.drain(..).collect();
-        self.shared.changed.notify_all();
-        out
+    fn stopper(&self) -> Stop {
+        let (shared, stop) = (Arc::clone(&self.shared), Arc::clone(&self.stop));
+        Box::new(move || {
+            stop();
+            shared.lock().stopped = true;
+            shared.changed.notify_all();
+        })
     }
 }
 
 impl Drop for Twins {
     /// Twins of a job that nobody follows any more stop by themselves, and their devices are free again.
     fn drop(&mut self) {
-        self.stop();
+        self.stopper()();
     }
 }
 
@@ -177,16 +185,21 @@ enum Source {
     Finished,
 }
 
+type Stop = Box<dyn Fn() + Send + Sync>;
+
 /// A running job. Made by `start_engine` and `start_twins`.
-#[pyclass(module = "fathom._core")]
+#[pyclass(frozen, module = "fathom._core")]
 pub struct Handle {
+    /// Locked for a moment only: another thread may ask while one waits.
     source: Mutex<Source>,
+    stop: Stop,
 }
 
 impl Handle {
     /// A job on real targets.
     pub fn engine(run: engine::Run) -> Self {
         Self {
+            stop: Box::new(run.stopper()),
             source: Mutex::new(Source::Engine(run)),
         }
     }
@@ -194,12 +207,38 @@ impl Handle {
     /// A job on twins.
     pub fn twins(twins: Twins) -> Self {
         Self {
+            stop: twins.stopper(),
             source: Mutex::new(Source::Twins(twins)),
         }
     }
 
     fn source(&self) -> MutexGuard<'_, Source> {
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Intervals finished since the last call, of twins also if `few`, and whether none will come before something else
+    /// is done.
+    fn take(&self, few: bool) -> (Vec<(usize, recording::Interval)>, bool) {
+        match &mut *self.source() {
+            Source::Engine(run) => {
+                let news = run.poll();
+                (news, run.is_done())
+            }
+            Source::Twins(twins) => twins.shared.take(few),
+            Source::Finished => (Vec::new(), true),
+        }
+    }
+
+    /// Waits for news, for at most `time`: of twins, which tell; real targets are slow enough to be asked again.
+    fn wait(&self, time: Duration) {
+        let twins = match &*self.source() {
+            Source::Twins(twins) => Some(Arc::clone(&twins.shared)),
+            Source::Engine(_) | Source::Finished => None,
+        };
+        match twins {
+            Some(shared) => shared.wait_for_news(time),
+            None => std::thread::sleep(time),
+        }
     }
 }
 
@@ -208,22 +247,22 @@ impl Handle {
     /// Intervals finished since the last call. Waits up to `timeout_s` for the first; of twins, which run far ahead of the
     /// clock, for some dozens.
     #[pyo3(signature = (timeout_s = 0.2))]
-    fn poll(&self, py: Python<'_>, timeout_s: f64) -> Vec<Interval> {
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<Interval>> {
+        if timeout_s.is_nan() {
+            let reason = "timeout_s is NaN, expected seconds to wait at most";
+            return Err(PyValueError::new_err(reason));
+        }
         let deadline = Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 60.0));
-        py.detach(|| match &mut *self.source() {
-            Source::Engine(run) => loop {
-                let news = run.poll();
-                if !news.is_empty() || run.is_done() || Instant::now() >= deadline {
-                    return news;
-                }
-                std::thread::sleep(POLL_STEP);
-            },
-            Source::Twins(twins) => twins.poll(deadline),
-            Source::Finished => Vec::new(),
-        })
-        .into_iter()
-        .map(|(target, interval)| Interval::new(target, interval))
-        .collect()
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (news, is_over) = py.detach(|| self.take(left.is_zero()));
+            if !news.is_empty() || is_over || left.is_zero() {
+                let new = |(target, interval)| Interval::new(target, interval);
+                return Ok(news.into_iter().map(new).collect());
+            }
+            py.detach(|| self.wait(left.min(POLL_STEP)));
+            py.check_signals()?;
+        }
     }
 
     /// When the last load thread began, ns since 1970 by the system's clock; None for twins.
@@ -257,13 +296,9 @@ impl Handle {
         }
     }
 
-    /// Ends the job: no further I/O is issued, what is in flight completes.
+    /// Ends the job, at once and from any thread: no further I/O is issued, what is in flight completes.
     fn stop(&self) {
-        match &*self.source() {
-            Source::Engine(run) => run.stop(),
-            Source::Twins(twins) => twins.stop(),
-            Source::Finished => {}
-        }
+        (self.stop)();
     }
 
     /// Whether the job has ended and all its intervals have been polled.

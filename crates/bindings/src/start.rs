@@ -319,7 +319,7 @@ pub fn start_twins(
     let control = Arc::new(twin::Control::default());
     let stop = {
         let control = Arc::clone(&control);
-        Box::new(move || control.stop())
+        Arc::new(move || control.stop())
     };
     let judge = precision.map(|Precision(rule)| {
         let round_ns = hold_every_ns;

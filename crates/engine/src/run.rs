@@ -88,6 +88,12 @@ impl Run {
         self.shared.stop();
     }
 
+    /// What [`Run::stop`] does, for whoever cannot reach the run.
+    pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || shared.stop()
+    }
+
     /// When the last of the load threads began, by the system's clock.
     pub fn started_at(&self) -> Option<SystemTime> {
         self.shared.started_at()
@@ -159,10 +165,13 @@ impl Run {
         }
     }
 
+    /// A thread that was given up may speak after all: what it did is counted as lost.
     fn take(&mut self, message: Message) {
         self.last_news = Instant::now();
         match message {
             Message::Ready { .. } => {}
+            Message::Interval { target, member, .. } | Message::Finished { target, member, .. }
+                if self.tracks[target].has_finished(member) => {}
             Message::Interval {
                 target,
                 member,
@@ -249,5 +258,71 @@ impl Drop for Run {
     /// Threads of a run that nobody follows any more stop by themselves.
     fn drop(&mut self) {
         self.shared.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, path::PathBuf, sync::mpsc, thread};
+
+    use super::*;
+    use crate::{TargetKind, TargetSetup, TargetSpec};
+
+    #[test]
+    fn a_thread_that_speaks_after_it_was_given_up_is_not_heard() {
+        let spec = TargetSpec {
+            path: PathBuf::from("null:"),
+            kind: TargetKind::Null,
+            capacity_bytes: 1 << 30,
+        };
+        let mut track = Track::new(&spec, &TargetSetup::default(), BTreeMap::new());
+        track.add_member();
+        let (sender, receiver) = mpsc::channel();
+        let (wake, stuck) = mpsc::channel::<()>();
+        let member = Member {
+            target: 0,
+            member: 0,
+            handle: thread::spawn(move || stuck.recv().unwrap_or_default()),
+            heard: Instant::now(),
+        };
+        let patience = Patience {
+            drain: Duration::ZERO,
+            stuck: Duration::MAX,
+        };
+        let setup = SetupReport::default();
+        let mut run = Run::new(
+            vec![member],
+            Arc::default(),
+            receiver,
+            vec![track],
+            setup,
+            patience,
+            None,
+        );
+        run.stop();
+        run.last_news -= 2 * GRACE;
+        assert!(run.poll().is_empty() && run.is_done());
+        let (target, member) = (0, 0);
+        let interval = Box::new(Interval {
+            length_ns: TICK_NS,
+            ..Interval::default()
+        });
+        let summary = Summary::default();
+        let late = [
+            Message::Interval {
+                target,
+                member,
+                interval,
+            },
+            Message::Finished {
+                target,
+                member,
+                summary,
+            },
+        ];
+        late.into_iter()
+            .for_each(|message| sender.send(message).unwrap());
+        assert!(run.poll().is_empty() && run.is_done());
+        drop(wake);
     }
 }

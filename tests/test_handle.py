@@ -1,0 +1,54 @@
+"""The handle of a running job, asked by several threads at once."""
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, sleep
+
+import pytest
+
+from fathom import _core
+
+PROMPT_S = 0.5
+
+
+@pytest.fixture
+def handle():
+    """A job of five seconds on nothing; its first interval comes after one."""
+    job = {
+        "mix": "read",
+        "block": "4KiB",
+        "pattern": "uniform",
+        "load": {"rate": "100/s", "threads": 1, "iodepth": 1},
+        "until": {"time": "5s"},
+    }
+    handle = _core.start_engine(json.dumps(job), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
+    yield handle
+    handle.stop()
+
+
+@pytest.mark.parametrize("waits", [lambda handle: handle.poll(60.0), lambda handle: handle.result()])
+def test_stop_takes_effect_at_once_while_another_thread_waits(handle, waits):
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(waits, handle)
+        sleep(0.1)
+        began = monotonic()
+        handle.stop()
+        assert monotonic() - began < PROMPT_S
+        waiting.result()
+        assert monotonic() - began < PROMPT_S
+
+
+def test_what_a_handle_tells_does_not_wait_for_a_poll_of_another_thread(handle):
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(handle.poll, 60.0)
+        sleep(0.1)
+        began = monotonic()
+        assert not handle.done() and not handle.held()
+        assert monotonic() - began < PROMPT_S
+        waiting.result()
+
+
+def test_a_time_to_wait_that_is_no_number_is_refused(handle):
+    with pytest.raises(ValueError, match="timeout_s is NaN"):
+        handle.poll(math.nan)
