@@ -326,8 +326,12 @@ impl KernelLimits {
 
 /// Reads leave the time of the last access alone where the kernel allows it (owner or root): it costs each read a
 /// look, some reads a write of the inode, and neither is the target's.
+/// A link put in a checked file's place is not followed; those of `/proc` are descriptors, which nobody can redirect.
 fn open_file(spec: &TargetSpec, writes: bool, direct: bool) -> Result<File, EngineError> {
-    let flags = libc::O_CLOEXEC | if direct { libc::O_DIRECT } else { 0 };
+    let may_be_link = spec.kind != TargetKind::File || spec.path.starts_with("/proc");
+    let flags = libc::O_CLOEXEC
+        | if direct { libc::O_DIRECT } else { 0 }
+        | if may_be_link { 0 } else { libc::O_NOFOLLOW };
     let open = |more| {
         OpenOptions::new()
             .read(true)
@@ -363,6 +367,7 @@ fn open_error(spec: &TargetSpec, writes: bool, source: io::Error) -> EngineError
         Some(libc::ENOENT) => ": check the name",
         Some(libc::EACCES | libc::EPERM) => ": run as a user who may, or change its permissions",
         Some(libc::EROFS) => ": it is read-only; only jobs that read can run on it",
+        Some(libc::ELOOP) => ": it is a symbolic link: give the file itself",
         Some(libc::EBUSY) => ": something else holds it exclusively",
         _ => "",
     };

@@ -41,6 +41,19 @@ fn a_directory_or_the_wrong_kind_is_refused() {
 }
 
 #[test]
+fn a_link_in_the_place_of_a_file_is_not_followed() {
+    let (file, link) = (Scratch::filled(MIB, 7), Scratch::filled(0, 0));
+    std::fs::remove_file(&link.0).unwrap();
+    std::os::unix::fs::symlink(&file.0, &link.0).unwrap();
+    let refused = refusal(&job(Op::Write), &link.spec(MIB));
+    assert!(
+        refused.ends_with("it is a symbolic link: give the file itself"),
+        "{refused}"
+    );
+    assert_eq!(file.read(), vec![7; MIB as usize]);
+}
+
+#[test]
 fn a_file_system_without_direct_io_is_refused_with_what_to_do() {
     let mut job = job(Op::Read);
     job.direct = true;
