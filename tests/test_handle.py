@@ -44,7 +44,8 @@ def test_what_a_handle_tells_does_not_wait_for_a_poll_of_another_thread(handle):
         waiting = pool.submit(handle.poll, 60.0)
         sleep(0.1)
         began = monotonic()
-        assert not handle.done() and not handle.held()
+        assert not handle.done()
+        assert not handle.held()
         assert monotonic() - began < PROMPT_S
         waiting.result()
 

@@ -17,6 +17,7 @@ from fathom.method import Step, load_method, parse_method
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.stepper import Progress
 from fathom.targets import sysfs
 from fathom.targets.parse import parse_targets
 from fathom.targets.sysfs import BlockDevice
@@ -366,6 +367,28 @@ def test_data_that_are_not_those_written_are_named_as_such(tmp_path: Path) -> No
     foreign.write_bytes(bytes(range(256)) * 4096)
     with pytest.raises(FathomError, match=r"16 of 16 I/O failed \(16 x the data read are not those written"):
         fathom.run(str(path), targets=[f"file:{foreign}"], out=tmp_path)
+
+
+class FullDisk(SilentObserver):
+    """Fails at the first figures of a step."""
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        """The disk with the run directory is full."""
+        raise OSError("no room")
+
+
+def test_no_load_goes_on_when_its_figures_cannot_be_kept(tmp_path: Path) -> None:
+    path = tmp_path / "read-on.toml"
+    path.write_text(READ_BACK.replace("content = { verify = 1 }", "").replace("count = 16", 'time = "20s"'))
+    data = tmp_path / "data.bin"
+    data.write_bytes(bytes(1 << 20))
+    options = Options(observer=FullDisk(), out=tmp_path / "runs")
+    with pytest.raises(OSError, match="no room") as failed:
+        start_run(load_method(str(path)), parse_targets([f"file:{data}"]), options)
+    # The traceback, which holds the step's frames, is still there.
+    assert failed.tb
+    names = [task.read_text() for task in Path("/proc/self/task").glob("*/comm")]
+    assert not [name for name in names if name.startswith("io-")]
 
 
 def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:

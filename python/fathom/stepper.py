@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, sqrt
 from threading import Event
@@ -9,6 +10,7 @@ from threading import Event
 from fathom import _core
 from fathom.analysis.uncertainty import count_for
 from fathom.backend import Backend, Handle
+from fathom.errors import FathomError
 from fathom.judge import Judge
 from fathom.method import Job, Step
 from fathom.runs.rows import StepRows
@@ -105,23 +107,27 @@ def run_step(
     """
     rounds = _Rounds(judge) if judge else None
     handle = backend.start(step.job.json, seed, judge.round_s if judge else None, precision_of(step, backend))
-    enough = False
-    moved_bytes = 0
-    while not handle.done():
-        if interrupt.is_set():
-            handle.stop()
-        for interval in handle.poll(POLL_S):
-            rows.add(interval)
-            on_interval(interval)
-            if interval.target:
-                continue
-            moved_bytes += sum(op.bytes for op in interval.ops)
-            if rounds and not enough and rounds.add(interval):
-                enough = True
-                if backend.real_time:
-                    handle.stop()
-            on_progress(_progress(interval, moved_bytes, rounds))
-        _answer_hold(handle, enough)
+    try:
+        enough = False
+        moved_bytes = 0
+        while not handle.done():
+            if interrupt.is_set():
+                handle.stop()
+            for interval in handle.poll(POLL_S):
+                rows.add(interval)
+                on_interval(interval)
+                if interval.target:
+                    continue
+                moved_bytes += sum(op.bytes for op in interval.ops)
+                if rounds and not enough and rounds.add(interval):
+                    enough = True
+                    if backend.real_time:
+                        handle.stop()
+                on_progress(_progress(interval, moved_bytes, rounds))
+            _answer_hold(handle, enough)
+    except BaseException:
+        _end(handle)
+        raise
     recordings = handle.result()
     recording = recordings[0]
     return recordings, StepOutcome(
@@ -176,6 +182,13 @@ def _count_for(job: Job, percentile: float) -> int:
     share = min(weights.values()) / sum(weights.values())
     needed = count_for(percentile)
     return ceil((needed + 4 * sqrt(needed * (1 - share))) / share)
+
+
+def _end(handle: Handle) -> None:
+    """Ends a load whose figures nobody takes: it must be over before its target is let go."""
+    handle.stop()
+    with suppress(FathomError, _core.BackendError):
+        handle.result()
 
 
 def _answer_hold(handle: Handle, enough: bool) -> None:

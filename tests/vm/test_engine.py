@@ -36,7 +36,9 @@ def test_a_block_larger_than_one_command_is_refused_before_the_run() -> None:
 
 
 def test_zeroes_of_more_blocks_than_a_command_counts_are_refused_before_the_run() -> None:
-    with pytest.raises(_core.BackendError, match="write-zeroes of 536870912 bytes, one command carries at most"):
+    with pytest.raises(
+        _core.BackendError, match="write-zeroes of 536870912 bytes, one command carries at most"
+    ):
         run("nvme-generic", "/dev/ng2n1", 2 * GIB, mix="write-zeroes", block="512MiB", pattern="sequential")
 
 
