@@ -67,6 +67,12 @@ def in_others(what: str, count: int, noun: str) -> str:
     return f"; {what} in {places}"
 
 
+def signed_pct(value: float, digits: int = 1) -> str:
+    """`+3.1 %`, with a real minus sign; what rounds to nothing has none."""
+    text = f"{value:+.{digits}f} %".replace("-", "−")
+    return text[1:] if float(text[1:-2]) == 0 else text
+
+
 def many_of(op: str) -> str:
     """An operation's name for many of them: `reads`, `flushes`, `write-zeroes`."""
     return op if op.endswith("es") else f"{op}es" if op.endswith("sh") else f"{op}s"

@@ -70,7 +70,7 @@ def test_without_an_interval_it_says_why() -> None:
     drifting = efficiency(each_second(np.linspace(9_000, 100, 12)), each_second([4.0] * 12), 0.0)
     assert few is not None
     assert drifting is not None
-    assert (few.interval, few.unsure) == (None, "energy known 4 times, 5 are needed")
+    assert (few.interval, few.unsure) == (None, "energy read 4 times in the window, 5 readings are needed")
     assert (drifting.interval, drifting.unsure) == (None, "it drifts")
 
 
@@ -98,5 +98,5 @@ def test_mean_power_weighs_stretches_by_their_length_and_holds_the_accuracy_of_a
 def test_mean_power_of_few_stretches_has_no_interval_and_none_without_energy() -> None:
     found = power(each_second([4.0] * 3))
     assert found is not None
-    assert found.unsure == "energy known 3 times, 5 are needed"
+    assert found.unsure == "energy read 3 times in the window, 5 readings are needed"
     assert power([]) is None

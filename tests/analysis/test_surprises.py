@@ -101,7 +101,9 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
         "(data sheet)."
     )
     [agreement] = found(measured, rated=620_000.0)
-    assert agreement.text == "1 of 1 best figures come within 10 % of the data sheet, the farthest -3.2 %."
+    assert agreement.text == (
+        "The one best figure that the data sheet rates comes within 10 % of it (\N{MINUS SIGN}3.2 %)."
+    )
 
 
 def test_a_shortened_run_is_not_held_against_the_data_sheet_without_saying_so():

@@ -91,6 +91,17 @@ def test_reads_of_blocks_never_written_are_noted_with_their_share():
     note = only(sound(telemetry=[sample("unmapped_reads", 6e6)]))
     assert note.rule == "unmapped-reads"
     assert note.text.startswith("10.0 % of the reads")
+    assert note.next_step == "fill the region first"
+
+
+def test_reads_of_blocks_never_written_in_many_steps_are_one_note_of_the_worst():
+    measured = [Measured(DEVICE, RATES, step=step) for step in ("r100", "r70", "r50")]
+    telemetry = [sample("unmapped_reads", count, step=step) for step, count in (("r100", 6e6), ("r70", 9e6))]
+    found = notes(run_view(measured, telemetry=telemetry, quick=True))
+    [note] = [note for note in found if note.rule == "unmapped-reads"]
+    assert note.step == "r70"
+    assert note.text.endswith("; less in another step")
+    assert note.next_step.startswith("run without --quick")
 
 
 @pytest.mark.parametrize(("unmapped", "noted"), [(0.24e6, False), (0.36e6, True)])
@@ -228,7 +239,7 @@ def test_failed_io_comes_first_as_an_error():
 def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
     text = only(run_view([Measured(DEVICE, [1000.0] * 15)])).text
     assert "p99.99 in 1 step (it takes 1,000,000 I/Os), p99.9 in 1 step (it takes 100,000 I/Os)" in text
-    assert text.endswith("there were 15,000 at the fewest")
+    assert text.endswith("this step has the fewest I/Os, 15,000")
 
 
 def test_five_nines_are_missed_only_where_a_step_was_made_to_tell_them():
@@ -259,7 +270,7 @@ def test_levels_in_several_steps_are_one_note_that_names_the_widest():
     )
     note = only(view)
     assert note.step == "two"
-    assert note.text.endswith("so it does in another step")
+    assert note.text.endswith("the same in another step")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +332,7 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
     steps = {"precision": 0.02}
     note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=job, step=steps))
     assert note.rule == "early-window"
-    assert "1 of 1 steps" in note.text
+    assert "ended windows early, 1 of 1, once" in note.text
     assert "known to 2 %" in note.text
     whole = job | {"until": {"time_ns": len(RATES) * 1e9}}
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []
@@ -373,7 +384,7 @@ def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tel
     )
     note = only(view)
     assert (note.rule, note.step) == ("client-limits", "4k-rand-read")
-    assert "had its processors 99 % busy. Of the same cause: in fill, load threads waited 55 %" in note.text
+    assert "had its processors 99 % busy. From the same cause: in fill, load threads waited 55 %" in note.text
     assert "end what else runs on this machine" in note.next_step
     assert "load from more or faster hosts" in note.next_step
 

@@ -40,7 +40,7 @@ def test_a_maximum_that_does_not_last_is_noted_too():
     assert "(-20 %)" in only(curve(1e6, 1.2e6, 0.8e6)).text
 
 
-@pytest.mark.parametrize(("further", "says"), [(1, "so it is in another curve"), (2, "in 2 other curves")])
+@pytest.mark.parametrize(("further", "says"), [(1, "the same in another curve"), (2, "in 2 other curves")])
 def test_of_several_curves_the_one_that_is_furthest_off_is_told(further: int, says: str):
     others = [points_of(1e6, 1.2e6, 1.1e6, step=f"other-{number}") for number in range(further)]
     note = only(run_view([*points_of(1e6, 1.2e6, 0.8e6), *(one for other in others for one in other)]))

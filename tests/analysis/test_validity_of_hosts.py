@@ -125,7 +125,7 @@ def test_a_client_that_limits_many_steps_is_one_note_on_the_busiest() -> None:
     busy = [sample("cpu_busy", busy_pct, None, step, unit="%") for step, busy_pct in steps.items()]
     note = only(run_view([Measured(DEVICE, RATES, step=step) for step in steps], telemetry=busy))
     assert (note.rule, note.step) == ("client-limits", "b")
-    assert note.text.endswith("had its processors 98 % busy; so it does in 2 other steps")
+    assert note.text.endswith("had its processors 98 % busy; the same in 2 other steps")
 
 
 def worked(share: float, step: str = "4k-rand-read") -> Row:
@@ -162,7 +162,7 @@ def test_a_busy_load_generator_in_many_steps_is_one_note_on_the_worst() -> None:
     ]
     note = only(run_view([Measured(DEVICE, RATES, step=step) for step in steps], telemetry=used))
     assert (note.rule, note.step) == ("generator-cpu", "b")
-    assert note.text.endswith("not the drive's; so it may in another step")
+    assert note.text.endswith("not the drive's; the same in another step")
 
 
 @pytest.mark.parametrize(("devs", "foreign"), [(("8:0", "8:0"), False), (("8:0", "8:16"), True)])

@@ -24,7 +24,7 @@ from fathom.report.rows import Point
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.schema import POINTS
 from fathom.runs.writer import writing_run
-from fathom.text import many_of
+from fathom.text import many_of, signed_pct
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     [(3.14, 1, "+3.1 %"), (-3.14, 0, "\N{MINUS SIGN}3 %"), (-0.04, 1, "0.0 %"), (0.4, 0, "0 %")],
 )
 def test_a_difference_that_rounds_to_nothing_has_no_sign(value: float, digits: int, shown: str) -> None:
-    assert style.signed_pct(value, digits) == shown
+    assert signed_pct(value, digits) == shown
 
 
 def test_a_factor_of_one_is_left_out_of_what_was_shortened(tmp_path: Path) -> None:

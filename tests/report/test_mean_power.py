@@ -55,7 +55,10 @@ def test_mean_power_has_its_interval_and_is_the_energy_over_the_window(tmp_path:
 
 def test_mean_power_of_few_seconds_says_why_it_has_no_interval(tmp_path: Path) -> None:
     found = power_of(measured(tmp_path, "3s"))
-    assert (found.sub, found.title) == ("", "no interval: energy known 3 times, 5 are needed")
+    assert (found.sub, found.title) == (
+        "",
+        "no interval: energy read 3 times in the window, 5 readings are needed",
+    )
 
 
 def test_mean_power_of_repeats_has_the_interval_between_them_however_short_they_are(tmp_path: Path) -> None:

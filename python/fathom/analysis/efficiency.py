@@ -27,7 +27,8 @@ class _FromStretches:
         """Why there is no interval; empty where there is one."""
         if self.interval is not None:
             return ""
-        few = f"energy known {self.stretches} times, {LEAST_SAMPLES} are needed"
+        times = "once" if self.stretches == 1 else f"{self.stretches} times"
+        few = f"energy read {times} in the window, {LEAST_SAMPLES} readings are needed"
         return few if self.stretches < LEAST_SAMPLES else "it drifts"
 
 

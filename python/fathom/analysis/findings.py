@@ -16,7 +16,7 @@ from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, repeats_interval
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
-from fathom.text import percent
+from fathom.text import percent, signed_pct
 
 SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
@@ -172,7 +172,8 @@ def _published(
         worst = max(near, key=abs)
         text = (
             f"{len(near)} of {len(near) + len(far)} figures agree with published ones within {SURPRISE_PCT:.0f} %; "
-            f"the median difference of these is {float(np.median(np.abs(near))):.1f} %, the largest {worst:+.1f} %."
+            f"the median difference of these is {float(np.median(np.abs(near))):.1f} %, "
+            f"the largest {signed_pct(worst)}."
         )
         if fitted_near:
             which = (

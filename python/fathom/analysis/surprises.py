@@ -11,6 +11,7 @@ from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
 from fathom.runs.document import TargetRecord
+from fathom.text import signed_pct
 
 LITTLE_GAP = 0.05
 BEYOND = 1.02
@@ -200,8 +201,10 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
     if near:
         worst, judged = max(near, key=abs), len(near) + sum(len(one.figures) for one in far)
         text = (
-            f"{len(near)} of {judged} best figures come within {RATED_PCT:.0f} % of the data sheet, "
-            f"the farthest {worst:+.1f} %."
+            f"The one best figure that the data sheet rates comes within {RATED_PCT:.0f} % of it ({signed_pct(worst)})."
+            if judged == 1
+            else f"{len(near)} of {judged} best figures come within {RATED_PCT:.0f} % of the data sheet, "
+            f"the farthest of these {signed_pct(worst)}."
         )
         yield Finding("agreement", text, (), None, {"worst_pct": worst})
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 from fathom.catalog.models import Device, PublishedRow
 from fathom.report.blocks import Item
-from fathom.report.style import grouped, signed_pct
+from fathom.report.style import grouped
+from fathom.text import signed_pct
 
 Figure = Literal["iops", "mbps", "latency_us"]
 Pair = tuple[float | None, PublishedRow | None, Figure]

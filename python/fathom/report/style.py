@@ -49,12 +49,6 @@ def compact(value: float) -> str:
     return f"{value:.3g}"
 
 
-def signed_pct(value: float, digits: int = 1) -> str:
-    """`+3.1 %`, with a real minus sign; what rounds to nothing has none."""
-    text = f"{value:+.{digits}f} %".replace("-", "−")
-    return text[1:] if float(text[1:-2]) == 0 else text
-
-
 def seconds(value: float) -> str:
     """A length of time: `5 s`, `2.5 s`, `10 min`, `6 h`."""
     for unit, size in (("h", 3600), ("min", 60)):

@@ -17,9 +17,10 @@ from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
 from fathom.report.rounds import Mean, OnTarget, axes, rounds_of
 from fathom.report.sections import answers, build_all
-from fathom.report.style import grouped, plain, signed_pct
+from fathom.report.style import grouped, plain
 from fathom.rounds import UNITS
 from fathom.table import flush_table
+from fathom.text import signed_pct
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5

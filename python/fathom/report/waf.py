@@ -11,8 +11,8 @@ from fathom.report.style import grouped
 
 WHY_NONE = "no interval: fewer than five whole seconds, or they drift"
 NOTE = (
-    "± of WAF is half its 95 % interval over the seconds of the window, or over repeats. Without: fewer than five "
-    "whole seconds were measured, as where a twin ends a window early, or they drift."
+    "± of WAF is half its 95 % interval over the seconds of the window, or over repeats. None is given where fewer "
+    "than five whole seconds were measured (a twin may end a window early) or where they drift."
 )
 
 

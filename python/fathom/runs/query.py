@@ -91,8 +91,8 @@ def _unfinished(
 
 def _refused(error: duckdb.Error, runs: Sequence[Path]) -> UsageError:
     first = str(error).strip().split("\n")[0]
-    views = f"views: runs, {', '.join(TABLES)} (over {len(runs)} runs in {runs_home()})"
-    return UsageError(f"query: {first}", views)
+    views = f"views: runs, {', '.join(TABLES)} (runs in {runs_home()}: {len(runs)})"
+    return UsageError(f"query: {first.removesuffix('!')}", views)
 
 
 def _damage(run: Path) -> str | None:

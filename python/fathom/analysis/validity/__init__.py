@@ -86,7 +86,7 @@ def _joined(found: Sequence[Note], view: RunView) -> Note:
     first, *others = found
     if not others:
         return first
-    told = ". Of the same cause: ".join(
+    told = ". From the same cause: ".join(
         [first.text, ". ".join(f"in {view.called(note.step or '')}, {note.text}" for note in others)]
     )
     do = "; ".join(dict.fromkeys(note.next_step for note in reversed(found) if note.next_step))

@@ -27,7 +27,7 @@ def unsettled_maximum(view: RunView) -> Iterable[Note]:
         gap, maximum, most = max(found, key=lambda one: abs(one[0]))
         place = most.step.partition(MARK)[2].removeprefix("slo-")
         where = f"at its point {place}" if "slo-" in most.step else f"where {place} % of it were offered"
-        others = in_others("so it is", len(found) - 1, "curve")
+        others = in_others("the same", len(found) - 1, "curve")
         yield Note(
             "unsettled-maximum",
             "warning",

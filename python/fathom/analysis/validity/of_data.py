@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView, region_bytes
-from fathom.text import percent
+from fathom.text import in_others, percent
 
 SMALL_REGION = 0.10
 UNMAPPED_LEAST = 0.005
@@ -13,20 +13,27 @@ does not divide has some."""
 
 
 def unmapped(view: RunView) -> Iterable[Note]:
-    """Blocks were read that were never written."""
+    """Blocks were read that were never written: one note a target, of the step with the greatest share of them."""
     unmapped = view.total("unmapped_reads")
+    found: dict[str, list[tuple[float, str]]] = {}
     for key, figures in view.steps.items():
         reads = sum(row["n"] for row in figures.rows if row["op"] == "read")
         count = unmapped.get(key, 0)
         if reads and count > UNMAPPED_LEAST * reads:
-            yield Note(
-                "unmapped-reads",
-                "warning",
-                *key,
-                f"{percent(min(count / reads, 1.0), '.1f')} of the reads went to blocks never written: "
-                "a device answers those without its medium",
-                "fill the region first",
-            )
+            found.setdefault(key[0], []).append((min(count / reads, 1.0), key[1]))
+    for target, steps in found.items():
+        share, step = max(steps, key=lambda one: one[0])
+        yield Note(
+            "unmapped-reads",
+            "warning",
+            target,
+            step,
+            f"{percent(share, '.1f')} of the reads went to blocks never written: a device answers those without its "
+            f"medium{in_others('less', len(steps) - 1, 'step')}",
+            "run without --quick: shortened, the steps before write too little of the region"
+            if view.document.quick
+            else "fill the region first",
+        )
 
 
 def compressible(view: RunView) -> Iterable[Note]:

@@ -66,7 +66,7 @@ def level_change(view: RunView) -> Iterable[Note]:
         by_target.setdefault(target, []).append((most / max(least, 1.0), step, f"{when} {figures.unit}"))
     for target, found in by_target.items():
         _, step, when = max(found)
-        others = in_others("so it does", len(found) - 1, "step")
+        others = in_others("the same", len(found) - 1, "step")
         yield Note(
             "level-change",
             "info",
@@ -182,8 +182,8 @@ def small_n(view: RunView) -> Iterable[Note]:
             "info",
             target,
             least,
-            f"percentiles are left out for want of I/Os beyond them: {', '.join(said)}; there were {steps[least]:,} "
-            "at the fewest",
+            f"percentiles are left out for want of I/Os beyond them: {', '.join(said)}; this step has "
+            f"the fewest I/Os, {steps[least]:,}",
             "measure longer where you need them",
         )
 

@@ -63,7 +63,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
             target,
             step,
             f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: the figure "
-            f"may be the host's, not the drive's{in_others('so it may', len(steps) - 1, 'step')}",
+            f"may be the host's, not the drive's{in_others('the same', len(steps) - 1, 'step')}",
             "add threads on more cores, or fewer and larger I/Os",
         )
 
@@ -90,7 +90,7 @@ def client_limits(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             step,
-            f"the client, not the target, limits: {client} {said}{in_others('so it does', len(steps) - 1, 'step')}",
+            f"the client, not the target, limits: {client} {said}{in_others('the same', len(steps) - 1, 'step')}",
             "load from more or faster hosts; `nop:` as the target shows what this one can do",
         )
 

@@ -29,7 +29,7 @@ def early(view: RunView) -> Iterable[Note]:
     twins = {target.name for target in view.document.targets if target.kind == "twin"}
     rows = view.points.select(["target", "step", "window_s"]).to_pylist()
     windows = {(row["target"], row["step"]): row["window_s"] for row in rows if row["target"] in twins}
-    early = {step for (_, step), window_s in windows.items() if _ended_early(view, step, window_s)}
+    early = [step for (_, step), window_s in windows.items() if _ended_early(view, step, window_s)]
     if early:
         precision = max(view.precisions[step] for step in early)
         yield Note(
@@ -37,8 +37,8 @@ def early(view: RunView) -> Iterable[Note]:
             "info",
             None,
             None,
-            f"twins ended the windows of {len(early)} of {len({step for _, step in windows})} steps before their "
-            f"time, once mean rate and latency were known to {percent(precision)}; each figure stands with its window",
+            f"twins ended windows early, {len(early)} of {len(windows)}, once mean rate and latency were known to "
+            f"{percent(precision)}; each figure stands with its window",
             "without `precision` in the method, every window is simulated in full",
         )
 

@@ -56,7 +56,7 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
             worst = min(
                 found, key=lambda one: (LEAST_X if one.written_x is None else one.written_x, one.step)
             )
-            others = in_others("so it is", len(found) - 1, "step")
+            others = in_others("the same", len(found) - 1, "step")
             yield Note(
                 "unsettled-waf",
                 "info",

@@ -10,8 +10,9 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.reference import reason
-from fathom.report.style import MIN_TAIL, compact, grouped, seconds, signed_pct, slot
+from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item, waf_over
+from fathom.text import signed_pct
 
 ORDER = 20
 SHOWN = 12

@@ -243,9 +243,9 @@ def _table(workloads: Sequence[Workload]) -> Table:
         for one in workload.drawn
     ]
     notes = [
-        "± is half the 95 % interval of the rate; under a latency stands its own. Without: fewer than five seconds "
-        "were measured, as where a twin ends a window early, or they drift; too few I/Os were independent, as near "
-        "saturation; or the point is unsustained, and its response latency has no mean to be known.",
+        "± is half the 95 % interval of the rate; under a latency stands its own. None is given where "
+        "fewer than five seconds were measured (a twin may end a window early) or they drift, where too few I/Os were "
+        "independent, as near saturation, or where the point is unsustained: its response latency has no mean.",
         "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it.",
     ]
     if any(one.column.repeats > 1 for workload in workloads for one in workload.drawn):

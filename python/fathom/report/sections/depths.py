@@ -12,9 +12,9 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.rows import Point
-from fathom.report.style import compact, grouped, plain, signed_pct, slot
+from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, intervals_of, series, swept, window_of
-from fathom.text import percent
+from fathom.text import percent, signed_pct
 
 ORDER = 31
 LEAST_DEPTHS = 4

@@ -11,12 +11,12 @@ from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Limit, Line, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.legend import legend_of, window_of
-from fathom.report.style import grouped, signed_pct, slot
+from fathom.report.style import grouped, slot
 from fathom.sizing.drive import Drive
 from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.needs import parse_need
 from fathom.sizing.size import link_of, size
-from fathom.text import percent
+from fathom.text import percent, signed_pct
 
 ORDER = 24
 METHOD = "gpu-feed"
