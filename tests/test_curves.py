@@ -86,7 +86,7 @@ def test_the_search_of_a_run_ends_between_the_rates_it_started_from(run: Run) ->
     found = steps(run)
     best = capacity(list(found.values()), curve.slo.p99_us, curve.latency)
     assert best is not None
-    assert best.meets(400, "response")
+    assert best.meets(500, "response")
     assert found["mixed@60"].iops <= best.iops < found["mixed@90"].iops
 
 
@@ -158,7 +158,7 @@ def test_resuming_in_the_middle_of_a_curve_offers_the_same_rates_and_adds_no_poi
 
 
 def test_a_search_with_nothing_left_is_passed_over_and_not_come_back_to(tmp_path: Path) -> None:
-    text = CURVE.read_text().replace('"400us"', '"100s"').replace(', "90%", "120%"', "")
+    text = CURVE.read_text().replace('"500us"', '"100s"').replace(', "90%", "120%"', "")
     method = tmp_path / "easy.toml"
     method.write_text(text)
     run = fathom.run(str(method), targets=["null:"], quick=True, out=tmp_path)

@@ -152,7 +152,7 @@ def test_json_has_rounds_and_capacities_over_repeats_and_no_point_that_repeats_d
     each = cast("list[float]", mean["each"])
     assert mean["mean"] == pytest.approx(np.mean(each))
     assert cast("float", mean["mean_low"]) <= min(each)
-    assert (best["repeats"], best["met"], best["p99_us"]) == (3, 3, 400)
+    assert (best["repeats"], best["met"], best["p99_us"]) == (3, 3, 500)
     rates = cast("list[float]", best["each"])
     assert len(set(rates)) == 3
     assert best["iops"] == pytest.approx(np.mean(rates))
