@@ -203,7 +203,10 @@ impl ZoneShare {
     fn place_read(&mut self, request: &mut Request) {
         let size_bytes = u64::from(request.size_bytes);
         let zones = self.readable.len() as u64;
-        for _ in 0..DRAWS.min(zones as u32 * DRAWS) {
+        if zones == 0 {
+            return;
+        }
+        for _ in 0..DRAWS {
             let drawn = self.below(zones) as usize;
             let index = self.readable[drawn];
             let Zone { start, end, .. } = self.own[index].zone;

@@ -101,8 +101,7 @@ class StepRows:
                 self._seconds.setdefault(op.op, _Seconds()).add(op)
 
     def _add_latency(self, common: Row, index: int | None, op: OpResult) -> None:
-        for kind, bins in _bins(op):
-            of_bins = common | {"op": op.op, "latency": kind, "index": index}
+        for of_bins, bins in _latency(common, index, op):
             _add_columns(self.latency, of_bins, bins, BIN_COLUMNS)
 
     def _rows(self, interval: _core.Interval) -> dict[str, list[Row]]:
@@ -111,12 +110,10 @@ class StepRows:
         return {
             "intervals": [self._interval_row(common, interval, op) for op in ops],
             "latency": [
-                common
-                | {"op": op.op, "latency": kind, "index": interval.index}
-                | dict(zip(BIN_COLUMNS, bin, strict=True))
+                of_bins | dict(zip(BIN_COLUMNS, bin, strict=True))
                 for op in ops
                 if self.each_second
-                for kind, bins in _bins(op)
+                for of_bins, bins in _latency(common, interval.index, op)
                 for bin in bins
             ],
             "telemetry": [of_values | dict(zip(VALUE_COLUMNS, value, strict=True)) for value in values],
@@ -390,6 +387,14 @@ def _add_columns(
 ) -> None:
     if rows:
         spool.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+
+def _latency(
+    common: Row, index: int | None, op: OpResult
+) -> Iterable[tuple[Row, list[tuple[int, int, int]]]]:
+    """What the bins of each latency that was counted have in common, and the bins."""
+    for kind, bins in _bins(op):
+        yield common | {"op": op.op, "latency": kind, "index": index}, bins
 
 
 def _bins(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:

@@ -128,7 +128,8 @@ fn correlation(series: &[f64]) -> f64 {
     }
 }
 
-/// What the straight line through the series, by least squares, gains from one to the next, and its standard error.
+/// What the straight line through the series, by least squares, gains from one to the next, and its standard error. There
+/// are [`FEWEST_BATCHES`] or more.
 fn slope(series: &[f64]) -> (f64, f64) {
     let (middle, mean) = ((series.len() as f64 - 1.0) / 2.0, mean(series));
     let (mut products, mut spread, mut squares) = (0.0, 0.0, 0.0);
@@ -137,9 +138,6 @@ fn slope(series: &[f64]) -> (f64, f64) {
         products += distance * height;
         spread += distance * distance;
         squares += height * height;
-    }
-    if series.len() < 3 {
-        return (0.0, 0.0);
     }
     let slope = products / spread;
     let left = (squares - slope * products).max(0.0);
