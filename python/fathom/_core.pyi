@@ -101,7 +101,9 @@ class Handle:
 
 @final
 class EngineTarget:
-    def __new__(cls, path: str, kind: str, capacity_bytes: int) -> EngineTarget: ...
+    def __new__(
+        cls, path: str, kind: str, capacity_bytes: int, held: tuple[int, int] | None = None
+    ) -> EngineTarget: ...
 
 @final
 class TwinDevice:

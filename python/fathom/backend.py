@@ -96,8 +96,8 @@ def engine_target(target: "Target") -> _core.EngineTarget:
     """The target as the engine opens it."""
     kind = {"file": "file", "dir": "file", "device": "device", "null": "null", "nop": "nop"}[target.kind]
     if target.passthrough:
-        return _core.EngineTarget(str(target.passthrough), "nvme-generic", target.capacity_bytes)
-    return _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes)
+        return _core.EngineTarget(str(target.passthrough), "nvme-generic", target.capacity_bytes, target.held)
+    return _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes, target.held)
 
 
 def pins(targets: Sequence["Target"]) -> bool:

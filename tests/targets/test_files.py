@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
+from fathom.backend import EngineBackend
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.review import review_targets
 from fathom.targets import files
@@ -171,6 +173,49 @@ def test_a_symlink_put_in_place_of_a_checked_file_is_not_followed(tmp_path: Path
     with pytest.raises(RefusedError, match="symbolic link"), claim(target, writes=True):
         pass
     assert (tmp_path / "thesis.tex").stat().st_size == 8192
+
+
+BLOCKS = {"block": "4KiB", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 8}}
+
+
+def swap_in(path: Path, other: Path) -> None:
+    """Puts `other` in the place of the file at `path`, as a rename does: at once."""
+    other.rename(path)
+
+
+def test_a_file_put_in_place_of_one_that_is_held_is_neither_written_nor_read(tmp_path: Path):
+    thesis, content = tmp_path / "thesis.tex", b"x" * MIB
+    for op in ("write", "read"):
+        thesis.write_bytes(content)
+        job = json.dumps(BLOCKS | {"mix": op})
+        with claim(file_target(tmp_path / f"{op}.bin", MIB), writes=True) as ready:
+            swap_in(tmp_path / f"{op}.bin", thesis)
+            with pytest.raises(FathomError, match="another file or device has taken its place"):
+                EngineBackend([ready]).start(job, seed=1)
+        assert (tmp_path / f"{op}.bin").read_bytes() == content
+
+
+def test_a_file_put_in_place_of_a_checked_one_is_not_given_another_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, thesis = tmp_path / "x.bin", tmp_path / "thesis.tex"
+    make(path)
+    thesis.write_bytes(b"x" * MIB)
+    # The last look before the file is opened and cut.
+    monkeypatch.setattr(files, "_free_bytes", lambda _: swap_in(path, thesis) or 1 << 40)
+    with pytest.raises(RefusedError, match="has taken its place"):
+        make(path, 8192)
+    assert path.stat().st_size == MIB
+
+
+def test_another_file_of_fathoms_own_that_took_the_place_of_a_held_one_fails_the_recheck(tmp_path: Path):
+    path = tmp_path / "x.bin"
+    make(tmp_path / "y.bin")
+    with claim(file_target(path, MIB), writes=True) as ready:
+        recheck(ready, writes=True)
+        swap_in(path, tmp_path / "y.bin")
+        with pytest.raises(RefusedError, match="has taken its place"):
+            recheck(ready, writes=True)
 
 
 def test_a_directory_and_a_device_as_file_say_how_to_write_them(tmp_path: Path):

@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
+from fathom.backend import EngineBackend
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.targets import safety, sysfs
 from fathom.targets.claim import claim, recheck
@@ -343,7 +345,7 @@ def test_a_clean_device_is_claimed_for_writing_only_with_its_token(loops: Loops)
     with pytest.raises(RefusedError, match="--destroy"), claim(target, writes=True):
         pass
     with claim(target, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
-        assert ready == target
+        assert replace(ready, held=None) == target
         recheck(ready, writes=True)
         with pytest.raises(OSError, match="busy"):
             os.open(target.path, os.O_RDWR | os.O_EXCL)
@@ -355,3 +357,19 @@ def test_another_disk_under_the_same_name_cannot_be_held(loops: Loops):
     loops.reattach(target.path, 64 << 20)
     with pytest.raises(RefusedError, match="diskseq"), ExclusiveHold(target):
         pass
+
+
+def test_another_device_under_the_name_of_one_that_is_held_is_not_opened(loops: Loops, tmp_path: Path):
+    name, other = tmp_path / "disk", loops.attach()
+    target = device_target(loops.attach())
+    job = {"mix": "write", "block": "4KiB", "pattern": "sequential"}
+    text = json.dumps(job | {"load": {"threads": 1}, "until": {"count": 8}})
+    with claim(target, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
+        assert ready.path is not None
+        name.symlink_to(ready.path)
+        EngineBackend([replace(ready, path=name)]).start(text, seed=1).result()
+        name.unlink()
+        name.symlink_to(other)
+        with pytest.raises(FathomError, match="another file or device has taken its place"):
+            EngineBackend([replace(ready, path=name)]).start(text, seed=1)
+    assert not any(other.read_bytes()[: 8 * 4096])

@@ -34,9 +34,15 @@ pub struct EngineTarget {
 
 #[pymethods]
 impl EngineTarget {
-    /// `kind`: `file`, `device`, `nvme-generic`, `null` or `nop`.
+    /// `kind`: `file`, `device`, `nvme-generic`, `null` or `nop`. `held`: device and inode of what was checked.
     #[new]
-    fn new(path: PathBuf, kind: &str, capacity_bytes: u64) -> PyResult<Self> {
+    #[pyo3(signature = (path, kind, capacity_bytes, held = None))]
+    fn new(
+        path: PathBuf,
+        kind: &str,
+        capacity_bytes: u64,
+        held: Option<(u64, u64)>,
+    ) -> PyResult<Self> {
         let kind = match kind {
             "file" => engine::TargetKind::File,
             "device" => engine::TargetKind::BlockDevice,
@@ -50,6 +56,7 @@ impl EngineTarget {
                 path,
                 kind,
                 capacity_bytes,
+                held: held.map(|(device, inode)| engine::FileId { device, inode }),
             },
         })
     }

@@ -42,6 +42,7 @@ fn drive() -> Result<(), Box<dyn Error>> {
             other => return Err(format!("{other}: expected file, device, null or nop").into()),
         },
         capacity_bytes: size.parse()?,
+        held: None,
     };
     let options = Options {
         reap_min: number(&settings, "reap", 1.0)? as u32,

@@ -43,6 +43,14 @@ pub enum EngineError {
         /// The target.
         path: PathBuf,
     },
+    /// The path leads elsewhere than when it was checked.
+    #[error(
+        "{path}: another file or device has taken its place since it was checked, so it was left alone: start a new run"
+    )]
+    Replaced {
+        /// The target.
+        path: PathBuf,
+    },
     /// The path is neither a regular file nor a block device, or not the kind named.
     #[error("{path}: is {found}, not {expected}")]
     WrongKind {

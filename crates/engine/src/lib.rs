@@ -40,5 +40,5 @@ pub use options::{Backend, Options};
 pub use run::Run;
 pub use setup::{SetupReport, TargetSetup};
 pub use start::start;
-pub use target::{TargetKind, TargetSpec};
+pub use target::{FileId, TargetKind, TargetSpec};
 pub use verify_journal::{JournalReport, verify_journal};

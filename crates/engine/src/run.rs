@@ -274,6 +274,7 @@ mod tests {
             path: PathBuf::from("null:"),
             kind: TargetKind::Null,
             capacity_bytes: 1 << 30,
+            held: None,
         };
         let mut track = Track::new(&spec, &TargetSetup::default(), BTreeMap::new());
         track.add_member();

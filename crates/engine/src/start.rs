@@ -428,6 +428,7 @@ mod tests {
             path: name.into(),
             kind: TargetKind::Null,
             capacity_bytes: 1 << 30,
+            held: None,
         });
         let options = Options::default();
         let mut starter = Starter::new(vec![Arc::clone(&job); 2], &options, &specs);

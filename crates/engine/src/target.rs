@@ -2,7 +2,7 @@
 //! becomes on this kind of target. Whether a target may be overwritten is not decided here.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, Metadata, OpenOptions},
     io::{self, Seek, SeekFrom},
     mem,
     num::NonZeroU64,
@@ -48,6 +48,32 @@ pub struct TargetSpec {
     pub kind: TargetKind,
     /// Bytes from its start that jobs may touch.
     pub capacity_bytes: u64,
+    /// Which file or device was checked and is held meanwhile; what else has taken its name is not used. `None`: any.
+    pub held: Option<FileId>,
+}
+
+/// Which file or device a path leads to: no other has it while this one is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    /// Number of the device that a file is on; of a device's node, the number of that device.
+    pub device: u64,
+    /// Number of the file there; 0 for a device.
+    pub inode: u64,
+}
+
+impl FileId {
+    fn of(found: &Metadata) -> Self {
+        match found.is_file() {
+            true => Self {
+                device: found.dev(),
+                inode: found.ino(),
+            },
+            false => Self {
+                device: found.rdev(),
+                inode: 0,
+            },
+        }
+    }
 }
 
 /// An opened target.
@@ -109,9 +135,7 @@ impl Target {
     fn open_block_or_file(mut self, job: &Job) -> Result<Self, EngineError> {
         let spec = &self.spec;
         let writes = writes(job);
-        let file = open_file(spec, writes, job.direct)?;
-        let found = file.metadata().map_err(|e| open_error(spec, writes, e))?;
-        check_kind(spec, found.file_type())?;
+        let (file, found) = open_held(spec, writes, job.direct)?;
         let block_bytes = match job.direct {
             true => direct_alignment(&file, spec.kind).ok_or_else(|| no_direct(spec))?,
             false => 1,
@@ -136,9 +160,7 @@ impl Target {
     fn open_generic(mut self, job: &Job) -> Result<Self, EngineError> {
         let spec = &self.spec;
         let writes = writes(job);
-        let file = open_file(spec, writes, false)?;
-        let found = file.metadata().map_err(|e| open_error(spec, writes, e))?;
-        check_kind(spec, found.file_type())?;
+        let (file, _) = open_held(spec, writes, false)?;
         let namespace = Namespace::identify(&file, &spec.path)?;
         self.geometry = geometry(spec, namespace.block_bytes);
         self.direct = true;
@@ -322,6 +344,23 @@ impl KernelLimits {
         };
         known.map_or(u64::MAX, NonZeroU64::get)
     }
+}
+
+/// Opens what was checked, and nothing else that has its name by now.
+fn open_held(
+    spec: &TargetSpec,
+    writes: bool,
+    direct: bool,
+) -> Result<(File, Metadata), EngineError> {
+    let file = open_file(spec, writes, direct)?;
+    let found = file.metadata().map_err(|e| open_error(spec, writes, e))?;
+    check_kind(spec, found.file_type())?;
+    if spec.held.is_some_and(|held| held != FileId::of(&found)) {
+        return Err(EngineError::Replaced {
+            path: spec.path.clone(),
+        });
+    }
+    Ok((file, found))
 }
 
 /// Reads leave the time of the last access alone where the kernel allows it (owner or root): it costs each read a

@@ -10,12 +10,13 @@
 Checks write nothing, so that a run on several targets is refused before the first of them is touched.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from fathom.errors import FathomError, RefusedError
-from fathom.targets.files import check_file, hold_file, prepare_file
+from fathom.targets.files import check_file, check_held, hold_file, prepare_file
 from fathom.targets.made import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
     ExclusiveHold,
@@ -24,7 +25,7 @@ from fathom.targets.safety import (
     recheck_identity,
     refuse,
 )
-from fathom.targets.target import Target
+from fathom.targets.target import FileId, Target
 
 
 def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Target:
@@ -65,7 +66,7 @@ def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -
     """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
 
     A device that is written is held with O_EXCL, one that gets a file system by being mounted, a file with flock;
-    twins, `null:` and `nop:` need nothing.
+    twins, `null:` and `nop:` need nothing. What comes under the name of a file or device later is not opened.
     """
     checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens)
     if target.members:
@@ -77,13 +78,25 @@ def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -
             yield ready
     elif target.kind == "device" and writes:
         with ExclusiveHold(checked):
-            yield checked
+            yield _with_device(checked)
     elif target.kind in ("file", "dir"):
         ready = prepare_file(checked, writes=writes)
-        with hold_file(ready, writes=writes):
-            yield ready
+        with hold_file(ready, writes=writes) as held:
+            yield held
+    elif target.kind == "device":
+        yield _with_device(checked)
     else:
         yield checked
+
+
+def _with_device(target: Target) -> Target:
+    """The target with the number of the device that was checked, or of the generic one that I/O goes to."""
+    if target.passthrough:
+        return replace(target, held=FileId.of(target.passthrough.stat()))
+    if target.identity.dev is None:
+        return target
+    major, minor = target.identity.dev.split(":")
+    return replace(target, held=FileId(os.makedev(int(major), int(minor)), 0))
 
 
 def recheck(target: Target, *, writes: bool) -> None:
@@ -101,5 +114,6 @@ def recheck(target: Target, *, writes: bool) -> None:
     except OSError as error:
         raise FathomError(f"{target.name}: the file is gone", "start a new run") from error
     refuse(target.name, check_file(target, writes=writes))
+    check_held(target)
     if status.st_size < target.capacity_bytes:
         raise RefusedError(f"{target.name}: the file has shrunk to {status.st_size} bytes", "start a new run")

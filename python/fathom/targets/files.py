@@ -18,9 +18,9 @@ from pathlib import Path
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets import sysfs
 from fathom.targets.mounts import PROC, SYS, Mount, dev_of_path, mount_of
-from fathom.targets.safety import Refusal
+from fathom.targets.safety import Refusal, refuse
 from fathom.targets.syscalls import fallocate, statx
-from fathom.targets.target import Identity, Kind, Target
+from fathom.targets.target import FileId, Identity, Kind, Target
 from fathom.text import size
 
 SCRATCH_NAME = "fathom-scratch.bin"
@@ -155,12 +155,13 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
 
 
 @contextmanager
-def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
+def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
     """Keeps other Fathom runs off the file while it is measured (flock: exclusive to write, shared to read).
 
-    Where the file system has no locks, as some network file systems, there is nothing to keep them off with.
+    Gives the target with the file that is held. Where the file system has no locks, as some network file systems, there
+    is nothing to keep others off with.
 
-    Raises RefusedError when another run has it.
+    Raises RefusedError when another run has it, or another file has taken its place.
     """
     fd = os.open(_path(target), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -173,9 +174,20 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[None]:
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
                 raise
-        yield
+        held = replace(target, held=FileId.of(os.fstat(fd)))
+        check_held(held)
+        refuse(target.name, check_file(held, writes=writes))
+        yield held
     finally:
         os.close(fd)
+
+
+def check_held(target: Target) -> None:
+    """Passes when the name still leads to the file that is held. Raises RefusedError."""
+    path = _path(target)
+    status = _lstat(path)
+    if target.held and (status is None or FileId.of(status) != target.held):
+        raise _replaced(path)
 
 
 def drop_cached(path: Path) -> None:
@@ -245,6 +257,8 @@ def _reserve(path: Path, size_bytes: int, status: os.stat_result | None) -> bool
     try:
         if status is None:
             _set_mark(path)
+        elif FileId.of(os.fstat(fd)) != FileId.of(status):
+            raise _replaced(path)
         os.ftruncate(fd, size_bytes)
         fallocate(fd, size_bytes)
     except OSError as error:
@@ -396,6 +410,10 @@ def _no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
         f"{path}: not enough space: needs {size(need_bytes)}, {path.parent} has {size(free_bytes)} free",
         "give a smaller --size or another place",
     )
+
+
+def _replaced(path: Path) -> RefusedError:
+    return RefusedError(f"{path}: another file has taken its place since it was checked", "start a new run")
 
 
 def _no_direct_io(target: Target) -> FathomError:

@@ -93,8 +93,8 @@ def made_file_system(target: Target) -> Iterator[Target]:
         _make(target)
     with _mounted(target) as directory:
         file = prepare_file(_file_on(target, directory), writes=True)
-        with hold_file(file, writes=True):
-            yield file
+        with hold_file(file, writes=True) as held:
+            yield held
     _run(target, "wipefs", "--quiet", "--all", str(target.path))
 
 

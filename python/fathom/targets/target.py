@@ -1,9 +1,11 @@
 """What a target is once its text is parsed and its facts are read: plain data that opens nothing."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -59,6 +61,22 @@ class Identity:
         return cls(**present)  # pyright: ignore[reportArgumentType]
 
 
+class FileId(NamedTuple):
+    """Which file or device a path leads to: no other has it while this one is open.
+
+    `device` is the number of the device that a file is on, `inode` the file's there. Of a device's node `device` is the
+    number of that device and `inode` 0.
+    """
+
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "FileId":
+        """From the status of a regular file or a device."""
+        return cls(status.st_dev, status.st_ino) if S_ISREG(status.st_mode) else cls(status.st_rdev, 0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One thing that I/O can go to.
@@ -73,7 +91,8 @@ class Target:
     None where only the drive knows. `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which
     remains what is checked and held. `makes` names the file system that a device is to get, with a file of
     `capacity_bytes` on it; `made` says that an earlier session of the run has made it. `members` are the real targets
-    of an array of them, in the order of `parts`, which has their names.
+    of an array of them, in the order of `parts`, which has their names. `held` is what a claim found the name to be, so
+    that the engine opens nothing else that has taken it.
     """
 
     name: str
@@ -93,6 +112,7 @@ class Target:
     makes: str | None = None
     made: bool = False
     members: "tuple[Target, ...]" = ()
+    held: FileId | None = None
 
     @property
     def unit_capacity_bytes(self) -> int:

@@ -55,6 +55,7 @@ impl<B> LoopDevice<B> {
             path: self.path.clone().into(),
             kind: TargetKind::BlockDevice,
             capacity_bytes,
+            held: None,
         }
     }
 }

@@ -106,6 +106,7 @@ pub fn file_spec(path: &Path, capacity_bytes: u64) -> TargetSpec {
         path: path.into(),
         kind: TargetKind::File,
         capacity_bytes,
+        held: None,
     }
 }
 
@@ -114,6 +115,7 @@ pub fn null_spec() -> TargetSpec {
         path: "null:".into(),
         kind: TargetKind::Null,
         capacity_bytes: 1 << 40,
+        held: None,
     }
 }
 
