@@ -233,11 +233,12 @@ def test_with_a_precision_the_drives_end_their_windows_together_when_the_total_i
     assert {drive.window_s for drive in drives} == {total.window_s}
     alone = precise(1)[0]
     assert 0.1 * alone.window_s < total.window_s < 0.6 * alone.window_s < 0.6 * 600
-    own = [drive.half_widths[1] for drive in drives if drive.half_widths]
+    own = [drive.half_widths.ops["read"].mean_latency for drive in drives if drive.half_widths]
     assert total.half_widths
-    assert total.half_widths[0]["read"] <= 0.01
+    reads = total.half_widths.ops["read"]
+    assert reads.rate <= 0.01
     assert len(own) == 4
-    assert total.half_widths[1] == pytest.approx(sum(own) / 8, rel=0.2)
+    assert reads.mean_latency == pytest.approx(sum(own) / 8, rel=0.2)
     assert [r.window_s for r in precise(4)] == [total.window_s] * 5, "the same again"
 
 

@@ -39,6 +39,18 @@ class OpResult:
     response_bins: list[tuple[int, int, int]]
 
 @final
+class OpHalfWidths:
+    rate: float
+    mean_latency: float
+    mean_response: float | None
+
+@final
+class HalfWidths:
+    ops: dict[str, OpHalfWidths]
+    streams: dict[str, dict[str, OpHalfWidths]]
+    waf: float | None
+
+@final
 class Utilisation:
     resource: str
     servers: int
@@ -55,6 +67,7 @@ class Interval:
     backlog: int | None
     outstanding: float | None
     ops: list[OpResult]
+    streams: dict[str, list[OpResult]]
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]
@@ -77,7 +90,7 @@ class Recording:
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]
-    half_widths: tuple[dict[str, float], float, float | None] | None
+    half_widths: HalfWidths | None
     errno: dict[int, int]
     setup: dict[str, str]
     notes: list[str]

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 import fathom
-from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Figure, Table
-from fathom.report.comparison import compare
+from fathom.report.comparison import compare, margin_of
 from fathom.report.data import load
 from fathom.report.sections import amplification, placement
 
@@ -68,9 +67,9 @@ def test_steps_that_differ_in_handles_alone_are_one_load_the_shared_one_first(ru
 
 def variant(run: Path, waf: float, half: float | None, *, placed: bool) -> placement.Variant:
     """A measured step with that WAF, known to `half` of it."""
-    points = [replace(point, waf=waf) for point in load(run).points]
-    over = None if half is None else Interval(waf, waf * (1 - half), waf * (1 + half), 10)
-    return placement.Variant("step", "label", placed, points, (), (), over)
+    low, high = (None, None) if half is None else (waf * (1 - half), waf * (1 + half))
+    points = [replace(point, waf=waf, waf_low=low, waf_high=high) for point in load(run).points]
+    return placement.Variant("step", "label", placed, points, (), ())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_what_handles_save_is_called_so_only_where_its_interval_excludes_one(
     assert said in item.sub
 
 
-def test_a_stream_has_the_intervals_of_an_operation_that_it_alone_issues(tmp_path: Path) -> None:
+def test_every_stream_has_intervals_of_its_own_also_where_others_issue_its_operation(tmp_path: Path) -> None:
     text = STEP % {"name": "long", "log": "", "small": ""}
     method = tmp_path / "long.toml"
     method.write_text('schema = "fathom-method/1"\nname = "long"\n' + text.replace('"0.1s"', '"6s"'))
@@ -105,11 +104,13 @@ def test_a_stream_has_the_intervals_of_an_operation_that_it_alone_issues(tmp_pat
     rows = {(row.label.text, row.label.sub): row.cells for row in table.groups[0].rows}
     [reads] = [point for point in data.points if point.op == "read"]
     assert rows["small", "read"][4].text == placement.grouped(reads.p95_us or 0)
-    assert rows["small", "read"][4].title == "95 % interval"
-    assert rows["small", "read"][1].sub.startswith("± ")
+    assert rows["small", "read"][1].sub == margin_of(reads.iops, reads.iops_low, reads.iops_high)
     for name in ("log", "small"):
-        assert rows[name, "write"][4].sub == ""
-        assert rows[name, "write"][4].title == placement.SHARED
+        assert rows[name, "write"][1].sub.startswith("± ")
+        assert rows[name, "write"][4].title == "95 % interval"
+    [alone, *_] = [row for row in data.streams if row.op == "read"]
+    assert alone.interval("p99_us") == reads.interval("p99_us")
+    assert alone.interval("mean_us") == reads.interval("mean_us")
 
 
 def test_steps_of_streams_are_left_to_their_own_section(run: Path) -> None:

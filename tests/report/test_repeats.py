@@ -81,7 +81,7 @@ def test_latencies_of_repeats_are_those_of_all_their_io(made: Made) -> None:
     p99 = whole.quantile(0.99)
     assert p99 is not None
     assert (cell.point.n, cell.point.p99_us) == (whole.n, p99.us)
-    bounds = cell.point.interval_us("p99_us")
+    bounds = cell.point.interval("p99_us")
     assert bounds is not None
     assert bounds[0] <= p99.us <= bounds[1]
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import fathom
-from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Figure, Item, Section, Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
@@ -128,5 +127,5 @@ def test_waf_of_each_namespace_has_its_interval(tmp_path: Path) -> None:
 
 
 def test_a_waf_in_a_sentence_has_its_interval_where_there_is_one() -> None:
-    assert waf_text(2.0, Interval(2.0, 1.9, 2.1, 10.0)) == "2.00 (± 5.0 %)"
+    assert waf_text(2.0, (1.9, 2.1)) == "2.00 (± 5.0 %)"
     assert waf_text(2.0, None) == "2.00"

@@ -23,7 +23,9 @@ mod _core {
         ParseError, parse_duration_ns, parse_job, parse_method, parse_size_bytes, split_job,
     };
     #[pymodule_export]
-    use super::results::{Interval, OpResult, Recording, Utilisation, describe_errno};
+    use super::results::{
+        HalfWidths, Interval, OpHalfWidths, OpResult, Recording, Utilisation, describe_errno,
+    };
     #[pymodule_export]
     use super::start::{
         BackendError, EngineTarget, Precision, TwinDevice, ssd_parameters, start_engine,

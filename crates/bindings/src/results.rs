@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use recording::{Counters, OpStats, SparseHistogram, bin_bounds_ns};
+use recording::{Counters, OpStats, SparseHistogram, Streams, bin_bounds_ns};
 use serde::{Serialize, de::DeserializeOwned};
 use workload::Op;
 
@@ -103,6 +103,48 @@ impl OpResult {
     }
 }
 
+/// Halves of 95 % intervals of one operation's figures, as fractions of them.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+#[derive(Clone)]
+pub struct OpHalfWidths {
+    rate: f64,
+    mean_latency: f64,
+    mean_response: Option<f64>,
+}
+
+/// How well a window is known: by operation, by stream and operation, and of the WAF.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+pub struct HalfWidths {
+    ops: BTreeMap<&'static str, OpHalfWidths>,
+    streams: BTreeMap<String, BTreeMap<&'static str, OpHalfWidths>>,
+    waf: Option<f64>,
+}
+
+impl From<&recording::HalfWidths> for HalfWidths {
+    fn from(known: &recording::HalfWidths) -> Self {
+        let of_ops = |ops: &BTreeMap<Op, recording::OpHalfWidths>| {
+            let each = ops.iter().map(|(op, width)| {
+                let widths = OpHalfWidths {
+                    rate: width.rate,
+                    mean_latency: width.mean_latency,
+                    mean_response: width.mean_response,
+                };
+                (op.name(), widths)
+            });
+            each.collect()
+        };
+        Self {
+            ops: of_ops(&known.ops),
+            streams: known
+                .streams
+                .iter()
+                .map(|(name, ops)| (name.clone(), of_ops(ops)))
+                .collect(),
+            waf: known.waf,
+        }
+    }
+}
+
 /// How busy a group of equal servers was.
 #[pyclass(frozen, get_all, module = "fathom._core")]
 pub struct Utilisation {
@@ -115,6 +157,13 @@ pub struct Utilisation {
 fn op_results(ops: &BTreeMap<Op, OpStats>) -> Vec<OpResult> {
     ops.iter()
         .map(|(&op, stats)| OpResult::new(op, stats))
+        .collect()
+}
+
+fn stream_results(streams: &Streams) -> BTreeMap<String, Vec<OpResult>> {
+    streams
+        .iter()
+        .map(|(name, ops)| (name.clone(), op_results(ops)))
         .collect()
 }
 
@@ -245,6 +294,11 @@ impl Interval {
     fn ops(&self) -> Vec<OpResult> {
         op_results(&self.inner.ops)
     }
+    /// As of a recording.
+    #[getter]
+    fn streams(&self) -> BTreeMap<String, Vec<OpResult>> {
+        stream_results(&self.inner.streams)
+    }
     #[getter]
     fn counters(&self) -> BTreeMap<&'static str, f64> {
         counter_map(&self.inner.counters)
@@ -358,10 +412,7 @@ impl Recording {
     /// By name the streams of the job; empty for a job of one workload.
     #[getter]
     fn streams(&self) -> BTreeMap<String, Vec<OpResult>> {
-        let streams = self.inner.streams.iter();
-        streams
-            .map(|(name, ops)| (name.clone(), op_results(ops)))
-            .collect()
+        stream_results(&self.inner.streams)
     }
     #[getter]
     fn counters(&self) -> BTreeMap<&'static str, f64> {
@@ -376,16 +427,10 @@ impl Recording {
     fn residence_us(&self) -> BTreeMap<String, f64> {
         residence_us(&self.inner.residence)
     }
-    /// Halves of 95 % intervals as fractions: of the rate by operation, of the mean service latency and,
-    /// under open load, of the mean response latency. None where nobody watched.
+    /// None where nobody watched.
     #[getter]
-    fn half_widths(&self) -> Option<(BTreeMap<&'static str, f64>, f64, Option<f64>)> {
-        let known = self.inner.half_widths.as_ref()?;
-        let rates = known
-            .rate_by_op
-            .iter()
-            .map(|(op, width)| (op.name(), *width));
-        Some((rates.collect(), known.mean_latency, known.mean_response))
+    fn half_widths(&self) -> Option<HalfWidths> {
+        self.inner.half_widths.as_ref().map(HalfWidths::from)
     }
     #[getter]
     fn errno(&self) -> BTreeMap<i32, u64> {

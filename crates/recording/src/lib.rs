@@ -5,13 +5,15 @@
 //! by addition: threads, targets and hosts alike; percentiles are never averaged.
 
 mod fault;
+mod half_widths;
 mod histogram;
 mod interval;
 mod recorder;
 mod recording;
 
 pub use fault::{Fault, FaultCounter, merge_faults};
+pub use half_widths::{HalfWidths, OpHalfWidths};
 pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Residence, Share, Streams, Utilisation};
 pub use recorder::{Alike, Recorder, Tally};
-pub use recording::{HalfWidths, Recording};
+pub use recording::Recording;

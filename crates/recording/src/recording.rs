@@ -7,63 +7,11 @@ use workload::Op;
 
 use crate::fault::{Fault, merge_faults};
 use crate::interval::{merge_ops, merge_residence, merge_servers, merge_streams, merge_times, sum};
-use crate::{Counters, Interval, OpStats, Residence, Streams, Utilisation};
+use crate::{Counters, HalfWidths, Interval, OpStats, Residence, Streams, Utilisation};
 
 /// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
 /// latency, and little throughput is left to gain.
 const SATURATED: f64 = 0.90;
-
-/// How well the figures of a window are known: halves of their 95 % intervals, as fractions of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HalfWidths {
-    /// Of the rate of all operations together.
-    pub rate: f64,
-    /// Of the rate of each operation.
-    pub rate_by_op: BTreeMap<Op, f64>,
-    /// Of the mean service latency of all operations together.
-    pub mean_latency: f64,
-    /// Of their mean response latency; `None` under closed load.
-    pub mean_response: Option<f64>,
-}
-
-impl HalfWidths {
-    /// Those of the sum of recordings of the same window that know nothing of each other: their squares
-    /// add up, each with its share of the I/O. `None` where one of them does not tell.
-    pub fn of_sum<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Option<Self> {
-        let (mut squares, mut counts) = (Self::default(), BTreeMap::<Op, f64>::new());
-        let (mut total, mut response_square) = (0.0, Some(0.0));
-        for part in parts {
-            let known = part.half_widths.as_ref()?;
-            let count = part.completed() as f64;
-            total += count;
-            squares.rate += (known.rate * count).powi(2);
-            squares.mean_latency += (known.mean_latency * count).powi(2);
-            response_square = response_square
-                .zip(known.mean_response)
-                .map(|(sum, width)| sum + (width * count).powi(2));
-            for (op, width) in &known.rate_by_op {
-                let count = part
-                    .ops
-                    .get(op)
-                    .map_or(0.0, |stats| stats.service.count() as f64);
-                *counts.entry(*op).or_default() += count;
-                *squares.rate_by_op.entry(*op).or_default() += (width * count).powi(2);
-            }
-        }
-        let share = |square: f64, count: f64| square.sqrt() / count.max(1.0);
-        Some(Self {
-            rate: share(squares.rate, total),
-            mean_latency: share(squares.mean_latency, total),
-            mean_response: response_square.map(|square| share(square, total)),
-            rate_by_op: squares
-                .rate_by_op
-                .into_iter()
-                .map(|(op, square)| (op, share(square, counts[&op])))
-                .collect(),
-        })
-        .filter(|_| total > 0.0)
-    }
-}
 
 /// A whole step on one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use recording::{Alike, Counters, Interval, Recorder, Recording, Utilisation};
+use recording::{
+    Alike, Counters, HalfWidths, Interval, OpHalfWidths, Recorder, Recording, Utilisation,
+};
 use workload::Op;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -263,4 +265,61 @@ fn a_sum_tells_every_way_its_load_was_made_once() {
     }
     assert_eq!(sum.setup["completions"], "polled; not polled");
     assert_eq!(sum.setup["clock"], "tsc");
+}
+
+/// One drive's window: so many writes of one stream, known to `width`, and so many bytes programmed.
+fn known(writes: u64, width: f64, media_write_bytes: u64, waf: Option<f64>) -> Recording {
+    let mut recorder = Recorder::default();
+    for _ in 0..writes {
+        recorder.record(Op::Write, 1_000, 4096);
+    }
+    let interval = Interval {
+        counters: Counters {
+            media_write_bytes: Some(media_write_bytes),
+            ..Counters::default()
+        },
+        ..recorder.cut(SECOND_NS, 0).of_stream("log")
+    };
+    let of_op = OpHalfWidths {
+        rate: width,
+        mean_latency: 2.0 * width,
+        mean_response: None,
+    };
+    let ops = BTreeMap::from([(Op::Write, of_op)]);
+    let mut recording = Recording::from_intervals([&interval]);
+    recording.half_widths = Some(HalfWidths {
+        streams: BTreeMap::from([("log".to_owned(), ops.clone())]),
+        ops,
+        waf,
+    });
+    recording
+}
+
+#[test]
+fn a_sum_is_known_by_the_squares_of_what_its_parts_are_known_by() {
+    let parts = [
+        known(300, 0.04, 3 << 20, Some(0.04)),
+        known(400, 0.03, 4 << 20, Some(0.03)),
+    ];
+    let sum = HalfWidths::of_sum(&parts).unwrap();
+    let expected = (12.0_f64.powi(2) * 2.0).sqrt() / 700.0;
+    let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+    for ops in [&sum.ops, &sum.streams["log"]] {
+        let write = ops[&Op::Write];
+        assert!(near(write.rate, expected), "{write:?}");
+        assert!(near(write.mean_latency, 2.0 * expected), "{write:?}");
+        assert_eq!(write.mean_response, None);
+    }
+    assert!(near(sum.waf.unwrap(), expected), "{:?}", sum.waf);
+}
+
+#[test]
+fn the_write_amplification_of_a_sum_is_known_where_that_of_every_part_that_writes_is() {
+    let waf = |parts: &[Recording]| HalfWidths::of_sum(parts).unwrap().waf;
+    let (read, written) = (known(1, 0.0, 0, None), known(1, 0.0, 1 << 20, Some(0.01)));
+    assert_eq!(waf(&[read.clone(), written.clone()]), Some(0.01));
+    assert_eq!(waf(&[written, known(1, 0.0, 1 << 20, None)]), None);
+    assert_eq!(waf(&[read]), None);
+    let unwatched = Recording::default();
+    assert_eq!(HalfWidths::of_sum([&unwatched]), None);
 }

@@ -28,6 +28,12 @@ impl Meter {
         }
     }
 
+    /// Bytes that the device has programmed since it was made; `None` where it does not count them.
+    pub fn media_write_bytes<D: Device>(&mut self, device: &D) -> Option<u64> {
+        device.account(&mut self.now);
+        device.knows_medium().then_some(self.now.media_write_bytes)
+    }
+
     /// Fills in what happened since the last reading. `core_free_ns`: until when each core has
     /// work booked, which is contiguous from the present on.
     pub fn read<D: Device>(&mut self, device: &D, core_free_ns: &[u64], interval: &mut Interval) {

@@ -16,7 +16,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use recording::HalfWidths;
 use workload::Op;
 
-use self::batch_means::{Tallies, add, half_widths, is_drifting};
+pub(crate) use self::batch_means::Tallies;
+use self::batch_means::{Batch, add, half_widths, is_drifting, of_all};
 
 /// Batches at which neighbours are joined.
 const MOST_BATCHES: usize = 64;
@@ -144,15 +145,23 @@ pub(crate) struct Batches<'a> {
     length_ns: u64,
     start_ns: u64,
     end_ns: u64,
-    full: Vec<Tallies>,
-    open: Tallies,
-    /// What the recorder had counted when it was last asked.
-    seen: Tallies,
+    full: Vec<Batch>,
+    open: Batch,
+    /// What the recorders had counted when they were last asked.
+    seen: Vec<Tallies>,
+    /// What the device had programmed by then.
+    seen_media_bytes: Option<u64>,
 }
 
 impl<'a> Batches<'a> {
-    /// From now on, to `limit_ns` at the latest.
-    pub(crate) fn new(seat: Seat<'a>, now_ns: u64, limit_ns: u64) -> Self {
+    /// From now on, to `limit_ns` at the latest, of a job of so many streams (one at least) on a device that has
+    /// programmed so much.
+    pub(crate) fn new(
+        seat: Seat<'a>,
+        (now_ns, limit_ns): (u64, u64),
+        streams: usize,
+        media_write_bytes: Option<u64>,
+    ) -> Self {
         let mut batches = Self {
             seat,
             limit_ns,
@@ -160,8 +169,9 @@ impl<'a> Batches<'a> {
             start_ns: 0,
             end_ns: 0,
             full: Vec::with_capacity(MOST_BATCHES),
-            open: Tallies::default(),
-            seen: Tallies::default(),
+            open: Batch::default(),
+            seen: vec![Tallies::default(); streams],
+            seen_media_bytes: media_write_bytes,
         };
         batches.restart(now_ns);
         batches
@@ -177,7 +187,14 @@ impl<'a> Batches<'a> {
         self.start_ns = now_ns;
         self.end_ns = now_ns + FIRST_BATCH_NS;
         self.full.clear();
-        self.open = Tallies::default();
+        self.open = self.none_yet();
+    }
+
+    fn none_yet(&self) -> Batch {
+        Batch {
+            streams: vec![Tallies::default(); self.seen.len()],
+            media_write_bytes: self.seen_media_bytes.map(|_| 0),
+        }
     }
 
     /// When the open batch ends.
@@ -185,17 +202,27 @@ impl<'a> Batches<'a> {
         self.end_ns
     }
 
-    /// Takes in what the recorder has counted since its last cut.
-    pub(crate) fn see(&mut self, counted: &Tallies) {
-        for (op, now) in counted.iter().enumerate() {
-            self.open[op].add(&now.since(&self.seen[op]));
+    /// Takes in what the recorders have counted since their last cut, and the device has programmed so far.
+    pub(crate) fn see(&mut self, counted: &[Tallies], media_write_bytes: Option<u64>) {
+        let streams = self.open.streams.iter_mut().zip(&mut self.seen);
+        for ((open, seen), counted) in streams.zip(counted) {
+            for (op, now) in counted.iter().enumerate() {
+                open[op].add(&now.since(&seen[op]));
+            }
+            *seen = *counted;
         }
-        self.seen = *counted;
+        let programmed = media_write_bytes.zip(self.seen_media_bytes);
+        self.open.media_write_bytes = self
+            .open
+            .media_write_bytes
+            .zip(programmed)
+            .map(|(open, (now, seen))| open + now - seen);
+        self.seen_media_bytes = media_write_bytes;
     }
 
-    /// The recorder has been cut: it counts from zero.
+    /// The recorders have been cut: they count from zero.
     pub(crate) fn forget_seen(&mut self) {
-        self.seen = Tallies::default();
+        self.seen.fill(Tallies::default());
     }
 
     /// Ends the open batch if its time has come. Returns whether the window has told enough.
@@ -203,9 +230,12 @@ impl<'a> Batches<'a> {
         if now_ns < self.end_ns {
             return false;
         }
-        self.full.push(std::mem::take(&mut self.open));
-        let look = self.full.len().is_multiple_of(LOOK_EVERY);
-        let settled = look && self.seat.0.agree(&self.full, self.full_window());
+        let fresh = self.none_yet();
+        self.full.push(std::mem::replace(&mut self.open, fresh));
+        let settled = self.full.len().is_multiple_of(LOOK_EVERY) && {
+            let ops: Vec<Tallies> = self.full.iter().map(Batch::ops).collect();
+            self.seat.0.agree(&ops, self.full_window())
+        };
         if self.full.len() == MOST_BATCHES {
             self.join();
         }
@@ -242,18 +272,16 @@ impl<'a> Batches<'a> {
     }
 
     fn join(&mut self) {
-        let joined = self.full.chunks_exact(2).map(|pair| {
-            let mut sum = pair[0];
-            add(&mut sum, &pair[1]);
-            sum
-        });
-        self.full = joined.collect();
+        let mut each = std::mem::take(&mut self.full).into_iter();
+        while let (Some(first), Some(second)) = (each.next(), each.next()) {
+            self.full.push(first.plus(&second));
+        }
         self.length_ns *= 2;
     }
 
     /// How well the figures are known; `None` with too few batches.
-    pub(crate) fn half_widths(&self) -> Option<HalfWidths> {
-        half_widths(&self.full)
+    pub(crate) fn half_widths(&self, stream_names: &[String]) -> Option<HalfWidths> {
+        half_widths(&self.full, stream_names)
     }
 }
 
@@ -270,10 +298,10 @@ fn is_settled(rule: &Precision, batches: &[Tallies], full: f64) -> bool {
     if written_bytes >= rule.most_written_bytes {
         return true;
     }
-    half_widths(batches).is_some_and(|known| {
+    of_all(batches).is_some_and(|(known_rate, known_latency)| {
         let (rate, latency) = (rule.half_width, rule.half_width * LATENCY_WIDENING);
-        known.rate <= rate
-            && known.mean_latency <= latency
+        known_rate <= rate
+            && known_latency <= latency
             && (rule.round_ns.is_some() || !is_drifting(batches, full, rate, latency))
     })
 }

@@ -159,9 +159,10 @@ def middles_us(low_ns: NDArray[np.int64], high_ns: NDArray[np.int64]) -> NDArray
 
 
 def bounds_of(column: str) -> tuple[str, str]:
-    """The columns of a latency's 95 % interval: `response_p99_us` -> `response_p99_low_us`, `response_p99_high_us`."""
+    """The columns of a figure's 95 % interval: `p99_us` -> `p99_low_us`, `p99_high_us`; `waf` -> `waf_low`."""
     stem = column.removesuffix("_us")
-    return f"{stem}_low_us", f"{stem}_high_us"
+    unit = column.removeprefix(stem)
+    return f"{stem}_low{unit}", f"{stem}_high{unit}"
 
 
 OpLatency = tuple[str, str]

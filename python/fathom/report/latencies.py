@@ -15,7 +15,7 @@ def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
     value_us: float | None = getattr(point, name)
     if value_us is None:
         return None
-    return with_interval(value_us, point.interval_us(name), why_none)
+    return with_interval(value_us, point.interval(name), why_none)
 
 
 def with_interval(value_us: float, bounds: tuple[float, float] | None, why_none: str = FEW) -> Item:

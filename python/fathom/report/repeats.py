@@ -186,6 +186,7 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
         max_us=_over(points, "max_us", max),
         errors=_over(points, "errors", sum),
         waf=_mean(points, "waf"),
+        **_waf_bounds(interval_over(points, "waf")),
         joules=_over(points, "joules", sum),
         outstanding=_mean(points, "outstanding"),
         backlog=_over(points, "backlog", sum),
@@ -195,6 +196,10 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
         n=_over(points, "n", sum),
         **latencies_over([(point, histograms_of(run, key)) for run, point in found]),
     )
+
+
+def _waf_bounds(over: Interval | None) -> dict[str, float | None]:
+    return {"waf_low": over.low if over else None, "waf_high": over.high if over else None}
 
 
 def _half(low: float | None, high: float | None) -> float | None:

@@ -95,6 +95,8 @@ class Point:
     response_p99999_high_us: float | None
     errors: int | None
     waf: float | None
+    waf_low: float | None
+    waf_high: float | None
     joules: float | None
     outstanding: float | None
     backlog: int | None
@@ -103,10 +105,14 @@ class Point:
     window_s: float | None
     n: int | None
 
-    def interval_us(self, name: str) -> tuple[float, float] | None:
-        """The 95 % interval of a latency by its column; None where there is none."""
-        low, high = (getattr(self, bound) for bound in bounds_of(name))
-        return None if low is None or high is None else (low, high)
+    def interval(self, name: str) -> tuple[float, float] | None:
+        """The 95 % interval of a figure by its column; None where there is none."""
+        return _interval(self, name)
+
+
+def _interval(row: object, name: str) -> tuple[float, float] | None:
+    low, high = (getattr(row, bound) for bound in bounds_of(name))
+    return None if low is None or high is None else (low, high)
 
 
 @dataclass(frozen=True)
@@ -119,12 +125,26 @@ class StreamPoint:
     op: str
     placement: str | None
     iops: float
+    iops_low: float | None
+    iops_high: float | None
     mbps: float
     mean_us: float | None
+    mean_low_us: float | None
+    mean_high_us: float | None
     p95_us: float | None
+    p95_low_us: float | None
+    p95_high_us: float | None
     p99_us: float | None
+    p99_low_us: float | None
+    p99_high_us: float | None
     p999_us: float | None
+    p999_low_us: float | None
+    p999_high_us: float | None
     n: int
+
+    def interval(self, name: str) -> tuple[float, float] | None:
+        """As of a point."""
+        return _interval(self, name)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from fathom.analysis.percentiles import QUANTILES
-from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
@@ -19,7 +18,7 @@ from fathom.report.rounds import Repeated, repeated_rounds
 from fathom.report.rows import Point
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
-from fathom.report.waf import waf_item, waf_over
+from fathom.report.waf import waf_item
 from fathom.text import size
 
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
@@ -42,7 +41,7 @@ class Shape:
 @dataclass(frozen=True)
 class Swept:
     """One step on one target: `halves` are its operations, `whole` all of them together. `rounds`: of how many repeats'
-    last rounds they are means, None of a step that is no round; `waf_rounds` is then the interval of their WAF.
+    last rounds they are means, None of a step that is no round.
     """
 
     column: Column
@@ -50,7 +49,6 @@ class Swept:
     halves: Sequence[Point]
     whole: Point
     rounds: Repeated | None = None
-    waf_rounds: Interval | None = None
 
     @property
     def waf(self) -> Item | None:
@@ -58,7 +56,7 @@ class Swept:
         writes = self.half("write")
         if writes is None:
             return None
-        return waf_item(writes, self.waf_rounds if self.rounds else waf_over(self.column, writes))
+        return waf_item(writes)
 
     @property
     def read_pct(self) -> float:
@@ -186,20 +184,20 @@ def _of_column(column: Column) -> list[Swept]:
     for point in run.points:
         if point.target == target and run.round_of(point.step) is None and _closed(run, point):
             measured.setdefault(point.step, []).append(point)
-    found: list[tuple[Sequence[Point], Point, Repeated | None, Interval | None]] = [
-        (halves, total(run, halves), None, None) for halves in measured.values()
+    found: list[tuple[Sequence[Point], Point, Repeated | None]] = [
+        (halves, total(run, halves), None) for halves in measured.values()
     ]
     for rounds in repeated_rounds(run, target).values():
         if rounds.place.judged:
             found += [
-                (halves, whole, rounds, waf)
+                (halves, whole, rounds)
                 for step in rounds.steps
                 if (means := _means(rounds, step))
-                for halves, whole, waf in [means]
+                for halves, whole in [means]
             ]
     return [
-        Swept(column, shape, halves, whole, rounds, waf)
-        for halves, whole, rounds, waf in found
+        Swept(column, shape, halves, whole, rounds)
+        for halves, whole, rounds in found
         if (shape := _shape(run, halves[0].step))
     ]
 
@@ -211,10 +209,8 @@ def _closed(run: RunData, point: Point) -> bool:
     )
 
 
-def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point, Interval | None] | None:
-    """A step's operations, each by itself and all together, as means over the last rounds of every repeat pooled, and
-    the interval of their WAF.
-    """
+def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
+    """A step's operations, each by itself and all together, as means over the last rounds of every repeat pooled."""
     windows = [
         [
             halves
@@ -235,11 +231,7 @@ def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point, Interval | 
         )
         for op in ops
     ]
-    wafs = [
-        [point.waf for halves in window for point in halves if point.waf is not None] for window in windows
-    ]
-    waf = rounds.over(wafs)[1] if all(wafs) else None
-    return each, _mean(rounds, [[_sum(halves) for halves in window] for window in windows]), waf
+    return each, _mean(rounds, [[_sum(halves) for halves in window] for window in windows])
 
 
 def _sum(halves: Sequence[Point]) -> Point:
@@ -267,7 +259,8 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
     mbps, _ = rounds.over([[point.mbps or 0.0 for point in window] for window in windows])
     unweighted_us, mean = rounds.over([[point.mean_us or 0.0 for point in window] for window in windows])
     mean_us = sum(map(_mean_us, windows)) / len(windows)
-    wafs = [point.waf for point in points if point.waf is not None]
+    wafs = [[point.waf for point in window if point.waf is not None] for window in windows]
+    waf, over = rounds.over(wafs) if all(wafs) else (None, None)
     return replace(
         points[-1],
         iops=iops,
@@ -277,7 +270,9 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
         mean_us=mean_us,
         mean_low_us=mean_us + mean.low - unweighted_us if mean else None,
         mean_high_us=mean_us + mean.high - unweighted_us if mean else None,
-        waf=sum(wafs) / len(wafs) if wafs else None,
+        waf=waf,
+        waf_low=over.low if over else None,
+        waf_high=over.high if over else None,
         n=sum(point.n or 0 for point in points),
         window_s=sum(point.window_s or 0.0 for point in points),
         limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],

@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import cast
 
 from fathom import _core
-from fathom._core import OpResult, Recording
+from fathom._core import OpHalfWidths, OpResult, Recording
 from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, bounds_of, intervals_us
-from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, latency_interval, mean_interval
+from fathom.analysis.uncertainty import (
+    LEAST_SAMPLES,
+    Interval,
+    latency_interval,
+    mean_interval,
+    ratio_interval,
+)
 from fathom.limits import with_think_time
 from fathom.method import Job, Step
 from fathom.runs.schema import TABLES
@@ -56,10 +62,10 @@ class StepRows:
     def __post_init__(self) -> None:
         """Starts with no rows."""
         self.intervals = Spool(TABLES["intervals"], self.scratch)
-        self.latency = Spool(TABLES["latency"], self.scratch)
         self.telemetry = Spool(TABLES["telemetry"], self.scratch)
-        self._seconds: dict[str, _Seconds] = {}
-        self._whole: dict[OpLatency, Histogram] = {}
+        self._load = self._new_load()
+        self._streams = {name: self._new_load() for name in self.step.job.streams}
+        self._host_bytes, self._media_bytes = array("d"), array("d")
 
     def tables(self) -> Mapping[str, Sequence[Row] | Spool]:
         """Rows by table name, those of the parts behind the target's own. Nothing can be added afterwards.
@@ -68,14 +74,14 @@ class StepRows:
         """
         for part in self.parts:
             self.intervals.pour(part.intervals)
-            self.latency.pour(part.latency)
+            self._load.latency.pour(part._load.latency)
             self.telemetry.pour(part.telemetry)
         self._bound_percentiles()
         return {
             "points": [row for rows in (self, *self.parts) for row in rows.points],
             "streams": [row for rows in (self, *self.parts) for row in rows.streams],
             "intervals": self.intervals,
-            "latency": self.latency,
+            "latency": self._load.latency,
             "telemetry": self.telemetry,
         }
 
@@ -94,15 +100,15 @@ class StepRows:
         common, ops = self._common(), interval.ops
         self.intervals += [self._interval_row(common, interval, op) for op in ops]
         _add_columns(self.telemetry, *self._telemetry(interval), VALUE_COLUMNS)
-        for op in ops:
-            if self.each_second:
-                self._add_latency(common, interval.index, op)
-            if interval.length_s == 1.0:
-                self._seconds.setdefault(op.op, _Seconds()).add(op)
-
-    def _add_latency(self, common: Row, index: int | None, op: OpResult) -> None:
-        for of_bins, bins in _latency(common, index, op):
-            _add_columns(self.latency, of_bins, bins, BIN_COLUMNS)
+        whole_second = interval.length_s == 1.0
+        self._load.add(common, interval.index, ops, whole_second=whole_second)
+        if self._is_measured and self._streams:
+            for name, own in interval.streams.items():
+                self._streams[name].add(common, interval.index, own, whole_second=whole_second)
+        media = interval.counters.get("media_write_bytes")
+        if whole_second and media is not None:
+            self._host_bytes.append(_host_writes(ops))
+            self._media_bytes.append(media)
 
     def _rows(self, interval: _core.Interval) -> dict[str, list[Row]]:
         common, ops = self._common(), interval.ops
@@ -129,26 +135,28 @@ class StepRows:
 
     def _finish(self, recording: Recording, method: str, steady: bool | None) -> None:
         if not self.each_second:
-            for op in recording.ops:
-                self._add_latency(self._common(), None, op)
-        if self.step.kind not in ("measure", "point"):
+            self._load.add_latency(self._common(), None, recording.ops)
+        if not self._is_measured:
             return
         for op in recording.ops:
             self.points.append(self._point(recording, op, method, steady))
-            if self.each_second and op.n and len(self._seconds_of(op)) >= LEAST_SAMPLES:
-                for kind, bins in _bins(op):
-                    self._whole[op.op, kind] = Histogram.of(*zip(*bins, strict=True))
+            self._load.keep(op)
         for name, job in self.step.job.streams.items():
             for op in recording.streams.get(name, ()):
                 self.streams.append(self._stream(recording, name, job, op))
+                self._streams[name].keep(op)
+
+    @property
+    def _is_measured(self) -> bool:
+        return self.step.kind in ("measure", "point")
 
     def _bound_percentiles(self) -> None:
-        if self._whole:
-            found = intervals_us(self.latency.tables(), self.target, self._whole)
-            for point in self.points:
-                for kind, prefix in PREFIXES.items():
-                    for name, bounds in found.get((str(point["op"]), kind), {}).items():
-                        point.update(zip(bounds_of(prefix + name), bounds, strict=True))
+        self._load.bound(self.points)
+        for name, load in self._streams.items():
+            load.bound([row for row in self.streams if row["stream"] == name])
+
+    def _new_load(self) -> "_Load":
+        return _Load(self.target, each_second=self.each_second, scratch=self.scratch)
 
     def take_telemetry(self, rows: Sequence[Row]) -> None:
         """Takes what was sampled beside the backend.
@@ -167,6 +175,7 @@ class StepRows:
         for point in self.points:
             if host and point["waf"] is None:
                 point["waf"] = media / host
+                point |= _waf_bounds(*self._sampled_together(rows))
             if seconds and point["joules"] is None and isinstance(window_s := point["window_s"], float):
                 point["joules"] = joules / seconds * window_s
 
@@ -179,6 +188,19 @@ class StepRows:
             return (sum(value for value, _ in each), max(lengths_s)) if all(lengths_s) else (0.0, 0.0)
         values, lengths = ([cast("float", row[key]) for row in own] for key in ("value", "length_s"))
         return sum(values), sum(lengths)
+
+    def _sampled_together(self, rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+        """Bytes that the host and the media of this target wrote in each sample that has both."""
+        host, media = (
+            {
+                row["start_s"]: cast("float", row["value"])
+                for row in rows
+                if row["target"] == self.target and row["name"] == name
+            }
+            for name in ("host_write_bytes", "media_write_bytes")
+        )
+        both = [start_s for start_s in host if start_s in media]
+        return [host[start_s] for start_s in both], [media[start_s] for start_s in both]
 
     def _interval_row(self, common: Row, interval: _core.Interval, op: OpResult) -> Row:
         seconds = interval.length_s
@@ -227,9 +249,10 @@ class StepRows:
     def _point(self, recording: Recording, op: OpResult, method: str, steady: bool | None) -> Row:
         job, window_s = self.step.job, recording.window_s
         counters = recording.counters
-        host_writes = sum(o.bytes for o in recording.ops if o.op in ("write", "append"))
+        host_writes = _host_writes(recording.ops)
         media_writes = counters.get("media_write_bytes")
-        low, high = self._iops_interval(recording, op)
+        waf = media_writes / host_writes if media_writes is not None and host_writes else None
+        known = recording.half_widths
         return {
             "target": self.target,
             "method": method,
@@ -241,9 +264,7 @@ class StepRows:
             **_depth(self._jobs()),
             "offered_iops": None if recording.offered is None else recording.offered / window_s,
             **_measured(op, window_s),
-            "iops_low": low,
-            "iops_high": high,
-            **self._mean_intervals(recording, op),
+            **self._load.bounds(op, window_s, known.ops.get(op.op) if known else None),
             "response_mean_us": op.response_mean_us,
             "response_p50_us": op.response_p50_us,
             "response_p95_us": op.response_p95_us,
@@ -251,7 +272,8 @@ class StepRows:
             "response_p999_us": op.response_p999_us,
             "response_p9999_us": op.response_p9999_us,
             "response_p99999_us": op.response_p99999_us,
-            "waf": media_writes / host_writes if media_writes is not None and host_writes else None,
+            "waf": waf,
+            **self._waf_bounds(waf, known.waf if known else None, watched=known is not None),
             "joules": counters.get("joules"),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
@@ -271,7 +293,8 @@ class StepRows:
         return [part.step.job for part in self.parts] or [self.step.job]
 
     def _stream(self, recording: Recording, name: str, job: Job, op: OpResult) -> Row:
-        window_s = recording.window_s
+        window_s, known = recording.window_s, recording.half_widths
+        own = known.streams.get(name) if known else None
         return {
             "target": self.target,
             "step": self.step.name,
@@ -282,33 +305,80 @@ class StepRows:
             "block_bytes": job.block_bytes(op.op),
             **_depth([own.streams[name] for own in self._jobs()]),
             **_measured(op, window_s),
+            **self._streams[name].bounds(op, window_s, own.get(op.op) if own else None),
         }
 
-    def _iops_interval(self, recording: Recording, op: OpResult) -> tuple[float | None, float | None]:
-        """95 % interval of the mean rate: the load generator's own, else that of the whole seconds.
+    def _waf_bounds(self, waf: float | None, half_width: float | None, *, watched: bool) -> Row:
+        """95 % interval of the window's WAF: the load generator's where it watched, else that of the whole seconds."""
+        if waf is None:
+            return {}
+        if watched:
+            return (
+                {} if half_width is None else _bounds("waf", (waf * (1 - half_width), waf * (1 + half_width)))
+            )
+        return _waf_bounds(self._host_bytes, self._media_bytes)
 
-        None where there are too few to tell, or they drift.
+
+class _Load:
+    """What is kept of the seconds of a load, a whole target's or one of its streams', to bound the window's figures."""
+
+    def __init__(self, target: str, *, each_second: bool, scratch: Path | None) -> None:
+        self.latency = Spool(TABLES["latency"], scratch)
+        self._target = target
+        self._each_second = each_second
+        self._seconds: dict[str, _Seconds] = {}
+        self._whole: dict[OpLatency, Histogram] = {}
+
+    def add(self, common: Row, index: int, ops: Sequence[OpResult], *, whole_second: bool) -> None:
+        """Takes in what was done from one cut to the next."""
+        if self._each_second:
+            self.add_latency(common, index, ops)
+        if whole_second:
+            for op in ops:
+                self._seconds.setdefault(op.op, _Seconds()).add(op)
+
+    def add_latency(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
+        """Takes in the histograms of a second, or of no second but the whole step."""
+        for op in ops:
+            for of_bins, bins in _latency(common, index, op):
+                _add_columns(self.latency, of_bins, bins, BIN_COLUMNS)
+
+    def keep(self, op: OpResult) -> None:
+        """Keeps the histograms of an operation's window, where seconds enough have theirs to bound its percentiles."""
+        if self._each_second and op.n and len(self._seconds_of(op)) >= LEAST_SAMPLES:
+            for kind, bins in _bins(op):
+                self._whole[op.op, kind] = Histogram.of(*zip(*bins, strict=True))
+
+    def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
+        """95 % intervals of an operation's rate and mean latencies: the load generator's own where it watched, else
+        those of the whole seconds. None where there are too few to tell, or they drift.
         """
-        if recording.half_widths is not None and recording.window_s:
-            iops = op.n / recording.window_s
-            width = iops * recording.half_widths[0].get(op.op, 0.0)
-            return _from_zero(iops - width), iops + width
-        return _ends(mean_interval(self._seconds_of(op).n))
-
-    def _mean_intervals(self, recording: Recording, op: OpResult) -> Row:
-        """95 % intervals of the mean latencies, as of the rate; the load generator knows only those of all I/O."""
-        alone = recording.half_widths if len(recording.ops) == 1 else None
-        _, service, response = alone or (None, None, None)
         seconds = self._seconds_of(op)
+        iops = op.n / window_s if window_s else 0.0
+        service, response = (known.mean_latency, known.mean_response) if known else (None, None)
+        rate = (
+            (_from_zero(iops * (1 - known.rate)), iops * (1 + known.rate))
+            if known and window_s
+            else _ends(mean_interval(seconds.n))
+        )
         found = {
+            "iops": rate,
             "mean_us": _mean_interval(op.mean_us, service, seconds.mean_us, seconds.n),
             "response_mean_us": _mean_interval(op.response_mean_us, response, seconds.response_us, seconds.n),
         }
         return {
-            column: bound
-            for name, bounds in found.items()
-            for column, bound in zip(bounds_of(name), bounds, strict=True)
+            column: bound for name, pair in found.items() for column, bound in _bounds(name, pair).items()
         }
+
+    def bound(self, rows: Sequence[Row]) -> None:
+        """Puts the intervals of percentiles into the window's rows."""
+        if not self._whole:
+            return
+        found = intervals_us(self.latency.tables(), self._target, self._whole)
+        for row in rows:
+            for kind, prefix in PREFIXES.items():
+                for name, pair in found.get((str(row["op"]), kind), {}).items():
+                    row.update(_bounds(prefix + name, pair))
 
     def _seconds_of(self, op: OpResult) -> "_Seconds":
         return self._seconds.get(op.op, _Seconds())
@@ -330,6 +400,20 @@ class _Seconds:
         self.n.append(op.n)
         self.mean_us.append(op.mean_us or 0.0)
         self.response_us.append(op.response_mean_us or 0.0)
+
+
+def _host_writes(ops: Sequence[OpResult]) -> int:
+    return sum(op.bytes for op in ops if op.op in ("write", "append"))
+
+
+def _waf_bounds(host: Sequence[float], media: Sequence[float]) -> Row:
+    """From the bytes of equally long stretches; nothing where there are too few to tell, or they drift."""
+    over = ratio_interval(media, host)
+    return _bounds("waf", (over.low, over.high)) if over else {}
+
+
+def _bounds(name: str, pair: tuple[float | None, float | None]) -> Row:
+    return dict(zip(bounds_of(name), pair, strict=True))
 
 
 def _mean_interval(

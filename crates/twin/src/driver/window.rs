@@ -1,11 +1,11 @@
 //! The window that is measured: virtual seconds and batches until the job's time, volume or precision is reached, and
 //! what is told of each second.
 
-use recording::Interval;
+use recording::{Interval, Recorder};
 
 use super::{Control, Driver, TwinError};
 use crate::device::Device;
-use crate::precision::Batches;
+use crate::precision::{Batches, Tallies};
 
 /// Virtual length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -37,7 +37,8 @@ impl<D: Device> Driver<'_, D> {
             on_interval(interval);
             if over || ends_job || control.is_stopped() {
                 let batches = self.batches.as_ref();
-                self.recording.half_widths = batches.and_then(Batches::half_widths);
+                self.recording.half_widths =
+                    batches.and_then(|batches| batches.half_widths(&self.stream_names));
                 return Ok(());
             }
             self.check_alive()?;
@@ -87,15 +88,8 @@ impl<D: Device> Driver<'_, D> {
         let Some(batches) = &mut self.batches else {
             return false;
         };
-        let mut counted = self.recorders[0].tallies();
-        for recorder in &self.recorders[1..] {
-            let of_stream = recorder.tallies();
-            counted
-                .iter_mut()
-                .zip(&of_stream)
-                .for_each(|(sum, own)| sum.add(own));
-        }
-        batches.see(&counted);
+        let counted: Vec<Tallies> = self.recorders.iter().map(Recorder::tallies).collect();
+        batches.see(&counted, self.meter.media_write_bytes(self.device));
         batches.close(now_ns)
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::{HalfWidths, Tally};
+use recording::{HalfWidths, OpHalfWidths, Tally};
 use workload::Op;
 
 /// Fewest batches that an interval is taken from.
@@ -16,7 +16,38 @@ const MOST_CORRELATION: f64 = 0.7;
 pub(super) const STUDENT_T: f64 = 2.13;
 
 /// Per operation: I/O completed, their latencies, their bytes.
-pub(super) type Tallies = [Tally; Op::COUNT];
+pub(crate) type Tallies = [Tally; Op::COUNT];
+
+/// What happened in a batch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batch {
+    /// Of each stream of the job, in order; of a job of one workload, its own.
+    pub streams: Vec<Tallies>,
+    /// Bytes programmed, cleaning included; `None` where the device does not count them.
+    pub media_write_bytes: Option<u64>,
+}
+
+impl Batch {
+    /// All streams together.
+    pub(super) fn ops(&self) -> Tallies {
+        let mut sum = Tallies::default();
+        self.streams.iter().for_each(|stream| add(&mut sum, stream));
+        sum
+    }
+
+    /// With what happened in another.
+    pub(super) fn plus(mut self, other: &Self) -> Self {
+        self.streams
+            .iter_mut()
+            .zip(&other.streams)
+            .for_each(|(sum, own)| add(sum, own));
+        self.media_write_bytes = self
+            .media_write_bytes
+            .zip(other.media_write_bytes)
+            .map(|(sum, own)| sum + own);
+        self
+    }
+}
 
 pub(super) fn add(sum: &mut Tallies, other: &Tallies) {
     sum.iter_mut()
@@ -69,25 +100,65 @@ fn series(
         .unzip()
 }
 
-pub(super) fn half_widths(batches: &[Tallies]) -> Option<HalfWidths> {
+/// Halves of the intervals of the rate and of the mean latency of all operations together, as fractions of them; `None` with
+/// too few batches.
+pub(super) fn of_all(batches: &[Tallies]) -> Option<(f64, f64)> {
     let (counts, latencies) = series(batches, |_| true, |tally| tally.sum_ns);
-    let (_, responses) = series(batches, |_| true, |tally| tally.response_ns);
     let count = mean(&counts);
-    if counts.len() < FEWEST_BATCHES || count == 0.0 {
-        return None;
-    }
-    let rate_by_op: BTreeMap<Op, f64> = Op::ALL
-        .into_iter()
-        .map(|op| (op, series(batches, |other| other == op, |_| 0).0))
-        .filter(|(_, counts)| mean(counts) > 0.0)
-        .map(|(op, counts)| (op, half_width(&counts) / mean(&counts)))
-        .collect();
-    Some(HalfWidths {
-        rate: half_width(&counts) / count,
-        rate_by_op,
-        mean_latency: of_mean(&counts, &latencies).unwrap_or(0.0),
-        mean_response: of_mean(&counts, &responses),
+    (counts.len() >= FEWEST_BATCHES && count > 0.0).then(|| {
+        let mean_latency = of_mean(&counts, &latencies).unwrap_or(0.0);
+        (half_width(&counts) / count, mean_latency)
     })
+}
+
+/// Those of each operation, of each operation of each stream, and of the WAF; `None` with too few batches.
+pub(super) fn half_widths(batches: &[Batch], stream_names: &[String]) -> Option<HalfWidths> {
+    let ops: Vec<Tallies> = batches.iter().map(Batch::ops).collect();
+    of_all(&ops)?;
+    let streams = stream_names.iter().enumerate().map(|(stream, name)| {
+        let own: Vec<Tallies> = batches.iter().map(|batch| batch.streams[stream]).collect();
+        (name.clone(), of_ops(&own))
+    });
+    Some(HalfWidths {
+        ops: of_ops(&ops),
+        streams: streams.collect(),
+        waf: of_waf(batches, &ops),
+    })
+}
+
+fn of_ops(batches: &[Tallies]) -> BTreeMap<Op, OpHalfWidths> {
+    let of_op = |op: Op| {
+        let (counts, latencies) = series(batches, |other| other == op, |tally| tally.sum_ns);
+        let (_, responses) = series(batches, |other| other == op, |tally| tally.response_ns);
+        let count = mean(&counts);
+        (count > 0.0).then(|| OpHalfWidths {
+            rate: half_width(&counts) / count,
+            mean_latency: of_mean(&counts, &latencies).unwrap_or(0.0),
+            mean_response: of_mean(&counts, &responses),
+        })
+    };
+    let ops = Op::ALL.into_iter();
+    ops.filter_map(|op| Some((op, of_op(op)?))).collect()
+}
+
+/// Of bytes programmed over bytes written: that of the ratio's residuals. `None` where one of both is not known or 0, and
+/// where cleaning comes and goes in cycles so long that batches resemble their neighbours.
+fn of_waf(batches: &[Batch], ops: &[Tallies]) -> Option<f64> {
+    let written = |batch: &Tallies| {
+        let writes = batch
+            .iter()
+            .zip(Op::ALL)
+            .filter(|(_, op)| matches!(op, Op::Write | Op::Append));
+        writes.map(|(tally, _)| tally.bytes).sum::<u64>() as f64
+    };
+    let host: Vec<f64> = ops.iter().map(written).collect();
+    let media: Option<Vec<f64>> = batches
+        .iter()
+        .map(|batch| batch.media_write_bytes.map(|bytes| bytes as f64))
+        .collect();
+    let media = media.filter(|media| mean(&host) > 0.0 && mean(media) > 0.0)?;
+    let residuals = ratio_residuals(&host, &media);
+    (correlation(&residuals) <= MOST_CORRELATION).then(|| half_width(&residuals) / mean(&media))
 }
 
 /// Half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.

@@ -41,19 +41,32 @@ fn autoregressive(count: usize, coefficient: f64, seed: u64) -> Vec<f64> {
 }
 
 fn fed(judge: &Judge, rates: impl Iterator<Item = u64>) -> (Batches<'_>, bool) {
-    let mut batches = Batches::new(Seat::new(judge), 0, LIMIT_NS);
+    let mut batches = Batches::new(Seat::new(judge), (0, LIMIT_NS), 1, None);
     let mut counted = Tallies::default();
     let mut settled = false;
     for (number, count) in rates.enumerate() {
         counted[Op::Read as usize].count += count;
         counted[Op::Read as usize].sum_ns += count * 100;
-        batches.see(&counted);
+        batches.see(&[counted], None);
         settled |= batches.close((number as u64 + 1) * FIRST_BATCH_NS);
         if settled {
             break;
         }
     }
     (batches, settled)
+}
+
+/// What each stream read.
+fn batch_of(streams: &[Tally]) -> Batch {
+    let of_stream = |tally: &Tally| {
+        let mut tallies = Tallies::default();
+        tallies[Op::Read as usize] = *tally;
+        tallies
+    };
+    Batch {
+        streams: streams.iter().map(of_stream).collect(),
+        media_write_bytes: None,
+    }
 }
 
 #[test]
@@ -77,7 +90,8 @@ fn an_even_rate_settles_and_an_uneven_one_only_when_its_mean_is_known() {
     let rates = noise(100_000, 7).into_iter();
     let uneven = fed(&uneven, rates.map(|z| (1_000.0 + 150.0 * z) as u64));
     assert!(uneven.1);
-    let known = uneven.0.half_widths().map(|known| known.rate);
+    let known = uneven.0.half_widths(&[]);
+    let known = known.map(|known| known.ops[&Op::Read].rate);
     assert!(known.is_some_and(|rate| rate <= 0.01), "{known:?}");
     let batches = (uneven.0.end_ns - uneven.0.length_ns) / FIRST_BATCH_NS;
     assert!(
@@ -89,20 +103,18 @@ fn an_even_rate_settles_and_an_uneven_one_only_when_its_mean_is_known() {
 #[test]
 fn response_latency_is_known_by_its_own_scatter_and_not_at_all_under_closed_load() {
     let known = |waiting: Option<&[f64]>| {
-        let batches: Vec<Tallies> = (0..48)
+        let batches: Vec<Batch> = (0..48)
             .map(|batch| {
-                let mut tallies = Tallies::default();
                 let response_us = waiting.map_or(0.0, |noise| 1_000.0 + 100.0 * noise[batch]);
-                tallies[Op::Read as usize] = Tally {
+                batch_of(&[Tally {
                     count: 1_000,
                     sum_ns: 100_000,
                     response_ns: (response_us * 1_000.0) as u64,
                     bytes: 0,
-                };
-                tallies
+                }])
             })
             .collect();
-        half_widths(&batches).expect("enough batches")
+        half_widths(&batches, &[]).expect("enough batches").ops[&Op::Read]
     };
     let (open, closed) = (known(Some(&noise(48, 5))), known(None));
     assert_eq!((open.mean_latency, closed.mean_latency), (0.0, 0.0));
@@ -110,6 +122,107 @@ fn response_latency_is_known_by_its_own_scatter_and_not_at_all_under_closed_load
     let expected = STUDENT_T * 0.1 / 48.0_f64.sqrt();
     let found = open.mean_response.expect("of an open load");
     assert!((found / expected - 1.0).abs() < 0.4, "{found}: {expected}");
+}
+
+#[test]
+fn streams_that_share_an_operation_are_each_known_by_their_own_scatter() {
+    let noise = noise(64, 9);
+    let batches: Vec<Batch> = noise
+        .iter()
+        .map(|shift| {
+            let read = |count: f64| Tally {
+                count: count as u64,
+                sum_ns: count as u64 * 100,
+                ..Tally::default()
+            };
+            batch_of(&[read(10_000.0), read(10_000.0 * (1.0 + 0.1 * shift))])
+        })
+        .collect();
+    let names = ["even".to_owned(), "uneven".to_owned()];
+    let known = half_widths(&batches, &names).expect("enough batches");
+    let rate = |name: &str| known.streams[name][&Op::Read].rate;
+    assert_eq!(rate("even"), 0.0);
+    let expected = STUDENT_T * 0.1 / 8.0;
+    let found = rate("uneven");
+    assert!((found / expected - 1.0).abs() < 0.4, "{found}: {expected}");
+    let together = known.ops[&Op::Read].rate;
+    assert!(
+        (together / found - 0.5).abs() < 0.01,
+        "{together}: half of {found}, whose part of the rate is a half"
+    );
+}
+
+/// Batches that write evenly, of which the device programs so many times as much.
+fn written(wafs: impl IntoIterator<Item = f64>) -> Vec<Batch> {
+    let bytes = 1_u64 << 30;
+    let batch = |waf: f64| {
+        let mut tallies = Tallies::default();
+        tallies[Op::Write as usize] = Tally {
+            count: 1_000,
+            bytes,
+            ..Tally::default()
+        };
+        Batch {
+            streams: vec![tallies],
+            media_write_bytes: Some((waf * bytes as f64) as u64),
+        }
+    };
+    wafs.into_iter().map(batch).collect()
+}
+
+#[test]
+fn write_amplification_is_known_by_the_scatter_of_its_batches_covering_as_often_as_it_says() {
+    let covering = (1..=400)
+        .filter(|&seed| {
+            let wafs: Vec<f64> = noise(48, seed).iter().map(|z| 3.0 + 0.3 * z).collect();
+            let known = half_widths(&written(wafs.iter().copied()), &[]);
+            let waf = known.and_then(|known| known.waf).expect("it is counted");
+            (mean(&wafs) / 3.0 - 1.0).abs() <= waf
+        })
+        .count();
+    assert!((370..=395).contains(&covering), "{covering} of 400");
+}
+
+#[test]
+fn write_amplification_that_comes_in_cycles_longer_than_the_window_is_not_known() {
+    let cycle = (0..48).map(|batch| 3.0 + (f64::from(batch) / 20.0).sin());
+    let known = half_widths(&written(cycle), &[]).expect("enough batches");
+    assert_eq!(known.waf, None);
+    let uncounted: Vec<Batch> = written((0..48).map(|_| 3.0))
+        .into_iter()
+        .map(|batch| Batch {
+            media_write_bytes: None,
+            ..batch
+        })
+        .collect();
+    let known = half_widths(&uncounted, &[]).expect("enough batches");
+    assert_eq!(known.waf, None);
+}
+
+#[test]
+fn what_was_programmed_before_the_window_is_not_of_its_batches() {
+    let judge = Judge::new(RULE, 1);
+    let before = 1 << 40;
+    let mut batches = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, Some(before));
+    let mut counted = Tallies::default();
+    for batch in 1..=FEWEST_BATCHES as u64 {
+        counted[Op::Write as usize].count += 1_000;
+        counted[Op::Write as usize].bytes += 1_000 << 12;
+        batches.see(&[counted], Some(before + batch * (2_000 << 12)));
+        batches.close(batch * FIRST_BATCH_NS);
+        if batch == 8 {
+            counted = Tallies::default();
+            batches.forget_seen();
+        }
+    }
+    let programmed = batches.full.iter().map(|batch| batch.media_write_bytes);
+    assert!(
+        programmed
+            .into_iter()
+            .all(|bytes| bytes == Some(2_000 << 12))
+    );
+    let known = batches.half_widths(&[]).expect("enough batches");
+    assert_eq!(known.waf, Some(0.0));
 }
 
 #[test]

@@ -4,10 +4,9 @@ Shown where two or more measured steps that write have a WAF; a step of a curve,
 them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.analysis.uncertainty import Interval
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
@@ -16,7 +15,7 @@ from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
 from fathom.report.rows import Point
 from fathom.report.style import bytes_10, grouped, plain, seconds, slot
-from fathom.report.waf import NOTE, waf_item, waf_over, waf_text
+from fathom.report.waf import NOTE, waf_item, waf_text
 from fathom.sizing.drive import rated_drive
 
 ORDER = 37
@@ -29,11 +28,10 @@ NONE = Item("–", tone="quiet", title="no rated endurance is known")
 
 @dataclass(frozen=True)
 class Amplified:
-    """A target's measured writes: rows of points, each WAF's interval, and WAF over the steps laid end to end."""
+    """A target's measured writes: rows of points, and WAF over the steps laid end to end."""
 
     column: Column
     points: Sequence[Point]
-    over: Mapping[str, Interval | None]
     line: Sequence[Sequence[float | None]]
     end_s: float
 
@@ -57,7 +55,7 @@ def _sentence(one: Amplified) -> str:
     """From the least to the most."""
     ends = [pick(one.points, key=lambda point: point.waf or 0.0) for pick in (min, max)]
     parts = [
-        f"{waf_text(point.waf or 0.0, one.over[point.step])} in {plain(one.column.run.steps[point.step].label)}"
+        f"{waf_text(point.waf or 0.0, point.interval('waf'))} in {plain(one.column.run.steps[point.step].label)}"
         for point in ends
     ]
     return f"{one.column.label}: WAF from {' to '.join(parts)}."
@@ -91,8 +89,7 @@ def _amplified(column: Column) -> Amplified | None:
             line.append((end_s + part[0][0], float(f"{waf:.4g}")))
         end_s += window_s
         line.append((end_s, None))
-    over = {point.step: waf_over(column, point) for point in points}
-    return Amplified(column, points, over, line, end_s)
+    return Amplified(column, points, line, end_s)
 
 
 def _bars(found: Sequence[Amplified]) -> list[Chart]:
@@ -155,7 +152,7 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
     bps = (point.mbps or 0.0) * 1e6
     life = Item(grouped(rated_bytes / bps / DAY_S / 365)) if rated_bytes and bps else NONE
     cells = [
-        waf_item(point, one.over[point.step], strong=True) or NONE,
+        waf_item(point, strong=True) or NONE,
         Item(grouped(point.iops or 0.0)),
         Item(bytes_10(bps * DAY_S)),
         life,

@@ -11,7 +11,7 @@ from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.reference import reason
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
-from fathom.report.waf import NOTE, waf_item, waf_over
+from fathom.report.waf import NOTE, waf_item
 from fathom.text import signed_pct
 
 ORDER = 20
@@ -147,7 +147,7 @@ def _number(value: float | None) -> Item:
 
 
 def _waf(cell: Cell) -> Item | None:
-    return waf_item(cell.point, waf_over(cell.column, cell.point))
+    return waf_item(cell.point)
 
 
 def _window(cell: Cell) -> Item:

@@ -12,7 +12,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
-from fathom.analysis.uncertainty import Interval, compare_intervals
+from fathom.analysis.uncertainty import Bounds, compare_intervals
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
@@ -20,13 +20,10 @@ from fathom.report.latencies import FEW, percentile, with_interval
 from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
-from fathom.report.waf import NOTE, waf_item, waf_over, waf_text
+from fathom.report.waf import NOTE, waf_item, waf_text
 
 ORDER = 36
 NONE = Item("–", tone="quiet")
-SHARED = (
-    "no interval: several streams issue this operation, and its seconds are kept for all of them together"
-)
 PUBLISHED = (
     "Published for such loads: a flash cache on a 1.88 TB FDP drive, small objects in 4 % of it, 3.22 with one handle "
     "and 1.03 with separate ones when all of it is used, 1.22 and 1.03 at half (CacheLib's key-value traces, EuroSys "
@@ -37,9 +34,7 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A measured step of streams: its rows, WAF over its time, the settling before it included, and WAF's interval
-    `over` its window or repeats.
-    """
+    """A measured step of streams: its rows, and WAF over its time, the settling before it included."""
 
     step: str
     label: str
@@ -47,7 +42,11 @@ class Variant:
     points: Sequence[Point]
     streams: Sequence[StreamPoint]
     line: Sequence[tuple[float, float]]
-    over: Interval | None
+
+    @property
+    def over(self) -> Bounds | None:
+        """WAF's 95 % interval over its window or repeats."""
+        return self.counted.interval("waf") if self.counted else None
 
     @property
     def handles(self) -> str:
@@ -119,7 +118,6 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
             continue
         handles = {row.placement for row in streams if row.op in ("write", "append")}
         points = [point for point in run.points if point.target == target and point.step == name]
-        counted = counted_in(points)
         variant = Variant(
             name,
             plain(step.label),
@@ -127,7 +125,6 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
             points,
             streams,
             _waf_over_time(column, name),
-            waf_over(column, counted) if counted else None,
         )
         loads.setdefault(_without_placement(run.raw_steps.get(name)), []).append(variant)
     for load in loads.values():
@@ -218,7 +215,7 @@ def _total(column: Column, variant: Variant, shared: Variant | None) -> Row:
     by_op = {point.op: point for point in variant.points}
     window_s = next((point.window_s for point in variant.points), None)
     cells = [
-        (waf_item(variant.counted, variant.over, strong=True) if variant.counted else None)
+        (waf_item(variant.counted, strong=True) if variant.counted else None)
         or Item("–", tone="quiet", title="media writes are not counted"),
         saved(variant, shared) or NONE,
         Item(grouped(bps / 1e6)),
@@ -238,11 +235,7 @@ def saved(variant: Variant, shared: Variant | None) -> Item | None:
     if not variant.placed or not variant.waf or shared is None or not shared.waf:
         return None
     text = f"{shared.waf / variant.waf:.2f}x"
-    ratio = (
-        compare_intervals((shared.over.low, shared.over.high), (variant.over.low, variant.over.high))
-        if shared.over and variant.over
-        else None
-    )
+    ratio = compare_intervals(shared.over, variant.over) if shared.over and variant.over else None
     if ratio is None:
         return Item(
             text, "no interval", title="one of both WAFs has none: too few whole seconds, or they drift"
@@ -278,44 +271,27 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     groups = []
     for column, load in found:
         for variant in load:
-            rows = [_stream(row, _alone(column, variant, row)) for row in variant.streams]
+            rows = [_stream(row) for row in variant.streams]
             groups.append(Group(f"{column.label}: {variant.label}", rows))
     notes = [
-        "Service latency. A dash: too few I/Os for that percentile. An operation that one stream alone issues has the "
-        "intervals that are kept by the second for each operation; one that several issue has none: their histograms "
-        "are kept for the window as a whole. Those of all together are in the table of the loads."
+        "Service latency. A dash: too few I/Os for that percentile. Beneath a figure is its 95 % interval, of a rate "
+        "half of it; one without: too few seconds, seconds that drift, or too few independent I/Os in them."
     ]
     if any(column.repeats > 1 for column, _ in found):
         notes.append(
-            "Of the first repeat: histograms are kept per operation, not per stream, so those of repeats cannot be "
-            "added."
+            "Of the first repeat: a run keeps no histograms of each stream by which repeats could be added."
         )
     return Table("Stream", heads, groups, notes)
 
 
-def _alone(column: Column, variant: Variant, row: StreamPoint) -> Point | None:
-    """The point of the stream's operation if no other stream issues it; of the first repeat, as the streams' rows."""
-    if sum(other.op == row.op for other in variant.streams) > 1:
-        return None
-    key = (row.target, row.step, row.op)
-    points = column.run.repeats[0].points
-    return next((point for point in points if (point.target, point.step, point.op) == key), None)
-
-
-def _stream(row: StreamPoint, alone: Point | None) -> Row:
+def _stream(row: StreamPoint) -> Row:
     def latency(name: str) -> Item:
         value_us: float | None = getattr(row, name)
-        if value_us is None:
-            return NONE
-        return (
-            with_interval(value_us, alone.interval_us(name))
-            if alone
-            else Item(grouped(value_us), title=SHARED)
-        )
+        return NONE if value_us is None else with_interval(value_us, row.interval(name))
 
     def rate(value: float) -> Item:
-        margin = margin_of(alone.iops, alone.iops_low, alone.iops_high) if alone else ""
-        return Item(grouped(value), margin, title="" if margin else FEW if alone else SHARED)
+        margin = margin_of(row.iops, row.iops_low, row.iops_high)
+        return Item(grouped(value), margin, title="" if margin else FEW)
 
     cells = [
         Item(row.placement or "default"),

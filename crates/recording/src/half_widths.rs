@@ -1,0 +1,129 @@
+//! How well the figures of a window are known, where the load generator watched their scatter.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use workload::Op;
+
+use crate::{OpStats, Recording};
+
+/// How well the figures of a window are known: halves of their 95 % intervals, as fractions of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HalfWidths {
+    /// Of each operation.
+    pub ops: BTreeMap<Op, OpHalfWidths>,
+    /// Of each operation of each stream of the job; empty for a job of one workload.
+    #[serde(default)]
+    pub streams: BTreeMap<String, BTreeMap<Op, OpHalfWidths>>,
+    /// Of the write amplification; `None` where nothing was written, the medium's bytes are not counted, or they came in
+    /// cycles too long for the window.
+    #[serde(default)]
+    pub waf: Option<f64>,
+}
+
+/// Of one operation, as [`HalfWidths`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpHalfWidths {
+    /// Of the rate.
+    pub rate: f64,
+    /// Of the mean service latency.
+    pub mean_latency: f64,
+    /// Of the mean response latency; `None` under closed load.
+    pub mean_response: Option<f64>,
+}
+
+impl HalfWidths {
+    /// Those of the sum of recordings of the same window that know nothing of each other: their squares
+    /// add up, each with its share of the I/O, of the WAF with its share of the medium's bytes. `None` where one of
+    /// them does not tell.
+    pub fn of_sum<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Option<Self> {
+        let mut ops = BTreeMap::<Op, OpSquares>::new();
+        let mut streams = BTreeMap::<String, BTreeMap<Op, OpSquares>>::new();
+        let mut waf = Some(Square::default());
+        let mut completed = 0;
+        for part in parts {
+            let known = part.half_widths.as_ref()?;
+            completed += part.completed();
+            add_squares(&mut ops, &known.ops, &part.ops);
+            for (name, widths) in &known.streams {
+                let into = streams.entry(name.clone()).or_default();
+                add_squares(into, widths, part.streams.get(name)?);
+            }
+            let programmed = part.counters.media_write_bytes.unwrap_or(0) as f64;
+            waf = waf.and_then(|sum| match known.waf {
+                Some(width) => Some(sum.plus(width, programmed)),
+                None => (programmed == 0.0).then_some(sum),
+            });
+        }
+        let widths = |squares: BTreeMap<Op, OpSquares>| {
+            let each = squares.into_iter();
+            each.map(|(op, squares)| (op, squares.widths())).collect()
+        };
+        (completed > 0).then(|| Self {
+            ops: widths(ops),
+            streams: streams
+                .into_iter()
+                .map(|(name, ops)| (name, widths(ops)))
+                .collect(),
+            waf: waf.filter(|sum| sum.weight > 0.0).map(Square::width),
+        })
+    }
+}
+
+/// Squares of half-widths, each times its part of a sum.
+#[derive(Clone, Copy, Debug, Default)]
+struct Square {
+    sum: f64,
+    weight: f64,
+}
+
+impl Square {
+    fn plus(self, width: f64, weight: f64) -> Self {
+        Self {
+            sum: self.sum + (width * weight).powi(2),
+            weight: self.weight + weight,
+        }
+    }
+
+    fn width(self) -> f64 {
+        self.sum.sqrt() / self.weight.max(1.0)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpSquares {
+    rate: Square,
+    mean_latency: Square,
+    mean_response: Option<Square>,
+}
+
+impl OpSquares {
+    fn widths(self) -> OpHalfWidths {
+        OpHalfWidths {
+            rate: self.rate.width(),
+            mean_latency: self.mean_latency.width(),
+            mean_response: self.mean_response.map(Square::width),
+        }
+    }
+}
+
+fn add_squares(
+    into: &mut BTreeMap<Op, OpSquares>,
+    widths: &BTreeMap<Op, OpHalfWidths>,
+    ops: &BTreeMap<Op, OpStats>,
+) {
+    for (op, known) in widths {
+        let count = ops.get(op).map_or(0, |stats| stats.service.count()) as f64;
+        let sum = into.entry(*op).or_insert(OpSquares {
+            rate: Square::default(),
+            mean_latency: Square::default(),
+            mean_response: Some(Square::default()),
+        });
+        sum.rate = sum.rate.plus(known.rate, count);
+        sum.mean_latency = sum.mean_latency.plus(known.mean_latency, count);
+        sum.mean_response = sum
+            .mean_response
+            .zip(known.mean_response)
+            .map(|(sum, width)| sum.plus(width, count));
+    }
+}
