@@ -11,6 +11,7 @@ use std::{
     fs::{File, OpenOptions},
     hash::{BuildHasher, Hasher, RandomState},
     io::{self, Write},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -168,11 +169,7 @@ impl Journal {
         verify: Verify,
         clock: Clock,
     ) -> Result<Self, EngineError> {
-        let name = target.to_string_lossy().replace('/', "_");
-        let path = directory.join(format!(
-            "{}.{thread}.{SUFFIX}",
-            name.trim_start_matches('_')
-        ));
+        let path = directory.join(format!("{}.{thread}.{SUFFIX}", name(target)));
         let refuse = |source| EngineError::Journal {
             path: path.clone(),
             source,
@@ -309,6 +306,25 @@ fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
     }
 }
 
+/// What a target's journals are called, unlike those of any other: `/` becomes `_`, and what would then be taken for
+/// it, as all that a name may not show, is `%` and two hexadecimal digits. Readers go by the header.
+fn name(target: &Path) -> String {
+    let absolute = std::path::absolute(target);
+    let path = absolute.as_deref().unwrap_or(target).as_os_str();
+    let path = path
+        .as_bytes()
+        .strip_prefix(b"/")
+        .unwrap_or(path.as_bytes());
+    let shown = |byte: &u8| match byte {
+        b'/' => "_".into(),
+        b'.' | b'-' | b':' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+            char::from(*byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    path.iter().map(shown).collect()
+}
+
 /// Makes the names in a directory durable.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     let directory = match directory == Path::new("") {
@@ -346,7 +362,7 @@ fn begin(
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::RefCell, time::Instant};
+    use std::{cell::RefCell, collections::HashSet, ffi::OsStr, time::Instant};
 
     use super::*;
     use crate::affinity::{allowed_cpus, pin_to};
@@ -385,6 +401,20 @@ mod tests {
             assert!(Instant::now() < give_up, "waited in vain");
             thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    #[test]
+    fn no_two_targets_journals_have_one_name_and_that_of_a_device_reads_as_its_path() {
+        assert_eq!(name(Path::new("/dev/nvme0n1")), "dev_nvme0n1");
+        let paths = [
+            "/a_b", "/a/b", "/a%5Fb", "/a//_b", "/a/%5Fb", "/a_/b", "/\u{e9}",
+        ];
+        let raw = [b"/\xff".as_slice(), b"/\xfe"].map(OsStr::from_bytes);
+        let paths = paths.iter().map(Path::new).chain(raw.map(Path::new));
+        let names: HashSet<String> = paths.clone().map(name).collect();
+        assert_eq!(names.len(), paths.count(), "{names:?}");
+        let plain = |name: &String| name.is_ascii() && !name.contains('/');
+        assert!(names.iter().all(plain), "{names:?}");
     }
 
     #[test]

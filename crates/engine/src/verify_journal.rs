@@ -4,11 +4,15 @@
 //! may have come later: a write that overlapped that one in time, or one that the journal does not know (issued
 //! but not acknowledged when the crash came, or acknowledged too late for the journal). Anything else is told apart
 //! as reads under verify tell it. Reads through the page cache, which a crash has emptied.
+//!
+//! Journals are streamed, twice where blocks hold another write than their latest: only then it matters when that one
+//! was acknowledged. What is kept in memory grows with the blocks that were written, not with the writes.
 
+mod latest;
 mod reading;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::File,
     io,
     os::{fd::AsRawFd, unix::fs::FileExt},
@@ -18,15 +22,18 @@ use std::{
 use serde::Serialize;
 use workload::Verify;
 
-use self::reading::{Journals, read};
+use self::{
+    latest::{Extent, Latest},
+    reading::Journals,
+};
 use crate::{
     EngineError,
+    journal::{Kind, Record},
     verify::{Finding, KINDS, SECTOR_BYTES, combine, find, signature},
 };
 
-/// Sectors of one place in the map.
-const PLACE_SECTORS: usize = 8;
-const PLACE_BYTES: u64 = (PLACE_SECTORS * SECTOR_BYTES) as u64;
+/// Read at once; an error spoils no more.
+const PAGE_BYTES: u64 = 4096;
 /// Blocks that are told one by one.
 const TOLD: usize = 10;
 
@@ -53,7 +60,7 @@ pub struct JournalReport {
     /// Of those, how many were acknowledged before a flush that was acknowledged too: not even a volatile write
     /// cache excuses them.
     pub wrong_though_flushed: u64,
-    /// The first of them, one line each.
+    /// Some of them, one line each.
     pub told: Vec<String>,
 }
 
@@ -66,28 +73,29 @@ pub fn verify_journal(
     directory: &Path,
     target: Option<&Path>,
 ) -> Result<JournalReport, EngineError> {
-    let journals = read(directory, target)?;
+    let journals = Journals::find(directory, target)?;
     let target = target.unwrap_or(&journals.header.target).to_owned();
     let unread = |source| refuse(&target, source);
     let mut report = JournalReport {
-        journals: journals.files,
-        writes: journals.writes.len() as u64,
-        torn_bytes: journals.torn_bytes,
-        last_acked_ns: journals
-            .writes
-            .iter()
-            .map(|write| write.acked_ns)
-            .max()
-            .unwrap_or(0),
-        behind_ns: journals.behind_ns,
+        journals: journals.paths.len(),
         target: target.clone(),
         ..JournalReport::default()
     };
     let file = File::open(&target).map_err(unread)?;
     // SAFETY: a system call on an open descriptor. Only advice: a cached page may hide what the device lost.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    check(&file, &journals, &mut report).map_err(unread)?;
-    Ok(report)
+    let (latest, flushed_ns) = take_in(&journals, &mut report)?;
+    let check = Check {
+        pages: Pages::new(file),
+        expected: Verify {
+            generation: journals.header.generation,
+            seed: journals.header.seed,
+        },
+        runs: &journals.runs,
+        flushed_ns,
+        report,
+    };
+    check.all(&latest, &journals, unread)
 }
 
 fn refuse(path: &Path, source: io::Error) -> EngineError {
@@ -97,77 +105,116 @@ fn refuse(path: &Path, source: io::Error) -> EngineError {
     }
 }
 
-fn check(file: &File, journals: &Journals, report: &mut JournalReport) -> io::Result<()> {
-    let acked_ns: HashMap<u64, u64> = journals
-        .writes
-        .iter()
-        .map(|write| (write.number, write.acked_ns))
-        .collect();
-    let expected = Verify {
-        generation: journals.header.generation,
-        seed: journals.header.seed,
-    };
-    let mut run = Run::default();
-    let mut data = [0; PLACE_BYTES as usize];
-    for (place, latest) in journals.latest() {
-        let readable = read_place(file, &mut data, place * PLACE_BYTES)?;
-        for (index, sector) in data.chunks_exact(SECTOR_BYTES).enumerate() {
-            let Some(at) = latest[index].checked_sub(1) else {
-                run.end(journals, report);
+/// Counts what the journals hold; the latest writes, and when the last acknowledged flush was issued, over all threads.
+fn take_in(journals: &Journals, report: &mut JournalReport) -> Result<(Latest, u64), EngineError> {
+    let (mut latest, mut flushed_ns) = (Latest::default(), 0);
+    report.torn_bytes = journals.records(|_, record| match record.kind() {
+        Kind::Write => {
+            report.writes += 1;
+            report.last_acked_ns = report.last_acked_ns.max(record.acked_ns);
+            latest.note(record);
+        }
+        Kind::Flush => flushed_ns = flushed_ns.max(record.issued_ns),
+        Kind::Synced => {
+            let behind_ns = record.acked_ns.saturating_sub(record.issued_ns);
+            report.behind_ns = report.behind_ns.max(behind_ns);
+        }
+    })?;
+    Ok((latest, flushed_ns))
+}
+
+/// What a sector carries of its write: the number, and the run of the journal that it is in.
+type Signature = [u64; 2];
+
+/// A target being compared with its latest writes.
+struct Check<'a> {
+    pages: Pages,
+    expected: Verify,
+    runs: &'a HashSet<u64>,
+    flushed_ns: u64,
+    report: JournalReport,
+}
+
+impl Check<'_> {
+    /// Judges every extent. One that holds other writes of this run is looked at again when it is known when those were
+    /// acknowledged.
+    fn all(
+        mut self,
+        latest: &Latest,
+        journals: &Journals,
+        unread: impl Fn(io::Error) -> EngineError,
+    ) -> Result<JournalReport, EngineError> {
+        let mut doubtful = Vec::new();
+        let mut others = HashSet::new();
+        for (start_bytes, extent) in latest.extents() {
+            let mut doubt = false;
+            let findings = self.look(start_bytes, extent, |other| {
+                others.insert(other);
+                doubt = true;
+                true
+            });
+            let findings = findings.map_err(&unread)?;
+            match doubt {
+                true => doubtful.push(start_bytes),
+                false => self.conclude(start_bytes, &extent.write, &findings),
+            }
+        }
+        let acked_ns = match others.is_empty() {
+            true => HashMap::new(),
+            false => acknowledged(journals, &others)?,
+        };
+        for start_bytes in doubtful {
+            let Some(extent) = latest.at(start_bytes) else {
                 continue;
             };
-            let write = &journals.writes[at as usize];
-            let offset_bytes = place * PLACE_BYTES + (index * SECTOR_BYTES) as u64;
-            let later = |[number, run]: [u64; 2]| {
-                let acked_ns = acked_ns.get(&number);
-                journals.runs.contains(&run)
-                    && acked_ns.is_none_or(|&acked_ns| acked_ns >= write.issued_ns)
+            // What no journal knows may have come later: it was issued, and not acknowledged in time.
+            let stands = |other| {
+                let acked_ns = acked_ns.get(&other);
+                acked_ns.is_none_or(|&acked_ns| acked_ns >= extent.write.issued_ns)
             };
-            let finding = match find(sector, offset_bytes, expected, true) {
-                _ if !readable => Finding::Unreadable,
-                Finding::Good if !later(signature(sector)) => Finding::Stale(expected.generation),
-                finding => finding,
-            };
-            if run.write != Some(at) || run.end_bytes() != offset_bytes {
-                run.end(journals, report);
-                run.write = Some(at);
-                run.start_bytes = offset_bytes;
-            }
-            run.findings.push(finding);
+            let findings = self.look(start_bytes, extent, stands).map_err(&unread)?;
+            self.conclude(start_bytes, &extent.write, &findings);
         }
-    }
-    run.end(journals, report);
-    Ok(())
-}
-
-/// Neighbouring sectors of which the same write is the latest.
-#[derive(Default)]
-struct Run {
-    write: Option<u32>,
-    start_bytes: u64,
-    findings: Vec<Finding>,
-}
-
-impl Run {
-    fn end_bytes(&self) -> u64 {
-        self.start_bytes + (self.findings.len() * SECTOR_BYTES) as u64
+        Ok(self.report)
     }
 
-    /// Judges them and starts anew.
-    fn end(&mut self, journals: &Journals, report: &mut JournalReport) {
-        let Run {
-            write,
-            start_bytes,
-            findings,
-        } = std::mem::take(self);
-        let Some(at) = write else { return };
+    /// What the sectors of an extent are; `stands` says whether another write of this run may be there.
+    fn look(
+        &mut self,
+        start_bytes: u64,
+        extent: &Extent,
+        mut stands: impl FnMut(Signature) -> bool,
+    ) -> io::Result<Vec<Finding>> {
+        let (expected, runs) = (self.expected, self.runs);
+        let mut own = |[number, run]: Signature| {
+            let latest = number == extent.write.number;
+            runs.contains(&run) && (latest || stands([number, run]))
+        };
+        (start_bytes..extent.end_bytes)
+            .step_by(SECTOR_BYTES)
+            .map(|place| {
+                Ok(match self.pages.sector(place)? {
+                    None => Finding::Unreadable,
+                    Some(sector) => match find(sector, place, expected, true) {
+                        Finding::Good if !own(signature(sector)) => {
+                            Finding::Stale(expected.generation)
+                        }
+                        finding => finding,
+                    },
+                })
+            })
+            .collect()
+    }
+
+    /// Judges the sectors of an extent together.
+    fn conclude(&mut self, start_bytes: u64, write: &Record, findings: &[Finding]) {
+        let report = &mut self.report;
         report.blocks += 1;
         let places = (start_bytes..).step_by(SECTOR_BYTES);
         let (verdict, place) = combine(findings.iter().copied().zip(places), start_bytes);
         let Some(kind) = verdict.kind() else { return };
-        let write = &journals.writes[at as usize];
         *report.wrong.entry(KINDS[kind].into()).or_default() += 1;
-        let flushed = write.acked_ns <= journals.flushed_ns;
+        let flushed = write.acked_ns <= self.flushed_ns;
         report.wrong_though_flushed += u64::from(flushed);
         if report.told.len() < TOLD {
             report.told.push(format!(
@@ -182,9 +229,54 @@ impl Run {
     }
 }
 
-/// Reads a place; behind the target's end are zeroes. Whether it can be read: a sector that lost power while it was
-/// written may give an error until it is written again.
-fn read_place(file: &File, data: &mut [u8], offset_bytes: u64) -> io::Result<bool> {
+/// When those of the writes that the journals know were acknowledged.
+fn acknowledged(
+    journals: &Journals,
+    writes: &HashSet<Signature>,
+) -> Result<HashMap<Signature, u64>, EngineError> {
+    let mut acked_ns = HashMap::new();
+    journals.records(|run, record| {
+        let own = [record.number, run];
+        if record.kind() == Kind::Write && writes.contains(&own) {
+            acked_ns.insert(own, record.acked_ns);
+        }
+    })?;
+    Ok(acked_ns)
+}
+
+/// A target's pages, of which the last one read is kept.
+struct Pages {
+    file: File,
+    number: Option<u64>,
+    readable: bool,
+    data: [u8; PAGE_BYTES as usize],
+}
+
+impl Pages {
+    fn new(file: File) -> Self {
+        Self {
+            file,
+            number: None,
+            readable: false,
+            data: [0; PAGE_BYTES as usize],
+        }
+    }
+
+    /// The sector at a place; `None` where it cannot be read. A sector that lost power while it was written may give an
+    /// error until it is written again.
+    fn sector(&mut self, place: u64) -> io::Result<Option<&[u8]>> {
+        let number = place / PAGE_BYTES;
+        if self.number != Some(number) {
+            self.readable = read_page(&self.file, &mut self.data, number * PAGE_BYTES)?;
+            self.number = Some(number);
+        }
+        let at = (place % PAGE_BYTES) as usize;
+        Ok(self.readable.then(|| &self.data[at..at + SECTOR_BYTES]))
+    }
+}
+
+/// Reads a page; behind the target's end are zeroes. Whether it can be read.
+fn read_page(file: &File, data: &mut [u8], offset_bytes: u64) -> io::Result<bool> {
     data.fill(0);
     let mut done = 0;
     while done < data.len() {

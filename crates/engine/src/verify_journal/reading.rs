@@ -1,73 +1,104 @@
-//! The journals of a directory: which writes were acknowledged, and which of them is the latest of each sector.
+//! The journals of a directory, read record by record: which of them belong together, what is torn.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    io,
+    collections::{BTreeSet, HashSet},
+    fs::File,
+    io::{self, BufReader, Read},
     path::{Path, PathBuf},
 };
 
-use super::{PLACE_SECTORS, refuse};
+use super::refuse;
 use crate::{
     EngineError,
-    journal::{HEADER_BYTES, Header, Kind, RECORD_BYTES, Record, SCHEMA, SUFFIX},
-    verify::SECTOR_BYTES,
+    journal::{HEADER_BYTES, Header, RECORD_BYTES, Record, SCHEMA, SUFFIX},
 };
 
-/// The journals of a directory, read.
+/// The journals of one target, found and not yet read.
 pub(super) struct Journals {
     pub header: Header,
-    pub files: usize,
-    pub writes: Vec<Record>,
-    /// When the last acknowledged flush was issued, over all threads.
-    pub flushed_ns: u64,
+    pub paths: Vec<PathBuf>,
+    /// Bytes of files whose header a crash has kept from the disk.
     pub torn_bytes: u64,
-    pub behind_ns: u64,
     /// What tells the writes of these journals from those of earlier ones.
     pub runs: HashSet<u64>,
 }
 
-/// The journals of `target`, or of the only target that they name.
-pub(super) fn read(directory: &Path, target: Option<&Path>) -> Result<Journals, EngineError> {
-    let mut torn_bytes = 0;
-    let mut files = Vec::new();
-    for path in listed(directory)? {
-        let bytes = std::fs::read(&path).map_err(|error| refuse(&path, error))?;
-        match bytes.iter().all(|&byte| byte == 0) {
-            // The crash came before the load began: every journal is durable by then.
-            true => torn_bytes += bytes.len() as u64,
-            false => files.push((header(&path, &bytes)?, path, bytes)),
+impl Journals {
+    /// The journals of `target`, or of the only target that they name.
+    pub fn find(directory: &Path, target: Option<&Path>) -> Result<Self, EngineError> {
+        let mut torn_bytes = 0;
+        let mut files = Vec::new();
+        for path in listed(directory)? {
+            match header(&path)? {
+                Begin::Header(header) => files.push((header, path)),
+                // The crash came before the load began: every journal is durable by then.
+                Begin::Zeroes(bytes) => torn_bytes += bytes,
+            }
         }
-    }
-    let targets: BTreeSet<PathBuf> = files.iter().map(|file| file.0.target.clone()).collect();
-    if targets.len() > 1 {
-        let Some(target) = target.filter(|target| targets.contains(*target)) else {
-            let names: Vec<_> = targets.iter().map(|name| name.to_string_lossy()).collect();
-            let reason = format!("is of {}: name one of them behind it", names.join(" and "));
-            return Err(refuse(directory, io::Error::other(reason)));
+        let targets: BTreeSet<PathBuf> = files.iter().map(|file| file.0.target.clone()).collect();
+        if targets.len() > 1 {
+            let Some(target) = target.filter(|target| targets.contains(*target)) else {
+                let names: Vec<_> = targets.iter().map(|name| name.to_string_lossy()).collect();
+                let reason = format!("is of {}: name one of them behind it", names.join(" and "));
+                return Err(refuse(directory, io::Error::other(reason)));
+            };
+            files.retain(|file| file.0.target == target);
+        }
+        let Some((expected, _)) = files.first().cloned() else {
+            return Err(refuse(
+                directory,
+                io::Error::other(
+                    "holds no write journal: name the directory that the job's `journal` names",
+                ),
+            ));
         };
-        files.retain(|file| file.0.target == target);
-    }
-    let Some((first, ..)) = files.first() else {
-        return Err(refuse(
-            directory,
-            io::Error::other(
-                "holds no write journal: name the directory that the job's `journal` names",
-            ),
-        ));
-    };
-    let mut journals = Journals::new(first.clone());
-    journals.torn_bytes = torn_bytes;
-    for (header, path, bytes) in &files {
-        let expected = &journals.header;
-        if (header.generation, header.seed) != (expected.generation, expected.seed) {
+        let of_pass = |header: &Header| (header.generation, header.seed);
+        if let Some((_, path)) = files
+            .iter()
+            .find(|(header, _)| of_pass(header) != of_pass(&expected))
+        {
             let reason = "is of another pass than the others: move it to a directory of its own";
             return Err(refuse(path, io::Error::other(reason)));
         }
-        journals.files += 1;
-        journals.runs.insert(header.run);
-        journals.take(&bytes[HEADER_BYTES..]);
+        Ok(Self {
+            header: expected,
+            torn_bytes,
+            runs: files.iter().map(|(header, _)| header.run).collect(),
+            paths: files.into_iter().map(|(_, path)| path).collect(),
+        })
     }
-    Ok(journals)
+
+    /// Calls `each` with every whole record and the run that its journal is of; the bytes that are none. What is torn
+    /// need not be the end of a journal: a crash may keep later pages of an append and not the earlier ones.
+    pub fn records(&self, mut each: impl FnMut(u64, Record)) -> Result<u64, EngineError> {
+        let mut torn_bytes = self.torn_bytes;
+        for path in &self.paths {
+            let Begin::Header(Header { run, .. }) = header(path)? else {
+                let reason = "was emptied while it was read: try again";
+                return Err(refuse(path, io::Error::other(reason)));
+            };
+            torn_bytes +=
+                records(path, |record| each(run, record)).map_err(|error| refuse(path, error))?;
+        }
+        Ok(torn_bytes)
+    }
+}
+
+/// Those of one file; the bytes behind its header that are none.
+fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
+    let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+    file.seek_relative(HEADER_BYTES as i64)?;
+    let (mut torn_bytes, mut bytes) = (0, [0; RECORD_BYTES]);
+    loop {
+        let read = fill(&mut file, &mut bytes)?;
+        match Record::from_bytes(&bytes) {
+            Some(record) if read == RECORD_BYTES => each(record),
+            _ => torn_bytes += read as u64,
+        }
+        if read < RECORD_BYTES {
+            return Ok(torn_bytes);
+        }
+    }
 }
 
 /// Journal files, by name.
@@ -81,74 +112,59 @@ fn listed(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
     Ok(paths)
 }
 
-fn header(path: &Path, bytes: &[u8]) -> Result<Header, EngineError> {
-    let line = bytes.get(..HEADER_BYTES).unwrap_or_default();
-    serde_json::from_slice(line)
+/// How a journal begins.
+enum Begin {
+    Header(Header),
+    /// So many bytes, and nothing else.
+    Zeroes(u64),
+}
+
+fn header(path: &Path) -> Result<Begin, EngineError> {
+    let unread = |error| refuse(path, error);
+    let mut file = File::open(path).map_err(unread)?;
+    let mut line = [0; HEADER_BYTES];
+    let read = fill(&mut file, &mut line).map_err(unread)?;
+    if line[..read].iter().all(|&byte| byte == 0)
+        && let Some(more) = zeroes(file).map_err(unread)?
+    {
+        return Ok(Begin::Zeroes(read as u64 + more));
+    }
+    serde_json::from_slice(&line[..read])
         .ok()
-        .filter(|header: &Header| header.schema == SCHEMA)
+        .filter(|header: &Header| read == HEADER_BYTES && header.schema == SCHEMA)
+        .map(Begin::Header)
         .ok_or_else(|| {
-            refuse(
-                path,
-                io::Error::other(format!("is no write journal ({SCHEMA}): move it elsewhere")),
-            )
+            let reason = format!("is no write journal ({SCHEMA}): move it elsewhere");
+            refuse(path, io::Error::other(reason))
         })
 }
 
-impl Journals {
-    fn new(header: Header) -> Self {
-        Self {
-            header,
-            files: 0,
-            writes: Vec::new(),
-            flushed_ns: 0,
-            torn_bytes: 0,
-            behind_ns: 0,
-            runs: HashSet::new(),
+/// How many bytes are left, if all of them are zeroes.
+fn zeroes(file: File) -> io::Result<Option<u64>> {
+    let (mut file, mut bytes) = (BufReader::new(file), [0; HEADER_BYTES]);
+    let mut size = 0;
+    loop {
+        let read = fill(&mut file, &mut bytes)?;
+        if bytes[..read].iter().any(|&byte| byte != 0) {
+            return Ok(None);
         }
-    }
-
-    /// Takes in the whole records of one file. What is torn need not be its end: a crash may keep later pages of
-    /// an append and not the earlier ones.
-    fn take(&mut self, bytes: &[u8]) {
-        let mut whole = 0;
-        for record in bytes
-            .chunks_exact(RECORD_BYTES)
-            .filter_map(Record::from_bytes)
-        {
-            whole += RECORD_BYTES;
-            match record.kind() {
-                Kind::Write => self.writes.push(record),
-                Kind::Flush => self.flushed_ns = self.flushed_ns.max(record.issued_ns),
-                Kind::Synced => {
-                    let behind_ns = record.acked_ns.saturating_sub(record.issued_ns);
-                    self.behind_ns = self.behind_ns.max(behind_ns);
-                }
-            }
+        size += read as u64;
+        if read < bytes.len() {
+            return Ok(Some(size));
         }
-        self.torn_bytes += (bytes.len() - whole) as u64;
-    }
-
-    /// For every place that was written, the latest write of each of its sectors: its position, from 1.
-    pub fn latest(&self) -> BTreeMap<u64, [u32; PLACE_SECTORS]> {
-        let mut places = HashMap::<u64, [u32; PLACE_SECTORS]>::new();
-        for (index, write) in self.writes.iter().enumerate() {
-            let sectors = sectors(write.offset_bytes)
-                ..sectors(write.offset_bytes + u64::from(write.size_bytes));
-            for sector in sectors {
-                let place = places.entry(sector / PLACE_SECTORS as u64).or_default();
-                let latest = &mut place[sector as usize % PLACE_SECTORS];
-                let before = latest
-                    .checked_sub(1)
-                    .map(|at| self.writes[at as usize].issued_ns);
-                if before.is_none_or(|issued_ns| issued_ns < write.issued_ns) {
-                    *latest = index as u32 + 1;
-                }
-            }
-        }
-        places.into_iter().collect()
     }
 }
 
-fn sectors(bytes: u64) -> u64 {
-    bytes / SECTOR_BYTES as u64
+/// Reads until `bytes` are full or the file ends; how many it were.
+fn fill(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read(&mut bytes[done..]) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
 }
