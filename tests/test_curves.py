@@ -9,7 +9,18 @@ import pytest
 import fathom
 from fathom.analysis.validity import notes
 from fathom.analysis.view import RunView
-from fathom.curve import Curve, Figures, Place, Slo, capacity, figures, open_job, rate_of
+from fathom.curve import (
+    Curve,
+    Figures,
+    Place,
+    Slo,
+    capacity,
+    failing_rate,
+    figures,
+    next_rate,
+    open_job,
+    rate_of,
+)
 from fathom.errors import FathomError, UsageError
 from fathom.method import load_method, parse_method
 from fathom.runs.reader import Run
@@ -103,6 +114,32 @@ def test_bisection_finds_the_known_capacity_of_a_queue() -> None:
     known_iops = 100_000 - 4.605170 / 200e-6
     assert best is not None
     assert known_iops * (1 - 0.5 / 2**8) - 400 <= best.iops <= known_iops
+
+
+def test_where_too_few_ios_tell_no_p99_the_search_goes_on_above_and_not_below() -> None:
+    few, within, beyond = replace(server(50_000), response_p99_us=None), server(76_000), server(120_000)
+    assert [one.meets(200, "response") for one in (few, within, beyond)] == [None, True, False]
+    assert next_rate([few, beyond], 200, "response") == pytest.approx(85_000)
+    assert next_rate([few, within, beyond], 200, "response") == pytest.approx(98_000)
+    assert next_rate([few], 200, "response") is None
+    assert failing_rate([few, within, beyond], 200, "response") == pytest.approx(120_000)
+
+
+def test_one_operation_beyond_the_objective_misses_it_though_the_others_have_too_few_ios() -> None:
+    read, write = (
+        {"step": "m@50", "offered_iops": 20_000.0, "iops": iops, "mbps": 1.0, "n": n, "window_s": 1.0}
+        | {"threads": 1, "iodepth": 64, "backlog": 0, "mean_us": 100.0, "p99_us": p99_us}
+        | {"response_mean_us": 100.0, "response_p99_us": p99_us}
+        for iops, n, p99_us in ((14_000.0, 14_000, 300.0), (6_000.0, 6_000, None))
+    )
+    found = figures([read, write])
+    assert (found.p99("response"), found.p99("service")) == (None, None)
+    for latency in ("response", "service"):
+        assert [found.meets(limit_us, latency) for limit_us in (299, 301)] == [False, None]
+
+
+def test_what_is_not_sustained_misses_the_objective_whatever_its_p99() -> None:
+    assert replace(server(120_000), response_p99_us=None).meets(200, "response") is False
 
 
 def test_a_search_ends_where_every_point_meets_the_objective() -> None:

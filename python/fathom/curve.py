@@ -83,7 +83,8 @@ class Place:
 class Figures:
     """One step of a curve on one target, all operations together. Rates are I/O per s; p99 is the worst operation's.
 
-    A latency is None where it was not recorded: response under closed load, a percentile of too few I/Os.
+    A latency is None where it was not recorded: response under closed load, a percentile of too few I/Os of one of the
+    operations; `p99_least_us` is then that of the others, which the worst is at least.
     """
 
     step: str
@@ -96,6 +97,8 @@ class Figures:
     p99_us: float | None
     response_mean_us: float | None
     response_p99_us: float | None
+    p99_least_us: float = 0.0
+    response_p99_least_us: float = 0.0
 
     @property
     def sustained(self) -> bool:
@@ -116,10 +119,13 @@ class Figures:
         """The same at the 99th percentile."""
         return self.p99_us if latency == "service" else self.response_p99_us
 
-    def meets(self, p99_us: float, latency: Latency) -> bool:
-        """Whether the point is sustained within the objective; not when its p99 is unknown."""
+    def meets(self, p99_us: float, latency: Latency) -> bool | None:
+        """Whether the point is sustained within the objective; None where that is unknown, as its p99 is."""
+        least = self.p99_least_us if latency == "service" else self.response_p99_least_us
+        if not self.sustained or least > p99_us:
+            return False
         p99 = self.p99(latency)
-        return self.sustained and p99 is not None and p99 <= p99_us
+        return None if p99 is None else p99 <= p99_us
 
 
 def is_point(step: str) -> bool:
@@ -173,6 +179,8 @@ def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
         p99_us=_worst(table, "p99_us"),
         response_mean_us=_mean(table, "response_mean_us"),
         response_p99_us=_worst(table, "response_p99_us"),
+        p99_least_us=_worst_known(table, "p99_us"),
+        response_p99_least_us=_worst_known(table, "response_p99_us"),
     )
 
 
@@ -183,22 +191,31 @@ def capacity(points: Sequence[Figures], p99_us: float, latency: Latency) -> Figu
 
 
 def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
-    """The rate halfway between the highest that meets the objective and the lowest above it that does not.
+    """The rate halfway between the highest that does not miss the objective and the lowest above it that does.
 
-    None when every point meets it, or none was measured: there is nothing to halve.
+    A point of too few I/Os for its p99 neither meets nor misses it; one of a lower rate would have fewer still, so the
+    search goes on above. None when no point misses it, or none was measured: there is nothing to halve.
     """
     failing = failing_rate(points, p99_us, latency)
-    return None if failing is None else (_highest_met(points, p99_us, latency) + failing) / 2
+    if failing is None:
+        return None
+    unknown = _rates(points, p99_us, latency, None)
+    return (max([_highest_met(points, p99_us, latency), *(r for r in unknown if r < failing)]) + failing) / 2
 
 
 def failing_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
-    """The lowest offered rate above all that meet the objective: capacity lies below it. None where there is none."""
+    """The lowest offered rate that misses the objective, above all that meet it: capacity lies below. Else None."""
     low = _highest_met(points, p99_us, latency)
-    return min((rate for point in points if (rate := point.offered_iops or 0.0) > low), default=None)
+    return min((rate for rate in _rates(points, p99_us, latency, False) if rate > low), default=None)
 
 
 def _highest_met(points: Sequence[Figures], p99_us: float, latency: Latency) -> float:
-    return max((p.offered_iops or 0.0 for p in points if p.meets(p99_us, latency)), default=0.0)
+    return max(_rates(points, p99_us, latency, True), default=0.0)
+
+
+def _rates(points: Sequence[Figures], p99_us: float, latency: Latency, verdict: bool | None) -> list[float]:
+    """Offered rates of the points of that verdict."""
+    return [point.offered_iops or 0.0 for point in points if point.meets(p99_us, latency) is verdict]
 
 
 def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | None:
@@ -240,6 +257,9 @@ def _mean(rows: Sequence[Mapping[str, float | None]], column: str) -> float | No
 
 def _worst(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:
     """None as soon as one operation's is unknown: the worst could be that one."""
-    values = [row[column] for row in rows if row["n"]]
-    known = [value for value in values if value is not None]
-    return max(known) if known and len(known) == len(values) else None
+    known = [row[column] is not None for row in rows if row["n"]]
+    return _worst_known(rows, column) if known and all(known) else None
+
+
+def _worst_known(rows: Sequence[Mapping[str, float | None]], column: str) -> float:
+    return max((value for row in rows if row["n"] and (value := row[column]) is not None), default=0.0)

@@ -93,13 +93,25 @@ def test_the_objective_is_marked_where_it_applies_and_its_capacity_given(
 
 
 def test_a_target_that_never_meets_the_objective_has_no_capacity(tmp_path: Path) -> None:
-    slow = f"{PM9A3}?program_suspend=false,program_us=3000"
-    run = fathom.run(CURVE, targets=[slow], seed=5, out=tmp_path)
+    method = tmp_path / "strict.toml"
+    text = Path(CURVE).read_text().replace("500us", "50us").replace('], time = "1s"', '], time = "10s"')
+    method.write_text(text)
+    run = fathom.run(str(method), targets=[PM9A3], seed=5, out=tmp_path)
     section = curves.build(compare([load(run.path)]))
     assert section is not None
     table = section.blocks[0]
     assert isinstance(table, Table)
     assert table.groups[0].rows[0].cells[0].text == "none"
+
+
+def test_an_objective_that_no_p99_was_known_for_is_not_said_to_be_missed(comparison: Comparison) -> None:
+    run = comparison.columns[0].run
+    unknown = [replace(point, p99_us=None, response_p99_us=None) for point in run.points]
+    section = curves.build(compare([replace(run, points=unknown)]))
+    assert section is not None
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    assert table.groups[0].rows[0].cells[0].text == "not known"
 
 
 def test_a_curve_is_one_figure_of_reads_and_writes_together_beside_the_published_one(

@@ -18,8 +18,8 @@ from fathom.report.rows import Point
 class Search:
     """What the search of one run found: the point of the highest rate that meets the objective, None where none does.
 
-    `failing_iops` is the lowest rate above it that was tried and fails, None where none did. `judged`: whether any
-    point has the p99 of each operation.
+    `failing_iops` is the lowest rate above it that was tried and fails, None where none did. `judged`: whether every
+    sustained point has the p99 of each operation; else one of the others might meet the objective.
     """
 
     best: Figures | None
@@ -95,5 +95,5 @@ def _search(run: RunData, target: str, step: str, curve: Curve) -> Search | None
         capacity(points, *limit),
         failing_rate(points, *limit),
         found[step].iops,
-        any(point.p99(curve.latency) is not None for point in points),
+        all(point.meets(*limit) is not None for point in points),
     )

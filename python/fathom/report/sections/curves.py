@@ -328,9 +328,10 @@ def _capacity(one: Drawn | None) -> Item:
     found = one.capacity
     searches, met = found.searches, [point.iops for point in found.met]
     if not met:
-        known = any(search.judged for search in searches)
-        why = "no point meets it" if known else "too few I/Os for a p99 of each operation"
-        return Item("none", why, tone="quiet")
+        if all(search.judged for search in searches):
+            return Item("none", "no point meets it", tone="quiet")
+        why = "sustained points have too few I/Os for a p99 of each operation: give them more time"
+        return Item("not known", why, tone="quiet")
     if found.iops is None:
         ends = " to ".join(dict.fromkeys((grouped(min(met)), grouped(max(met)))))
         return Item("not in every repeat", f"{len(met)} of {len(searches)}: {ends}", tone="bad")
