@@ -1,6 +1,7 @@
 //! Starting a job: opens the targets, sets every load thread up, releases them together.
 
 use std::{
+    hash::{BuildHasher, Hasher, RandomState},
     sync::{
         Arc,
         atomic::AtomicU64,
@@ -119,6 +120,8 @@ struct Starter<'o> {
     /// Per target, its capacity and its failed I/O.
     failures: Vec<(u64, Arc<AtomicU64>)>,
     end_ns: u64,
+    /// No other run's.
+    chance: u64,
 }
 
 impl<'o> Starter<'o> {
@@ -142,6 +145,7 @@ impl<'o> Starter<'o> {
             jobs,
             options,
             clock: Clock::new(),
+            chance: RandomState::new().build_hasher().finish(),
             shared: Arc::default(),
             sender,
             receiver,
@@ -250,9 +254,10 @@ impl<'o> Starter<'o> {
     }
 
     /// Makes the data written by the next thread differ from those of all others, whichever their targets: its number
-    /// among them is in the bits that its stamps begin with.
+    /// among them is in the bits that its stamps begin with. Nor are they those of another run, of the same seed or on
+    /// another host: a target that keeps equal data once would have them already.
     fn content_seed(&self) -> u64 {
-        self.options.seed ^ (self.threads.len() as u64 + 1)
+        self.chance ^ (self.threads.len() as u64 + 1)
     }
 
     fn post(&self, target: usize, member: usize, stream: Option<Arc<str>>) -> Post {

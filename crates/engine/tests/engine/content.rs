@@ -39,6 +39,20 @@ fn a_sequential_fill_writes_every_block_with_data_of_its_own() {
     }
 }
 
+#[test]
+fn a_run_repeated_with_its_seed_writes_other_data() {
+    let mut job = job(Op::Write);
+    job.until = fill_once();
+    job.pattern = Pattern::Sequential;
+    let [first, second] = [0, 1].map(|_| {
+        let file = Scratch::filled(MIB, 0);
+        run(&job, &file.spec(MIB), &Options::default());
+        file.read()
+    });
+    let blocks: HashSet<&[u8]> = first.chunks(4096).collect();
+    assert!(second.chunks(4096).all(|block| !blocks.contains(block)));
+}
+
 /// Where the blocks of a file of zeroes are that something was written to.
 fn written_blocks(file: &Scratch) -> HashSet<u64> {
     let data = file.read();
