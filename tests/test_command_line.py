@@ -143,6 +143,30 @@ def test_a_missing_directory_is_one_line_and_leaves_nothing(tmp_path: Path, runs
     assert not runs_home.exists()
 
 
+def test_a_name_that_is_no_text_is_one_line_wherever_it_is_given(tmp_path: Path, runs_home: Path) -> None:
+    name = tmp_path / os.fsdecode(b"\xff")
+    name.mkdir()
+    for arguments in ((SHORT, f"file:{name}/x.bin"), (name, TWIN), (SHORT, TWIN, "--out", name)):
+        code, text = refused("run", *arguments)
+        assert code == 2
+        assert "\\udcff" in text
+        assert "not UTF-8" in text
+    with pytest.raises(UsageError, match="not UTF-8"):
+        run(str(SHORT), targets=[f"dir:{name}"], out=tmp_path)
+    assert not runs_home.exists()
+
+
+def test_a_job_of_flushes_alone_has_a_report(tmp_path: Path) -> None:
+    method = tmp_path / "flush.toml"
+    method.write_text(
+        'schema = "fathom-method/1"\nname = "flush"\n[[steps]]\nname = "s"\n'
+        'job = { mix = "flush", pattern = "uniform", load = { threads = 1 }, until = { count = 100 } }\n'
+    )
+    done = fathom("run", method, "null:", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("*/report.html"))) == 1
+
+
 def test_a_run_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     place = tmp_path / "taken"
     place.write_text("a file")

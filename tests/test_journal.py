@@ -67,3 +67,36 @@ def test_a_directory_without_a_journal_is_one_line(tmp_path: Path):
         assert result.returncode == 2, "1 says that writes were lost"
         assert "name the directory that the job's `journal` names" in result.stderr
         assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_run_in_which_blocks_were_wrong_says_so_and_fails(tmp_path: Path):
+    path, method = tmp_path / "x.bin", tmp_path / "verify.toml"
+    step = '[[steps]]\nname = "{op}"\njob = {{ mix = "{op}", block = "4KiB", pattern = "sequential", direct = false, '
+    step += 'content = {{ verify = 1 }}, load = {{ threads = 1 }}, until = {{ bytes = "1MiB" }} }}\n'
+
+    def run(op: str) -> subprocess.CompletedProcess[str]:
+        method.write_text(f'schema = "fathom-method/1"\nname = "verify"\n{step.format(op=op)}')
+        command = [
+            sys.executable,
+            "-m",
+            "fathom",
+            "run",
+            method,
+            f"file:{path}",
+            "--size",
+            "1MiB",
+            "--out",
+            tmp_path,
+        ]
+        return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60, check=False)
+
+    assert run("write").returncode == 0
+    assert run("read").returncode == 0
+    with path.open("r+b") as file:
+        file.seek(40_960)
+        file.write(b"x" * 8192)
+    done = run("read")
+    assert done.returncode == 1
+    assert "2 blocks read were not what was written" in done.stderr.splitlines()[-1]
+    assert "kernel log" not in done.stdout + done.stderr
+    assert "report  " in done.stdout

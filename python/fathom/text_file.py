@@ -1,4 +1,4 @@
-"""Reads the text files that a user names. What is in them is parsed, and complained about, elsewhere."""
+"""Text that a user gives, in files and in names. What is in it is parsed, and complained about, elsewhere."""
 
 from pathlib import Path
 
@@ -13,3 +13,12 @@ def read_text(path: Path, hint: str | None = None) -> str:
         raise UsageError(f"{path}: {error.strerror or error}", hint) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text", hint) from error
+
+
+def check_utf8(name: str) -> None:
+    """Passes when reports and tables can hold a name. Raises UsageError for one of bytes that are no text."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise UsageError(f"{shown}: not UTF-8, as reports and tables are", "rename it") from error

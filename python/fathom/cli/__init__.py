@@ -11,6 +11,7 @@ from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import query, report, runs
 from fathom.errors import ExitCode, FathomError
+from fathom.text_file import check_utf8
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,6 +56,8 @@ def main() -> None:
 
 def _status() -> int | str | None:
     try:
+        for argument in sys.argv[1:]:
+            check_utf8(argument)
         app()
     except FathomError as error:
         print(f"fathom: {error}", file=sys.stderr)

@@ -221,7 +221,12 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
 def _conclude(
     finished: "Sequence[Run]", as_json: bool, beside: Sequence[Path] = (), prices: "Prices | None" = None
 ) -> None:
-    """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result."""
+    """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result.
+
+    Raises FathomError where blocks did not hold what was written.
+    """
+    from fathom.analysis.validity.of_figures import WRONG_DATA
+    from fathom.errors import FathomError
     from fathom.report import print_table, runs_json, write_html
 
     own = [run.path for run in finished]
@@ -229,12 +234,14 @@ def _conclude(
     path = write_html(runs, own[0] / "report.html", prices=prices)
     if as_json:
         print_json(runs_json(own))
-        return
-    console = stdout()
-    print_table(console, runs)
-    console.print(f"report  {path}", highlight=False, soft_wrap=True)
-    for run in finished:
-        console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
+    else:
+        console = stdout()
+        print_table(console, runs)
+        console.print(f"report  {path}", highlight=False, soft_wrap=True)
+        for run in finished:
+            console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
+    if wrong := [note for run in finished for note in run.notes if note.rule == WRONG_DATA]:
+        raise FathomError(f"{wrong[0].target}, {wrong[0].step}: {wrong[0].text}", wrong[0].next_step)
 
 
 def _options(

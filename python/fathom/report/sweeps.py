@@ -282,8 +282,8 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
 
 
 def _shape(run: RunData, step: str) -> Shape | None:
-    """Sizes and pattern of a step's job; None where the method does not tell. Reads and writes of equal sizes are the
-    same I/O as either of them alone."""
+    """Sizes and pattern of a step's job; None where the method does not tell, and of flushes, which have neither. Reads
+    and writes of equal sizes are the same I/O as either of them alone."""
     entry = run.raw_steps.get(step)
     job = entry.get("job") if isinstance(entry, dict) else None
     if not isinstance(job, dict):
@@ -291,6 +291,8 @@ def _shape(run: RunData, step: str) -> Shape | None:
     mix, pattern = (cast("dict[str, object]", job[name]) for name in ("mix", "pattern"))
     ops = cast("list[dict[str, list[dict[str, int]]]]", mix["ops"])
     sizes = [one["size_bytes"] for op in ops for one in op["sizes"]]
+    if not sizes:
+        return None
     ends = dict.fromkeys(size(bytes_) for bytes_ in (min(sizes), max(sizes)))
     kind = str(pattern["kind"])
     of_ops = sorted({json.dumps(op["sizes"]) for op in ops})

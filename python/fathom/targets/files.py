@@ -22,6 +22,7 @@ from fathom.targets.safety import Refusal, refuse
 from fathom.targets.syscalls import fallocate, statx
 from fathom.targets.target import FileId, Identity, Kind, Target
 from fathom.text import size
+from fathom.text_file import check_utf8
 
 SCRATCH_NAME = "fathom-scratch.bin"
 SET_NAME = "fathom-set-{number:04}.bin"
@@ -305,6 +306,7 @@ def _side_car(path: Path) -> Path:
 
 
 def _describe(path: Path, name: str, kind: Kind, capacity_bytes: int) -> Target:
+    check_utf8(name)
     mount = mount_of(path.parent)
     identity = _identity(mount)
     block_bytes = identity.logical_block_bytes or _UNKNOWN_ALIGN_BYTES

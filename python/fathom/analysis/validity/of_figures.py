@@ -1,5 +1,7 @@
 """Rules on the figures themselves: failed I/O, steadiness, level, depth, Little's law, and what n supports."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable
 from math import isclose
 
@@ -17,13 +19,31 @@ DEPTH_LEAST = 0.95
 LITTLE_GAP = 0.05
 USUAL = QUANTILES["p9999_us"]
 """The highest percentile that every table has."""
+WRONG_DATA = "wrong-data"
+"""Rule of blocks that do not hold what was written."""
+_WRONG_DATA = re.compile(r"(\d+) I/O failed: the data read are not those written")
+"""How the engine counts them."""
 LEVEL_LEAST = 0.10
 """Levels of a rate nearer to each other than this are not told apart."""
 
 
 def errors(view: RunView) -> Iterable[Note]:
-    """I/O failed."""
-    for (target, step), count in view.errors().items():
+    """I/O failed; reads that brought other data than were written are told apart."""
+    wrong: Counter[tuple[str, str]] = Counter()
+    for remark in view.remarks:
+        if found := _WRONG_DATA.match(remark.text):
+            wrong[remark.target, remark.step] += int(found[1])
+    for (target, step), count in wrong.items():
+        many = "1 block read was not what" if count == 1 else f"{count:,} blocks read were not what"
+        text = f"{many} was written; such reads are in no rate or latency"
+        next_step = (
+            "trust it with no data; the notes that begin with verify say which blocks, and how they are wrong"
+        )
+        yield Note(WRONG_DATA, "error", target, step, text, next_step)
+    for (target, step), failed in view.errors().items():
+        count = failed - wrong[target, step]
+        if count <= 0:
+            continue
         many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
         text = f"{many}; failed I/O is in no rate or latency"
         yield Note(

@@ -65,6 +65,12 @@ fn check_block_keys(block: &Node, weights: &[(Op, f64)]) -> Result<()> {
         return Ok(());
     };
     for entry in entries {
+        if parse_size_bytes(&entry.key).is_ok() {
+            return Err(entry.node.fault(format!(
+                "block has the size `{}` as a key, expected a list of sizes with shares: [{{ size = \"{}\", share = 50 }}, ...]",
+                entry.key, entry.key
+            )));
+        }
         let op = entry.node.choose("block", &entry.key, &OPS, &FOREIGN_OPS)?;
         if op == Op::Flush || !weights.iter().any(|(in_mix, _)| *in_mix == op) {
             let message = format!(

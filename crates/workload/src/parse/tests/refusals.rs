@@ -150,6 +150,12 @@ fn every_refusal_names_what_was_found_and_what_was_expected() {
         ),
         (
             r#""4KiB""#,
+            r#"{ 4k = 50, 64k = 50 }"#,
+            2,
+            "block has the size `4k` as a key, expected a list of sizes with shares: [{ size = \"4k\", share = 50 }, ...]",
+        ),
+        (
+            r#""4KiB""#,
             r#"[{ size = "4KiB", share = -1 }]"#,
             2,
             "share is -1",
