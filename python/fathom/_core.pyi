@@ -39,6 +39,17 @@ class OpResult:
     response_bins: list[tuple[int, int, int]]
 
 @final
+class OpBins:
+    op: str
+    service_bins: list[tuple[int, int, int]]
+    response_bins: list[tuple[int, int, int]]
+
+@final
+class Batch:
+    ops: list[OpBins]
+    streams: dict[str, list[OpBins]]
+
+@final
 class OpHalfWidths:
     rate: float
     mean_latency: float
@@ -49,6 +60,7 @@ class HalfWidths:
     ops: dict[str, OpHalfWidths]
     streams: dict[str, dict[str, OpHalfWidths]]
     waf: float | None
+    joules: float | None
 
 @final
 class Utilisation:
@@ -90,6 +102,7 @@ class Recording:
     counters: dict[str, float]
     utilisation: list[Utilisation]
     residence_us: dict[str, float]
+    batches: list[Batch]
     half_widths: HalfWidths | None
     errno: dict[int, int]
     setup: dict[str, str]

@@ -129,7 +129,12 @@ def test_a_percentile_has_an_interval_from_the_seconds_beyond_its_bin():
     drive = next(one for key, one in histograms(table).items() if key[0] == "twin:a")
     found, edge = drive.quantile(0.99), drive.edge_ns(0.99)
     assert found is not None
-    assert edge == pytest.approx((found.us + found.error_us) * 1000 + 1, abs=1)
+    low, high = ((found.us + side * found.error_us) * 1000 for side in (-1, 1))
+    assert edge in (round(low), round(high) + 1)
+    shares = [drive.count[drive.low_ns >= end].sum() / drive.n for end in (round(low), round(high) + 1)]
+    assert drive.count[drive.low_ns >= edge].sum() / drive.n == min(
+        shares, key=lambda share: abs(share - 0.01)
+    )
     alike, uneven, unlike = np.full(20, 10.0), np.repeat([9.0, 11.0], 10), np.repeat([0.0, 20.0], 10)
     total = np.full(20, drive.n / 20)
     narrow, wide = (drive.interval_us(0.99, beyond, total) for beyond in (alike, uneven))
@@ -140,6 +145,23 @@ def test_a_percentile_has_an_interval_from_the_seconds_beyond_its_bin():
     assert drive.interval_us(0.99, alike[:4], total[:4]) is None
     assert drive.interval_us(0.999, alike, total) is None
     assert drive.edge_ns(0.999) is None
+
+
+def test_a_single_burst_that_is_all_of_the_tail_gives_no_interval():
+    """256 I/Os that waited for the same erase are one event, however many of them lie beyond the percentile."""
+    total = np.full(36, 60_000.0)
+    burst = np.zeros(36)
+    burst[20] = 256
+    whole = Histogram.of([1_000, 11_403_264], [1_008, 11_468_800], [int(total.sum()) - 256, 256])
+    assert whole.quantile(0.9999) is not None
+    edge_ns = whole.edge_ns(0.9999)
+    assert edge_ns == 11_403_264
+    assert whole.interval_us(0.9999, burst, total) is None
+    many = np.tile([256.0, 0.0], 18)
+    often = Histogram.of(
+        [1_000, 11_403_264], [1_008, 11_468_800], [int(total.sum() - many.sum()), int(many.sum())]
+    )
+    assert often.interval_us(0.999, many, total) is not None
 
 
 def test_intervals_from_a_latency_table_in_parts_are_those_of_its_seconds() -> None:

@@ -24,7 +24,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::results::{
-        HalfWidths, Interval, OpHalfWidths, OpResult, Recording, Utilisation, describe_errno,
+        Batch, HalfWidths, Interval, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
+        describe_errno,
     };
     #[pymodule_export]
     use super::start::{

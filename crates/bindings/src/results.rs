@@ -59,9 +59,8 @@ pub struct OpResult {
     response_bins: Vec<(u64, u64, u64)>,
 }
 
-fn bins(histogram: &SparseHistogram) -> Vec<(u64, u64, u64)> {
-    histogram
-        .bins()
+fn bins(occupied: &[(u16, u64)]) -> Vec<(u64, u64, u64)> {
+    occupied
         .iter()
         .map(|&(bin, count)| {
             let (low, high) = bin_bounds_ns(usize::from(bin));
@@ -97,8 +96,44 @@ impl OpResult {
             response_p999_us: response_us(99_900),
             response_p9999_us: response_us(99_990),
             response_p99999_us: response_us(99_999),
-            service_bins: bins(service),
-            response_bins: response.map(bins).unwrap_or_default(),
+            service_bins: bins(service.bins()),
+            response_bins: response.map(|h| bins(h.bins())).unwrap_or_default(),
+        }
+    }
+}
+
+/// Latencies of one operation in a part of a window, as those of an `OpResult`.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+#[derive(Clone)]
+pub struct OpBins {
+    op: &'static str,
+    service_bins: Vec<(u64, u64, u64)>,
+    response_bins: Vec<(u64, u64, u64)>,
+}
+
+/// One of equally long parts of a window.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+pub struct Batch {
+    ops: Vec<OpBins>,
+    streams: BTreeMap<String, Vec<OpBins>>,
+}
+
+impl From<&recording::Batch> for Batch {
+    fn from(batch: &recording::Batch) -> Self {
+        let of_ops = |ops: &BTreeMap<Op, recording::OpBins>| {
+            let each = ops.iter().map(|(op, latency)| OpBins {
+                op: op.name(),
+                service_bins: bins(latency.service.as_slice()),
+                response_bins: bins(latency.response.as_slice()),
+            });
+            each.collect::<Vec<_>>()
+        };
+        let streams = batch.streams.iter();
+        Self {
+            ops: of_ops(&batch.ops),
+            streams: streams
+                .map(|(name, ops)| (name.clone(), of_ops(ops)))
+                .collect(),
         }
     }
 }
@@ -112,12 +147,13 @@ pub struct OpHalfWidths {
     mean_response: Option<f64>,
 }
 
-/// How well a window is known: by operation, by stream and operation, and of the WAF.
+/// How well a window is known: by operation, by stream and operation, of the WAF and of the energy.
 #[pyclass(frozen, get_all, module = "fathom._core")]
 pub struct HalfWidths {
     ops: BTreeMap<&'static str, OpHalfWidths>,
     streams: BTreeMap<String, BTreeMap<&'static str, OpHalfWidths>>,
     waf: Option<f64>,
+    joules: Option<f64>,
 }
 
 impl From<&recording::HalfWidths> for HalfWidths {
@@ -141,6 +177,7 @@ impl From<&recording::HalfWidths> for HalfWidths {
                 .map(|(name, ops)| (name.clone(), of_ops(ops)))
                 .collect(),
             waf: known.waf,
+            joules: known.joules,
         }
     }
 }
@@ -426,6 +463,11 @@ impl Recording {
     #[getter]
     fn residence_us(&self) -> BTreeMap<String, f64> {
         residence_us(&self.inner.residence)
+    }
+    /// Latencies in equal parts of the window, in order of time; empty where nobody watched, or it has seconds enough.
+    #[getter]
+    fn batches(&self) -> Vec<Batch> {
+        self.inner.batches.iter().map(Batch::from).collect()
     }
     /// None where nobody watched.
     #[getter]

@@ -19,6 +19,9 @@ pub struct HalfWidths {
     /// cycles too long for the window.
     #[serde(default)]
     pub waf: Option<f64>,
+    /// Of the energy, and so of the mean power; `None` where it is not known.
+    #[serde(default)]
+    pub joules: Option<f64>,
 }
 
 /// Of one operation, as [`HalfWidths`].
@@ -34,12 +37,12 @@ pub struct OpHalfWidths {
 
 impl HalfWidths {
     /// Those of the sum of recordings of the same window that know nothing of each other: their squares
-    /// add up, each with its share of the I/O, of the WAF with its share of the medium's bytes. `None` where one of
+    /// add up, each with its share of the I/O, of the WAF with its share of the medium's bytes, of the energy with its own. `None` where one of
     /// them does not tell.
     pub fn of_sum<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Option<Self> {
         let mut ops = BTreeMap::<Op, OpSquares>::new();
         let mut streams = BTreeMap::<String, BTreeMap<Op, OpSquares>>::new();
-        let mut waf = Some(Square::default());
+        let (mut waf, mut energy) = (Some(Square::default()), Some(Square::default()));
         let mut completed = 0;
         for part in parts {
             let known = part.half_widths.as_ref()?;
@@ -50,10 +53,9 @@ impl HalfWidths {
                 add_squares(into, widths, part.streams.get(name)?);
             }
             let programmed = part.counters.media_write_bytes.unwrap_or(0) as f64;
-            waf = waf.and_then(|sum| match known.waf {
-                Some(width) => Some(sum.plus(width, programmed)),
-                None => (programmed == 0.0).then_some(sum),
-            });
+            let joules = part.counters.joules.unwrap_or(0.0);
+            waf = waf.and_then(|sum| sum.and(known.waf, programmed));
+            energy = energy.and_then(|sum| sum.and(known.joules, joules));
         }
         let widths = |squares: BTreeMap<Op, OpSquares>| {
             let each = squares.into_iter();
@@ -66,6 +68,7 @@ impl HalfWidths {
                 .map(|(name, ops)| (name, widths(ops)))
                 .collect(),
             waf: waf.filter(|sum| sum.weight > 0.0).map(Square::width),
+            joules: energy.filter(|sum| sum.weight > 0.0).map(Square::width),
         })
     }
 }
@@ -85,8 +88,20 @@ impl Square {
         }
     }
 
+    /// As `plus`; `None` where a part that weighs is not known.
+    fn and(self, width: Option<f64>, weight: f64) -> Option<Self> {
+        match width {
+            Some(width) => Some(self.plus(width, weight)),
+            None => (weight == 0.0).then_some(self),
+        }
+    }
+
     fn width(self) -> f64 {
-        self.sum.sqrt() / self.weight.max(1.0)
+        if self.weight > 0.0 {
+            self.sum.sqrt() / self.weight
+        } else {
+            0.0
+        }
     }
 }
 

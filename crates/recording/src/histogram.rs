@@ -86,6 +86,21 @@ impl Histogram {
         self.sum_ns
     }
 
+    /// What is counted so far.
+    pub fn bins(&self) -> Bins {
+        if self.count == 0 {
+            return Bins::default();
+        }
+        let (first, last) = (bin_index(self.min_ns), bin_index(self.max_ns));
+        let counts = (first..).zip(&self.counts[first..=last]);
+        let occupied = counts.filter(|(_, n)| **n > 0);
+        Bins(
+            occupied
+                .map(|(bin, n)| (bin as u16, u64::from(*n)))
+                .collect(),
+        )
+    }
+
     /// Takes the counts out and leaves the histogram empty.
     pub fn take(&mut self) -> SparseHistogram {
         let mut bins = Vec::new();
@@ -98,7 +113,7 @@ impl Histogram {
             }
         }
         let out = SparseHistogram {
-            bins,
+            bins: Bins(bins),
             count: self.count,
             sum_ns: u128::from(self.sum_ns),
             min_ns: self.min_ns,
@@ -112,10 +127,67 @@ impl Histogram {
     }
 }
 
+/// Occupied bins in ascending order with their counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bins(Vec<(u16, u64)>);
+
+impl Bins {
+    /// Each bin with its count.
+    pub fn as_slice(&self) -> &[(u16, u64)] {
+        &self.0
+    }
+
+    /// What was counted after `earlier`, whose bins are all among these.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut before = earlier.0.iter().peekable();
+        let each = self.0.iter().map(|&(bin, n)| {
+            let seen = before.next_if(|(other, _)| *other == bin);
+            (bin, n - seen.map_or(0, |&(_, seen)| seen))
+        });
+        Self(each.filter(|(_, n)| *n > 0).collect())
+    }
+
+    /// Adds other counts.
+    pub fn merge(&mut self, other: &Self) {
+        let mut merged = Vec::with_capacity(self.0.len() + other.0.len());
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        loop {
+            match (a.peek(), b.peek()) {
+                (Some(&&(x, n)), Some(&&(y, m))) => match x.cmp(&y) {
+                    std::cmp::Ordering::Less => {
+                        merged.push((x, n));
+                        a.next();
+                    }
+                    std::cmp::Ordering::Greater => {
+                        merged.push((y, m));
+                        b.next();
+                    }
+                    std::cmp::Ordering::Equal => {
+                        merged.push((x, n + m));
+                        a.next();
+                        b.next();
+                    }
+                },
+                (Some(&&x), None) => {
+                    merged.push(x);
+                    a.next();
+                }
+                (None, Some(&&y)) => {
+                    merged.push(y);
+                    b.next();
+                }
+                (None, None) => break,
+            }
+        }
+        self.0 = merged;
+    }
+}
+
 /// Counts at rest: the occupied bins in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SparseHistogram {
-    bins: Vec<(u16, u64)>,
+    bins: Bins,
     count: u64,
     /// An hour of a million responses a second, each an hour late, is beyond 2^64.
     sum_ns: u128,
@@ -126,7 +198,7 @@ pub struct SparseHistogram {
 impl Default for SparseHistogram {
     fn default() -> Self {
         Self {
-            bins: Vec::new(),
+            bins: Bins::default(),
             count: 0,
             sum_ns: 0,
             min_ns: u64::MAX,
@@ -138,7 +210,7 @@ impl Default for SparseHistogram {
 impl SparseHistogram {
     /// Occupied bins in ascending order with their counts.
     pub fn bins(&self) -> &[(u16, u64)] {
-        &self.bins
+        self.bins.as_slice()
     }
 
     /// Values counted.
@@ -174,7 +246,7 @@ impl SparseHistogram {
         }
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
-        for &(bin, n) in &self.bins {
+        for &(bin, n) in self.bins.as_slice() {
             seen += n;
             if seen >= rank {
                 let (low, high) = bin_bounds_ns(usize::from(bin));
@@ -194,37 +266,7 @@ impl SparseHistogram {
         if other.count == 0 {
             return;
         }
-        let mut merged = Vec::with_capacity(self.bins.len() + other.bins.len());
-        let (mut a, mut b) = (self.bins.iter().peekable(), other.bins.iter().peekable());
-        loop {
-            match (a.peek(), b.peek()) {
-                (Some(&&(x, n)), Some(&&(y, m))) => match x.cmp(&y) {
-                    std::cmp::Ordering::Less => {
-                        merged.push((x, n));
-                        a.next();
-                    }
-                    std::cmp::Ordering::Greater => {
-                        merged.push((y, m));
-                        b.next();
-                    }
-                    std::cmp::Ordering::Equal => {
-                        merged.push((x, n + m));
-                        a.next();
-                        b.next();
-                    }
-                },
-                (Some(&&x), None) => {
-                    merged.push(x);
-                    a.next();
-                }
-                (None, Some(&&y)) => {
-                    merged.push(y);
-                    b.next();
-                }
-                (None, None) => break,
-            }
-        }
-        self.bins = merged;
+        self.bins.merge(&other.bins);
         self.count += other.count;
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);

@@ -4,6 +4,7 @@
 //! load generators count into; a [`SparseHistogram`] is the same counts at rest. Everything merges
 //! by addition: threads, targets and hosts alike; percentiles are never averaged.
 
+mod batch;
 mod fault;
 mod half_widths;
 mod histogram;
@@ -11,9 +12,10 @@ mod interval;
 mod recorder;
 mod recording;
 
+pub use batch::{Batch, OpBins};
 pub use fault::{Fault, FaultCounter, merge_faults};
 pub use half_widths::{HalfWidths, OpHalfWidths};
-pub use histogram::{BINS, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
+pub use histogram::{BINS, Bins, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Residence, Share, Streams, Utilisation};
 pub use recorder::{Alike, Recorder, Tally};
 pub use recording::Recording;

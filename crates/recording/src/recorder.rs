@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use workload::Op;
 
-use crate::{Histogram, Interval, OpStats};
+use crate::{Histogram, Interval, OpBins, OpStats};
 
 /// I/O of one operation since the last cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +140,14 @@ impl Recorder {
                 response_ns: hot.response.sum_ns(),
                 bytes: hot.bytes,
             }
+        })
+    }
+
+    /// Latencies counted since the last cut, per operation in the order of [`Op::ALL`].
+    pub fn bins(&self) -> [OpBins; Op::COUNT] {
+        std::array::from_fn(|op| OpBins {
+            service: self.ops[op].service.bins(),
+            response: self.ops[op].response.bins(),
         })
     }
 

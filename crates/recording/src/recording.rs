@@ -7,7 +7,7 @@ use workload::Op;
 
 use crate::fault::{Fault, merge_faults};
 use crate::interval::{merge_ops, merge_residence, merge_servers, merge_streams, merge_times, sum};
-use crate::{Counters, HalfWidths, Interval, OpStats, Residence, Streams, Utilisation};
+use crate::{Batch, Counters, HalfWidths, Interval, OpStats, Residence, Streams, Utilisation};
 
 /// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
 /// latency, and little throughput is left to gain.
@@ -37,6 +37,9 @@ pub struct Recording {
     pub residence: Vec<Residence>,
     /// Where the load generator watched it; else the seconds' scatter tells.
     pub half_widths: Option<HalfWidths>,
+    /// Latencies in equal parts of the window, in order of time, where the load generator watched it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<Batch>,
     /// Failed I/O by errno; 0 stands for an I/O that moved fewer bytes than asked.
     pub errno: BTreeMap<i32, u64>,
     /// Failed I/O by operation, errno and range.

@@ -276,6 +276,7 @@ fn known(writes: u64, width: f64, media_write_bytes: u64, waf: Option<f64>) -> R
     let interval = Interval {
         counters: Counters {
             media_write_bytes: Some(media_write_bytes),
+            joules: Some(media_write_bytes as f64),
             ..Counters::default()
         },
         ..recorder.cut(SECOND_NS, 0).of_stream("log")
@@ -291,6 +292,7 @@ fn known(writes: u64, width: f64, media_write_bytes: u64, waf: Option<f64>) -> R
         streams: BTreeMap::from([("log".to_owned(), ops.clone())]),
         ops,
         waf,
+        joules: waf,
     });
     recording
 }
@@ -311,6 +313,7 @@ fn a_sum_is_known_by_the_squares_of_what_its_parts_are_known_by() {
         assert_eq!(write.mean_response, None);
     }
     assert!(near(sum.waf.unwrap(), expected), "{:?}", sum.waf);
+    assert_eq!(sum.joules, sum.waf);
 }
 
 #[test]

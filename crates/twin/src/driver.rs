@@ -92,10 +92,9 @@ pub fn run_until_precise<D: Device>(
 ) -> Result<Recording, TwinError> {
     let seat = judge.map(Seat::new);
     let mut driver = Driver::new(job, device, seed)?;
-    let programmed = driver.meter.media_write_bytes(driver.device);
+    let medium = driver.meter.medium(driver.device);
     let window_ns = (driver.start_ns, driver.end_ns);
-    driver.batches =
-        seat.map(|seat| Batches::new(seat, window_ns, driver.recorders.len(), programmed));
+    driver.batches = seat.map(|seat| Batches::new(seat, window_ns, driver.recorders.len(), medium));
     driver.begin();
     driver.measure(control, &mut on_interval)?;
     driver.drain()?;

@@ -3,6 +3,7 @@
 use recording::{Counters, Interval, Residence, Share, Utilisation};
 
 use crate::device::{Account, Device};
+use crate::precision::Medium;
 
 /// Totals at the start of the interval.
 pub struct Meter {
@@ -28,10 +29,13 @@ impl Meter {
         }
     }
 
-    /// Bytes that the device has programmed since it was made; `None` where it does not count them.
-    pub fn media_write_bytes<D: Device>(&mut self, device: &D) -> Option<u64> {
+    /// What the medium has cost since the device was made; `None` where it does not know.
+    pub(crate) fn medium<D: Device>(&mut self, device: &D) -> Option<Medium> {
         device.account(&mut self.now);
-        device.knows_medium().then_some(self.now.media_write_bytes)
+        device.knows_medium().then_some(Medium {
+            write_bytes: self.now.media_write_bytes,
+            joules: self.now.joules,
+        })
     }
 
     /// Fills in what happened since the last reading. `core_free_ns`: until when each core has

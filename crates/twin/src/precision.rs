@@ -16,8 +16,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use recording::HalfWidths;
 use workload::Op;
 
-pub(crate) use self::batch_means::Tallies;
-use self::batch_means::{Batch, add, half_widths, is_drifting, of_all};
+use self::batch_means::{Batch, Latencies, add, half_widths, is_drifting, of_all};
+pub(crate) use self::batch_means::{Medium, Tallies};
 
 /// Batches at which neighbours are joined.
 const MOST_BATCHES: usize = 64;
@@ -25,6 +25,8 @@ const MOST_BATCHES: usize = 64;
 const FIRST_BATCH_NS: u64 = 1_000_000;
 /// Batches between two looks.
 const LOOK_EVERY: usize = 4;
+/// A window of so many seconds has seconds enough to tell how well its percentiles are known: batches keep no latencies.
+const ENOUGH_SECONDS_NS: u64 = 16_000_000_000;
 /// How much less well than the rate the mean latency has to be known.
 const LATENCY_WIDENING: f64 = 2.0;
 
@@ -149,18 +151,20 @@ pub(crate) struct Batches<'a> {
     open: Batch,
     /// What the recorders had counted when they were last asked.
     seen: Vec<Tallies>,
-    /// What the device had programmed by then.
-    seen_media_bytes: Option<u64>,
+    /// The device's totals by then.
+    seen_medium: Option<Medium>,
+    /// Latencies that the recorders had counted by then; empty once batches keep none.
+    seen_latency: Vec<Latencies>,
 }
 
 impl<'a> Batches<'a> {
-    /// From now on, to `limit_ns` at the latest, of a job of so many streams (one at least) on a device that has
-    /// programmed so much.
+    /// From now on, to `limit_ns` at the latest, of a job of so many streams (one at least) on a device with these
+    /// totals.
     pub(crate) fn new(
         seat: Seat<'a>,
         (now_ns, limit_ns): (u64, u64),
         streams: usize,
-        media_write_bytes: Option<u64>,
+        medium: Option<Medium>,
     ) -> Self {
         let mut batches = Self {
             seat,
@@ -171,8 +175,12 @@ impl<'a> Batches<'a> {
             full: Vec::with_capacity(MOST_BATCHES),
             open: Batch::default(),
             seen: vec![Tallies::default(); streams],
-            seen_media_bytes: media_write_bytes,
+            seen_medium: medium,
+            seen_latency: Vec::new(),
         };
+        if batches.ends_job() {
+            batches.seen_latency = vec![Latencies::default(); streams];
+        }
         batches.restart(now_ns);
         batches
     }
@@ -193,7 +201,8 @@ impl<'a> Batches<'a> {
     fn none_yet(&self) -> Batch {
         Batch {
             streams: vec![Tallies::default(); self.seen.len()],
-            media_write_bytes: self.seen_media_bytes.map(|_| 0),
+            medium: self.seen_medium.map(|_| Medium::default()),
+            latency: vec![Latencies::default(); self.seen_latency.len()],
         }
     }
 
@@ -202,8 +211,8 @@ impl<'a> Batches<'a> {
         self.end_ns
     }
 
-    /// Takes in what the recorders have counted since their last cut, and the device has programmed so far.
-    pub(crate) fn see(&mut self, counted: &[Tallies], media_write_bytes: Option<u64>) {
+    /// Takes in what the recorders have counted since their last cut, and the device's totals.
+    pub(crate) fn see(&mut self, counted: &[Tallies], medium: Option<Medium>) {
         let streams = self.open.streams.iter_mut().zip(&mut self.seen);
         for ((open, seen), counted) in streams.zip(counted) {
             for (op, now) in counted.iter().enumerate() {
@@ -211,18 +220,50 @@ impl<'a> Batches<'a> {
             }
             *seen = *counted;
         }
-        let programmed = media_write_bytes.zip(self.seen_media_bytes);
-        self.open.media_write_bytes = self
+        let gained = medium
+            .zip(self.seen_medium)
+            .map(|(now, seen)| now.since(seen));
+        self.open.medium = self
             .open
-            .media_write_bytes
-            .zip(programmed)
-            .map(|(open, (now, seen))| open + now - seen);
-        self.seen_media_bytes = media_write_bytes;
+            .medium
+            .zip(gained)
+            .map(|(open, own)| open.plus(own));
+        self.seen_medium = medium;
+    }
+
+    /// Whether it asks for [`Self::see_latency`].
+    pub(crate) fn watches_latency(&self) -> bool {
+        !self.seen_latency.is_empty()
+    }
+
+    /// Takes in the latencies that the recorders have counted since their last cut.
+    pub(crate) fn see_latency(&mut self, counted: impl Iterator<Item = Latencies>, now_ns: u64) {
+        if now_ns - self.start_ns >= ENOUGH_SECONDS_NS {
+            self.seen_latency.clear();
+            self.open.latency.clear();
+            self.full.iter_mut().for_each(|batch| batch.latency.clear());
+            return;
+        }
+        let streams = self.open.latency.iter_mut().zip(&mut self.seen_latency);
+        for ((open, seen), counted) in streams.zip(counted) {
+            for ((open, seen), now) in open.iter_mut().zip(seen.iter()).zip(&counted) {
+                open.merge(&now.since(seen));
+            }
+            *seen = counted;
+        }
+    }
+
+    /// Latencies of each batch, as a recording has them; none of a window of seconds enough.
+    pub(crate) fn recorded(&self, stream_names: &[String]) -> Vec<recording::Batch> {
+        let watched = self.watches_latency().then_some(&self.full);
+        let each = watched.into_iter().flatten();
+        each.map(|batch| batch.recorded(stream_names)).collect()
     }
 
     /// The recorders have been cut: they count from zero.
     pub(crate) fn forget_seen(&mut self) {
         self.seen.fill(Tallies::default());
+        self.seen_latency.fill(Latencies::default());
     }
 
     /// Ends the open batch if its time has come. Returns whether the window has told enough.

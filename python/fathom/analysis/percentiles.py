@@ -98,20 +98,30 @@ class Histogram:
         return quantile_us(self.low_ns, self.high_ns, self.count, q)
 
     def edge_ns(self, q: float) -> int | None:
-        """Where the bin of quantile q ends, ns: I/Os from there on lie beyond it. `None` as for `quantile`."""
+        """From where on I/Os lie beyond quantile q, ns; `None` as for `quantile`.
+
+        That end of the quantile's bin beyond which their share is nearer to 1 - q, and never the end of them all: a
+        burst that shares the last bin is beyond it.
+        """
         found = self.quantile(q)
         if found is None:
             return None
-        return int(self.high_ns[np.searchsorted(self.low_ns, found.us * 1000, "right") - 1])
+        at = int(np.searchsorted(self.low_ns, found.us * 1000, "right")) - 1
+        above = int(self.count[at + 1 :].sum())
+        from_low, from_high = above + int(self.count[at]), above
+        asked = self.n * (1 - q)
+        nearer_low = from_low - asked < asked - from_high
+        return int(self.low_ns[at] if nearer_low or not from_high else self.high_ns[at])
 
     def interval_us(
         self, q: float, beyond: ArrayLike, total: ArrayLike, queued_us: ArrayLike | None = None
     ) -> tuple[float, float] | None:
-        """95 % interval of quantile q in us, from each second's I/Os beyond `edge_ns` and in all.
+        """95 % interval of quantile q in us, from the I/Os beyond `edge_ns` and in all of each of equally long parts:
+        seconds, or batches.
 
-        `queued_us`, of an open load, is each second's mean latency: there, few long queues make the tail, and a window
+        `queued_us`, of an open load, is each part's mean latency: there, few long queues make the tail, and a window
         that missed them looks as if it had many short ones. What all its latencies say of its memory counts then.
-        `None` as for `quantile`, for fewer seconds than an interval of a mean takes, and where too few I/Os are
+        `None` as for `quantile`, for fewer parts than an interval of a mean takes, and where too few I/Os are
         independent.
         """
         if np.size(total) < LEAST_SAMPLES:

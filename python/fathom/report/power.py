@@ -1,15 +1,18 @@
 """A step's mean power in a table: its figure with half its 95 % interval, or why there is none."""
 
 from fathom.analysis.efficiency import Power, over_repeats, power
+from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, margin_of
+from fathom.report.data import RunData
 from fathom.report.repeats import of_each
 from fathom.report.rows import Point
 from fathom.report.style import grouped
 
 NOTE = (
-    "± of power is half its 95 % interval over the stretches of the window whose energy is known, or over repeats; the "
-    "accuracy given for a power meter is in it, the error of a sensor or of a twin's model of power is not."
+    "± of power is half its 95 % interval over the stretches of the window whose energy is known (where a "
+    "twin may end a window early, over 16 to 64 equal parts of it), or over repeats; the accuracy "
+    "given for a power meter is in it, the error of a sensor or of a twin's model of power is not."
 )
 
 
@@ -27,17 +30,19 @@ def power_item(column: Column, point: Point, drives: int = 1) -> Item | None:
 def _over(column: Column, point: Point) -> Power | None:
     """Mean power with its interval: over repeats, of a single run over its stretches; None where these are not kept."""
     run = column.run
-    repeats = run.repeats if len(of_each(run, point)) > 1 else run.repeats[:1]
-    each = [
-        found
-        for one in repeats
-        if (
-            found := power(
-                one.energies(point.target, point.step), one.meter_accuracy(point.target, point.step)
-            )
-        )
-    ]
+    points = of_each(run, point)
+    repeats = run.repeats if len(points) > 1 else run.repeats[:1]
+    each = [found for one, own in zip(repeats, points, strict=False) if (found := _of_one(one, own))]
     if len(each) < len(repeats) or not each:
         return None
     over = over_repeats([(one.watts, one.interval) for one in each])
     return Power(over, sum(one.stretches for one in each), watts=sum(one.watts for one in each) / len(each))
+
+
+def _of_one(run: RunData, point: Point) -> Power | None:
+    """What a twin knew of its own window, else what the stretches tell."""
+    bounds = point.interval("joules")
+    if bounds is None or not point.joules or not point.window_s:
+        return power(run.energies(point.target, point.step), run.meter_accuracy(point.target, point.step))
+    watts, low, high = (joules / point.window_s for joules in (point.joules, *bounds))
+    return Power(Interval(watts, low, high, float(point.n or 0)), 1, watts=watts)

@@ -188,6 +188,8 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
         waf=_mean(points, "waf"),
         **_waf_bounds(interval_over(points, "waf")),
         joules=_over(points, "joules", sum),
+        joules_low=None,
+        joules_high=None,
         outstanding=_mean(points, "outstanding"),
         backlog=_over(points, "backlog", sum),
         limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],

@@ -98,6 +98,8 @@ class Point:
     waf_low: float | None
     waf_high: float | None
     joules: float | None
+    joules_low: float | None
+    joules_high: float | None
     outstanding: float | None
     backlog: int | None
     limited_by: str | None

@@ -271,6 +271,8 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
         mean_low_us=mean_us + mean.low - unweighted_us if mean else None,
         mean_high_us=mean_us + mean.high - unweighted_us if mean else None,
         waf=waf,
+        joules_low=None,
+        joules_high=None,
         waf_low=over.low if over else None,
         waf_high=over.high if over else None,
         n=sum(point.n or 0 for point in points),

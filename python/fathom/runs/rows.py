@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from fathom import _core
-from fathom._core import OpHalfWidths, OpResult, Recording
+from fathom._core import OpBins, OpHalfWidths, OpResult, Recording
 from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, bounds_of, intervals_us
 from fathom.analysis.uncertainty import (
     LEAST_SAMPLES,
@@ -140,11 +140,12 @@ class StepRows:
             return
         for op in recording.ops:
             self.points.append(self._point(recording, op, method, steady))
-            self._load.keep(op)
+        self._load.keep(recording.ops, [batch.ops for batch in recording.batches])
         for name, job in self.step.job.streams.items():
-            for op in recording.streams.get(name, ()):
+            own = recording.streams.get(name, [])
+            for op in own:
                 self.streams.append(self._stream(recording, name, job, op))
-                self._streams[name].keep(op)
+            self._streams[name].keep(own, [batch.streams.get(name, []) for batch in recording.batches])
 
     @property
     def _is_measured(self) -> bool:
@@ -275,6 +276,7 @@ class StepRows:
             "waf": waf,
             **self._waf_bounds(waf, known.waf if known else None, watched=known is not None),
             "joules": counters.get("joules"),
+            **_around("joules", counters.get("joules"), known.joules if known else None),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
             "limited_by": None if op.errors > op.n else self._limited_by(recording),
@@ -310,12 +312,8 @@ class StepRows:
 
     def _waf_bounds(self, waf: float | None, half_width: float | None, *, watched: bool) -> Row:
         """95 % interval of the window's WAF: the load generator's where it watched, else that of the whole seconds."""
-        if waf is None:
-            return {}
-        if watched:
-            return (
-                {} if half_width is None else _bounds("waf", (waf * (1 - half_width), waf * (1 + half_width)))
-            )
+        if watched or waf is None:
+            return _around("waf", waf, half_width)
         return _waf_bounds(self._host_bytes, self._media_bytes)
 
 
@@ -324,6 +322,8 @@ class _Load:
 
     def __init__(self, target: str, *, each_second: bool, scratch: Path | None) -> None:
         self.latency = Spool(TABLES["latency"], scratch)
+        self._batches = Spool(TABLES["latency"], scratch)
+        self._is_batched = False
         self._target = target
         self._each_second = each_second
         self._seconds: dict[str, _Seconds] = {}
@@ -339,15 +339,20 @@ class _Load:
 
     def add_latency(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
         """Takes in the histograms of a second, or of no second but the whole step."""
-        for op in ops:
-            for of_bins, bins in _latency(common, index, op):
-                _add_columns(self.latency, of_bins, bins, BIN_COLUMNS)
+        _add_latency(self.latency, common, index, ops)
 
-    def keep(self, op: OpResult) -> None:
-        """Keeps the histograms of an operation's window, where seconds enough have theirs to bound its percentiles."""
-        if self._each_second and op.n and len(self._seconds_of(op)) >= LEAST_SAMPLES:
-            for kind, bins in _bins(op):
-                self._whole[op.op, kind] = Histogram.of(*zip(*bins, strict=True))
+    def keep(self, ops: Sequence[OpResult], batches: Sequence[Sequence[OpBins]]) -> None:
+        """Keeps the histograms of a window, where equally long parts enough have theirs to bound its percentiles: the
+        load generator's batches, else whole seconds.
+        """
+        for index, batch in enumerate(batches):
+            _add_latency(self._batches, {"target": self._target}, index, batch)
+        for op in ops:
+            parts = len(batches) or (len(self._seconds_of(op)) if self._each_second else 0)
+            if op.n and parts >= LEAST_SAMPLES:
+                for kind, bins in _bins(op):
+                    self._whole[op.op, kind] = Histogram.of(*zip(*bins, strict=True))
+        self._is_batched = bool(batches)
 
     def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
         """95 % intervals of an operation's rate and mean latencies: the load generator's own where it watched, else
@@ -374,7 +379,8 @@ class _Load:
         """Puts the intervals of percentiles into the window's rows."""
         if not self._whole:
             return
-        found = intervals_us(self.latency.tables(), self._target, self._whole)
+        parts = self._batches if self._is_batched else self.latency
+        found = intervals_us(parts.tables(), self._target, self._whole)
         for row in rows:
             for kind, prefix in PREFIXES.items():
                 for name, pair in found.get((str(row["op"]), kind), {}).items():
@@ -410,6 +416,13 @@ def _waf_bounds(host: Sequence[float], media: Sequence[float]) -> Row:
     """From the bytes of equally long stretches; nothing where there are too few to tell, or they drift."""
     over = ratio_interval(media, host)
     return _bounds("waf", (over.low, over.high)) if over else {}
+
+
+def _around(name: str, value: float | None, half_width: float | None) -> Row:
+    """The bounds of a figure that the load generator knows to a fraction of it."""
+    if value is None or half_width is None:
+        return {}
+    return _bounds(name, (_from_zero(value * (1 - half_width)), value * (1 + half_width)))
 
 
 def _bounds(name: str, pair: tuple[float | None, float | None]) -> Row:
@@ -473,15 +486,23 @@ def _add_columns(
         spool.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
 
 
+def _add_latency(
+    spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult] | Iterable[OpBins]
+) -> None:
+    for op in ops:
+        for of_bins, bins in _latency(common, index, op):
+            _add_columns(spool, of_bins, bins, BIN_COLUMNS)
+
+
 def _latency(
-    common: Row, index: int | None, op: OpResult
+    common: Row, index: int | None, op: OpResult | OpBins
 ) -> Iterable[tuple[Row, list[tuple[int, int, int]]]]:
     """What the bins of each latency that was counted have in common, and the bins."""
     for kind, bins in _bins(op):
         yield common | {"op": op.op, "latency": kind, "index": index}, bins
 
 
-def _bins(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
+def _bins(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
     """The occupied bins of each latency that was counted."""
     found = (("service", op.service_bins), ("response", op.response_bins))
     return [(kind, bins) for kind, bins in found if bins]

@@ -73,6 +73,8 @@ POINTS = pa.schema(
         ("waf_low", pa.float64()),
         ("waf_high", pa.float64()),
         ("joules", pa.float64()),
+        ("joules_low", pa.float64()),
+        ("joules_high", pa.float64()),
         ("outstanding", pa.float64()),
         ("backlog", pa.int64()),
         ("limited_by", pa.string()),

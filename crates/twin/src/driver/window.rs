@@ -36,9 +36,10 @@ impl<D: Device> Driver<'_, D> {
             self.recording.add(&interval);
             on_interval(interval);
             if over || ends_job || control.is_stopped() {
-                let batches = self.batches.as_ref();
-                self.recording.half_widths =
-                    batches.and_then(|batches| batches.half_widths(&self.stream_names));
+                if let Some(batches) = &self.batches {
+                    self.recording.half_widths = batches.half_widths(&self.stream_names);
+                    self.recording.batches = batches.recorded(&self.stream_names);
+                }
                 return Ok(());
             }
             self.check_alive()?;
@@ -89,7 +90,10 @@ impl<D: Device> Driver<'_, D> {
             return false;
         };
         let counted: Vec<Tallies> = self.recorders.iter().map(Recorder::tallies).collect();
-        batches.see(&counted, self.meter.media_write_bytes(self.device));
+        batches.see(&counted, self.meter.medium(self.device));
+        if batches.watches_latency() {
+            batches.see_latency(self.recorders.iter().map(Recorder::bins), now_ns);
+        }
         batches.close(now_ns)
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::{HalfWidths, OpHalfWidths, Tally};
+use recording::{HalfWidths, OpBins, OpHalfWidths, Tally};
 use workload::Op;
 
 /// Fewest batches that an interval is taken from.
@@ -18,13 +18,49 @@ pub(super) const STUDENT_T: f64 = 2.13;
 /// Per operation: I/O completed, their latencies, their bytes.
 pub(crate) type Tallies = [Tally; Op::COUNT];
 
+/// Totals of a device, or what they gained.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Medium {
+    /// Bytes programmed, cleaning included.
+    pub write_bytes: u64,
+    /// Energy, J.
+    pub joules: f64,
+}
+
+impl Medium {
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            write_bytes: self.write_bytes + other.write_bytes,
+            joules: self.joules + other.joules,
+        }
+    }
+
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            write_bytes: self.write_bytes - earlier.write_bytes,
+            joules: self.joules - earlier.joules,
+        }
+    }
+}
+
+/// Per operation: latencies counted.
+pub(crate) type Latencies = [OpBins; Op::COUNT];
+
+fn merge(sum: &mut Latencies, other: &Latencies) {
+    sum.iter_mut()
+        .zip(other)
+        .for_each(|(sum, other)| sum.merge(other));
+}
+
 /// What happened in a batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
     /// Of each stream of the job, in order; of a job of one workload, its own.
     pub streams: Vec<Tallies>,
-    /// Bytes programmed, cleaning included; `None` where the device does not count them.
-    pub media_write_bytes: Option<u64>,
+    /// What it cost the medium; `None` where the device does not know.
+    pub medium: Option<Medium>,
+    /// Latencies of each stream; empty where they are not watched.
+    pub latency: Vec<Latencies>,
 }
 
 impl Batch {
@@ -41,11 +77,32 @@ impl Batch {
             .iter_mut()
             .zip(&other.streams)
             .for_each(|(sum, own)| add(sum, own));
-        self.media_write_bytes = self
-            .media_write_bytes
-            .zip(other.media_write_bytes)
-            .map(|(sum, own)| sum + own);
+        self.medium = self
+            .medium
+            .zip(other.medium)
+            .map(|(sum, own)| sum.plus(own));
+        for (sum, own) in self.latency.iter_mut().zip(&other.latency) {
+            merge(sum, own);
+        }
         self
+    }
+
+    /// Its latencies as a recording has them.
+    pub(super) fn recorded(&self, stream_names: &[String]) -> recording::Batch {
+        let named = |latencies: &Latencies| {
+            let each = Op::ALL.into_iter().zip(latencies.iter().cloned());
+            each.filter(|(_, bins)| *bins != OpBins::default())
+                .collect::<BTreeMap<_, _>>()
+        };
+        let mut whole = Latencies::default();
+        self.latency.iter().for_each(|own| merge(&mut whole, own));
+        let streams = stream_names.iter().zip(&self.latency);
+        recording::Batch {
+            ops: named(&whole),
+            streams: streams
+                .map(|(name, own)| (name.clone(), named(own)))
+                .collect(),
+        }
     }
 }
 
@@ -111,7 +168,7 @@ pub(super) fn of_all(batches: &[Tallies]) -> Option<(f64, f64)> {
     })
 }
 
-/// Those of each operation, of each operation of each stream, and of the WAF; `None` with too few batches.
+/// Those of each operation, of each operation of each stream, of the WAF and of the energy; `None` with too few batches.
 pub(super) fn half_widths(batches: &[Batch], stream_names: &[String]) -> Option<HalfWidths> {
     let ops: Vec<Tallies> = batches.iter().map(Batch::ops).collect();
     of_all(&ops)?;
@@ -123,6 +180,7 @@ pub(super) fn half_widths(batches: &[Batch], stream_names: &[String]) -> Option<
         ops: of_ops(&ops),
         streams: streams.collect(),
         waf: of_waf(batches, &ops),
+        joules: of_joules(batches),
     })
 }
 
@@ -152,13 +210,24 @@ fn of_waf(batches: &[Batch], ops: &[Tallies]) -> Option<f64> {
         writes.map(|(tally, _)| tally.bytes).sum::<u64>() as f64
     };
     let host: Vec<f64> = ops.iter().map(written).collect();
-    let media: Option<Vec<f64>> = batches
-        .iter()
-        .map(|batch| batch.media_write_bytes.map(|bytes| bytes as f64))
-        .collect();
-    let media = media.filter(|media| mean(&host) > 0.0 && mean(media) > 0.0)?;
+    let media = of_medium(batches, |medium| medium.write_bytes as f64)?;
+    if mean(&host) == 0.0 || mean(&media) == 0.0 {
+        return None;
+    }
     let residuals = ratio_residuals(&host, &media);
     (correlation(&residuals) <= MOST_CORRELATION).then(|| half_width(&residuals) / mean(&media))
+}
+
+/// Of the energy; `None` where it is not known or 0, and where batches resemble their neighbours, as above.
+fn of_joules(batches: &[Batch]) -> Option<f64> {
+    let joules = of_medium(batches, |medium| medium.joules)?;
+    let known = mean(&joules) > 0.0 && correlation(&joules) <= MOST_CORRELATION;
+    known.then(|| half_width(&joules) / mean(&joules))
+}
+
+fn of_medium(batches: &[Batch], figure: impl Fn(Medium) -> f64) -> Option<Vec<f64>> {
+    let each = batches.iter().map(|batch| batch.medium.map(&figure));
+    each.collect()
 }
 
 /// Half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.

@@ -1,4 +1,4 @@
-use recording::Tally;
+use recording::{Recorder, Tally};
 use workload::Op;
 
 use super::batch_means::{FEWEST_BATCHES, STUDENT_T, half_width, mean};
@@ -65,7 +65,8 @@ fn batch_of(streams: &[Tally]) -> Batch {
     };
     Batch {
         streams: streams.iter().map(of_stream).collect(),
-        media_write_bytes: None,
+        medium: None,
+        latency: Vec::new(),
     }
 }
 
@@ -152,6 +153,14 @@ fn streams_that_share_an_operation_are_each_known_by_their_own_scatter() {
     );
 }
 
+/// Each byte costs 2^-20 J.
+fn medium(write_bytes: u64) -> Medium {
+    Medium {
+        write_bytes,
+        joules: write_bytes as f64 / f64::from(1 << 20),
+    }
+}
+
 /// Batches that write evenly, of which the device programs so many times as much.
 fn written(wafs: impl IntoIterator<Item = f64>) -> Vec<Batch> {
     let bytes = 1_u64 << 30;
@@ -164,7 +173,8 @@ fn written(wafs: impl IntoIterator<Item = f64>) -> Vec<Batch> {
         };
         Batch {
             streams: vec![tallies],
-            media_write_bytes: Some((waf * bytes as f64) as u64),
+            medium: Some(medium((waf * bytes as f64) as u64)),
+            latency: Vec::new(),
         }
     };
     wafs.into_iter().map(batch).collect()
@@ -176,7 +186,13 @@ fn write_amplification_is_known_by_the_scatter_of_its_batches_covering_as_often_
         .filter(|&seed| {
             let wafs: Vec<f64> = noise(48, seed).iter().map(|z| 3.0 + 0.3 * z).collect();
             let known = half_widths(&written(wafs.iter().copied()), &[]);
-            let waf = known.and_then(|known| known.waf).expect("it is counted");
+            let known = known.expect("enough batches");
+            let waf = known.waf.expect("it is counted");
+            let joules = known.joules.expect("it is counted");
+            assert!(
+                (joules / waf - 1.0).abs() < 1e-6,
+                "even writes: {joules} is {waf}"
+            );
             (mean(&wafs) / 3.0 - 1.0).abs() <= waf
         })
         .count();
@@ -187,42 +203,95 @@ fn write_amplification_is_known_by_the_scatter_of_its_batches_covering_as_often_
 fn write_amplification_that_comes_in_cycles_longer_than_the_window_is_not_known() {
     let cycle = (0..48).map(|batch| 3.0 + (f64::from(batch) / 20.0).sin());
     let known = half_widths(&written(cycle), &[]).expect("enough batches");
-    assert_eq!(known.waf, None);
+    assert_eq!((known.waf, known.joules), (None, None));
     let uncounted: Vec<Batch> = written((0..48).map(|_| 3.0))
         .into_iter()
         .map(|batch| Batch {
-            media_write_bytes: None,
+            medium: None,
             ..batch
         })
         .collect();
     let known = half_widths(&uncounted, &[]).expect("enough batches");
-    assert_eq!(known.waf, None);
+    assert_eq!((known.waf, known.joules), (None, None));
 }
 
 #[test]
 fn what_was_programmed_before_the_window_is_not_of_its_batches() {
     let judge = Judge::new(RULE, 1);
     let before = 1 << 40;
-    let mut batches = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, Some(before));
+    let mut batches = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, Some(medium(before)));
     let mut counted = Tallies::default();
     for batch in 1..=FEWEST_BATCHES as u64 {
         counted[Op::Write as usize].count += 1_000;
         counted[Op::Write as usize].bytes += 1_000 << 12;
-        batches.see(&[counted], Some(before + batch * (2_000 << 12)));
+        batches.see(&[counted], Some(medium(before + batch * (2_000 << 12))));
         batches.close(batch * FIRST_BATCH_NS);
         if batch == 8 {
             counted = Tallies::default();
             batches.forget_seen();
         }
     }
-    let programmed = batches.full.iter().map(|batch| batch.media_write_bytes);
-    assert!(
-        programmed
-            .into_iter()
-            .all(|bytes| bytes == Some(2_000 << 12))
-    );
+    let mut programmed = batches.full.iter().map(|batch| batch.medium);
+    assert!(programmed.all(|own| own == Some(medium(2_000 << 12))));
     let known = batches.half_widths(&[]).expect("enough batches");
     assert_eq!(known.waf, Some(0.0));
+    assert_eq!(known.joules, Some(0.0));
+}
+
+/// The window's batches, of reads of 1,000 ns in each first half of a batch and 2,000 ns in each second, the recorder cut
+/// every third batch.
+fn with_latencies(batches: u64) -> Vec<recording::Batch> {
+    let judge = Judge::new(RULE, 1);
+    let mut watched = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, None);
+    let mut recorder = Recorder::new(0);
+    let mut now_ns = 0;
+    for batch in 1..=batches {
+        now_ns = watched.end_ns();
+        for service_ns in [1_000, 2_000] {
+            recorder.record(Op::Read, service_ns, 4096);
+            let counted = std::iter::once(recorder.bins());
+            watched.see_latency(counted, now_ns);
+        }
+        if batch % 3 == 0 {
+            recorder.cut(now_ns, 0);
+            watched.forget_seen();
+        }
+        watched.close(now_ns);
+    }
+    assert!(now_ns < ENOUGH_SECONDS_NS);
+    watched.recorded(&[])
+}
+
+#[test]
+fn batches_have_the_latencies_of_their_own_time_whatever_is_cut_or_joined() {
+    for batches in [20, 63, 64, 90] {
+        let recorded = with_latencies(batches);
+        let each = recorded.iter().map(|batch| &batch.ops[&Op::Read].service);
+        let counts: Vec<Vec<u64>> = each
+            .map(|bins| bins.as_slice().iter().map(|(_, n)| *n).collect())
+            .collect();
+        let (joined, single) = if batches < 64 {
+            (0, batches)
+        } else {
+            (32, batches - 64)
+        };
+        let expected = [vec![vec![2, 2]; joined], vec![vec![1, 1]; single as usize]].concat();
+        assert_eq!(counts, expected, "{batches}");
+    }
+}
+
+#[test]
+fn a_window_of_seconds_enough_keeps_no_latencies_of_batches() {
+    let judge = Judge::new(RULE, 1);
+    let mut watched = Batches::new(Seat::new(&judge), (0, u64::MAX), 1, None);
+    let mut recorder = Recorder::new(0);
+    recorder.record(Op::Read, 1_000, 4096);
+    watched.see_latency(std::iter::once(recorder.bins()), FIRST_BATCH_NS);
+    watched.close(FIRST_BATCH_NS);
+    assert_eq!(watched.recorded(&[]).len(), 1);
+    watched.see_latency(std::iter::once(recorder.bins()), ENOUGH_SECONDS_NS);
+    assert!(!watched.watches_latency());
+    assert!(watched.recorded(&[]).is_empty());
 }
 
 #[test]

@@ -244,7 +244,7 @@ def _table(workloads: Sequence[Workload]) -> Table:
     ]
     notes = [
         "± is half the 95 % interval of the rate; under a latency stands its own. None is given where "
-        "fewer than five seconds were measured (a twin may end a window early) or they drift, where too few I/Os were "
+        "fewer than five seconds were measured that no twin watched, or they drift, where too few I/Os were "
         "independent, as near saturation, or where the point is unsustained: its response latency has no mean.",
         "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it.",
     ]
