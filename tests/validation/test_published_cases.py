@@ -122,6 +122,12 @@ def test_a_row_without_a_mix_takes_the_job_of_the_method_that_names_it_and_says_
             "no-lab is not in",
         ),
         ('iodepth = 1, latency_us = 3, latency_kind = "added"', "latency of kind added"),
+        (
+            f'{RANDOM_READ}, value = 2, unit = "ratio of IOPS to M510DC"',
+            "no twin of M510DC of the same capacity",
+        ),
+        (f'{RANDOM_READ}, value = 4, unit = "iodepth of the maximum"', "the depths in one pass"),
+        (f'{RANDOM_READ}, latency_us = 9, latency_kind = "threshold"', "neither how many I/O are beyond"),
     ],
 )
 def test_a_row_that_cannot_be_imitated_says_why(catalogue: Catalogue, row: str, why: str) -> None:
@@ -129,6 +135,18 @@ def test_a_row_that_cannot_be_imitated_says_why(catalogue: Catalogue, row: str, 
     [case] = tiny_cases().values()
     assert case.trial is None
     assert why in (case.remark or "")
+
+
+def test_a_row_that_relates_two_drives_is_one_trial_on_both() -> None:
+    evo, m510dc = (
+        {case.name: case for case in cases_of(load_device(name))}["rand-write-qd32-relation"]
+        for name in ("samsung-845dc-evo-480gb", "micron-m510dc-480gb")
+    )
+    assert evo.other == m510dc.device
+    assert m510dc.other == evo.device
+    assert evo.trial == m510dc.trial
+    assert (evo.figures, m510dc.figures) == ({"iops_ratio": 0.5}, {"iops_ratio": 2.0})
+    assert not evo.may_be_fitted
 
 
 def test_rows_about_other_capacities_and_sets_and_mere_statements_are_left_out(catalogue: Catalogue) -> None:

@@ -38,6 +38,22 @@ def test_errors_are_signed_and_relative_to_the_published_figure(device: Device) 
     assert half.simulated == 45
 
 
+@pytest.mark.parametrize(("figure", "ratio"), [("IOPS", 0.5), ("IOPS/W", 0.25)])
+def test_a_row_that_relates_two_drives_divides_what_was_measured_on_both(
+    device: Device, figure: str, ratio: float
+) -> None:
+    row = PublishedRow.model_validate(ROW | {"value": 2 * ratio, "unit": f"ratio of {figure} to other"})
+    case = Case(device, row, Trial("b", "{}"), None, device)
+    mine, its = (
+        Measured({None: OpFigures(iops, 1.0, 1.0)}, window_s, None, True, "", None, joules=joules)
+        for iops, window_s, joules in ((50.0, 5.0, 20.0), (100.0, 10.0, 20.0))
+    )
+    [one] = compare_case(case, mine, its)
+    assert one.simulated == pytest.approx(ratio)
+    assert one.error_pct == pytest.approx(-50)
+    assert one.counted
+
+
 def test_only_the_first_figure_of_a_row_counts_because_the_others_say_the_same(device: Device) -> None:
     rows = compared(device, 90.0, iops=100, mbps=1, latency_us=80, latency_kind="mean")
     assert [(row.metric, row.counted) for row in rows] == [

@@ -104,3 +104,16 @@ def test_calibrate_prints_errors_sensitivities_and_values_and_writes_only_when_a
     assert f"written to {path}" in written.stdout.replace("\n", " ")
     value = shown.stdout.split("[twin.parameters.read_sense_us]\n")[1].split("\n")[0]
     assert f"[twin.parameters.read_sense_us]\n{value} # a comment" in Path(path).read_text()
+
+
+def test_a_row_that_relates_two_drives_shares_the_trials_of_both(catalogue: Catalogue) -> None:
+    related = f'role = "validation", {RANDOM_READ}, value = 1'
+    catalogue.rows(
+        f'{{ workload = "near", role = "calibration", {RANDOM_READ}, iops = 62000 }}',
+        f'{{ workload = "itself", {related}, unit = "ratio of IOPS to Tiny" }}',
+        f'{{ workload = "power", {related}, unit = "ratio of IOPS/W to Tiny" }}',
+    )
+    result = fathom("validate", NAME, "--json")
+    assert result.returncode == 0, result.stderr
+    assert "1/1" in result.stderr
+    assert [row["simulated"] for row in json.loads(result.stdout)["rows"][1:]] == [1, 1]

@@ -5,21 +5,42 @@ method step with its name in `published`: an assumed mix, and said so. The regio
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from fathom import _core
-from fathom.catalog import CatalogError, entries, load_published, load_system
-from fathom.catalog.load import is_about
+from fathom.catalog import (
+    CatalogError,
+    device_names,
+    entries,
+    load_device,
+    load_published,
+    load_system,
+)
+from fathom.catalog.load import CAPACITY_TOLERANCE, is_about
 from fathom.catalog.models import Device, PublishedRow, System
 from fathom.method import parse_method
 
-Metric = Literal["iops", "mbps", "mibps", "latency_us", "floor_iops", "max_us", "above_pct"]
+Metric = Literal[
+    "iops",
+    "mbps",
+    "mibps",
+    "latency_us",
+    "floor_iops",
+    "max_us",
+    "above_pct",
+    "iops_ratio",
+    "iops_per_w_ratio",
+]
 PATTERNS = {"seq": "sequential", "rand": "uniform"}
 LIMIT = ("threshold", "at-most")
 """Kind and bound of a latency that no I/O exceeds."""
+RATIO = re.compile(r"ratio of (?P<figure>IOPS|IOPS/W) to (?P<other>.+)")
+"""The unit of a row that relates two drives: what is divided, and by the figure of which model."""
+RATIOS: dict[str, Metric] = {"IOPS": "iops_ratio", "IOPS/W": "iops_per_w_ratio"}
 
 
 @dataclass(frozen=True)
@@ -39,12 +60,16 @@ class Trial:
 
 @dataclass(frozen=True)
 class Case:
-    """A published row about a device and the trial that imitates it; without one, `remark` says why."""
+    """A published row about a device and the trial that imitates it; without one, `remark` says why.
+
+    A row that relates the device to `other` divides the figures of two trials: the same one, on either.
+    """
 
     device: Device
     row: PublishedRow
     trial: Trial | None
     remark: str | None
+    other: Device | None = None
 
     @property
     def name(self) -> str:
@@ -69,6 +94,8 @@ class Case:
         IOPS (Little), so counting it too would count one error twice.
         """
         row = self.row
+        if (ratio := _ratio(row)) and row.value is not None:
+            return {ratio[0]: row.value}
         if row.latency_kind == "threshold" and row.latency_us is not None:
             return {"max_us": row.latency_us} if row.value is None else {"above_pct": row.value}
         if row.statistic == "floor" and row.iops is not None:
@@ -95,8 +122,8 @@ class Case:
 
     @property
     def may_be_fitted(self) -> bool:
-        """Whether a device's parameters may be fitted to the row: calibration, about the device, and certain."""
-        return self.row.role == "calibration" and self.excluded is None
+        """Whether a device's parameters may be fitted to the row: calibration, about the device alone, and certain."""
+        return self.row.role == "calibration" and self.excluded is None and self.other is None
 
 
 class _NoTrialError(Exception):
@@ -140,16 +167,49 @@ def published_jobs() -> dict[str, tuple[str, str]]:
 def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> Case:
     try:
         trial, remark = _trial(row, jobs)
+        other = _other(device, row)
     except _NoTrialError as reason:
         return Case(device, row, None, f"not simulated: {reason}")
-    return Case(device, row, trial, remark)
+    return Case(device, row, trial, remark, other)
+
+
+def _ratio(row: PublishedRow) -> tuple[Metric, str] | None:
+    """What a row that relates two drives divides, and the model that it is divided by."""
+    found = RATIO.fullmatch(row.unit or "")
+    return (RATIOS[found["figure"]], found["other"]) if found else None
+
+
+def _other(device: Device, row: PublishedRow) -> Device | None:
+    """The twin of the model that a row relates the device to, in the device's own capacity."""
+    ratio = _ratio(row)
+    if ratio is None:
+        return None
+    for name in device_names():
+        other = load_device(name)
+        model = other.identity.model
+        named = model == ratio[1] or model.startswith(f"{ratio[1]} ")
+        if (
+            named
+            and other.twin
+            and abs(other.capacity_bytes / device.capacity_bytes - 1) <= CAPACITY_TOLERANCE
+        ):
+            return other
+    raise _NoTrialError(f"no twin of {ratio[1]} of the same capacity is in the catalogue")
 
 
 def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Trial, str | None]:
     if row.hosts not in (None, 1):
         raise _NoTrialError(f"measured from {row.hosts} hosts")
     shares = row.value is not None and row.latency_kind == "threshold" and "I/O above" in (row.unit or "")
-    if not shares and (not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None):
+    if row.unit == "iodepth of the maximum":
+        raise _NoTrialError(
+            "the source went through the depths in one pass, each from the state that the last one left; a trial is "
+            "of one depth (`fathom run enterprise-steady-state` goes through them)"
+        )
+    if (row.latency_kind, row.bound, row.value) == ("threshold", None, None):
+        raise _NoTrialError("the source says neither how many I/O are beyond its latency nor that none is")
+    figure = shares or _ratio(row) is not None
+    if not figure and (not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None):
         raise _NoTrialError(f"no rule yet for {row.unit or 'a row without a figure'}")
     if row.latency_kind not in (None, "mean") and not (shares or (row.latency_kind, row.bound) == LIMIT):
         raise _NoTrialError(f"no rule yet for a latency of kind {row.latency_kind}")

@@ -44,19 +44,24 @@ class Median:
     n: int
 
 
-def compare_case(case: Case, measured: Measured | None) -> list[Compared]:
-    """The case's figures, the one that counts first; a single one without a figure if nothing was simulated."""
+def compare_case(case: Case, measured: Measured | None, other: Measured | None = None) -> list[Compared]:
+    """The case's figures, the one that counts first; a single one without a figure if nothing was simulated.
+
+    `other` is what was measured on the drive that the row relates the device to.
+    """
     if measured is None:
         metric, published = next(iter(case.figures.items()), (case.row.unit or "", case.row.value or 0.0))
         return [Compared(case, metric, published, None, None, None, False, False, case.remark)]
     return [
-        _compare(case, metric, published, measured, first=index == 0)
+        _compare(case, metric, published, measured, other, first=index == 0)
         for index, (metric, published) in enumerate(case.figures.items())
     ]
 
 
-def _compare(case: Case, metric: Metric, published: float, measured: Measured, *, first: bool) -> Compared:
-    simulated = measured.value(case.row, metric)
+def _compare(
+    case: Case, metric: Metric, published: float, measured: Measured, other: Measured | None, *, first: bool
+) -> Compared:
+    simulated = measured.ratio(other, case.row, metric) if other else measured.value(case.row, metric)
     error_pct = error_of(case.row, published, simulated)
     counted = first and error_pct is not None and case.excluded is None
     far = error_pct is not None and abs(error_pct) > UNEXPLAINED_PCT
@@ -66,6 +71,7 @@ def _compare(case: Case, metric: Metric, published: float, measured: Measured, *
         case.remark,
         f"within the published bound ({case.row.bound})" if error_pct is None else None,
         None if measured.steady else f"not steady: {measured.grounds}",
+        f"the other drive is not steady: {other.grounds}" if other and not other.steady else None,
         written,
         f"beyond {UNEXPLAINED_PCT:g} % without a reason in the device's file"
         if far and counted and not written

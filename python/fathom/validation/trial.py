@@ -87,6 +87,8 @@ class Measured:
     limited_by: str | None
     rates: tuple[float, ...] = ()
     """IOPS of the single rounds."""
+    joules: float = 0.0
+    """What the drive took over the window."""
 
     def value(self, row: PublishedRow, metric: Metric) -> float:
         """The figure that a row publishes."""
@@ -95,6 +97,16 @@ class Measured:
         if metric == "above_pct":
             return self.ops[row.op].above_pct(row.latency_us or 0.0)
         return self.ops[row.op].value(metric)
+
+    def ratio(self, other: "Measured", row: PublishedRow, metric: Metric) -> float:
+        """IOPS, or I/O per joule, over the same figure of the other drive."""
+        ratio = self.ops[row.op].iops / other.ops[row.op].iops
+        return ratio * other.watts / self.watts if metric == "iops_per_w_ratio" else ratio
+
+    @property
+    def watts(self) -> float:
+        """Mean power over the window."""
+        return self.joules / self.window_s
 
 
 def run_trial(
@@ -176,6 +188,7 @@ def _after_prior(
         ops={name: _figures(intervals, name) for name in (None, *names)},
         rates=tuple(_rate(interval) for interval in intervals),
         window_s=recording.window_s,
+        joules=_joules(intervals),
         interval_pct=None,
         steady=True,
         grounds="as on the bench",
@@ -262,6 +275,7 @@ class _Judged:
             ops={name: _figures(window, name) for name in (None, *names)},
             rates=tuple(_rate(interval) for interval in window),
             window_s=sum(interval.length_s for interval in window),
+            joules=_joules(window),
             interval_pct=self._interval_pct if steady else None,
             steady=steady,
             grounds=self._criterion.conclude().reason if self._verdict else "no round finished",
@@ -271,6 +285,10 @@ class _Judged:
 
 def _rate(interval: _core.Interval) -> float:
     return sum(op.n for op in interval.ops) / interval.length_s
+
+
+def _joules(window: Sequence[_core.Interval]) -> float:
+    return sum(interval.counters["joules"] for interval in window)
 
 
 def _figures(window: Sequence[_core.Interval], name: str | None) -> OpFigures:

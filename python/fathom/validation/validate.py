@@ -3,7 +3,7 @@
 Rows that ask for the same trial share it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.catalog import device_names, load_device
@@ -68,19 +68,26 @@ def validate(
     cases = [case for device in devices for case in cases_of(device)]
     jobs: dict[tuple[str, Trial], Job] = {}
     for case in cases:
-        if case.trial:
-            jobs.setdefault((case.device.name, case.trial), _job(case, case.trial, seed, limits))
+        for device in (case.device, case.other):
+            if case.trial and device:
+                key = (device.name, case.trial)
+                jobs.setdefault(key, _job(device, case.row.workload, case.trial, seed, limits))
     found = dict(zip(jobs, in_parallel(list(jobs.values()), workers, watch), strict=True))
-    return [
-        row
-        for case in cases
-        for row in compare_case(case, found[case.device.name, case.trial] if case.trial else None)
-    ]
+    return [row for case in cases for row in compare_case(case, *_measured(case, found))]
 
 
-def _job(case: Case, trial: Trial, seed: int, limits: Limits) -> Job:
-    parameters_json = case.device.twin_params_json(trial.bench)
-    label = f"{case.device.identity.label}: {case.row.workload}"
+def _measured(
+    case: Case, found: Mapping[tuple[str, Trial], Measured]
+) -> tuple[Measured | None, Measured | None]:
+    """What was measured on the case's device, and on the other one that its row relates it to."""
+    if case.trial is None:
+        return None, None
+    return found[case.device.name, case.trial], found[case.other.name, case.trial] if case.other else None
+
+
+def _job(device: Device, workload: str, trial: Trial, seed: int, limits: Limits) -> Job:
+    parameters_json = device.twin_params_json(trial.bench)
+    label = f"{device.identity.label}: {workload}"
     return Job(label, parameters_json, trial, seed, limits)
 
 

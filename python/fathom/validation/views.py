@@ -29,6 +29,8 @@ UNITS = {
     "floor_iops": "IOPS (floor)",
     "max_us": "us (longest)",
     "above_pct": "% of I/O",
+    "iops_ratio": "x the other's IOPS",
+    "iops_per_w_ratio": "x the other's IOPS/W",
 }
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 
