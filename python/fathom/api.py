@@ -9,6 +9,7 @@ from fathom.method import load_method
 from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
+from fathom.targets.purge import Purge
 
 
 def run(
@@ -19,12 +20,14 @@ def run(
     seed: int = 1,
     size_bytes: int | None = None,
     destroy: Sequence[str] = (),
+    purge: Purge = "trim",
     out: str | Path | None = None,
     power: str | None = None,
 ) -> Run:
     """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
 
     `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
+    `purge` is how purge steps erase NVMe drives, as `--purge` says.
     `power` names a power meter as `--power` does. `out` is the directory in which the run gets its own.
     Raises FathomError; whatever was measured before the error is in the run directory.
     """
@@ -36,7 +39,13 @@ def run(
     return start_run(
         parsed,
         resolved,
-        Options(seed=seed, destroy=tuple(destroy), out=None if out is None else Path(out), power=power),
+        Options(
+            seed=seed,
+            destroy=tuple(destroy),
+            purge=purge,
+            out=None if out is None else Path(out),
+            power=power,
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from fathom.resolve import ensure_simulable
 from fathom.rounds import Round
 from fathom.session.fit import check_fits
 from fathom.targets.claim import check_target
+from fathom.targets.purge import Purge, check_purge
 from fathom.targets.target import Target
 from fathom.text import capacity, duration, percent, without_document
 
@@ -98,7 +99,13 @@ def plan_of(method: Method, target: Target) -> Plan:
     return Plan(target, tuple(steps), drive is not None, endurance_of(drive, max(1, len(target.parts))))
 
 
-def print_plan(console: "Console", method: Method, targets: Sequence[Target], repeats: int = 1) -> None:
+def print_plan(
+    console: "Console",
+    method: Method,
+    targets: Sequence[Target],
+    repeats: int = 1,
+    purge: Purge = "trim",
+) -> None:
     """The plan as tables, one per target, each with what so many repeats come to."""
     from rich.table import Table
 
@@ -131,9 +138,10 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
         lines = [*_totals(plan), *_of_repeats(plan, repeats)]
         if target.kind == "twin":
             lines.append(_of_twin(method))
+        lines += _of_purge(method, target, purge)
         for line in lines:
             console.print(line, style="dim", highlight=False, soft_wrap=True)
-        if refusal := _refusal(target, method):
+        if refusal := _refusal(target, method, purge):
             console.print(
                 f"would not run: {refusal}",
                 style="yellow",
@@ -143,16 +151,30 @@ def print_plan(console: "Console", method: Method, targets: Sequence[Target], re
             )
 
 
-def _refusal(target: Target, method: Method) -> FathomError | None:
+def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None:
     """Why nothing would be touched as things are: a region that does not fit, or no token of the device; None where a
     run would begin.
     """
     try:
         check_fits(method, target)
         check_target(target, writes=method.destructive)
+        check_purge(target, purge)
     except (UsageError, RefusedError) as error:
         return error
     return None
+
+
+def _of_purge(method: Method, target: Target, purge: Purge) -> list[str]:
+    """How purge steps erase, where that is not by TRIM."""
+    if purge == "trim":
+        return []
+    if not any(step.kind == "purge" for step in method.steps):
+        return [f"--purge {purge} would be refused: the method has no purge step"]
+    if target.kind == "twin":
+        return ["a purge resets a twin, however it is asked for"]
+    return [
+        f"purge by NVMe {purge}: writes nothing, and takes as long as the drive needs, which is not known"
+    ]
 
 
 def _totals(plan: Plan) -> list[str]:

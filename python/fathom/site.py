@@ -29,6 +29,10 @@ class Sampler(Protocol):
         """A step begins."""
         ...
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Samples nothing inside the `with`."""
+        ...
+
     def drain(self) -> list[TelemetryRow]:
         """The rows since the last call."""
         ...

@@ -20,6 +20,7 @@ from fathom.cli.options import (
     Out,
     Power,
     PriceList,
+    Purge,
     Quick,
     RayAddress,
     Repeats,
@@ -72,6 +73,7 @@ def run(
     seed: Seed = 1,
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006
+    purge: Purge = "trim",
     out: Out = None,
     power: Power = None,
     hosts: Hosts = None,
@@ -95,7 +97,7 @@ def run(
     parsed, listed = load_method(method, quick=quick), read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(seed, destroy, out, power, site)
+        options = _options(seed, destroy, out, power, site, purge)
         texts = as_array(targets) if together else targets
         chosen = with_baselines(
             parsed, with_file_system(parsed, site.resolve(texts, _size_bytes(size)), _size_bytes(size))
@@ -111,6 +113,7 @@ def plan(
     quick: Quick = False,
     repeats: Repeats = 1,
     size: Size = None,
+    purge: Purge = "trim",
 ) -> None:
     """Show what a run would do: steps, bytes, time. Touches nothing."""
     from fathom.file_system import with_file_system
@@ -118,11 +121,12 @@ def plan(
     from fathom.plan import print_plan
     from fathom.resolve import resolve_targets
     from fathom.resolve import together as as_array
+    from fathom.targets.purge import purge_of
 
     parsed = load_method(method, quick=quick)
     texts = as_array(targets) if together else targets
     chosen = with_file_system(parsed, resolve_targets(texts, _size_bytes(size)), _size_bytes(size))
-    print_plan(stdout(), parsed, chosen, repeats)
+    print_plan(stdout(), parsed, chosen, repeats, purge_of(purge))
 
 
 def resume(
@@ -250,9 +254,11 @@ def _options(
     out: Path | None,
     power: str | None = None,
     site: "Site | None" = None,
+    purge: str = "trim",
 ) -> "Options":
     from fathom.session import Options
     from fathom.site import ThisMachine
+    from fathom.targets.purge import purge_of
 
     return Options(
         seed=seed,
@@ -261,6 +267,7 @@ def _options(
         power=power,
         interrupt=Event(),
         site=site or ThisMachine(),
+        purge=purge_of(purge),
     )
 
 

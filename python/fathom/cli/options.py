@@ -26,6 +26,10 @@ Destroy = Annotated[
     list[str],
     typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL"),
 ]
+Purge = Annotated[
+    str,
+    typer.Option(help="how purge steps erase NVMe drives: trim, format or format-crypto", metavar="HOW"),
+]
 Out = Annotated[
     Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
 ]

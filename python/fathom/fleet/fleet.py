@@ -278,6 +278,10 @@ class FleetBackend:
         """Names the step that comes next, for the hosts' telemetry."""
         self._step = name
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Nothing to do: hosts sample only beside a load."""
+        return nullcontext()
+
     def drain(self) -> list[TelemetryRow]:
         """What the hosts sampled during the last step."""
         if self._load is None:

@@ -18,6 +18,8 @@ from fathom.session.fit import check_fits, inapplicable
 from fathom.session.options import Options
 from fathom.session.record import new_document
 from fathom.session.session import Session
+from fathom.site import ThisMachine
+from fathom.targets.purge import check_purge, purge_of
 from fathom.targets.target import Target
 
 
@@ -47,6 +49,7 @@ def resume_run(path: Path, options: Options) -> Run:
         return Run(path)
     method = _method_of(document)
     options.seed = document.seed
+    options.purge = purge_of(str(document.environment.get("purge", "trim")))
     options.power = cast("str | None", document.environment.get("power_meter"))
     targets = targets_of_run(document, options.site.resolve)
     meter = _meter(options, targets)
@@ -73,10 +76,12 @@ def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
 def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
     writes, site = method.destructive, options.site
+    _check_purge_asked(method, options)
     for target in targets:
         check_fits(method, target)
         ensure_simulable(target)
         site.check(target, writes=writes, destroy_tokens=options.destroy)
+        check_purge(target, options.purge)
     with ExitStack() as stack:
         ready = [
             stack.enter_context(site.claim(target, writes=writes, destroy_tokens=options.destroy))
@@ -84,6 +89,20 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
         ]
         _check_measures(method, ready)
         yield ready
+
+
+def _check_purge_asked(method: Method, options: Options) -> None:
+    """Raises UsageError where a Format is asked for that no step would send, or hosts would have to."""
+    if options.purge == "trim":
+        return
+    if not any(step.kind == "purge" for step in method.steps):
+        raise UsageError(
+            f"--purge {options.purge}: {method.name} has no purge step", "leave --purge out, or add a step"
+        )
+    if not isinstance(options.site, ThisMachine):
+        raise UsageError(
+            f"--purge {options.purge}: only this machine's own drives are formatted", "run it on one host"
+        )
 
 
 def _check_measures(method: Method, targets: Sequence[Target]) -> None:

@@ -10,6 +10,7 @@ from fathom.method import Step
 from fathom.runs.store import StepOutcome
 from fathom.site import Site, ThisMachine
 from fathom.stepper import Progress
+from fathom.targets.purge import Purge
 from fathom.targets.target import Target
 
 
@@ -61,6 +62,7 @@ class Options:
     power: str | None = None
     repeat_of: str | None = None
     site: Site = field(default_factory=ThisMachine)
+    purge: Purge = "trim"
 
     def __post_init__(self) -> None:
         """Checks what the engines take as unsigned 64 bits."""

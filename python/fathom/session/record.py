@@ -36,7 +36,8 @@ def new_document(run_id: str, method: Method, targets: Sequence[Target], options
         ],
         environment=environment().to_json()
         | options.site.to_json()
-        | ({"power_meter": options.power} if options.power else {}),
+        | ({"power_meter": options.power} if options.power else {})
+        | ({"purge": options.purge} if options.purge != "trim" else {}),
         versions={"fathom": __version__, "core": _core.__version__},
     )
 

@@ -26,6 +26,7 @@ from fathom.session.options import Options
 from fathom.session.said import Said
 from fathom.site import Sampler
 from fathom.stepper import run_step, step_seed
+from fathom.targets.purge import send_format
 from fathom.targets.target import Target
 
 
@@ -160,6 +161,10 @@ class TargetRun:
         if step.job.destructive:
             self.options.site.recheck(target, writes=True)
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
+        if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
+            outcome = self._format(key, step, sampler)
+            self.options.observer.step_ended(target, step, outcome)
+            return outcome
         rows = self._rows(step, backend)
         if sampler is not None:
             sampler.step(step.name)
@@ -180,6 +185,24 @@ class TargetRun:
         if failure is not None:
             raise FathomError(failure)
         self.options.observer.step_ended(target, step, outcome)
+        return outcome
+
+    def _format(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
+        """Purges by NVMe Format, which has no rows. Raises FathomError where the drive refuses it."""
+        told: list[str] = []
+        for drive in self.target.members or (self.target,):
+            try:
+                with sampler.paused():
+                    sent, took_s = send_format(drive, self.options.purge)
+            except FathomError as failure:
+                self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
+                raise
+            self.store.journal("format", key, device=drive.name, sent=sent, took_s=took_s)
+            told.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
+        reason = "; ".join(told)
+        self.said.remark(key, self.target.name, f"step {step.name}: {reason}")
+        outcome = StepOutcome("complete", None, reason, 0.0, 0)
+        self.store.finish_step(key, {}, outcome)
         return outcome
 
     def _drive(

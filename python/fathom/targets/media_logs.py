@@ -5,22 +5,16 @@ writes from the same place, or from SMART. A drive with neither does not tell it
 Layouts: NVM Express base 2.0 with TP4146 (FDP), OCP Datacenter NVMe SSD 2.0; numbers are little-endian.
 """
 
-import ctypes
-import fcntl
-import os
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-ADMIN_CMD = 0xC0484E41
-"""`_IOWR('N', 0x41, 72 bytes)` of linux/nvme_ioctl.h; on a namespace it goes to its controller."""
-IDENTIFY, GET_LOG_PAGE = 0x06, 0x02
+from fathom.targets.nvme_admin import GET_LOG_PAGE, IDENTIFY, admin_of
+
 SMART, FDP_STATISTICS, OCP_SMART = 0x02, 0x22, 0xC0
 OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")
 """What the OCP log ends with; other vendors use C0h for something else."""
 DATA_UNIT_BYTES = 512_000
-TIMEOUT_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +74,4 @@ class MediaReader:
 
 def open_reader(node: Path, namespace: int) -> MediaReader:
     """A reader of the drive behind a device node. Raises OSError where it takes no NVMe commands from us."""
-
-    def admin(opcode: int, of: int, cdw10: int, cdw11: int, size: int) -> bytes:
-        data = ctypes.create_string_buffer(size)
-        # struct nvme_admin_cmd: opcode, nsid, addr, data_len, cdw10, cdw11, timeout.
-        address = ctypes.addressof(data)
-        command = bytearray(
-            struct.pack("<B3xI8xQQIIII16xII", opcode, of, 0, address, 0, size, cdw10, cdw11, TIMEOUT_MS, 0)
-        )
-        descriptor = os.open(node, os.O_RDONLY)
-        try:
-            status = fcntl.ioctl(descriptor, ADMIN_CMD, command)
-        finally:
-            os.close(descriptor)
-        if status:
-            raise OSError(f"{node}: NVMe status {status:#x}")
-        return data.raw
-
-    return MediaReader(admin, namespace)
+    return MediaReader(admin_of(node), namespace)
