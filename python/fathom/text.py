@@ -54,6 +54,12 @@ def latency_text(mean_us: float | None) -> str:
     return f"{mean_us:.1f} us" if mean_us < 1000 else f"{mean_us / 1e3:.2f} ms"
 
 
+def span(low: float, high: float) -> str:
+    """`0.98 to 1.02`, both bounds of a ratio, with as many decimals as tell them apart, two to four."""
+    spans = [(f"{low:.{decimals}f}", f"{high:.{decimals}f}") for decimals in (2, 3, 4)]
+    return " to ".join(next((bounds for bounds in spans if bounds[0] != bounds[1]), spans[-1]))
+
+
 def percent(share: float, form: str = ".0f") -> str:
     """A share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
     return f"{100 * share:{form}} %"

@@ -16,7 +16,7 @@ from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, repeats_interval
 from fathom.analysis.view import RunView, StepFigures
 from fathom.limits import limit_of
-from fathom.text import percent, signed_pct
+from fathom.text import percent, signed_pct, span
 
 SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
@@ -272,18 +272,12 @@ def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
 def _bounds(ratio: Comparison) -> str:
     if not isfinite(ratio.high):
         return f"at least {ratio.low:.2f} times by the seconds, which drift"
-    bounds = _span(ratio)
+    bounds = span(ratio.low, ratio.high)
     return f"{bounds} by the seconds, which drift" if ratio.drifts else f"95 % interval {bounds}"
 
 
 def _includes_one(ratios: Sequence[Comparison]) -> str:
     widest = max(ratios, key=lambda one: one.ratio)
     if widest.drifts:
-        return f"the ratio of their seconds, which drift, includes 1 ({_span(widest)})"
+        return f"the ratio of their seconds, which drift, includes 1 ({span(widest.low, widest.high)})"
     return f"the 95 % interval of the ratio includes 1 ({_bounds(widest)})"
-
-
-def _span(ratio: Comparison) -> str:
-    """Both bounds, with as many decimals as tell them apart, four at most."""
-    spans = [f"{ratio.low:.{decimals}f} to {ratio.high:.{decimals}f}" for decimals in (2, 3, 4)]
-    return next((span for span in spans if len(set(span.split(" to "))) == 2), spans[-1])

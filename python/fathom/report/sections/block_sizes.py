@@ -23,6 +23,7 @@ from fathom.report.drive_array import (
 )
 from fathom.report.reference import rows_naming
 from fathom.report.style import bytes_10, grouped, slot
+from fathom.text import span
 
 ORDER = 21
 MIB_PER_MB = 2**20 / 1e6
@@ -103,7 +104,7 @@ def _ratio(disk: Disk, reference: Disk, step: str) -> Item:
     if found is None:
         return NONE
     level = " · level" if found.verdict == "level" else ""
-    return Item(f"{found.ratio:.2f}", f"{found.low:.2f} to {found.high:.2f}{level}")
+    return Item(f"{found.ratio:.2f}", f"{span(found.low, found.high)}{level}")
 
 
 def _published(rows: Sequence[PublishedRow], kind: str, block: str, sources: list[str]) -> Item:

@@ -16,7 +16,7 @@ from fathom.report.reference import rows_naming, rows_of
 from fathom.report.style import grouped, slot
 from fathom.sizing.files import Item as Price
 from fathom.sizing.files import Prices
-from fathom.text import without_document
+from fathom.text import span, without_document
 
 ORDER = 22
 AS_FAST = 0.05
@@ -259,4 +259,4 @@ def _uses(judgement: Judgement) -> Table:
 
 
 def _bound(found: Ratio) -> Item:
-    return Item(f"{found.ratio:.2f}", f"{found.low:.2f} to {found.high:.2f}")
+    return Item(f"{found.ratio:.2f}", span(found.low, found.high))

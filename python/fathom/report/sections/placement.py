@@ -21,6 +21,7 @@ from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
 from fathom.report.waf import NOTE, waf_item, waf_text
+from fathom.text import span
 
 ORDER = 36
 NONE = Item("–", tone="quiet")
@@ -240,7 +241,7 @@ def saved(variant: Variant, shared: Variant | None) -> Item | None:
         return Item(
             text, "no interval", title="one of both WAFs has none: too few whole seconds, or they drift"
         )
-    interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
+    interval = span(ratio.low, ratio.high)
     match ratio.verdict:
         case "a":
             return Item(text, interval, tone="good")
