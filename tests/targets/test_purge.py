@@ -1,4 +1,4 @@
-"""Purges by NVMe Format: the command that is sent, and every reason not to send it."""
+"""Purges by NVMe Format and Sanitize: the command that is sent, and every reason not to send it."""
 
 import struct
 from dataclasses import replace
@@ -10,7 +10,7 @@ import fathom
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets import purge
 from fathom.targets.parse import parse_target
-from fathom.targets.purge import check_purge, format_of, purge_of, send_format
+from fathom.targets.purge import check_purge, erase_of, purge_of, send_purge
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
 
@@ -27,8 +27,12 @@ TARGET = Target(
 )
 
 
-def controller(optional: int = FORMAT_SUPPORTED, attributes: int = 0) -> bytes:
+def controller(
+    optional: int = FORMAT_SUPPORTED, attributes: int = 0, sanitizes: int = 0b11, several: bool = False
+) -> bytes:
     data = bytearray(4096)
+    data[76] = several << 1
+    data[328:332] = sanitizes.to_bytes(4, "little")
     data[256:258] = optional.to_bytes(2, "little")
     data[524] = attributes
     return bytes(data)
@@ -41,20 +45,40 @@ def namespace(formatted: int = 0, protection: int = 0) -> bytes:
 
 
 class Drive:
-    """A controller that answers Identify from what it is given, and keeps what else it is sent."""
+    """A controller that answers Identify and Sanitize Status from what it is given, and keeps what else it is sent.
 
-    def __init__(self, active: tuple[int, ...] = (7,), attributes: int = 0, fails: bool = False) -> None:
+    `states` are those that the log tells one after the other, the last of them from then on.
+    """
+
+    def __init__(
+        self,
+        active: tuple[int, ...] = (7,),
+        attributes: int = 0,
+        *,
+        fails: bool = False,
+        allocated: tuple[int, ...] | None = None,
+        several: bool = False,
+        states: tuple[int, ...] = (0,),
+    ) -> None:
         self.sent: list[tuple[int, int, int]] = []
         self.timeouts_ms: list[int] = []
-        self._answers = [namespace(), controller(attributes=attributes)]
-        self._answers.append(struct.pack(f"<{len(active)}I", *active).ljust(4096, b"\0"))
+        optional = FORMAT_SUPPORTED | (allocated is not None) << 3
+        lists = [struct.pack(f"<{len(one)}I", *one).ljust(4096, b"\0") for one in (active, allocated or ())]
+        identity = controller(optional, attributes, several=several)
+        kinds = (0x00, 0x01, 0x02, 0x10)
+        self._answers: dict[int, bytes] = dict(zip(kinds, (namespace(), identity, *lists), strict=True))
         self._fails = fails
+        self.states = list(states)
 
     def __call__(
         self, opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int = 0
     ) -> bytes:
         if opcode == 0x06:
             return self._answers[cdw10]
+        if opcode == 0x02:
+            assert (namespace, cdw10, size) == (0xFFFFFFFF, 127 << 16 | 0x81, 512)
+            state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+            return struct.pack("<HH", 0xFFFF, state | 1 << 8).ljust(size, b"\0")
         self.sent.append((opcode, namespace, cdw10))
         self.timeouts_ms.append(timeout_ms)
         if self._fails:
@@ -70,6 +94,7 @@ def attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (directory / "nsid").write_text("7\n")
     monkeypatch.setattr(purge, "block_device", lambda path: BlockDevice(tmp_path / path.name, tmp_path))
     monkeypatch.setattr(purge, "_forget_cached", lambda path: None)
+    monkeypatch.setattr(purge, "_POLL_S", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -87,23 +112,23 @@ def attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_format_erases_and_keeps_lba_format_metadata_and_protection(
     formatted: int, protection: int, how: purge.Purge, cdw10: int
 ) -> None:
-    command = format_of("x", 7, how, controller(attributes=0b100), namespace(formatted, protection), (7,))
+    command = erase_of("x", 7, how, controller(attributes=0b100), namespace(formatted, protection), (7,))
     assert (command.namespace, command.cdw10) == (7, cdw10)
 
 
 def test_a_controller_without_format_or_cryptographic_erase_is_refused() -> None:
     with pytest.raises(RefusedError, match="no Format NVM"):
-        format_of("x", 7, "format", controller(optional=0xFFFF & ~FORMAT_SUPPORTED), namespace(), (7,))
+        erase_of("x", 7, "format", controller(optional=0xFFFF & ~FORMAT_SUPPORTED), namespace(), (7,))
     with pytest.raises(RefusedError, match="no cryptographic erase"):
-        format_of("x", 7, "format-crypto", controller(), namespace(), (7,))
+        erase_of("x", 7, "format-crypto", controller(), namespace(), (7,))
 
 
 @pytest.mark.parametrize("attributes", [0b01, 0b10, 0b11])
 def test_a_format_that_reaches_other_namespaces_is_refused_and_names_them(attributes: int) -> None:
-    with pytest.raises(RefusedError, match="has others: 1, 9"):
-        format_of("x", 7, "format", controller(attributes=attributes), namespace(), (1, 7, 9))
-    assert format_of("x", 7, "format", controller(attributes=attributes), namespace(), (7,))
-    assert format_of("x", 7, "format", controller(), namespace(), (1, 7, 9))
+    with pytest.raises(RefusedError, match="which has others: 1, 9"):
+        erase_of("x", 7, "format", controller(attributes=attributes), namespace(), (1, 7, 9))
+    assert erase_of("x", 7, "format", controller(attributes=attributes), namespace(), (7,))
+    assert erase_of("x", 7, "format", controller(), namespace(), (1, 7, 9))
 
 
 @pytest.mark.usefixtures("attached")
@@ -111,7 +136,7 @@ def test_one_format_is_sent_to_the_namespace_alone_with_time_to_finish() -> None
     drive = Drive(active=(7, 8))
     assert check_purge(TARGET, "format", lambda path: drive)
     assert not drive.sent
-    text, took_s = send_format(TARGET, "format", lambda path: drive)
+    text, took_s = send_purge(TARGET, "format", lambda path: drive)
     assert drive.sent == [(0x80, 7, 0x200)]
     assert drive.timeouts_ms == [3_600_000]
     assert "user data erase" in text
@@ -121,15 +146,72 @@ def test_one_format_is_sent_to_the_namespace_alone_with_time_to_finish() -> None
 @pytest.mark.usefixtures("attached")
 def test_the_drive_is_looked_at_again_right_before_a_format() -> None:
     grown = Drive(active=(7, 8), attributes=0b01)
-    with pytest.raises(RefusedError, match="has others: 8"):
-        send_format(TARGET, "format", lambda path: grown)
+    with pytest.raises(RefusedError, match="which has others: 8"):
+        send_purge(TARGET, "format", lambda path: grown)
     assert not grown.sent
 
 
 @pytest.mark.usefixtures("attached")
 def test_a_format_that_fails_says_so_with_its_status() -> None:
     with pytest.raises(FathomError, match=r"nvme9n7: NVMe Format .* failed: NVMe status 0x6"):
-        send_format(TARGET, "format", lambda path: Drive(fails=True))
+        send_purge(TARGET, "format", lambda path: Drive(fails=True))
+
+
+@pytest.mark.usefixtures("attached")
+@pytest.mark.parametrize(("how", "cdw10"), [("sanitize-block", 0x0A), ("sanitize-crypto", 0x0C)])
+def test_a_sanitize_is_waited_for_until_its_log_says_that_it_is_done(how: purge.Purge, cdw10: int) -> None:
+    drive = Drive(states=(1, 2, 2, 4, 3))
+    text, _ = send_purge(TARGET, how, lambda path: drive)
+    assert drive.sent == [(0x84, 0, cdw10)]
+    assert drive.states == [3]
+    assert "Sanitize" in text
+
+
+@pytest.mark.usefixtures("attached")
+@pytest.mark.parametrize("state", [0, 3])
+def test_a_sanitize_that_fails_in_the_drive_is_told(state: int) -> None:
+    drive = Drive(states=(1, 2, state))
+    with pytest.raises(FathomError, match=f"Sanitize .* failed: Sanitize Status {state}"):
+        send_purge(TARGET, "sanitize-block", lambda path: drive)
+
+
+@pytest.mark.usefixtures("attached")
+@pytest.mark.parametrize(("state", "why"), [(2, "is in progress"), (3, "last Sanitize failed")])
+def test_no_sanitize_is_sent_beside_another_or_after_one_that_failed(state: int, why: str) -> None:
+    drive = Drive(states=(state,))
+    with pytest.raises(RefusedError, match=why):
+        check_purge(TARGET, "sanitize-crypto", lambda path: drive)
+    assert check_purge(TARGET, "format", lambda path: drive)
+    assert not drive.sent
+
+
+@pytest.mark.usefixtures("attached")
+def test_a_sanitize_is_refused_where_the_subsystem_holds_anything_else() -> None:
+    def refused(drive: Drive, why: str) -> None:
+        with pytest.raises(RefusedError, match=why):
+            check_purge(TARGET, "sanitize-block", lambda path: drive)
+
+    refused(Drive(active=(7, 8)), "others: 8")
+    refused(Drive(allocated=(3, 7)), "others: 3")
+    refused(Drive(several=True), "several controllers")
+    assert check_purge(TARGET, "sanitize-block", lambda path: Drive(several=True, allocated=(7,)))
+    assert check_purge(TARGET, "format", lambda path: Drive(several=True))
+
+
+@pytest.mark.usefixtures("attached")
+def test_a_format_for_all_namespaces_is_refused_for_those_of_other_controllers_too() -> None:
+    for drive, why in (
+        (Drive(attributes=1, allocated=(7, 9)), "others: 9"),
+        (Drive(attributes=1, several=True), "several controllers"),
+    ):
+        with pytest.raises(RefusedError, match=why):
+            check_purge(TARGET, "format", lambda path, drive=drive: drive)
+
+
+def test_a_controller_without_that_sanitize_is_refused() -> None:
+    for how, able in (("sanitize-block", 0b101), ("sanitize-crypto", 0b110)):
+        with pytest.raises(RefusedError, match="no Sanitize by"):
+            erase_of("x", 7, purge_of(how), controller(sanitizes=able), namespace(), (7,))
 
 
 @pytest.mark.usefixtures("attached")
@@ -140,27 +222,27 @@ def test_partitions_other_disks_and_file_systems_are_refused(tmp_path: Path) -> 
         (tmp_path / name).mkdir(exist_ok=True)
         with pytest.raises(RefusedError, match="only a whole NVMe namespace"):
             check_purge(replace(TARGET, path=Path("/dev") / name), "format", lambda path: Drive())
-    with pytest.raises(RefusedError, match="a file system on a device cannot be formatted"):
+    with pytest.raises(RefusedError, match="a file system on a device cannot be purged by format"):
         check_purge(replace(TARGET, makes="xfs"), "format", lambda path: Drive())
 
 
 def test_files_and_null_are_refused_and_a_trim_asks_for_nothing(tmp_path: Path) -> None:
     for text in (f"file:{tmp_path / 'x'}", "null:"):
         target = parse_target(text, size_bytes=1 << 24)
-        with pytest.raises(RefusedError, match="cannot be formatted"):
+        with pytest.raises(RefusedError, match="cannot be purged by format"):
             check_purge(target, "format")
         assert check_purge(target, "trim") == []
 
 
 def test_a_purge_has_to_be_known_and_the_method_to_have_a_step_for_it() -> None:
-    with pytest.raises(UsageError, match="expected one of trim, format, format-crypto"):
+    with pytest.raises(UsageError, match="expected one of trim, format, format-crypto, sanitize-block"):
         purge_of("sanitize")
     with pytest.raises(UsageError, match="four-corners has no purge step"):
         fathom.run("four-corners", "twin:samsung-pm9a3-7.68tb", purge="format")
 
 
 def test_a_run_that_cannot_format_is_refused_before_it_writes(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="cannot be formatted"):
+    with pytest.raises(RefusedError, match="cannot be purged by format"):
         fathom.run(
             "snia-wsat", f"file:{tmp_path / 'x'}", size_bytes=1 << 24, purge="format", out=tmp_path / "runs"
         )

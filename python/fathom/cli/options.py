@@ -28,7 +28,10 @@ Destroy = Annotated[
 ]
 Purge = Annotated[
     str,
-    typer.Option(help="how purge steps erase NVMe drives: trim, format or format-crypto", metavar="HOW"),
+    typer.Option(
+        help="how purge steps erase NVMe drives: trim, format, format-crypto, sanitize-block, sanitize-crypto",
+        metavar="HOW",
+    ),
 ]
 Out = Annotated[
     Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")

@@ -92,7 +92,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
 
 
 def _check_purge_asked(method: Method, options: Options) -> None:
-    """Raises UsageError where a Format is asked for that no step would send, or hosts would have to."""
+    """Raises UsageError where an admin command is asked for that no step would send, or hosts would have to."""
     if options.purge == "trim":
         return
     if not any(step.kind == "purge" for step in method.steps):
@@ -101,7 +101,7 @@ def _check_purge_asked(method: Method, options: Options) -> None:
         )
     if not isinstance(options.site, ThisMachine):
         raise UsageError(
-            f"--purge {options.purge}: only this machine's own drives are formatted", "run it on one host"
+            f"--purge {options.purge}: only this machine's own drives are purged so", "run it on one host"
         )
 
 

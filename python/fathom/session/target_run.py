@@ -26,7 +26,7 @@ from fathom.session.options import Options
 from fathom.session.said import Said
 from fathom.site import Sampler
 from fathom.stepper import run_step, step_seed
-from fathom.targets.purge import send_format
+from fathom.targets.purge import send_purge
 from fathom.targets.target import Target
 
 
@@ -162,7 +162,7 @@ class TargetRun:
             self.options.site.recheck(target, writes=True)
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
         if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
-            outcome = self._format(key, step, sampler)
+            outcome = self._purge(key, step, sampler)
             self.options.observer.step_ended(target, step, outcome)
             return outcome
         rows = self._rows(step, backend)
@@ -187,17 +187,17 @@ class TargetRun:
         self.options.observer.step_ended(target, step, outcome)
         return outcome
 
-    def _format(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
-        """Purges by NVMe Format, which has no rows. Raises FathomError where the drive refuses it."""
+    def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
+        """Purges by an NVMe admin command, which has no rows. Raises FathomError where the drive refuses it."""
         told: list[str] = []
         for drive in self.target.members or (self.target,):
             try:
                 with sampler.paused():
-                    sent, took_s = send_format(drive, self.options.purge)
+                    sent, took_s = send_purge(drive, self.options.purge)
             except FathomError as failure:
                 self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
                 raise
-            self.store.journal("format", key, device=drive.name, sent=sent, took_s=took_s)
+            self.store.journal("purge", key, device=drive.name, sent=sent, took_s=took_s)
             told.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
         reason = "; ".join(told)
         self.said.remark(key, self.target.name, f"step {step.name}: {reason}")

@@ -9,7 +9,7 @@ from typing import Protocol
 
 ADMIN_CMD = 0xC0484E41
 """`_IOWR('N', 0x41, 72 bytes)` of linux/nvme_ioctl.h; on a namespace it goes to its controller."""
-IDENTIFY, GET_LOG_PAGE, FORMAT_NVM = 0x06, 0x02, 0x80
+IDENTIFY, GET_LOG_PAGE, FORMAT_NVM, SANITIZE = 0x06, 0x02, 0x80, 0x84
 TIMEOUT_MS = 5_000
 
 

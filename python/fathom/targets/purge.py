@@ -1,7 +1,7 @@
-"""Purges by NVMe Format: which namespaces may be formatted, the command, and what is kept of the namespace's format.
+"""Purges by NVMe Format and Sanitize: which namespaces may be erased, the command, and what is kept of their format.
 
-Fields are those of NVM Express base 2.0 (Identify Controller, Format NVM) and the NVM command set 1.0 (Identify
-Namespace). Sanitize is not sent. TRIM, the default, is I/O like any other and nothing of this module.
+Fields are those of NVM Express base 2.0 (Identify Controller, Format NVM, Sanitize, Sanitize Status) and the NVM
+command set 1.0 (Identify Namespace). TRIM, the default, is I/O like any other and nothing of this module.
 """
 
 import fcntl
@@ -14,29 +14,57 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from fathom.errors import FathomError, RefusedError, UsageError
-from fathom.targets.nvme_admin import FORMAT_NVM, IDENTIFY, Admin, admin_of
+from fathom.targets.nvme_admin import FORMAT_NVM, GET_LOG_PAGE, IDENTIFY, SANITIZE, Admin, admin_of
 from fathom.targets.safety import block_device
 from fathom.targets.target import Target
 
-Purge = Literal["trim", "format", "format-crypto"]
-SECURE_ERASE = {"format": 1, "format-crypto": 2}
-"""Secure Erase Settings: user data erase, cryptographic erase."""
-_ERASES = {1: "user data erase", 2: "cryptographic erase"}
+Purge = Literal["trim", "format", "format-crypto", "sanitize-block", "sanitize-crypto"]
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
-_OF_NAMESPACE, _OF_CONTROLLER, _ACTIVE = 0x00, 0x01, 0x02
+_OF_NAMESPACE, _OF_CONTROLLER, _ACTIVE, _ALLOCATED = 0x00, 0x01, 0x02, 0x10
 _PAGE_BYTES = 4096
 FORMAT_TIMEOUT_MS = 3_600_000
 """The kernel resets a controller that is late; its own limit, a minute, is too short for a Format."""
+SANITIZE_STATUS = 0x81
+_STATUS_BYTES = 512
+_EVERY_NAMESPACE = 0xFFFFFFFF
+_POLL_S = 1.0
 BLKFLSBUF = 0x1261
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One Format NVM command for one namespace: `cdw10` as it is sent, `text` as it is told."""
+_INSTEAD = "take --purge trim, or another way"
 
+
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """One admin command for one drive: `cdw10` as it is sent, `text` as it is told.
+
+    A Sanitize is of no single namespace, and goes on in the drive when the command has returned.
+    """
+
+    opcode: int
     namespace: int
     cdw10: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a purge erases: the field of the command that says so, and the capability that it needs."""
+
+    action: int
+    words: str
+    needs: int
+    named: str
+
+
+_FORMATS = {
+    "format": _Way(1, "user data erase", 0, ""),
+    "format-crypto": _Way(2, "cryptographic erase", 1 << 2, "FNA bit 2"),
+}
+_SANITIZES = {
+    "sanitize-crypto": _Way(4, "cryptographic erase", 1 << 0, "SANICAP bit 0"),
+    "sanitize-block": _Way(2, "block erase", 1 << 1, "SANICAP bit 1"),
+}
 
 
 def purge_of(text: str) -> Purge:
@@ -47,31 +75,51 @@ def purge_of(text: str) -> Purge:
     raise UsageError(f"--purge {text}: unknown", f"expected one of {', '.join(get_args(Purge))}")
 
 
-def format_of(
-    name: str, namespace: int, purge: Purge, controller: bytes, own: bytes, active: tuple[int, ...]
-) -> Format:
-    """The command that erases a namespace and leaves its LBA format, metadata and protection as they are.
+def erase_of(
+    name: str, namespace: int, purge: Purge, controller: bytes, own: bytes, known: tuple[int, ...] | None
+) -> Erase:
+    """The command that erases a namespace, or the subsystem whose only one it is.
 
-    `controller`, `own` and `active` are Identify Controller, Identify Namespace and the controller's active namespaces.
-    Raises RefusedError where the controller cannot, or would erase another namespace too.
+    `controller` and `own` are Identify Controller and Identify Namespace; `known` are the subsystem's namespaces, None
+    where they cannot be told. Raises RefusedError where the controller cannot, or would erase another namespace too.
     """
-    optional = int.from_bytes(controller[256:258], "little")
-    attributes = controller[524]
-    if not optional & 1 << 1:
-        raise RefusedError(f"{name}: the controller has no Format NVM (OACS bit 1)", "take --purge trim")
-    erase = SECURE_ERASE[purge]
-    if erase == SECURE_ERASE["format-crypto"] and not attributes & 1 << 2:
+    reaches_all = purge in _SANITIZES or bool(controller[524] & 0b11)
+    if reaches_all:
+        _check_alone(name, namespace, purge, known)
+    if way := _SANITIZES.get(purge):
+        able = int.from_bytes(controller[328:332], "little")
+        if not able & way.needs:
+            raise RefusedError(
+                f"{name}: the controller has no Sanitize by {way.words} ({way.named})", _INSTEAD
+            )
+        # Unrestricted exit (AUSE): a Sanitize that fails leaves a drive that can be told to take I/O again.
+        cdw10 = way.action | 1 << 3
+        return Erase(SANITIZE, 0, cdw10, f"NVMe Sanitize ({way.words}, CDW10 {cdw10:#06x})")
+    return _format_of(name, namespace, _FORMATS[purge], controller, own)
+
+
+def _check_alone(name: str, namespace: int, purge: Purge, known: tuple[int, ...] | None) -> None:
+    why = "a Sanitize" if purge in _SANITIZES else "a Format there (FNA bits 0 and 1)"
+    if known is None:
         raise RefusedError(
-            f"{name}: the controller has no cryptographic erase (FNA bit 2)", "take --purge format"
+            f"{name}: {why} erases every namespace of the subsystem, which has several controllers and does not list "
+            "all namespaces (OACS bit 3)",
+            "take --purge trim",
         )
-    others = [number for number in active if number != namespace]
-    if attributes & 0b11 and others:
+    if others := [number for number in known if number != namespace]:
         listed = ", ".join(map(str, others))
         raise RefusedError(
-            f"{name}: a Format there erases all namespaces (FNA bits 0 and 1), and the controller has others: "
-            f"{listed}",
+            f"{name}: {why} erases every namespace of the subsystem, which has others: {listed}",
             "take --purge trim, or detach and delete the others first",
         )
+
+
+def _format_of(name: str, namespace: int, way: _Way, controller: bytes, own: bytes) -> Erase:
+    """A Format that leaves LBA format, metadata and protection as they are."""
+    if not int.from_bytes(controller[256:258], "little") & 1 << 1:
+        raise RefusedError(f"{name}: the controller has no Format NVM (OACS bit 1)", _INSTEAD)
+    if way.needs and not controller[524] & way.needs:
+        raise RefusedError(f"{name}: the controller has no {way.words} ({way.named})", "take --purge format")
     formatted, protection = own[26], own[29]
     lba_format = formatted & 0xF | (formatted >> 1) & 0x30
     cdw10 = (
@@ -79,15 +127,14 @@ def format_of(
         | (formatted >> 4 & 1) << 4
         | (protection & 0b111) << 5
         | (protection >> 3 & 1) << 8
-        | erase << 9
+        | way.action << 9
         | (formatted >> 5 & 0b11) << 12
     )
-    return Format(
-        namespace, cdw10, f"NVMe Format ({_ERASES[erase]}, LBA format {lba_format} kept, CDW10 {cdw10:#06x})"
-    )
+    text = f"NVMe Format ({way.words}, LBA format {lba_format} kept, CDW10 {cdw10:#06x})"
+    return Erase(FORMAT_NVM, namespace, cdw10, text)
 
 
-def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = admin_of) -> list[Format]:
+def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = admin_of) -> list[Erase]:
     """Passes when the target can be purged so, with a command for each of its drives; a twin and TRIM need none.
 
     Raises RefusedError with the reason. Erases nothing.
@@ -100,12 +147,13 @@ def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = a
     if target.kind != "device" or path is None or target.makes:
         what = "a file system on a device" if target.makes else f"a {target.kind}"
         raise RefusedError(
-            f"{target.name}: {what} cannot be formatted", "take --purge trim, or a whole NVMe namespace"
+            f"{target.name}: {what} cannot be purged by {purge}",
+            "take --purge trim, or a whole NVMe namespace",
         )
     device = block_device(path)
     if device.is_partition or not _NAMESPACE.fullmatch(device.name):
         raise RefusedError(
-            f"{target.name}: only a whole NVMe namespace can be formatted",
+            f"{target.name}: only a whole NVMe namespace can be purged by {purge}",
             "take --purge trim, or /dev/nvmeXnY",
         )
     namespace = int((device.directory / "nsid").read_text())
@@ -113,38 +161,77 @@ def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = a
     try:
         controller = send(IDENTIFY, 0, _OF_CONTROLLER, 0, _PAGE_BYTES)
         own = send(IDENTIFY, namespace, _OF_NAMESPACE, 0, _PAGE_BYTES)
-        listed = send(IDENTIFY, 0, _ACTIVE, 0, _PAGE_BYTES)
+        known = _namespaces(send, controller)
+        if purge in _SANITIZES:
+            _check_idle(target.name, send)
     except OSError as error:
         raise RefusedError(
-            f"{target.name}: it does not tell whether it may be formatted: {error}",
+            f"{target.name}: it does not tell whether it may be purged by {purge}: {error}",
             "run as root, or take --purge trim",
         ) from error
-    numbers = (int.from_bytes(listed[at : at + 4], "little") for at in range(0, _PAGE_BYTES, 4))
-    active = tuple(number for number in numbers if number)
-    return [format_of(target.name, namespace, purge, controller, own, active)]
+    return [erase_of(target.name, namespace, purge, controller, own, known)]
 
 
-def send_format(target: Target, purge: Purge, admin: Callable[[Path], Admin] = admin_of) -> tuple[str, float]:
-    """Erases one claimed namespace, looked at again first: what was sent, and the seconds until it was done.
+def send_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = admin_of) -> tuple[str, float]:
+    """Erases one claimed drive, looked at again first: what was sent, and the seconds until it was done.
 
     It cannot be called off. Raises RefusedError as `check_purge` does, FathomError where the drive fails.
     """
     [command] = check_purge(target, purge, admin)
     path = target.path
     if path is None:
-        raise UsageError(f"{target.name} is not a device", "only devices can be formatted")
+        raise UsageError(f"{target.name} is not a device", "only devices can be purged")
     _forget_cached(path)
+    send = admin(path)
     began_s = time.monotonic()
     try:
-        admin(path)(FORMAT_NVM, command.namespace, command.cdw10, 0, 0, FORMAT_TIMEOUT_MS)
+        send(command.opcode, command.namespace, command.cdw10, 0, 0, FORMAT_TIMEOUT_MS)
+        if command.opcode == SANITIZE:
+            _wait_sanitized(send)
     except OSError as error:
         raise FathomError(
             f"{target.name}: {command.text} failed: {error}; what it holds now is not known",
-            "purge it by hand, or `fathom resume`, which formats it again",
+            "purge it by hand, or `fathom resume`, which purges it again",
         ) from error
     took_s = time.monotonic() - began_s
     _forget_cached(path)
     return command.text, took_s
+
+
+def _namespaces(send: Admin, controller: bytes) -> tuple[int, ...] | None:
+    """Every namespace that exists in the subsystem; None where the controller cannot tell those of others."""
+    manages = int.from_bytes(controller[256:258], "little") & 1 << 3
+    has_others = controller[76] & 1 << 1
+    if has_others and not manages:
+        return None
+    listed = send(IDENTIFY, 0, _ALLOCATED if manages else _ACTIVE, 0, _PAGE_BYTES)
+    numbers = (int.from_bytes(listed[at : at + 4], "little") for at in range(0, _PAGE_BYTES, 4))
+    return tuple(number for number in numbers if number)
+
+
+def _sanitize_state(send: Admin) -> int:
+    """Of the most recent Sanitize: 0 there was none, 1 and 4 done, 2 in progress, 3 failed."""
+    dwords = _STATUS_BYTES // 4 - 1
+    status = send(GET_LOG_PAGE, _EVERY_NAMESPACE, SANITIZE_STATUS | dwords << 16, 0, _STATUS_BYTES)
+    return status[2] & 0b111
+
+
+def _check_idle(name: str, send: Admin) -> None:
+    match _sanitize_state(send):
+        case 2:
+            raise RefusedError(f"{name}: a Sanitize is in progress", "wait for it: `nvme sanitize-log` tells")
+        case 3:
+            raise RefusedError(
+                f"{name}: its last Sanitize failed", "take it out of that with `nvme sanitize --sanact=1`"
+            )
+
+
+def _wait_sanitized(send: Admin) -> None:
+    """Returns when the drive has done it. Raises OSError where it fails, or no longer tells."""
+    while (state := _sanitize_state(send)) == 2:
+        time.sleep(_POLL_S)
+    if state not in (1, 4):
+        raise OSError(f"Sanitize Status {state}")
 
 
 def _forget_cached(path: Path) -> None:
