@@ -19,7 +19,7 @@ STEPS = {
         ("reads", "4 KiB random read"),
         ("reads@60", "4 KiB random read: 60 % of its maximum"),
         ("reads@slo-2", "4 KiB random read: point 2 of the search"),
-        ("iops.03.rnd-4kib-r0", "iops, rnd-4kib-r0, round 3"),
+        ("iops.03.rnd-4kib-r0", "random, 4T/32Q, round 3"),
         ("untold", "untold"),
     ],
 )
@@ -28,4 +28,4 @@ def test_a_step_is_called_what_tables_call_it(step: str, name: str) -> None:
 
 
 def test_a_step_of_all_rounds_is_called_without_the_number_of_one() -> None:
-    assert called("iops.03.rnd-4kib-r0", STEPS, any_round=True) == "iops, rnd-4kib-r0"
+    assert called("iops.03.rnd-4kib-r0", STEPS, any_round=True) == "random, 4T/32Q"

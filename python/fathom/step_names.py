@@ -11,13 +11,13 @@ Steps = Mapping[str, Mapping[str, object]]
 
 
 def called(step: str, steps: Steps, *, any_round: bool = False) -> str:
-    """`4 KiB random read, 1T/32Q`; of a curve's point `...: 60 % of its maximum`; of a step in rounds `iops,
-    rnd-4kib-r0, round 3`, or without the number where all rounds are meant. A step that the method does not tell of
+    """`4 KiB random read, 1T/32Q`; of a curve's point `...: 60 % of its maximum`; of a step in rounds `random, 4T/32Q,
+    4 KiB, writes, round 3`, or without the number where all rounds are meant. A step that the method does not tell of
     keeps its key.
     """
     entry = steps.get(step, {})
     if place := cast("RoundJson | None", entry.get("round")):
-        whole = f"{place['of']}, {place['step']}"
+        whole = str(entry.get("label") or f"{place['of']}, {place['step']}")
         return whole if any_round else f"{whole}, round {place['number']}"
     if is_point(step):
         return f"{called(curve_of(step), steps)}: {share_or_search(step)}"

@@ -1,5 +1,6 @@
 """Rounds and searches for an SLO over repeats: what of them is pooled, with which interval, and what is not."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -14,7 +15,7 @@ from fathom.report.blocks import Table
 from fathom.report.capacity import Capacity, Search
 from fathom.report.comparison import Comparison, compare, margin_of
 from fathom.report.data import RunData, load
-from fathom.report.rounds import Repeated, Rounds, Series, verdicts
+from fathom.report.rounds import Repeated, Rounds, Series, axes, verdicts
 from fathom.report.rounds import rounds_of as found_rounds
 from fathom.report.sections import curves, mixes
 from fathom.report.sections import repeats as section
@@ -42,7 +43,25 @@ STUDENT_2 = 4.302653
 
 def rounds(values: list[float]) -> Rounds:
     run = cast("RunData", SimpleNamespace(document=SimpleNamespace(quick=None)))
-    return Rounds(run, PLACE, [Series("rnd", {}, values)])
+    return Rounds(run, PLACE, [Series("rnd", "random", {}, values)])
+
+
+@pytest.mark.parametrize(
+    ("labels", "rows", "columns"),
+    [
+        ("random, 4T/32Q, {a} KiB, {b} % reads", ["4 KiB", "8 KiB"], ["65 % reads", "5 % reads"]),
+        ("a name of its own", ["rnd-4", "rnd-8"], ["65", "5"]),
+    ],
+)
+def test_a_matrix_of_rounds_is_headed_by_the_labels_of_its_sweep(
+    labels: str, rows: list[str], columns: list[str]
+) -> None:
+    names = [(a, b) for a in (4, 8) for b in (65, 5)]
+    series = [Series(f"rnd-{a}-{b}", labels.format(a=a, b=b), {}, FLAT) for a, b in names]
+    own = Repeated([replace(rounds(FLAT), series=series)])
+    assert [list(axis.values()) for axis in axes(own)] == [rows, columns]
+    assert [list(axis) for axis in axes(own)] == [["rnd-4", "rnd-8"], ["65", "5"]]
+    assert axes(Repeated([replace(rounds(FLAT), series=series[:3])])) == ({}, {})
 
 
 def scaled(values: list[float], share: float) -> list[float]:

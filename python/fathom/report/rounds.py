@@ -20,9 +20,10 @@ from fathom.rounds import Round, figure
 
 @dataclass(frozen=True)
 class Series:
-    """One step of the rounds on one target: its figures by round."""
+    """One step of the rounds on one target, `label` to its readers: its figures by round."""
 
     step: str
+    label: str
     points: dict[int, list[Point]]
     values: list[float]
 
@@ -104,6 +105,10 @@ class Repeated:
         """Names of the steps that have a figure in any repeat."""
         return list(dict.fromkeys(series.step for one in self.repeats for series in one.series))
 
+    def called(self, step: str) -> str:
+        """The step's label."""
+        return next(series.label for one in self.repeats for series in one.series if series.step == step)
+
     def mean(self, step: str) -> Mean | None:
         """The step's mean over the window; None where no repeat that is pooled has a figure."""
         window = self.place.window
@@ -177,23 +182,34 @@ def _rounds(run: RunData, target: str) -> list[Rounds]:
         of_step = steps.setdefault(place.of, {}).setdefault(place.step, {})
         of_step.setdefault(place.number, []).append(point)
     return [
-        Rounds(run, place, [_series(place, step, points) for step, points in steps[of].items()])
+        Rounds(run, place, [_series(run, place, step, points) for step, points in steps[of].items()])
         for of, place in places.items()
     ]
 
 
-def _series(place: Round, step: str, points: dict[int, list[Point]]) -> Series:
+def _series(run: RunData, place: Round, step: str, points: dict[int, list[Point]]) -> Series:
     found = [figure([vars(point) for point in points[number]], place.metric) for number in sorted(points)]
-    return Series(step, points, [value for value in found if value is not None])
+    of_first = run.steps.get(next(iter(points.values()))[0].step)
+    label = plain(of_first.label if of_first else step)
+    return Series(step, label, points, [value for value in found if value is not None])
 
 
-def axes(steps: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names `a-b` of a matrix as rows a and columns b; empty where they are none."""
-    pairs = [step.rpartition("-") for step in steps]
+def axes(rounds: Repeated) -> tuple[dict[str, str], dict[str, str]]:
+    """Steps `a-b` of a matrix as rows a and columns b, each with its part of their labels, `..., A, B`; empty where
+    they are none.
+    """
+    pairs = [step.rpartition("-") for step in rounds.steps]
     rows = list(dict.fromkeys(row for row, _, _ in pairs))
     columns = list(dict.fromkeys(column for _, _, column in pairs))
-    whole = len(rows) * len(columns) == len(steps) and len(rows) > 1 and len(columns) > 1
-    return (rows, columns) if whole else ([], [])
+    if len(rows) * len(columns) != len(pairs) or min(len(rows), len(columns)) < 2:
+        return {}, {}
+    labels = {(row, column): rounds.called(f"{row}-{column}").split(", ") for row, _, column in pairs}
+    if min(map(len, labels.values())) < 3:
+        return {row: plain(row) for row in rows}, {column: plain(column) for column in columns}
+    return (
+        {row: labels[row, columns[0]][-2] for row in rows},
+        {column: labels[rows[0], column][-1] for column in columns},
+    )
 
 
 def verdicts(found: dict[str, list[OnTarget]]) -> list[str]:
@@ -260,7 +276,7 @@ def _found(one: Rounds) -> str:
     )
     spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
     return (
-        f"Of the tracked steps {plain(series.step)} varies most: the last {len(series.values[-one.place.window :])} "
+        f"Of the tracked steps {series.label} varies most: the last {len(series.values[-one.place.window :])} "
         f"rounds spread over {_pct(spread_pct)} of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
         f"their best fit moves by {_pct(moved_pct)} ({100 * one.place.slope_fraction:.0f} % allowed)."
     )
@@ -295,5 +311,5 @@ def _reasons(one: Rounds) -> list[tuple[bool, str]]:
             slope_fraction=one.place.slope_fraction,
         )
         verdicts = [state.add_round(value) for value in series.values]
-        reasons.append((verdicts[-1].steady, f"{plain(series.step)}: {verdicts[-1].reason}"))
+        reasons.append((verdicts[-1].steady, f"{series.label}: {verdicts[-1].reason}"))
     return reasons

@@ -76,15 +76,17 @@ def _print_rounds(console: Console, rounds: OnTarget) -> None:
     place = rounds.place
     means = {step: rounds.mean(step) for step in rounds.steps}
     repeated = len(rounds.repeats) > 1
-    rows, columns = axes(list(means))
+    rows, columns = axes(rounds)
     unit = UNITS[place.metric]
     table = _table(lines=False)
     table.add_column(Text(unit, style="dim not bold"))
-    for column in columns or ["mean"]:
-        table.add_column(Text(plain(column)), justify="right", overflow="fold")
+    for column in columns.values() or ["mean"]:
+        table.add_column(Text(column), justify="right", overflow="fold")
     for row in rows or means:
         names = [f"{row}-{column}" for column in columns] or [row]
-        table.add_row(Text(plain(row)), *(_mean(means.get(name), repeated) for name in names))
+        table.add_row(
+            Text(rows.get(row) or rounds.called(row)), *(_mean(means.get(name), repeated) for name in names)
+        )
     console.print(Text(f"{rounds.column.short}, {plain(place.of)}: {_rounds_text(rounds)}", style="bold"))
     console.print(table)
     console.print()

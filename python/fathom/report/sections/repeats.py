@@ -82,7 +82,7 @@ def _tracked(one: OnTarget) -> list[Row]:
     found = [(step, mean) for step in steps if (mean := one.mean(step))]
     return [
         Row(
-            Item(f"{plain(one.place.of)}, {plain(step)}", unit),
+            Item(one.called(step), unit),
             _cells(mean.value, _bounds(mean.interval), one.each(step), reached),
         )
         for step, mean in found

@@ -68,7 +68,7 @@ def _window(series: Series, verdict: WindowVerdict) -> Row:
         verdict.slope_excursion_allowed,
     )
     rounds = Item(f"{verdict.first_round + 1} to {verdict.last_round + 1}")
-    return Row(Item(plain(series.step)), [rounds, *(Item(grouped(value)) for value in numbers), passed])
+    return Row(Item(series.label), [rounds, *(Item(grouped(value)) for value in numbers), passed])
 
 
 def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
@@ -90,7 +90,7 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
             lines.append(Line(label, slot(column.index), points, marks=True))
             cells = [Item(grouped(value)) for value in series.values]
             padded = [*cells, *[NONE] * (most - len(cells))]
-            groups.append(Row(Item(plain(step), label), padded))
+            groups.append(Row(Item(series.label, label), padded))
         if not lines:
             continue
         option = line_chart(
@@ -98,10 +98,9 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
             Axis("", "us" if place.metric == "latency" else "count", low=0),
             lines,
         )
-        summary = f"{step}: {unit} over {most} rounds; figures in the table below."
-        charts.append(
-            Chart(f"rounds-{place.of}-{step}", plain(step), f"{unit} by round", option, summary, 200)
-        )
+        called = next(one.called(step) for one in members if step in one.steps)
+        summary = f"{called}: {unit} over {most} rounds; figures in the table below."
+        charts.append(Chart(f"rounds-{place.of}-{step}", called, f"{unit} by round", option, summary, 200))
     windows = [
         p.window_s or 0.0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps
     ]
@@ -124,12 +123,15 @@ def _means(members: Sequence[OnTarget]) -> Table:
     groups = []
     heads: list[Item] = []
     for one in members:
-        rows, columns = axes(one.steps)
-        heads = [Item(column, unit) for column in columns] or [Item("Mean", unit)]
+        rows, columns = axes(one)
+        heads = [Item(column, unit) for column in columns.values()] or [Item("Mean", unit)]
         cells = (
-            [Row(Item(row), [_cell(one, f"{row}-{column}") for column in columns]) for row in rows]
+            [
+                Row(Item(label), [_cell(one, f"{row}-{column}") for column in columns])
+                for row, label in rows.items()
+            ]
             if rows
-            else [Row(Item(plain(step)), [_cell(one, step)]) for step in one.steps]
+            else [Row(Item(one.called(step)), [_cell(one, step)]) for step in one.steps]
         )
         groups.append(Group(one.column.label, cells))
     return Table(plain(place.of), heads, groups, _notes(members))
