@@ -4,8 +4,6 @@
 //! 128 bins, so a bin is at most 1/128 of its lower edge (0.78 %) wide and its middle is at most
 //! 0.4 % from any value in it. The last bin counts everything from 2^37 ns (137 s) up.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 const SUB_BITS: u32 = 7;
@@ -130,14 +128,8 @@ impl Histogram {
 }
 
 /// Occupied bins in ascending order with their counts.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bins(Vec<(u16, u64)>);
-
-impl fmt::Debug for Bins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 impl Bins {
     /// Each bin with its count.
