@@ -1,0 +1,219 @@
+"""Methods from Vdbench's parameter files: the same I/O where there is a counterpart, a line where there is none."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fathom.errors import FathomError, UsageError
+from fathom.imports import import_method
+from fathom.method import parse_method
+
+ONE = "sd=sd1,lun=/dev/nvme0n1,openflags=o_direct\n"
+
+
+def imported(tmp_path: Path, text: str) -> tuple[list[dict[str, Any]], list[str]]:
+    file = tmp_path / "oltp.parm"
+    file.write_text(text)
+    method, notes = import_method(file)
+    return tomllib.loads(method)["steps"], [note.removeprefix(f"{file}:") for note in notes]
+
+
+def test_a_run_at_the_maximum_keeps_its_workload_threads_and_time(tmp_path: Path) -> None:
+    [step], notes = imported(
+        tmp_path,
+        "* four corners\ncompratio=2\n"
+        + ONE
+        + "wd=wd1,sd=sd*,rdpct=70,xfersize=(8k,90,32k,10),range=(0,25)\n"
+        "rd=run1,wd=wd1,iorate=max,elapsed=5m,threads=32,interval=1\n",
+    )
+    assert step == {
+        "name": "run1",
+        "job": {
+            "mix": {"read": 70, "write": 30},
+            "block": [{"size": "8KiB", "share": 90}, {"size": "32KiB", "share": 10}],
+            "pattern": "uniform",
+            "region": {"start": "0%", "size": "25%"},
+            "content": {"compressible": "50%"},
+            "load": {"threads": 32, "iodepth": 1},
+            "direct": True,
+            "until": {"time": "300s"},
+        },
+    }
+    assert notes == []
+
+
+def test_vdbenchs_own_defaults_count_where_nothing_is_said(tmp_path: Path) -> None:
+    [step], _ = imported(tmp_path, "sd=sd1,lun=/data/file\nwd=w,sd=sd1\nrd=r,wd=w\n")
+    assert step["job"] == {
+        "mix": "read",
+        "block": "4KiB",
+        "pattern": "uniform",
+        "load": {"threads": 8, "iodepth": 1},
+        "direct": False,
+        "until": {"time": "30s"},
+    }
+
+
+def test_defaults_hold_for_the_lines_after_them(tmp_path: Path) -> None:
+    first, second = imported(
+        tmp_path,
+        ONE + "wd=default,xfersize=64k,seekpct=0\nwd=a,sd=sd1\nwd=b,sd=sd1,xfersize=8k\n"
+        "rd=default,elapsed=7\nrd=r1,wd=a\nrd=r2,wd=b\n",
+    )[0]
+    assert (first["job"]["block"], first["job"]["pattern"], first["job"]["until"]) == (
+        "64KiB",
+        "sequential",
+        {"time": "7s"},
+    )
+    assert second["job"]["block"] == "8KiB"
+
+
+def test_a_curve_is_a_curve_judged_by_service_latency(tmp_path: Path) -> None:
+    [step], _ = imported(tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=curve,curve=(10-30,10),elapsed=60\n")
+    assert step["kind"] == "curve"
+    assert step["curve"] == {"points": ["10%", "20%", "30%"], "time": "60s", "response": "service"}
+    [step], _ = imported(tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=curve\n")
+    assert step["curve"]["points"] == ["10%", "50%", "70%", "80%", "90%", "100%"]
+
+
+def test_each_rate_is_a_step_of_arrivals_on_their_own_clock(tmp_path: Path) -> None:
+    steps, _ = imported(tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=(100,250),distribution=d\n")
+    assert [(step["name"], step["job"]["load"]["rate"]) for step in steps] == [
+        ("r-100", "100/s"),
+        ("r-250", "250/s"),
+    ]
+    assert steps[0]["job"]["load"]["arrival"] == "deterministic"
+
+
+def test_runs_for_each_value_are_all_combinations_with_their_warm_ups(tmp_path: Path) -> None:
+    steps, _ = imported(
+        tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,forthreads=(1-4,d),forrdpct=(0,100),warmup=5\n"
+    )
+    assert [step["name"] for step in steps][:4] == [
+        "r-t1-r0-warmup",
+        "r-t1-r0",
+        "r-t1-r100-warmup",
+        "r-t1-r100",
+    ]
+    assert [step["job"]["load"]["threads"] for step in steps[1::2]] == [1, 1, 2, 2, 4, 4]
+
+
+def test_several_storage_definitions_share_a_rate_and_have_threads_each(tmp_path: Path) -> None:
+    [step], _ = imported(
+        tmp_path, ONE + "sd=sd2,lun=/dev/nvme1n1,threads=4\nwd=w,sd=sd*\nrd=r,wd=w,iorate=1000\n"
+    )
+    assert step["job"]["load"] == {
+        "threads": 12,
+        "iodepth": 1,
+        "rate": "1000/s",
+        "arrival": "exponential",
+        "split": "even",
+    }
+
+
+def test_several_workloads_are_streams_with_the_rate_by_their_skew(tmp_path: Path) -> None:
+    [step], _ = imported(
+        tmp_path,
+        ONE
+        + "wd=w1,sd=sd1,skew=80\nwd=w2,sd=sd1,rdpct=0,seekpct=seq\nrd=r,wd=w*,iorate=1000,\n   elapsed=9\n",
+    )
+    assert [stream["load"]["rate"] for stream in step["job"]["streams"]] == ["800/s", "200/s"]
+    assert step["job"]["streams"][1]["pattern"] == "sequential"
+
+
+def test_a_pause_is_an_idle_step(tmp_path: Path) -> None:
+    steps, _ = imported(tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,pause=30\n")
+    assert steps[-1] == {"name": "r-pause", "kind": "idle", "time": "30s"}
+
+
+def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
+    _, notes = imported(tmp_path, "hd=h1,system=a\n" + ONE + "wd=w,sd=sd1,rhpct=20\nrd=r,wd=w,stopcurve=5\n")
+    assert notes == [
+        "1: many hosts are given to a run: fathom run --hosts FILE",
+        "3: rhpct has no counterpart and is left out",
+        "4: stopcurve has no counterpart and is left out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("fsd=fsd1,anchor=/x\nrd=r,fwd=f\n", ":1: file-system workloads have no counterpart"),
+        (ONE + "wd=w,sd=sd1,xfersize=(4k,64k,4k)\nrd=r,wd=w\n", ":2: xfersize: sizes at random"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=other\n", ":3: wd=other: there is none"),
+        (ONE + "wd=w,sd=sd1,rdpct=x\nrd=r,wd=w\n", ":2: rdpct: x is no number"),
+        (ONE + "wd=a,sd=sd1\nwd=b,sd=sd1\nrd=r,wd=(a,b),iorate=curve\n", ":4: a curve of several workloads"),
+    ],
+)
+def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(UsageError) as error:
+        imported(tmp_path, text)
+    assert what in str(error.value)
+
+
+PARTS = st.sampled_from(
+    [
+        *(
+            "rdpct=50",
+            "rdpct=",
+            "xfersize=8k",
+            "xfersize=(4k,50,8k,50)",
+            "xfersize=(4k,)",
+            "seekpct=50",
+            "seekpct=eof",
+        ),
+        *(
+            "range=(0,25)",
+            "range=(1g,2g)",
+            "range=5",
+            "iorate=100",
+            "iorate=(1-100,d)",
+            "iorate=curve",
+            "iorate=(5-1,0)",
+            "iorate=(1-5,0)",
+            "forthreads=(0-8,d)",
+            "forthreads=(1-999999999,1)",
+        ),
+        *(
+            "curve=(10-120,10)",
+            "threads=4",
+            "threads=0",
+            "forthreads=(1,2)",
+            "elapsed=1m",
+            "elapsed=x",
+            "warmup=3",
+        ),
+        *(
+            "forxfersize=(4k,8k)",
+            "forseekpct=(0,100)",
+            "pause=1",
+            "maxdata=10",
+            "maxdata=5g",
+            "skew=30",
+            "openflags=directio",
+        ),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    of_workload=st.lists(PARTS | st.text(alphabet="ab=(),1k ", max_size=8), max_size=4),
+    of_run=st.lists(PARTS | st.text(alphabet="ab=(),1k ", max_size=8), max_size=4),
+)
+def test_whatever_is_written_gives_a_method_that_can_be_run_or_a_refusal(
+    tmp_path: Path, of_workload: list[str], of_run: list[str]
+) -> None:
+    file = tmp_path / "x.parm"
+    file.write_text(
+        ONE + ",".join(["wd=w", "sd=sd1", *of_workload]) + "\n" + ",".join(["rd=r", "wd=w", *of_run])
+    )
+    try:
+        method, _ = import_method(file)
+    except FathomError:
+        return
+    assert parse_method(method, "again").steps
