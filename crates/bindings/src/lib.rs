@@ -35,6 +35,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("ENGINE_IODEPTH_MAX", engine::IODEPTH_MAX)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

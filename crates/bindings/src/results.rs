@@ -189,6 +189,8 @@ pub struct Utilisation {
     servers: u32,
     mean: f64,
     max: f64,
+    /// I/O that waited for one of them on average.
+    waiting: f64,
 }
 
 fn op_results(ops: &BTreeMap<Op, OpStats>) -> Vec<OpResult> {
@@ -211,6 +213,7 @@ fn utilisation_rows(rows: &[recording::Utilisation]) -> Vec<Utilisation> {
             servers: row.servers,
             mean: row.mean,
             max: row.max,
+            waiting: row.waiting,
         })
         .collect()
 }

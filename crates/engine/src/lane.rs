@@ -385,6 +385,7 @@ impl Meter {
             servers: 1,
             mean: busy,
             max: busy,
+            waiting: 0.0,
         });
     }
 

@@ -37,6 +37,7 @@ mod zones;
 pub use error::EngineError;
 pub use lane::describe_errno;
 pub use options::{Backend, Options};
+pub use ring::IODEPTH_MAX;
 pub use run::Run;
 pub use setup::{SetupReport, TargetSetup};
 pub use start::start;

@@ -8,7 +8,9 @@ use io_uring::{Builder, IoUring, Submitter, cqueue, squeue};
 use crate::{buffers::Buffers, protocol::Protocol};
 
 /// Most submission entries the kernel accepts.
-pub(crate) const MOST_ENTRIES: u32 = 32_768;
+const MOST_ENTRIES: u32 = 32_768;
+/// Most I/O that one load thread keeps in flight: a ring holds one entry more, for the tick.
+pub const IODEPTH_MAX: u32 = MOST_ENTRIES - 1;
 /// A registered buffer is at most this long.
 const MOST_REGISTERED_BYTES: usize = 1 << 30;
 

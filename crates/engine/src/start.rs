@@ -81,7 +81,7 @@ fn open_targets(
     if targets.is_empty() {
         return Err(EngineError::NoTarget);
     }
-    let most = ring::MOST_ENTRIES - 1;
+    let most = ring::IODEPTH_MAX;
     let open = |(spec, job): (&TargetSpec, &Arc<Job>)| {
         let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
         if threads == 0 || iodepth == 0 || iodepth > most {

@@ -36,9 +36,9 @@ pub struct OpHalfWidths {
 }
 
 impl HalfWidths {
-    /// Those of the sum of recordings of the same window that know nothing of each other: their squares
-    /// add up, each with its share of the I/O, of the WAF with its share of the medium's bytes, of the energy with its own. `None` where one of
-    /// them does not tell.
+    /// Those of the sum of recordings of the same window that know nothing of each other: their squares add up, each
+    /// with its share of the I/O, of the WAF with its share of the medium's bytes, of the energy with its own. `None`
+    /// where one of them does not tell.
     pub fn of_sum<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Option<Self> {
         let mut ops = BTreeMap::<Op, OpSquares>::new();
         let mut streams = BTreeMap::<String, BTreeMap<Op, OpSquares>>::new();

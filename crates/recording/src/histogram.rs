@@ -2,17 +2,18 @@
 //!
 //! Values are nanoseconds. Below 256 ns a bin is 1 ns wide; above, every power of two is split in
 //! 128 bins, so a bin is at most 1/128 of its lower edge (0.78 %) wide and its middle is at most
-//! 0.4 % from any value in it. The last bin counts everything from 2^37 ns (137 s) up.
+//! 0.4 % from any value in it. The last bin counts everything from 2^47 ns (39 h) up: an overloaded
+//! open load's responses are as late as the run is long.
 
 use serde::{Deserialize, Serialize};
 
 const SUB_BITS: u32 = 7;
-const MAX_BITS: u32 = 37;
+const MAX_BITS: u32 = 47;
 /// Number of bins, the overflow bin included.
 pub const BINS: usize = (((MAX_BITS - SUB_BITS) << SUB_BITS) + (1 << SUB_BITS)) as usize + 1;
 const OVERFLOW: usize = BINS - 1;
 
-/// Bin of a value; values from 2^37 ns up share the last bin.
+/// Bin of a value; values from 2^47 ns up share the last bin.
 #[inline]
 pub const fn bin_index(value_ns: u64) -> usize {
     if value_ns >> MAX_BITS != 0 {
@@ -239,7 +240,7 @@ impl SparseHistogram {
     }
 
     /// The value at quantile `q` in 0..=1: the middle of the bin that holds the value of rank
-    /// `ceil(q n)`, never above the largest value seen. `None` when empty.
+    /// `ceil(q n)`, never above the largest value seen; of the last bin its lower edge. `None` when empty.
     pub fn quantile_ns(&self, q: f64) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -251,7 +252,7 @@ impl SparseHistogram {
             if seen >= rank {
                 let (low, high) = bin_bounds_ns(usize::from(bin));
                 let middle = if usize::from(bin) == OVERFLOW {
-                    self.max_ns as f64
+                    low as f64
                 } else {
                     (low + high - 1) as f64 / 2.0
                 };

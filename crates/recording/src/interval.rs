@@ -117,6 +117,9 @@ pub struct Utilisation {
     pub mean: f64,
     /// Busiest server's fraction, 0..=1.
     pub max: f64,
+    /// I/O that waited for one of them, on average; 0 where the target does not tell.
+    #[serde(default)]
+    pub waiting: f64,
 }
 
 /// Time that I/O spent in a part of a system, waiting and being served.
@@ -211,6 +214,7 @@ pub(crate) fn merge_servers(into: &mut Vec<Utilisation>, from: &[Utilisation]) {
                     ours.mean * f64::from(ours.servers) + theirs.mean * f64::from(theirs.servers);
                 ours.mean = busy / f64::from(servers.max(1));
                 ours.max = ours.max.max(theirs.max);
+                ours.waiting += theirs.waiting;
                 ours.servers = servers;
             }
             None => into.push(theirs.clone()),
@@ -230,9 +234,11 @@ pub(crate) fn merge_times(
     for ours in into.iter_mut() {
         ours.mean *= 1.0 - share;
         ours.max *= 1.0 - share;
+        ours.waiting *= 1.0 - share;
     }
     for theirs in from {
         let (mean, max) = (theirs.mean * share, theirs.max * share);
+        let waiting = theirs.waiting * share;
         match into
             .iter_mut()
             .find(|ours| ours.resource == theirs.resource)
@@ -240,10 +246,12 @@ pub(crate) fn merge_times(
             Some(ours) => {
                 ours.mean += mean;
                 ours.max += max;
+                ours.waiting += waiting;
             }
             None => into.push(Utilisation {
                 mean,
                 max,
+                waiting,
                 ..theirs.clone()
             }),
         }

@@ -12,6 +12,11 @@ use crate::{Batch, Counters, HalfWidths, Interval, OpStats, Residence, Streams, 
 /// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
 /// latency, and little throughput is left to gain.
 const SATURATED: f64 = 0.90;
+/// Part of the latency that is waiting from which the resource waited for is the limit of a closed load, and no longer
+/// the outstanding I/O. Latency is twice its unloaded value there: about where the asymptotes of a closed network
+/// cross (Lazowska et al., Quantitative System Performance, 1984, chapter 5). Below, rate = outstanding I/O over
+/// unloaded latency (Little); beyond, more of it waits longer.
+const WAITING: f64 = 0.5;
 
 /// A whole step on one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -149,9 +154,11 @@ impl Recording {
     }
 
     /// What set the throughput, for a table cell: `dies 97 %, next PCIe link (read) 71 %`. When no
-    /// resource was saturated the load itself is the limit: `outstanding I/O (32), busiest dies
-    /// 71 %` for a closed loop, `offered rate (100000 IOPS), ...` for an open one that kept up.
-    /// `None` when neither utilisations nor the outstanding I/O are known.
+    /// resource was saturated, an open load that kept up is the limit, `offered rate (100000 IOPS), ...`; else the
+    /// resource that most I/O waited for, where they waited for longer than they were served: `dies (18 waiting)
+    /// 71 %, ...`; else the load, `outstanding I/O (32), busiest dies 44 %`, or `target or outstanding I/O (32)`
+    /// where the target is real and does not tell how busy it is. `None` when neither utilisations nor
+    /// the outstanding I/O are known.
     pub fn limited_by(&self) -> Option<String> {
         let mut busiest: Vec<&Utilisation> =
             self.utilisation.iter().filter(|u| u.max > 0.0).collect();
@@ -160,42 +167,66 @@ impl Recording {
                 .total_cmp(&a.max)
                 .then_with(|| a.resource.cmp(&b.resource))
         });
-        let (limit, next) = match busiest.first() {
-            Some(first) if first.max >= SATURATED => (
-                describe(first),
-                busiest.get(1).map(|u| format!("next {}", describe(u))),
-            ),
-            first => (
-                self.load_limit()?,
-                first.map(|u| format!("busiest {}", describe(u).trim_start_matches("busiest "))),
-            ),
+        let saturated = busiest.first().filter(|u| u.max >= SATURATED).copied();
+        let queue = || self.longest_queue().filter(|_| !self.kept_up());
+        let (limit, other) = if let Some(first) = saturated {
+            (describe(first), next_of(&busiest, first))
+        } else if let Some(queue) = queue() {
+            (describe_queue(queue), next_of(&busiest, queue))
+        } else {
+            (self.load_limit()?, busiest_of(&busiest))
         };
-        Some(match next {
-            Some(next) => format!("{limit}, {next}"),
+        Some(match other {
+            Some(other) => format!("{limit}, {other}"),
             None => limit,
         })
     }
 
+    /// The resource that most I/O waited for, where I/O waited for longer than it was served.
+    fn longest_queue(&self) -> Option<&Utilisation> {
+        let waiting: f64 = self.utilisation.iter().map(|u| u.waiting).sum();
+        let longest = self
+            .utilisation
+            .iter()
+            .max_by(|a, b| a.waiting.total_cmp(&b.waiting))?;
+        (waiting > WAITING * self.mean_outstanding?).then_some(longest)
+    }
+
     fn load_limit(&self) -> Option<String> {
-        let outstanding = || {
-            Some(format!(
-                "outstanding I/O ({})",
-                short(self.mean_outstanding?)
-            ))
-        };
-        match self.offered {
-            Some(offered) if self.window_ns > 0 && self.kept_up(offered) => {
-                let rate_iops = offered as f64 * 1e9 / self.window_ns as f64;
-                Some(format!("offered rate ({rate_iops:.0} IOPS)"))
-            }
-            _ => outstanding(),
+        if self.kept_up() {
+            let rate_iops = self.offered? as f64 * 1e9 / self.window_ns as f64;
+            return Some(format!("offered rate ({rate_iops:.0} IOPS)"));
         }
+        let outstanding = short(self.mean_outstanding?);
+        // A real target does not tell how busy it is.
+        let or = if self.setup.is_empty() {
+            ""
+        } else {
+            "target or "
+        };
+        Some(format!("{or}outstanding I/O ({outstanding})"))
     }
 
     /// The sustained criterion of a rate curve: at least 99 % of what arrived was completed.
-    fn kept_up(&self, offered: u64) -> bool {
-        self.completed() as f64 >= 0.99 * offered as f64
+    fn kept_up(&self) -> bool {
+        let enough = |offered: u64| self.completed() as f64 >= 0.99 * offered as f64;
+        self.window_ns > 0 && self.offered.is_some_and(enough)
     }
+}
+
+/// The first but one of those ordered by how busy they were.
+fn next_of(ordered: &[&Utilisation], one: &Utilisation) -> Option<String> {
+    let next = ordered.iter().find(|u| u.resource != one.resource)?;
+    Some(format!("next {}", describe(next)))
+}
+
+/// The first of those ordered by how busy they were.
+fn busiest_of(ordered: &[&Utilisation]) -> Option<String> {
+    let first = ordered.first()?;
+    Some(format!(
+        "busiest {}",
+        describe(first).trim_start_matches("busiest ")
+    ))
 }
 
 /// A group is as limiting as its busiest server; when that one stands out, say so.
@@ -206,6 +237,7 @@ fn describe(resource: &Utilisation) -> String {
         servers,
         mean,
         max,
+        ..
     } = resource;
     if *servers > 1 && max - mean > 0.10 {
         format!(
@@ -216,6 +248,17 @@ fn describe(resource: &Utilisation) -> String {
     } else {
         format!("{name} {}", percent(*max))
     }
+}
+
+/// A group by how many I/O wait for it, and its mean: that is what they wait for on the whole.
+fn describe_queue(resource: &Utilisation) -> String {
+    let Utilisation {
+        resource: name,
+        mean,
+        waiting,
+        ..
+    } = resource;
+    format!("{name} ({} waiting) {:.0} %", short(*waiting), mean * 100.0)
 }
 
 /// Whole when it is all but whole, else one decimal.

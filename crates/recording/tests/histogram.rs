@@ -92,10 +92,24 @@ fn bins_tile_the_scale_without_gap_or_overlap() {
 }
 
 #[test]
-fn values_beyond_the_scale_are_counted_as_overflow_with_their_true_maximum() {
-    let histogram = counted(&[1 << 37, 200_000_000_000, 5_000]);
+fn values_beyond_the_scale_share_a_bin_whose_lower_edge_is_their_percentile() {
+    let histogram = counted(&[1 << 47, 200_000_000_000_000, 5_000]);
     assert_eq!(histogram.bins().last(), Some(&((BINS - 1) as u16, 2)));
-    assert_eq!(histogram.quantile_ns(1.0), Some(200_000_000_000.0));
+    assert_eq!(histogram.quantile_ns(1.0), Some((1u64 << 47) as f64));
+    assert_eq!(histogram.max_ns(), Some(200_000_000_000_000));
+}
+
+#[test]
+fn percentiles_of_responses_that_are_minutes_to_a_day_late_are_as_sharp_as_any() {
+    for late_s in [137, 600, 3_600, 86_400] {
+        let late_ns: Vec<u64> = (1..=100).map(|i| i * late_s * 10_000_000).collect();
+        let median_ns = counted(&late_ns).quantile_ns(0.5).unwrap();
+        let want_ns = late_s as f64 * 0.5e9;
+        assert!(
+            (median_ns / want_ns - 1.0).abs() < 0.004,
+            "{median_ns} for {want_ns}"
+        );
+    }
 }
 
 #[test]

@@ -157,6 +157,7 @@ fn resource(name: &str, servers: u32, mean: f64, max: f64) -> Utilisation {
         servers,
         mean,
         max,
+        waiting: 0.0,
     }
 }
 
@@ -243,6 +244,71 @@ fn without_a_saturated_resource_the_load_is_the_limit() {
     };
     let open = Recording::from_intervals([&interval]);
     assert_eq!(open.limited_by().unwrap(), "offered rate (1005 IOPS)");
+}
+
+#[test]
+fn a_closed_load_that_waits_longer_than_it_is_served_is_limited_by_what_it_waits_for() {
+    let waiting = |dies: f64, channels: f64| Recording {
+        window_ns: SECOND_NS,
+        mean_outstanding: Some(32.0),
+        utilisation: vec![
+            Utilisation {
+                waiting: dies,
+                ..resource("dies", 64, 0.30, 0.45)
+            },
+            Utilisation {
+                waiting: channels,
+                ..resource("channels", 8, 0.60, 0.61)
+            },
+        ],
+        ..Recording::default()
+    };
+    assert_eq!(
+        waiting(14.0, 2.1).limited_by().unwrap(),
+        "dies (14 waiting) 30 %, next channels 61 %"
+    );
+    assert_eq!(
+        waiting(13.0, 2.9).limited_by().unwrap(),
+        "outstanding I/O (32), busiest channels 61 %"
+    );
+    let mut saturated = waiting(14.0, 2.1);
+    saturated.utilisation[1] = resource("channels", 8, 0.94, 0.95);
+    assert_eq!(
+        saturated.limited_by().unwrap(),
+        "channels 95 %, next busiest of 64 dies 45 % (mean 30 %)"
+    );
+}
+
+#[test]
+fn waiting_adds_up_over_targets_and_averages_over_time() {
+    let interval = |waiting: f64| Interval {
+        length_ns: SECOND_NS,
+        utilisation: vec![Utilisation {
+            waiting,
+            ..resource("dies", 64, 0.5, 0.5)
+        }],
+        ..Interval::default()
+    };
+    let mut both = interval(3.0);
+    both.merge(&interval(5.0));
+    assert_eq!(both.utilisation[0].waiting, 8.0);
+    let mean = Recording::from_intervals([&interval(3.0), &interval(5.0)]);
+    assert_eq!(mean.utilisation[0].waiting, 4.0);
+}
+
+#[test]
+fn a_real_target_that_tells_nothing_of_itself_may_be_the_limit() {
+    let recording = Recording {
+        window_ns: SECOND_NS,
+        mean_outstanding: Some(32.0),
+        utilisation: vec![resource("load generator CPU", 1, 0.4, 0.4)],
+        setup: BTreeMap::from([("completions".into(), "polled".into())]),
+        ..Recording::default()
+    };
+    assert_eq!(
+        recording.limited_by().unwrap(),
+        "target or outstanding I/O (32), busiest load generator CPU 40 %"
+    );
 }
 
 #[test]

@@ -49,6 +49,9 @@ pub struct Account {
     pub wear_pct: Option<f64>,
     /// Every resource, always in the same order.
     pub resources: Vec<ResourceTime>,
+    /// Time that I/O waited for a place in the device, a command slot or room in the write buffer, summed over them, ns:
+    /// they wait for whatever empties it.
+    pub place_waited_ns: u64,
     /// Where I/O spent its time; empty for a device that does not tell.
     pub residence: Vec<Residence>,
     /// What each host, port or drive of a system had; empty for a device without such members.
@@ -88,6 +91,8 @@ pub struct ResourceTime {
     pub resource: &'static str,
     /// Per server, ns since the device was made.
     pub busy_ns: Vec<u64>,
+    /// Time that I/O waited for one of them, summed over the I/O, ns; background work that waits is not counted.
+    pub waited_ns: u64,
 }
 
 /// A virtual storage device in its own virtual time, which goes on from job to job.

@@ -7,7 +7,7 @@
 
 use crate::SsdParams;
 use crate::params::UNIT_BYTES;
-use crate::server::Fifo;
+use crate::server::{Fifo, Waits};
 
 /// Bytes of a PCIe completion entry (16) and its interrupt message (4).
 const COMPLETION_BYTES: u32 = 20;
@@ -35,6 +35,9 @@ pub struct Link {
     /// To the host, and where they differ to the device.
     to_host: Fifo,
     to_device: Option<Fifo>,
+    /// How long I/O waited for either.
+    to_host_waits: Waits,
+    to_device_waits: Waits,
     ps_per_byte: f64,
     payload_bytes: u32,
     overhead_bytes: u32,
@@ -70,6 +73,8 @@ impl Link {
         Self {
             to_host: Fifo::new(1),
             to_device: Some(Fifo::new(1)),
+            to_host_waits: Waits::default(),
+            to_device_waits: Waits::default(),
             ps_per_byte,
             payload_bytes: params.host.tlp_payload_bytes,
             overhead_bytes: params.host.tlp_overhead_bytes,
@@ -91,6 +96,8 @@ impl Link {
         Self {
             to_host: Fifo::new(1),
             to_device: None,
+            to_host_waits: Waits::default(),
+            to_device_waits: Waits::default(),
             ps_per_byte,
             payload_bytes: SATA_PAYLOAD_BYTES,
             overhead_bytes: SATA_OVERHEAD_BYTES,
@@ -121,19 +128,25 @@ impl Link {
         }
     }
 
-    /// Sends read data to the host now, and the completion after it if this is the last.
+    /// Sends read data, a share of an I/O, to the host now, and the completion after it if this is the last.
     #[inline]
-    pub fn send(&mut self, now_ns: u64, bytes: u32, last: bool) -> u64 {
+    pub fn send(&mut self, now_ns: u64, bytes: u32, share: u32, last: bool) -> u64 {
         self.bytes += u64::from(bytes);
         let entry_ps = if last { self.completion_ps } else { 0 };
         let service_ps = self.data_ps(bytes) + entry_ps;
-        self.to_host.finish_ns(now_ns, service_ps)
+        self.to_host
+            .finish_after_ns(now_ns, service_ps, share, &mut self.to_host_waits)
     }
 
     /// Sends a completion now.
     #[inline]
     pub fn complete(&mut self, now_ns: u64) -> u64 {
-        self.to_host.finish_ns(now_ns, self.completion_ps)
+        self.to_host.finish_after_ns(
+            now_ns,
+            self.completion_ps,
+            Waits::WHOLE,
+            &mut self.to_host_waits,
+        )
     }
 
     /// Fetches written data from the host now.
@@ -141,18 +154,23 @@ impl Link {
     pub fn fetch(&mut self, now_ns: u64, bytes: u32) -> u64 {
         self.bytes += u64::from(bytes);
         let service_ps = self.data_ps(bytes);
-        let way = self.to_device.as_mut().unwrap_or(&mut self.to_host);
-        way.finish_ns(now_ns, service_ps)
+        let (way, waits) = match &mut self.to_device {
+            Some(way) => (way, &mut self.to_device_waits),
+            None => (&mut self.to_host, &mut self.to_host_waits),
+        };
+        way.finish_after_ns(now_ns, service_ps, Waits::WHOLE, waits)
     }
 
-    /// The directions by name, and how long each was busy up to now.
-    pub fn busy_ns(&self, now_ns: u64) -> impl Iterator<Item = (&'static str, u64)> {
+    /// The directions by name, how long each was busy up to now, and how long I/O waited for it.
+    pub fn used_ns(&self, now_ns: u64) -> impl Iterator<Item = (&'static str, u64, u64)> {
         let names: &[_] = match self.to_device {
             None => &["SATA link"],
             Some(_) => &["PCIe link (read)", "PCIe link (write)"],
         };
         let ways = std::iter::once(&self.to_host).chain(&self.to_device);
         let busy = ways.flat_map(move |way| way.busy_ns(now_ns));
-        names.iter().copied().zip(busy)
+        let waits = [&self.to_host_waits, &self.to_device_waits];
+        let used = names.iter().zip(busy).zip(waits);
+        used.map(move |((name, busy_ns), waits)| (*name, busy_ns, waits.total_ns(now_ns)))
     }
 }

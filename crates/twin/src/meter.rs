@@ -13,6 +13,9 @@ pub struct Meter {
     at_ns: u64,
     /// CPU work booked per core of the load generator.
     pub core_busy_ns: Vec<u64>,
+    /// Time that requests and completions waited for their core, summed over them.
+    pub core_waited_ns: u64,
+    core_waited_before_ns: u64,
 }
 
 impl Meter {
@@ -25,6 +28,8 @@ impl Meter {
             before,
             core_before_ns: vec![0; cores as usize],
             core_busy_ns: vec![0; cores as usize],
+            core_waited_ns: 0,
+            core_waited_before_ns: 0,
             at_ns: device.now_ns(),
         }
     }
@@ -70,14 +75,23 @@ impl Meter {
             cpu_user_ns: Some(cpu_ns),
             cpu_sys_ns: None,
         };
-        interval.utilisation.push(group("host CPU", core_shares));
+        let waiting = |now: u64, before: u64| now.saturating_sub(before) as f64 / length_ns;
+        let for_core = waiting(self.core_waited_ns, self.core_waited_before_ns);
+        self.core_waited_before_ns = self.core_waited_ns;
+        let mut used = Vec::with_capacity(now.resources.len());
         for (now, before) in now.resources.iter().zip(&before.resources) {
             let shares = now.busy_ns.iter().zip(&before.busy_ns);
             let shares = shares.map(|(now, before)| now.saturating_sub(*before) as f64 / length_ns);
-            interval
-                .utilisation
-                .push(group(now.resource, shares.collect()));
+            let waiting = waiting(now.waited_ns, before.waited_ns);
+            used.push(group(now.resource, shares.collect(), waiting));
         }
+        if let Some(busiest) = used.iter_mut().max_by(|a, b| a.max.total_cmp(&b.max)) {
+            busiest.waiting += waiting(now.place_waited_ns, before.place_waited_ns);
+        }
+        interval
+            .utilisation
+            .push(group("host CPU", core_shares, for_core));
+        interval.utilisation.append(&mut used);
         let completed: u64 = interval.ops.values().map(|op| op.service.count()).sum();
         for (now, before) in now.residence.iter().zip(&before.residence) {
             interval.residence.push(Residence {
@@ -103,12 +117,13 @@ impl Meter {
     }
 }
 
-/// Servers by their busy shares.
-pub fn group(resource: &str, shares: Vec<f64>) -> Utilisation {
+/// Servers by their busy shares, and how many I/O waited for one on average.
+pub fn group(resource: &str, shares: Vec<f64>, waiting: f64) -> Utilisation {
     Utilisation {
         resource: resource.to_owned(),
         servers: shares.len() as u32,
         mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
         max: shares.iter().copied().fold(0.0, f64::max),
+        waiting,
     }
 }

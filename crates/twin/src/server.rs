@@ -14,6 +14,56 @@ pub struct Fifo {
     others: Box<[Server]>,
 }
 
+/// Time spent waiting, summed over all that wait: a queue tells when each comes and goes, in any order. A part of
+/// an I/O counts as the share of the I/O that it is, so that parts side by side wait no longer than the whole.
+#[derive(Default)]
+pub struct Waits {
+    /// Departures less arrivals, ns times shares.
+    sum: i128,
+    /// Shares that wait.
+    waiting: u64,
+}
+
+impl Waits {
+    /// All of an I/O.
+    pub const WHOLE: u32 = 1 << 16;
+
+    /// `part` of the `whole` of an I/O, in any unit.
+    #[inline]
+    pub fn share(part: u32, whole: u32) -> u32 {
+        if part == whole {
+            return Self::WHOLE;
+        }
+        (u64::from(part) * u64::from(Self::WHOLE) / u64::from(whole.max(1))) as u32
+    }
+
+    /// One begins to wait.
+    #[inline]
+    pub fn begin(&mut self, at_ns: u64, share: u32) {
+        self.sum -= i128::from(at_ns) * i128::from(share);
+        self.waiting += u64::from(share);
+    }
+
+    /// One has waited long enough.
+    #[inline]
+    pub fn end(&mut self, at_ns: u64, share: u32) {
+        self.sum += i128::from(at_ns) * i128::from(share);
+        self.waiting -= u64::from(share);
+    }
+
+    /// One has waited for `wait_ns`, or will have.
+    #[inline]
+    pub fn add(&mut self, wait_ns: u64, share: u32) {
+        self.sum += i128::from(wait_ns) * i128::from(share);
+    }
+
+    /// Up to now, by those who wait still too. Who will begin only later counts as less than nothing until then.
+    pub fn total_ns(&self, now_ns: u64) -> u64 {
+        let total = self.sum + i128::from(self.waiting) * i128::from(now_ns);
+        (total.max(0) / i128::from(Self::WHOLE)) as u64
+    }
+}
+
 #[derive(Clone, Copy, Default)]
 struct Server {
     free_ps: u64,
@@ -48,6 +98,20 @@ impl Fifo {
     #[inline]
     pub fn finish_ns(&mut self, now_ns: u64, service_ps: u64) -> u64 {
         (self.serve(now_ns, service_ps) + service_ps).div_ceil(PS)
+    }
+
+    /// As [`Fifo::finish_ns`], for a share of an I/O, whose wait is added to `waits`.
+    #[inline]
+    pub fn finish_after_ns(
+        &mut self,
+        now_ns: u64,
+        service_ps: u64,
+        share: u32,
+        waits: &mut Waits,
+    ) -> u64 {
+        let start_ps = self.serve(now_ns, service_ps);
+        waits.add(start_ps / PS - now_ns, share);
+        (start_ps + service_ps).div_ceil(PS)
     }
 
     /// Busy time of each server up to `now_ns`. What is booked beyond is contiguous from now on.

@@ -45,7 +45,7 @@ use crate::idle::IdleCleaning;
 use crate::link::Link;
 use crate::map_flush::MapFlush;
 use crate::params::{HostParams, ParamError, SsdParams, UNIT_BYTES};
-use crate::server::Fifo;
+use crate::server::{Fifo, Waits};
 use crate::slab::Slab;
 use crate::slc::SlcCache;
 use crate::victim::Victims;
@@ -96,6 +96,9 @@ pub struct Ssd {
     commands_taken: u32,
     slots: u32,
     kept_by_host: VecDeque<u32>,
+    /// I/O that wait for a slot or for room in the buffer, and for a pipeline.
+    place_waits: Waits,
+    pipeline_waits: Waits,
     /// Commands on their way that are not taken yet, whether commands come in the order in which they are
     /// submitted, and until when the drive runs by itself.
     submits_pending: u32,
@@ -203,6 +206,8 @@ impl Ssd {
                 false => params.command_slots,
             },
             kept_by_host: VecDeque::new(),
+            place_waits: Waits::default(),
+            pipeline_waits: Waits::default(),
             submits_pending: 0,
             in_order: false,
             limit_ns: 0,

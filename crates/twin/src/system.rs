@@ -197,7 +197,9 @@ impl System {
                     })
                     .max()
                     .unwrap_or(self.now_ns);
-                group.residence_ns += end_ns - self.now_ns;
+                let spent_ns = end_ns - self.now_ns;
+                group.residence_ns += spent_ns;
+                group.waited_ns += spent_ns.saturating_sub(service_ps.div_ceil(1000));
                 self.calendar.push(end_ns, index);
             }
             Stage::Drive => self.enter_drive(index),
@@ -371,6 +373,7 @@ impl Device for System {
                 into.resources.push(ResourceTime {
                     resource: group.name,
                     busy_ns: servers.collect(),
+                    waited_ns: group.waited_ns,
                 });
             }
             into.residence.push(Residence {
@@ -381,6 +384,7 @@ impl Device for System {
         into.resources.push(ResourceTime {
             resource: "drive dies",
             busy_ns: self.drives.iter().map(Drive::busy_ns).collect(),
+            waited_ns: self.drives.iter().map(|one| one.waited_ns(now_ns)).sum(),
         });
         into.residence.push(Residence {
             name: "drives",

@@ -467,6 +467,7 @@ impl Device for Disk {
             into.resources.push(ResourceTime {
                 resource,
                 busy_ns: vec![busy_ns],
+                waited_ns: 0,
             });
         };
         let streamed_ns = (self.link_ps(self.streamed_bytes)) / 1000;

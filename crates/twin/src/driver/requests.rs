@@ -74,8 +74,10 @@ impl<D: Device> Driver<'_, D> {
     #[inline]
     fn work(&mut self, thread: u32, ready_ns: u64, work_ns: u64) -> u64 {
         let core = self.threads[thread as usize].core as usize;
-        let end_ns = self.core_free_ns[core].max(ready_ns) + work_ns;
+        let begin_ns = self.core_free_ns[core].max(ready_ns);
+        let end_ns = begin_ns + work_ns;
         self.core_free_ns[core] = end_ns;
+        self.meter.core_waited_ns += begin_ns - ready_ns;
         self.meter.core_busy_ns[core] += work_ns;
         end_ns
     }

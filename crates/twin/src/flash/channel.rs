@@ -97,7 +97,13 @@ impl Flash {
         channel.busy_ns += elapsed_ns;
         let carried = std::mem::replace(&mut channel.carrying, Carrying::Nothing);
         if let Carrying::Read(op) = carried {
-            let ReadOp { request, units, .. } = self.ops[op as usize];
+            let ReadOp {
+                request,
+                units,
+                share,
+                ..
+            } = self.ops[op as usize];
+            self.channel_waits.end(now_ns - elapsed_ns, share);
             self.carry_next(now_ns, calendar, index);
             self.read_left(now_ns, calendar, op);
             return Some(Finished::Read(request, units));

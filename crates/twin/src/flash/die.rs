@@ -6,6 +6,7 @@ use super::channel::Payload;
 use super::{Finished, Flash, SLC};
 use crate::calendar::Calendar;
 use crate::event::Event;
+use crate::server::Waits;
 
 /// A job of a die other than host reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +97,6 @@ impl Die {
         self.busy_server_ns += u64::from(level) * (now_ns - self.busy_changed_ns);
         self.busy_changed_ns = now_ns;
     }
-
-    pub(super) fn spends_budget(&self) -> bool {
-        self.background != Background::Idle && !matches!(self.job, Job::Cleaning(_))
-    }
 }
 
 impl Flash {
@@ -154,7 +151,6 @@ impl Flash {
     pub(super) fn suspend(&mut self, now_ns: u64, calendar: &mut Calendar, index: u32) {
         let die = &mut self.dies[index as usize];
         die.background = Background::Suspending;
-        self.program_running_ns += die.remaining_ns - (die.end_ns - now_ns);
         die.remaining_ns = die.end_ns - now_ns;
         die.end_ns = now_ns + self.times.suspend;
         calendar.push(die.end_ns, Event::Die.with(index));
@@ -199,6 +195,7 @@ impl Flash {
                 };
             }
             self.budget -= 1;
+            self.held.begin(now_ns, Waits::WHOLE);
         }
         let die = &mut self.dies[index as usize];
         die.background = Background::Pending;
@@ -219,7 +216,6 @@ impl Flash {
         let mut finished = None;
         match die.job {
             Job::Program(unit) => {
-                self.program_running_ns += die.remaining_ns;
                 die.programmed_bytes += self.due_bytes;
                 match unit & SLC {
                     0 => self.counts.programs += 1,
@@ -229,7 +225,6 @@ impl Flash {
                 self.release_budget(now_ns, calendar);
             }
             Job::Erase => {
-                self.program_running_ns += die.remaining_ns;
                 self.counts.erases += 1;
                 finished = Some(Finished::Erase(index));
                 self.release_budget(now_ns, calendar);
@@ -261,6 +256,7 @@ impl Flash {
 
     fn release_budget(&mut self, now_ns: u64, calendar: &mut Calendar) {
         self.budget += 1;
+        self.held.end(now_ns, Waits::WHOLE);
         // A waiter may be busy with cleaning by now; it asks again when that ends.
         while self.budget > 0
             && let Some(waiter) = self.budget_waiters.pop_front()

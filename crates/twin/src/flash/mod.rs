@@ -24,11 +24,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use self::channel::{Carrying, Channel};
-use self::die::{Background, CleaningJob, Die};
+use self::die::{CleaningJob, Die};
 use self::reads::{ReadOp, ReadServer};
 use self::times::Times;
 use crate::calendar::Calendar;
 use crate::params::SsdParams;
+use crate::server::Waits;
 
 const NONE: u32 = u32::MAX;
 
@@ -73,9 +74,15 @@ pub struct Flash {
     free_op: u32,
     times: Times,
     may_suspend: bool,
+    /// Jobs that may still be taken up within the power budget, and all that may be at once.
     budget: u32,
+    budget_jobs: u32,
     budget_waiters: VecDeque<u32>,
-    program_running_ns: u64,
+    /// Time for which jobs have held a place in the budget.
+    held: Waits,
+    /// Reads that wait for their plane, and for the channel.
+    die_waits: Waits,
+    channel_waits: Waits,
     /// What a program adds to the erases that are due: nothing where they are asked for.
     due_bytes: u64,
     erase_unit_bytes: u64,
@@ -123,8 +130,11 @@ impl Flash {
             free_op: NONE,
             may_suspend: params.program_suspend,
             budget: params.programming_dies_max.min(dies),
+            budget_jobs: params.programming_dies_max.min(dies),
             budget_waiters: VecDeque::with_capacity(dies as usize),
-            program_running_ns: 0,
+            held: Waits::default(),
+            die_waits: Waits::default(),
+            channel_waits: Waits::default(),
             due_bytes: if zoned { 0 } else { params.program_bytes() },
             erase_unit_bytes: params.erase_unit_bytes,
             planes: params.planes_per_die,
@@ -199,19 +209,15 @@ impl Flash {
         })
     }
 
-    /// Time spent programming and erasing, summed over dies, per die that the power budget allows.
-    pub fn budget_busy_ns(&self, now_ns: u64) -> u64 {
-        let running: u64 = self
-            .dies
-            .iter()
-            .filter(|die| die.background == Background::Running && die.spends_budget())
-            .map(|die| now_ns - (die.end_ns - die.remaining_ns))
-            .sum();
-        (self.program_running_ns + running) / u64::from(self.budget_total())
+    /// Time for which programs and erases held a place in the power budget, per place: from when they are taken up until
+    /// they end, while they wait for reads or are suspended too.
+    pub fn budget_held_ns(&self, now_ns: u64) -> u64 {
+        self.held.total_ns(now_ns) / u64::from(self.budget_jobs)
     }
 
-    fn budget_total(&self) -> u32 {
-        let held = self.dies.iter().filter(|die| die.spends_budget()).count() as u32;
-        self.budget + held
+    /// Time that host reads waited for a channel and for a plane, summed over them.
+    pub fn reads_waited_ns(&self, now_ns: u64) -> (u64, u64) {
+        let (channels, dies) = (&self.channel_waits, &self.die_waits);
+        (channels.total_ns(now_ns), dies.total_ns(now_ns))
     }
 }

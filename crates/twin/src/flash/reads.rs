@@ -16,6 +16,8 @@ pub(super) struct ReadOp {
     pub(super) server: u32,
     pub(super) units: u32,
     pub(super) sense_ns: u32,
+    /// What of its I/O it is, for [`Waits`](crate::server::Waits).
+    pub(super) share: u32,
     pub(super) next: u32,
 }
 
@@ -27,7 +29,7 @@ pub(super) struct ReadServer {
 }
 
 impl Flash {
-    /// A host read of `units` neighbouring units of one NAND page (or of one page on every plane,
+    /// A host read, or `share` of one, of `units` neighbouring units of one NAND page (or of one page on every plane,
     /// if planes are not independent) reaches its die.
     #[inline]
     pub fn read(
@@ -37,6 +39,7 @@ impl Flash {
         request: u32,
         place: Place,
         units: u32,
+        share: u32,
     ) {
         let plane = if self.servers_per_die == 1 {
             0
@@ -50,6 +53,7 @@ impl Flash {
             server: place.die * self.servers_per_die + plane,
             units,
             sense_ns,
+            share,
             next: NONE,
         });
         self.counts.units_out += u64::from(units);
@@ -65,6 +69,7 @@ impl Flash {
             return;
         }
         self.enqueue_read(op);
+        self.die_waits.begin(now_ns, share);
         let die = &mut self.dies[place.die as usize];
         die.waiting += 1;
         if die.background == Background::Running && self.may_suspend {
@@ -127,6 +132,7 @@ impl Flash {
             die,
             sense_ns,
             units,
+            share,
             ..
         } = self.ops[op as usize];
         self.servers[server as usize].busy = true;
@@ -142,7 +148,9 @@ impl Flash {
         if !self.channels[channel as usize].booked.is_empty() {
             self.unbook_loads(now_ns, calendar, channel);
         }
-        self.foresee(calendar, channel, now_ns + u64::from(sense_ns), op);
+        let sensed_ns = now_ns + u64::from(sense_ns);
+        self.channel_waits.begin(sensed_ns, share);
+        self.foresee(calendar, channel, sensed_ns, op);
     }
 
     /// A page will be sensed at `sensed_ns`: its read gets its place among the channel's, or an event.
@@ -239,6 +247,8 @@ impl Flash {
             && let Some(next) = self.dequeue_read(server)
         {
             self.dies[index as usize].waiting -= 1;
+            let ReadOp { share, .. } = self.ops[next as usize];
+            self.die_waits.end(now_ns, share);
             self.start_read(now_ns, calendar, next);
         }
         if self.dies[index as usize].background == Background::Pending {
@@ -264,6 +274,8 @@ impl Flash {
                 && let Some(op) = self.dequeue_read(server)
             {
                 self.dies[index as usize].waiting -= 1;
+                let ReadOp { share, .. } = self.ops[op as usize];
+                self.die_waits.end(now_ns, share);
                 self.start_read(now_ns, calendar, op);
             }
         }

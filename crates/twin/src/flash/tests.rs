@@ -4,6 +4,7 @@ use super::{Finished, Flash};
 use crate::calendar::Calendar;
 use crate::event::Event;
 use crate::geometry::Place;
+use crate::server::Waits;
 use crate::tests::small_drive;
 
 /// Two dies on one channel, and what they finish.
@@ -40,8 +41,14 @@ impl Bench {
             plane: 0,
             page_type: 0,
         };
-        self.flash
-            .read(self.now_ns, &mut self.calendar, request, place, 1);
+        self.flash.read(
+            self.now_ns,
+            &mut self.calendar,
+            request,
+            place,
+            1,
+            Waits::WHOLE,
+        );
     }
 
     fn run_until(&mut self, limit_ns: u64) {

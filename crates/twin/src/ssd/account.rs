@@ -87,25 +87,40 @@ impl Ssd {
         }
         into.resources.clear();
         let joules = into.joules;
-        let mut add = |resource, busy: &mut dyn Iterator<Item = u64>| {
+        into.place_waited_ns = self.place_waits.total_ns(now_ns);
+        let mut add = |resource, busy: &mut dyn Iterator<Item = u64>, waited_ns| {
             into.resources.push(ResourceTime {
                 resource,
                 busy_ns: busy.collect(),
+                waited_ns,
             });
         };
-        for (way, busy_ns) in self.link.busy_ns(now_ns) {
-            add(way, &mut std::iter::once(busy_ns));
+        for (way, busy_ns, waited_ns) in self.link.used_ns(now_ns) {
+            add(way, &mut std::iter::once(busy_ns), waited_ns);
         }
-        add("controller", &mut self.pipelines.busy_ns(now_ns));
-        add("flash channels", &mut self.flash.channels_busy_ns(now_ns));
-        add("flash dies", &mut self.flash.dies_busy_ns(now_ns));
+        let pipelines = &self.pipelines;
+        add(
+            "controller",
+            &mut pipelines.busy_ns(now_ns),
+            self.pipeline_waits.total_ns(now_ns),
+        );
+        let flash = &self.flash;
+        let (for_channel_ns, for_die_ns) = flash.reads_waited_ns(now_ns);
+        add(
+            "flash channels",
+            &mut flash.channels_busy_ns(now_ns),
+            for_channel_ns,
+        );
+        add("flash dies", &mut flash.dies_busy_ns(now_ns), for_die_ns);
         if let Some(governor) = self.governor.as_ref().filter(|governor| governor.has_cap()) {
-            add("power cap", &mut std::iter::once(governor.busy_ns(joules)));
+            let busy_ns = governor.busy_ns(joules);
+            add("power cap", &mut std::iter::once(busy_ns), 0);
         }
         if self.params.programming_dies_max < self.params.dies() {
             add(
                 "program power budget",
-                &mut std::iter::once(self.flash.budget_busy_ns(now_ns)),
+                &mut std::iter::once(flash.budget_held_ns(now_ns)),
+                0,
             );
         }
     }

@@ -7,6 +7,7 @@ use super::{EINVAL, EOPNOTSUPP, InFlight, Ssd};
 use crate::device::{Completion, CompletionKind};
 use crate::event::Event;
 use crate::params::UNIT_BYTES;
+use crate::server::Waits;
 
 impl Ssd {
     /// Whether a command on its way can be taken now already: it will find a slot, nothing will come before it,
@@ -25,6 +26,7 @@ impl Ssd {
     pub(super) fn take_command(&mut self, slot: u32) {
         if self.commands_taken >= self.slots {
             self.kept_by_host.push_back(slot);
+            self.place_waits.begin(self.now_ns, Waits::WHOLE);
             if self.commands_taken == 0 {
                 self.wake_up();
             }
@@ -48,6 +50,8 @@ impl Ssd {
         let start_ps = self
             .pipelines
             .serve(at_ns, self.command_ps + pages * unit_ps);
+        self.pipeline_waits
+            .add(start_ps / 1000 - at_ns, Waits::WHOLE);
         let out_ns = (start_ps + self.command_ps).div_ceil(1000) + self.latency_ns;
         self.calendar.push(out_ns, Event::Dispatch.with(slot));
         if self.governor.is_some() {
@@ -60,6 +64,7 @@ impl Ssd {
         while self.commands_taken < self.slots
             && let Some(next) = self.kept_by_host.pop_front()
         {
+            self.place_waits.end(self.now_ns, Waits::WHOLE);
             self.commands_taken += 1;
             self.enter_pipeline(next, self.now_ns);
         }

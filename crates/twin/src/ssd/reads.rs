@@ -7,6 +7,7 @@ use super::Ssd;
 use crate::event::Event;
 use crate::ftl::NONE;
 use crate::params::UNIT_BYTES;
+use crate::server::Waits;
 
 impl Ssd {
     #[inline]
@@ -43,8 +44,9 @@ impl Ssd {
                 run += 1;
             }
             self.requests[slot].parts += 1;
+            let share = Waits::share(run, count);
             self.flash
-                .read(self.now_ns, &mut self.calendar, slot, place, run);
+                .read(self.now_ns, &mut self.calendar, slot, place, run, share);
             logical += run;
         }
         (dram_pages, unmapped)
@@ -72,8 +74,10 @@ impl Ssd {
             }
             return;
         }
-        let bytes = (units * UNIT_BYTES).min(inflight.request.size_bytes);
-        let at_ns = self.link.send(self.now_ns, bytes, last) + delay_ns;
+        let size_bytes = inflight.request.size_bytes;
+        let bytes = (units * UNIT_BYTES).min(size_bytes);
+        let share = Waits::share(bytes, size_bytes);
+        let at_ns = self.link.send(self.now_ns, bytes, share, last) + delay_ns;
         inflight.done_ns = inflight.done_ns.max(at_ns);
         if last {
             let done_ns = inflight.done_ns;

@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::ftl::Stream;
 use crate::map_flush::MapFlush;
 use crate::params::UNIT_BYTES;
+use crate::server::Waits;
 
 impl Ssd {
     /// First page and number of pages that a write programs: whole indirection units.
@@ -58,6 +59,7 @@ impl Ssd {
     pub(super) fn queue_write(&mut self, slot: u32) {
         if !self.waiting.is_empty() || !self.admit(slot) {
             self.waiting.push_back(slot);
+            self.place_waits.begin(self.now_ns, Waits::WHOLE);
         }
     }
 
@@ -129,6 +131,7 @@ impl Ssd {
                 return;
             }
             self.waiting.pop_front();
+            self.place_waits.end(self.now_ns, Waits::WHOLE);
         }
     }
 

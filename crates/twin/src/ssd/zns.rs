@@ -13,6 +13,7 @@ use crate::bits::Bits;
 use crate::event::Event;
 use crate::geometry::{Geometry, Place};
 use crate::params::{SsdParams, UNIT_BYTES, ZoneFinish};
+use crate::server::Waits;
 use crate::slab::Slab;
 use crate::wear::Wear;
 use crate::zoned::{Condition, Refusal, ZoneAction, ZoneInfo, Zones};
@@ -180,8 +181,9 @@ impl Ssd {
             let left = self.merge_pages - self.by_merge.div_rem(page).1;
             let run = (end - logical).min(written - offset).min(left);
             self.requests[slot].parts += 1;
+            let share = Waits::share(run, count);
             self.flash
-                .read(self.now_ns, &mut self.calendar, slot, place, run);
+                .read(self.now_ns, &mut self.calendar, slot, place, run, share);
             logical += run;
         }
         self.answer_from_dram(slot, dram_pages, unmapped);
@@ -267,6 +269,7 @@ impl Ssd {
         self.waiting = left;
         let abandoned: VecDeque<u32> = abandoned;
         for slot in abandoned {
+            self.place_waits.end(self.now_ns, Waits::WHOLE);
             self.refuse(slot, Refusal::InvalidWrite.errno());
         }
     }

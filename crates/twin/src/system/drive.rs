@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::params::DriveParams;
 use crate::event::us_to_ns;
-use crate::server::Fifo;
+use crate::server::{Fifo, Waits};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -34,6 +34,8 @@ pub struct Drive {
     buffered: f64,
     debt_bytes: f64,
     waiting: VecDeque<(u32, u64, f64)>,
+    /// Reads that wait for their die, and writes for room in the buffer, which the dies make.
+    waits: Waits,
     next_die: usize,
 }
 
@@ -64,6 +66,7 @@ impl Drive {
             buffered: 0.0,
             debt_bytes: 0.0,
             waiting: VecDeque::new(),
+            waits: Waits::default(),
             next_die: 0,
             params: params.clone(),
         }
@@ -78,6 +81,11 @@ impl Drive {
         self.busy_ns / self.dies.len() as u64
     }
 
+    /// Time that I/O waited for the dies, summed over it.
+    pub(super) fn waited_ns(&self, now_ns: u64) -> u64 {
+        self.waits.total_ns(now_ns)
+    }
+
     pub(super) fn send_ps(&self, bytes: u32) -> u64 {
         (f64::from(bytes) / (self.params.read_mbps * 1e6) * NS_PER_S * 1e3) as u64
     }
@@ -89,6 +97,7 @@ impl Drive {
     /// A read reaches a die.
     pub(super) fn read(&mut self, die: u32, job: u32, now_ns: u64) -> Outcome {
         self.dies[die as usize].reads.push_back(job);
+        self.waits.begin(now_ns, Waits::WHOLE);
         let mut outcome = Outcome::default();
         self.start(die as usize, now_ns, &mut outcome);
         outcome
@@ -103,6 +112,7 @@ impl Drive {
         now_ns: u64,
     ) -> Outcome {
         self.waiting.push_back((job, bytes, amplification));
+        self.waits.begin(now_ns, Waits::WHOLE);
         let mut outcome = Outcome::default();
         self.admit(now_ns, &mut outcome);
         outcome
@@ -137,6 +147,7 @@ impl Drive {
                 return;
             }
             self.waiting.pop_front();
+            self.waits.end(now_ns, Waits::WHOLE);
             outcome.admitted.push(job);
             self.buffered += programmed;
             self.debt_bytes += programmed;
@@ -166,6 +177,7 @@ impl Drive {
         }
         let length_ns = if let Some(job) = state.reads.pop_front() {
             state.reading = Some(job);
+            self.waits.end(now_ns, Waits::WHOLE);
             self.read_ns
         } else if state.slices > 0 {
             self.slice_ns

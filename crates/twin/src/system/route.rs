@@ -55,6 +55,8 @@ pub struct Group {
     pub members: Vec<Fifo>,
     /// Time spent here, summed over the I/O that left.
     pub residence_ns: u64,
+    /// The part of it spent waiting for a member.
+    pub waited_ns: u64,
 }
 
 /// Groups and the ways through them.
@@ -89,6 +91,7 @@ impl Builder {
             name,
             members: (0..members).map(|_| Fifo::new(servers)).collect(),
             residence_ns: 0,
+            waited_ns: 0,
         });
         self.groups.len() - 1
     }
