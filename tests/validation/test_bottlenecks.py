@@ -1,4 +1,7 @@
-"""What a twin names as its limit is what holds it back: doubled, the rate moves; what idles, doubled, moves nothing."""
+"""What a twin names as its limit is what holds it back: doubled, the rate moves; what idles, doubled, moves nothing.
+
+Outstanding I/O is the limit where more of it moves the rate, and only there.
+"""
 
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -10,6 +13,7 @@ import pytest
 from fathom._core import Recording
 from fathom.backend import TwinBackend
 from fathom.catalog import load_device
+from fathom.limits import limit_of
 from fathom.validation.trial import FILL
 
 DRIVES = ("samsung-pm9a3-7.68tb", "wd-ultrastar-dc-sn861-7.68tb")
@@ -19,7 +23,17 @@ JOBS = {
     "random write": ("write", "4KiB", "uniform", 128),
     "sequential write": ("write", "128KiB", "sequential", 32),
 }
-"""Operation, block, pattern, outstanding I/O."""
+"""Operation or mix, block, pattern, outstanding I/O."""
+MIXES = {
+    f"8 KiB, 65 % read, {outstanding} outstanding": (
+        {"read": 65, "write": 35},
+        "8KiB",
+        "uniform",
+        outstanding,
+    )
+    for outstanding in (8, 32, 1024)
+}
+"""The demand of the SNIA DIRTH test: the middle one saturates nothing, and yet more I/O moves nothing there."""
 FULL, IDLE = 0.95, 0.5
 """Busy shares from which a resource counts as a limit, and below which half its speed would do."""
 
@@ -57,9 +71,11 @@ def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outsta
             parameters |= change(parameters)
     twin = TwinBackend(json.dumps(parameters), seed=1)
     run(twin, FILL)
-    operation, block, pattern, outstanding = JOBS[job]
+    operation, block, pattern, outstanding = (JOBS | MIXES)[job]
     load = {"threads": 8, "iodepth": outstanding * outstanding_x // 8}
     asked = {"mix": operation, "block": block, "pattern": pattern, "load": load}
+    if job in MIXES:
+        run(twin, asked | {"mix": "write", "until": {"written": "1x"}})
     # Until the writes are random everywhere, or what the fill left in the buffer is programmed between the reads.
     run(twin, asked | {"until": {"written": "1x"} if job == "random write" else {"time": "0.3s"}})
     recording = run(twin, asked | {"until": {"time": "1s"}})
@@ -93,6 +109,26 @@ def test_doubling_the_named_limit_moves_the_result_as_far_as_the_next_one(drive:
     assert found.limit.startswith(max(found.busy, key=lambda name: found.busy[name]))
     next_busy = max(busy for name, busy in found.busy.items() if name not in full)
     assert measure(drive, job, full).rate > 0.95 * min(2, 1 / next_busy) * found.rate
+
+
+@pytest.mark.parametrize(("drive", "job"), [(drive, job) for drive in DRIVES for job in MIXES])
+def test_outstanding_io_limits_where_more_of_it_moves_the_result_and_else_the_named_resource(
+    drive: str, job: str
+) -> None:
+    found = measure(drive, job)
+    limit = limit_of(found.limit).name
+    deeper = measure(drive, job, outstanding_x=2).rate / found.rate
+    if limit == "outstanding I/O":
+        assert deeper > 1.3
+    else:
+        faster = measure(drive, job, frozenset({limit})).rate / found.rate
+        assert deeper < 1.15 < faster
+
+
+def test_a_queue_limits_before_any_resource_is_saturated() -> None:
+    found = measure("samsung-pm9a3-7.68tb", "8 KiB, 65 % read, 32 outstanding")
+    assert limit_of(found.limit).name == "flash dies"
+    assert max(found.busy.values()) < 0.9
 
 
 @every_drive_and_job

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tiny_drive import NAME, RANDOM_READ, READ_ROW, Catalogue, bench_toml
+from tiny_drive import NAME, RANDOM_READ, READ_ROW, Catalogue, bench_toml, depths_toml
 
 from fathom.catalog import device_names, load_device, load_published
 from fathom.validation.cases import Case, cases_of, published_jobs
@@ -126,7 +126,7 @@ def test_a_row_without_a_mix_takes_the_job_of_the_method_that_names_it_and_says_
             f'{RANDOM_READ}, value = 2, unit = "ratio of IOPS to M510DC"',
             "no twin of M510DC of the same capacity",
         ),
-        (f'{RANDOM_READ}, value = 4, unit = "iodepth of the maximum"', "the depths in one pass"),
+        (f'{RANDOM_READ}, value = 4, unit = "iodepth of the maximum"', "through which depths it went"),
         (f'{RANDOM_READ}, latency_us = 9, latency_kind = "threshold"', "neither how many I/O are beyond"),
     ],
 )
@@ -135,6 +135,22 @@ def test_a_row_that_cannot_be_imitated_says_why(catalogue: Catalogue, row: str, 
     [case] = tiny_cases().values()
     assert case.trial is None
     assert why in (case.remark or "")
+
+
+def test_a_row_about_the_depth_of_the_maximum_shares_the_trial_of_the_rows_before_the_depths(
+    catalogue: Catalogue,
+) -> None:
+    write = 'block_kib = 4, read_pct = 0, pattern = "rand"'
+    catalogue.write("systems/acme-bench.toml", depths_toml())
+    catalogue.rows(
+        f'{{ workload = "depth", role = "validation", {write}, iodepth = 4, value = 4, bound = "at-most", '
+        'unit = "iodepth of the maximum" }',
+        f'{{ workload = "rate", role = "validation", {write}, iodepth = 8, iops = 1 }}',
+    )
+    depth, rate = tiny_cases().values()
+    assert depth.trial == rate.trial
+    assert depth.figures == {"depth": 4.0}
+    assert (depth.load, rate.load) == ("1-16Q", "8Q")
 
 
 def test_a_row_that_relates_two_drives_is_one_trial_on_both() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from threading import Event, Timer
 
 import pytest
-from tiny_drive import NAME, Catalogue
+from tiny_drive import NAME, READ_ROW, Catalogue, depths_toml
 
 from fathom.catalog import load_device
 from fathom.errors import FathomError, InterruptedRunError
@@ -52,6 +52,19 @@ def test_halves_of_a_mix_add_up(catalogue: Catalogue) -> None:
     ops = run_trial(*trial_of(MIX_ROW, catalogue)).ops
     assert ops["read"].iops + ops["write"].iops == pytest.approx(ops[None].iops)
     assert ops["read"].iops / ops[None].iops == pytest.approx(0.7, abs=0.01)
+
+
+def test_a_bench_that_goes_through_iodepths_measures_each_from_the_state_that_the_last_one_left(
+    catalogue: Catalogue,
+) -> None:
+    catalogue.write("systems/acme-bench.toml", depths_toml())
+    parameters, trial = trial_of(READ_ROW, catalogue)
+    measured = run_trial(parameters, trial)
+    rates = {one.iodepth: one.iops for one in measured.depths}
+    assert list(rates) == [1, 2, 4, 8, 16]
+    assert rates[1] < rates[2] < rates[4] < rates[8] < rates[16]
+    assert rates[8] == pytest.approx(measured.ops[None].iops, rel=0.02)
+    assert replace(measured, depths=()) == run_trial(parameters, replace(trial, iodepths=()))
 
 
 def test_the_same_seed_gives_the_same_figures(catalogue: Catalogue) -> None:

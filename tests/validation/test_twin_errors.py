@@ -7,7 +7,7 @@ from fathom.catalog.models import Device, PublishedRow
 from fathom.errors import ExitCode, GateError
 from fathom.validation.cases import Case, Trial
 from fathom.validation.comparison import Compared, check_gate, compare_case, medians
-from fathom.validation.trial import Measured, OpFigures
+from fathom.validation.trial import AtDepth, Measured, OpFigures
 from fathom.validation.views import validation_json
 
 ROW = {"workload": "w", "bench": "b", "subject": "s", "source": "x", "role": "validation"}
@@ -52,6 +52,21 @@ def test_a_row_that_relates_two_drives_divides_what_was_measured_on_both(
     assert one.simulated == pytest.approx(ratio)
     assert one.error_pct == pytest.approx(-50)
     assert one.counted
+
+
+@pytest.mark.parametrize(
+    ("rates", "depth", "error"), [((60.0, 94.0, 96.0, 100.0), 4, None), ((60.0, 80.0, 94.0, 100.0), 8, 100)]
+)
+def test_the_depth_of_the_maximum_is_the_least_with_nearly_the_greatest_rate(
+    device: Device, rates: tuple[float, ...], depth: int, error: float | None
+) -> None:
+    unit = {"value": 4, "unit": "iodepth of the maximum", "bound": "at-most"}
+    case = Case(device, PublishedRow.model_validate(ROW | unit), Trial("b", "{}"), None)
+    depths = tuple(AtDepth(iodepth, iops, 0.5) for iodepth, iops in zip((1, 2, 4, 8), rates, strict=True))
+    measured = Measured({}, 5.0, None, True, "", None, depths=depths)
+    [row] = compare_case(case, measured)
+    assert (row.simulated, row.error_pct) == (depth, error)
+    assert "60 ± 0.5 % at 1" in (row.reason or "")
 
 
 def test_only_the_first_figure_of_a_row_counts_because_the_others_say_the_same(device: Device) -> None:

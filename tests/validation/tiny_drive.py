@@ -104,6 +104,27 @@ def bench_toml(region_pct: float | None = None) -> str:
     return "\n".join([*lines, ""])
 
 
+DEPTHS = """
+window_s = 2
+[[prior]]
+source = "test"
+job = { mix = "write", block = "128KiB", pattern = "sequential", load = { iodepth = 8 }, until = { time = "1s" } }
+[[prior]]
+source = "test"
+job = { mix = "write", block = "4KiB", pattern = "uniform", load = { iodepth = 8 }, until = { time = "8s" } }
+[depths]
+iodepths = [1, 2, 4, 8, 16]
+time_s = 6
+source = "test"
+"""
+
+
+def depths_toml() -> str:
+    """The file of a bench that writes at iodepth 8 for long, and then goes through others."""
+    head, cores = bench_toml().split("[parameters.cores]")
+    return f"{head}{DEPTHS}[parameters.cores]{cores}"
+
+
 def published_toml(*rows: str, extra: str = "") -> str:
     """Published results on that bench."""
     return f"""\

@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +176,8 @@ class _Calibrator:
             parameters[name] = int(value) if self._whole(name) else value
         text = json.dumps(parameters)
         label = f"set {len(self._known) + 1}: {case.name}"
-        return Job(label, text, trial, self._seed, self._limits)
+        # No row about iodepths is fitted, so what follows the window is left out.
+        return Job(label, text, replace(trial, iodepths=()), self._seed, self._limits)
 
 
 def _dies(device: Device) -> float:

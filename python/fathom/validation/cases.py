@@ -34,7 +34,10 @@ Metric = Literal[
     "above_pct",
     "iops_ratio",
     "iops_per_w_ratio",
+    "depth",
 ]
+DEPTH = "iodepth of the maximum"
+"""The unit of a row about depth scaling."""
 PATTERNS = {"seq": "sequential", "rand": "uniform"}
 LIMIT = ("threshold", "at-most")
 """Kind and bound of a latency that no I/O exceeds."""
@@ -48,7 +51,8 @@ class Trial:
     """What a twin does: a job (normal form, its end open), driven from a bench, through the bench's file system.
 
     After `prior`, the bench's own order of work, it is measured for `window_s` of the whole drive's time. Without, it
-    is filled, and measured until it is steady.
+    is filled, and measured until it is steady. Where the bench goes on at other iodepths, so does the trial, for
+    `depth_s` at each.
     """
 
     bench: str
@@ -56,6 +60,8 @@ class Trial:
     file_system: str | None = None
     prior: tuple[str, ...] = ()
     window_s: float | None = None
+    iodepths: tuple[int, ...] = ()
+    depth_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Case:
     @property
     def load(self) -> str:
         """Outstanding I/O as published, `8T/32Q`; where the source is silent that of the trial, `~36T/1Q`."""
+        if self.row.unit == DEPTH and self.trial:
+            return f"{min(self.trial.iodepths)}-{max(self.trial.iodepths)}Q"
         counts = ((self.row.jobs, "J"), (self.row.threads, "T"), (self.row.iodepth, "Q"))
         published = "/".join(f"{count}{letter}" for count, letter in counts if count)
         if published or self.trial is None:
@@ -96,6 +104,8 @@ class Case:
         row = self.row
         if (ratio := _ratio(row)) and row.value is not None:
             return {ratio[0]: row.value}
+        if row.unit == DEPTH and row.value is not None:
+            return {"depth": row.value}
         if row.latency_kind == "threshold" and row.latency_us is not None:
             return {"max_us": row.latency_us} if row.value is None else {"above_pct": row.value}
         if row.statistic == "floor" and row.iops is not None:
@@ -201,14 +211,10 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
     if row.hosts not in (None, 1):
         raise _NoTrialError(f"measured from {row.hosts} hosts")
     shares = row.value is not None and row.latency_kind == "threshold" and "I/O above" in (row.unit or "")
-    if row.unit == "iodepth of the maximum":
-        raise _NoTrialError(
-            "the source went through the depths in one pass, each from the state that the last one left; a trial is "
-            "of one depth (`fathom run enterprise-steady-state` goes through them)"
-        )
     if (row.latency_kind, row.bound, row.value) == ("threshold", None, None):
         raise _NoTrialError("the source says neither how many I/O are beyond its latency nor that none is")
-    figure = shares or _ratio(row) is not None
+    depth = row.unit == DEPTH and row.value is not None
+    figure = shares or _ratio(row) is not None or depth
     if not figure and (not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None):
         raise _NoTrialError(f"no rule yet for {row.unit or 'a row without a figure'}")
     if row.latency_kind not in (None, "mean") and not (shares or (row.latency_kind, row.bound) == LIMIT):
@@ -219,8 +225,9 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
         bench = load_system(row.bench)
     except CatalogError as error:
         raise _NoTrialError(f"the bench {row.bench} is not in the catalogue") from error
+    stated = _before_depths(row, bench) if depth else row
     if row.block_kib and row.read_pct is not None and row.pattern in PATTERNS:
-        job_json = _job_of_row(row, PATTERNS[row.pattern], bench)
+        job_json = _job_of_row(stated, PATTERNS[row.pattern], bench)
         remark = f"{bench.threads} thread(s) a device: {bench.note}" if bench.threads else None
     elif row.workload in jobs:
         job, method = jobs[row.workload]
@@ -228,7 +235,16 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
     else:
         raise _NoTrialError("the source does not publish the mix, and no method defines it")
     prior = tuple(_core.parse_job(json.dumps(part.job), f"{bench.name}.json") for part in bench.prior)
-    return Trial(row.bench, job_json, bench.file_system, prior, bench.window_s), remark
+    depths = (bench.depths.iodepths, bench.depths.time_s) if bench.depths else ((), 0.0)
+    return Trial(row.bench, job_json, bench.file_system, prior, bench.window_s, *depths), remark
+
+
+def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
+    """The row at the iodepth that comes before the bench goes through others: that of its last prior work."""
+    if bench.depths is None:
+        raise _NoTrialError(f"the bench {bench.name} does not say through which depths it went")
+    last = json.loads(_core.parse_job(json.dumps(bench.prior[-1].job), f"{bench.name}.json"))
+    return row.model_copy(update={"iodepth": last["load"]["iodepth"]})
 
 
 def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
+from fathom.analysis.depths import FULL
 from fathom.catalog.models import UNEXPLAINED_PCT, PublishedRow
 from fathom.errors import GateError
 from fathom.validation.cases import Case, Metric
@@ -70,6 +71,7 @@ def _compare(
         case.excluded,
         case.remark,
         f"within the published bound ({case.row.bound})" if error_pct is None else None,
+        _by_depth(measured) if metric == "depth" else None,
         None if measured.steady else f"not steady: {measured.grounds}",
         f"the other drive is not steady: {other.grounds}" if other and not other.steady else None,
         written,
@@ -88,6 +90,15 @@ def _compare(
         far and counted and written is None,
         "; ".join(reason for reason in reasons if reason) or None,
     )
+
+
+def _by_depth(measured: Measured) -> str:
+    """The rates that tell the depth of the maximum."""
+    rates = ", ".join(
+        f"{one.iops:,.0f}{'' if one.interval_pct is None else f' ± {one.interval_pct:.1f} %'} at {one.iodepth}"
+        for one in measured.depths
+    )
+    return f"least iodepth with {100 * FULL:.0f} % of the most IOPS: {rates}"
 
 
 def _reasons(case: Case) -> dict[str, str]:

@@ -14,6 +14,7 @@ from threading import Event
 import numpy as np
 
 from fathom import _core
+from fathom.analysis.depths import enough
 from fathom.analysis.steady import SteadyState, Verdict, Volume
 from fathom.analysis.uncertainty import mean_interval
 from fathom.backend import NS_PER_S, TwinBackend, sync_twins
@@ -75,6 +76,15 @@ class OpFigures:
 
 
 @dataclass(frozen=True)
+class AtDepth:
+    """The mean rate at an iodepth; half its 95 % interval, of the mean: None with too few seconds."""
+
+    iodepth: int
+    iops: float
+    interval_pct: float | None
+
+
+@dataclass(frozen=True)
 class Measured:
     """What a trial found. `ops` is by operation, all of them under `None`."""
 
@@ -89,11 +99,15 @@ class Measured:
     """IOPS of the single rounds."""
     joules: float = 0.0
     """What the drive took over the window."""
+    depths: tuple[AtDepth, ...] = ()
+    """What followed the window, at one iodepth after the other."""
 
     def value(self, row: PublishedRow, metric: Metric) -> float:
         """The figure that a row publishes."""
         if metric == "floor_iops":
             return float(np.quantile(self.rates, FLOOR_SHARE)) if self.rates else 0.0
+        if metric == "depth":
+            return self.depths[enough([one.iops for one in self.depths])].iodepth
         if metric == "above_pct":
             return self.ops[row.op].above_pct(row.latency_us or 0.0)
         return self.ops[row.op].value(metric)
@@ -178,11 +192,12 @@ def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: E
 def _after_prior(
     backend: TwinBackend, trial: Trial, window_s: float, seed: int, interrupt: Event
 ) -> Measured:
-    """The bench's own order: its prior work, then the workload for the bench's time."""
+    """The bench's own order: its prior work, the workload for the bench's time, then its other iodepths in turn."""
     for number, job_json in enumerate(trial.prior, 1):
         _drain(backend, _lasting(job_json, None, backend.scale), seed + number, interrupt)
     job_json = _lasting(trial.job_json, window_s, backend.scale)
     intervals, recording = _drain(backend, job_json, seed, interrupt)
+    depths = tuple(_at_depth(backend, trial, iodepth, seed, interrupt) for iodepth in trial.iodepths)
     names = sorted({op.op for interval in intervals for op in interval.ops})
     return Measured(
         ops={name: _figures(intervals, name) for name in (None, *names)},
@@ -193,7 +208,18 @@ def _after_prior(
         steady=True,
         grounds="as on the bench",
         limited_by=recording.limited_by(),
+        depths=depths,
     )
+
+
+def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event) -> AtDepth:
+    """The workload at another iodepth, from the state that the twin is in."""
+    job = json.loads(_lasting(trial.job_json, trial.depth_s, backend.scale))
+    job["load"]["iodepth"] = iodepth
+    intervals, recording = _drain(backend, json.dumps(job), seed + iodepth, interrupt)
+    around = mean_interval([_rate(one) for one in intervals])
+    interval_pct = 50 * (around.high - around.low) / around.mean if around else None
+    return AtDepth(iodepth, sum(op.n for op in recording.ops) / recording.window_s, interval_pct)
 
 
 def _lasting(job_json: str, time_s: float | None, scale: float) -> str:

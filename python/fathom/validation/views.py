@@ -31,6 +31,7 @@ UNITS = {
     "above_pct": "% of I/O",
     "iops_ratio": "x the other's IOPS",
     "iops_per_w_ratio": "x the other's IOPS/W",
+    "depth": "I/O in flight",
 }
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -28,6 +28,15 @@ class Prior(Strict):
     source: Text
 
 
+class Depths(Strict):
+    """`[depths]`: how a bench goes on after its window, with the same workload at one iodepth after the other."""
+
+    iodepths: Annotated[Many[Count], Field(min_length=1)]
+    time_s: Positive
+    """How long each takes, of a whole drive; none is idle before the next."""
+    source: Text
+
+
 class System(Strict):
     """`systems/NAME.toml`: what devices are measured in."""
 
@@ -49,12 +58,16 @@ class System(Strict):
     """What went before every test; absent: the device was filled twice, and each test runs until it is steady."""
     window_s: Positive | None = None
     """How long a test takes after `prior`, of a whole drive; required with it."""
+    depths: Depths | None = None
+    """What follows the window; a bench without `prior` has none."""
     parameters: dict[Key, Parameter]
 
     @model_validator(mode="after")
     def _window_follows_prior(self) -> Self:
         if bool(self.prior) != (self.window_s is not None):
             raise ValueError("prior and window_s go together")
+        if self.depths and not self.prior:
+            raise ValueError("depths follow the window of a bench with prior")
         return self
 
     def share(self, devices: int) -> dict[str, bool | int | float | str]:

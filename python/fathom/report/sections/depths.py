@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
 
+from fathom.analysis.depths import FULL, enough
 from fathom.analysis.knee import knee
 from fathom.limits import limit_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
@@ -19,8 +20,6 @@ from fathom.text import percent, signed_pct
 ORDER = 31
 LEAST_DEPTHS = 4
 MAX_WORKLOADS = 8
-FULL = 0.95
-"""Share of the greatest rate from which a depth counts as enough."""
 LITTLE_GAP_PCT = 5.0
 NONE = Item("–", tone="quiet", title="not recorded, or too few I/Os")
 
@@ -40,7 +39,7 @@ class Scaling:
     @property
     def enough(self) -> Swept:
         """The least depth that gives nearly the greatest rate."""
-        return next(one for one in self.steps if one.iops >= FULL * self.best.iops)
+        return self.steps[enough([one.iops for one in self.steps])]
 
     @property
     def knee(self) -> Swept | None:
