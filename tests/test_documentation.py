@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fathom.imports import import_method
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
@@ -21,3 +23,13 @@ def test_the_examples_of_the_python_page_run(capsys: pytest.CaptureFixture[str])
 def test_relative_links_lead_to_pages(page: Path) -> None:
     for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
         assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_imported_job_of_the_import_page_is_what_import_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/how-to/import.md").read_text()
+    [job], [method] = (re.findall(rf"```{kind}\n(.*?)```", page, flags=re.DOTALL) for kind in ("ini", "toml"))
+    monkeypatch.chdir(tmp_path)
+    Path("oltp.fio").write_text(job)
+    assert import_method(Path("oltp.fio"))[0] == method

@@ -391,6 +391,79 @@ def test_no_load_goes_on_when_its_figures_cannot_be_kept(tmp_path: Path) -> None
     assert not [name for name in names if name.startswith("io-")]
 
 
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (
+            'mix = "append"\npattern = { zones = 1 }',
+            "appends to zones, and this target takes no zone appends",
+        ),
+        ('mix = "write"\npattern = { zones = 4 }', "has the pattern zones, and this target has none"),
+        (
+            'mix = "read"\npattern = "uniform"',
+            "an iodepth of 32768, and a load thread keeps at most 32767 I/O",
+        ),
+    ],
+)
+def test_what_the_engine_would_refuse_is_refused_before_anything_is_made(
+    job: str, said: str, tmp_path: Path
+) -> None:
+    method = tmp_path / "refused.toml"
+    iodepth = 1 << 15 if "uniform" in job else 4
+    method.write_text(
+        PLACED.replace('mix = "write"\n', "")
+        .replace("placement = 1\n", "")
+        .replace('pattern = "uniform"', job)
+        .replace("iodepth = 4", f"iodepth = {iodepth}")
+        .replace("[[steps]]", 'schema = "fathom-method/1"\nname = "refused"\n[[steps]]', 1)
+    )
+    made = f"file:{tmp_path / 'made.bin'}"
+    for target in (made, f"array:{made},{made}-2"):
+        with pytest.raises(UsageError, match=f"step placed .*{said}"):
+            fathom.run(str(method), target, size_bytes=16 << 20, out=tmp_path / "runs")
+    assert list(tmp_path.iterdir()) == [method]
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_the_hint_to_resume_names_the_run_as_it_can_be_found(
+    elsewhere: bool, tmp_path: Path, runs_home: Path
+) -> None:
+    interrupt = Event()
+    interrupt.set()
+    home = tmp_path / "else where" if elsewhere else runs_home
+    options = Options(interrupt=interrupt, out=home if elsewhere else None)
+    with pytest.raises(InterruptedRunError) as stopped:
+        start_run(load_method(SHORT), parse_targets(["null:"]), options)
+    [path] = home.iterdir()
+    named = f"'{path}'" if elsewhere else path.name
+    assert str(stopped.value).endswith(f"go on with `fathom resume {named}`")
+
+
+class Remover(SilentObserver):
+    """Removes a file when a step begins."""
+
+    def __init__(self, file: Path, step: str) -> None:
+        self.file = file
+        self.step = step
+
+    def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
+        """Somebody tidies up."""
+        if step.name == self.step:
+            self.file.unlink()
+
+
+def test_a_run_whose_file_was_removed_asks_for_a_new_run_and_is_not_resumed(tmp_path: Path) -> None:
+    file = tmp_path / "made.bin"
+    targets = parse_targets([f"file:{file}"], size_bytes=16 << 20)
+    options = Options(observer=Remover(file, "precondition"), out=tmp_path / "runs")
+    with pytest.raises(FathomError, match=r"the file is gone; what was measured is in .*; start a new run$"):
+        start_run(load_method(SHORT), targets, options)
+    [path] = (tmp_path / "runs").iterdir()
+    with pytest.raises(FathomError, match="the file that this run began with is gone; start a new run"):
+        resume_run(path, Options())
+    assert not file.exists()
+
+
 def test_how_a_real_load_was_made_is_kept_once_for_steps_that_are_alike(tmp_path: Path) -> None:
     run = fathom.run(SHORT, targets=[f"file:{tmp_path / 'made.bin'}"], size_bytes=16 << 20, out=tmp_path)
     ways = run.setups[f"file:{tmp_path / 'made.bin'}"]

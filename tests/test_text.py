@@ -7,9 +7,14 @@ from fathom.text import span
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(0.98, 1.02, "0.98 to 1.02"), (1.001, 1.004, "1.001 to 1.004"), (1.00011, 1.00042, "1.0001 to 1.0004")],
+    [
+        (0.98, 1.02, "0.98 to 1.02"),
+        (1.001, 1.004, "1.001 to 1.004"),
+        (1.00011, 1.00042, "1.0001 to 1.0004"),
+        (1.003, 1.021, "1.003 to 1.021"),
+    ],
 )
-def test_a_ratios_bounds_are_told_apart_by_more_decimals_where_they_need_them(
+def test_a_ratios_bounds_are_told_apart_and_from_one_by_more_decimals_where_they_need_them(
     low: float, high: float, text: str
 ) -> None:
     assert span(low, high) == text

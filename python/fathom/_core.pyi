@@ -3,6 +3,8 @@
 from typing import Literal, final
 
 __version__: str
+ENGINE_IODEPTH_MAX: int
+"""Most I/O that one load thread keeps in flight on a real target."""
 
 class ParseError(Exception): ...
 class BackendError(Exception): ...
@@ -68,6 +70,7 @@ class Utilisation:
     servers: int
     mean: float
     max: float
+    waiting: float
 
 @final
 class Interval:

@@ -6,6 +6,9 @@ product itself are ordinary Python exceptions and are not in this tree.
 
 from enum import IntEnum
 
+NEW_RUN = "start a new run"
+"""The hint of errors after which no `fathom resume` can go on: what the run had written is gone, or another's."""
+
 
 class ExitCode(IntEnum):
     """What the process tells its caller; the numbers are part of the command line's contract."""

@@ -49,7 +49,7 @@ def targets_of_run(
 def _made(target: Target) -> Target:
     """The target as an earlier session of the run has left it."""
     members = tuple(_made(member) for member in target.members)
-    return replace(target, made=target.makes is not None, members=members)
+    return replace(target, made=target.makes is not None or target.kind in ("file", "dir"), members=members)
 
 
 def together(texts: Sequence[str]) -> list[str]:

@@ -55,9 +55,10 @@ def latency_text(mean_us: float | None) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """`0.98 to 1.02`, both bounds of a ratio, with as many decimals as tell them apart, two to four."""
+    """`0.98 to 1.02`, both bounds of a ratio, with as many decimals as tell them apart and from 1, two to four."""
     spans = [(f"{low:.{decimals}f}", f"{high:.{decimals}f}") for decimals in (2, 3, 4)]
-    return " to ".join(next((bounds for bounds in spans if bounds[0] != bounds[1]), spans[-1]))
+    told = (bounds for bounds in spans if bounds[0] != bounds[1] and 1 not in map(float, bounds))
+    return " to ".join(next(told, spans[-1]))
 
 
 def percent(share: float, form: str = ".0f") -> str:

@@ -41,6 +41,18 @@ def test_no_bound_of_a_rate_is_below_zero():
     assert "95 % interval 0 to " in single.text
 
 
+@pytest.mark.parametrize(
+    ("spread", "said"),
+    [
+        (8e-4, "95 % interval ± 0.03 %"),
+        (1e-6, "95 % interval less than ± 0.01 %"),
+        (1e-2, "95 % interval 135,"),
+    ],
+)
+def test_an_interval_whose_bounds_read_alike_is_told_by_its_half_width(spread: float, said: str):
+    assert said in findings(run_view([Measured("twin:a", rates(136_000.0, spread))], [A]))[0].text
+
+
 def test_two_that_cannot_be_told_apart_are_level_and_the_third_follows():
     view = run_view(
         [

@@ -11,6 +11,7 @@ from fathom.analysis.percentiles import (
     BUCKET_LABELS,
     OVERFLOW_NS,
     Histogram,
+    Parts,
     histograms,
     intervals_us,
     quantile_us,
@@ -197,9 +198,10 @@ def test_intervals_from_a_latency_table_in_parts_are_those_of_its_seconds() -> N
     assert edge_ns is not None
     beyond = [int(one.count[one.low_ns >= edge_ns].sum()) for one in per_second]
     expected = whole.interval_us(0.99, beyond, [one.n for one in per_second])
-    parts = [table.slice(start, 1000) for start in range(0, table.num_rows, 1000)]
     response = Histogram(whole.low_ns + later, whole.high_ns + later, whole.count)
-    both = intervals_us(parts, "a", {("read", "service"): whole, ("read", "response"): response})
+    of_window = {("read", "service"): whole, ("read", "response"): response}
+    portions = (table.slice(start, 1000) for start in range(0, table.num_rows, 1000))
+    both = intervals_us([Parts.of_table(portion, "a", of_window) for portion in portions], of_window)
     found = both["read", "service"]
     assert expected is not None
     assert found["p99_us"] == expected

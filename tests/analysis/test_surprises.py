@@ -106,6 +106,11 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
     )
 
 
+def test_several_workloads_at_once_are_not_held_against_the_data_sheet():
+    assert found([Measured("twin:a", [600_000.0] * 9)], rated=1e6)
+    assert not found([Measured("twin:a", [600_000.0] * 9)], rated=1e6, job=JOB | {"streams": []})
+
+
 def test_a_shortened_run_is_not_held_against_the_data_sheet_without_saying_so():
     measured = [Measured("twin:a", [600_000.0] * 9)]
     view = run_view(measured, [A, B], job=JOB, quick=True)

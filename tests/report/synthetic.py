@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Page
 
-from fathom.analysis.percentiles import Histogram, bounds_of, intervals_us
+from fathom.analysis.percentiles import Histogram, Parts, bounds_of, intervals_us
 from fathom.analysis.uncertainty import LEAST_SAMPLES
 from fathom.runs.schema import INTERVALS, LATENCY, POINTS, TABLES, TELEMETRY
 
@@ -438,7 +438,7 @@ def _bounds(target: Fake, corner: Corner, histograms: Sequence[dict[int, int]]) 
     table = _latency(target, corner, histograms)
     whole = Histogram.of(*(table[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
     key = (corner.op, "service")
-    found = intervals_us([table], target.name, {key: whole})[key]
+    found = intervals_us([Parts.of_table(table, target.name, [key])], {key: whole})[key]
     return {
         column: value
         for name, bounds in found.items()

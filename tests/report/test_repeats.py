@@ -143,6 +143,23 @@ def test_a_note_that_all_repeats_have_is_shown_once_with_their_letters(made: Mad
     assert whole == [("Runs A, B", "quick-run"), ("Run B", "unfinished")]
 
 
+def test_what_repeats_say_alike_of_a_step_is_one_note_with_the_figures_of_the_first(made: Made) -> None:
+    figures = [("12 %", "cold"), ("15 %", "cold"), ("13 %", None)]
+    runs = [made() for _ in figures]
+    for run, (share, other) in zip(runs, figures, strict=True):
+        document = json.loads((run / "run.json").read_text())
+        own = {"rule": "steal", "level": "warning", "target": synthetic.FILE.name, "step": "4k-rand-read"}
+        document["notes"] = [own | {"text": f"waited {share} of the time"}]
+        document["notes"] += [own | {"rule": "cache", "text": other}] if other else []
+        document["notes"] += [own | {"rule": "clock", "text": "coarse"}]
+        (run / "run.json").write_text(json.dumps(document))
+    assert [[note.text for note in group.notes] for group in seen(*runs).notes] == [
+        ["waited 12 % of the time (in all 3 repeats, with the figures of the first of them)"],
+        ["cold (in 2 of 3 repeats)"],
+        ["coarse"],
+    ]
+
+
 def test_points_on_a_curve_are_pooled_but_not_where_a_search_led(made: Made) -> None:
     run = load(made())
     assert is_pooled("4k-rand-read@80", run)

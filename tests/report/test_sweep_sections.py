@@ -135,6 +135,10 @@ def test_a_gpu_takes_as_many_drives_as_its_link_over_what_one_sustains(tmp_path:
     ]
     assert section is not None
     assert f"sustains {gbps:.2f} GB/s: 10 drives" in section.answer[0]
+    assert (
+        "64 GB/s said of one H100, which is more than its PCIe 5.0 x16 carries (63.0 GB/s raw)"
+        in section.answer[0]
+    )
 
 
 def test_the_page_and_the_terminal_say_first_what_the_run_answers(swept: Comparison) -> None:

@@ -265,8 +265,12 @@ def _compare(view: RunView, best: StepFigures, other: StepFigures) -> Comparison
 def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
     if interval is None:
         return " (no interval: too few seconds, or they drift)"
-    low, high = interval
-    return f" (95 % interval {number(low)} to {number(high)} {figures.unit})"
+    low, high = (number(bound) for bound in interval)
+    if low == high:
+        half_pct = 50 * (interval[1] - interval[0]) / interval[0] if interval[0] else 0.0
+        half = f"± {half_pct:.1g} %" if half_pct >= 0.01 else "less than ± 0.01 %"
+        return f" (95 % interval {half})"
+    return f" (95 % interval {low} to {high} {figures.unit})"
 
 
 def _bounds(ratio: Comparison) -> str:

@@ -47,7 +47,7 @@ BUCKET_LABELS = ("<1", "1-2", "2-5", "5-10", "10-20", "20-50", ">50")
 MANY_BEYOND = 30
 """With so many independent latencies beyond a percentile, those seen there tell how independent they are."""
 
-OVERFLOW_NS = 1 << 37
+OVERFLOW_NS = 1 << 47
 """From here on values share one bin, whose upper edge says nothing."""
 
 
@@ -179,32 +179,58 @@ OpLatency = tuple[str, str]
 """(operation, `service` or `response`)"""
 
 
+@dataclass(frozen=True)
+class Parts:
+    """Bins of one latency in equally long parts of a window, seconds or batches: the part, its edges in ns and its
+    count, of each.
+    """
+
+    index: NDArray[np.int64]
+    low_ns: NDArray[np.int64]
+    high_ns: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, bins: Iterable[tuple[int, int, int, int]]) -> "Parts":
+        """From (part, low, high, count), one at least."""
+        index, low_ns, high_ns, count = (
+            np.asarray(column).astype(np.int64) for column in zip(*bins, strict=True)
+        )
+        return cls(index, low_ns, high_ns, count)
+
+    @classmethod
+    def of_table(cls, table: pa.Table, target: str, keys: Iterable[OpLatency]) -> "dict[OpLatency, Parts]":
+        """The seconds of a target in a latency table, by operation and latency."""
+        rows = table.filter(pc.field("target") == target)
+        each = {
+            key: rows.filter((pc.field("op") == key[0]) & (pc.field("latency") == key[1])) for key in keys
+        }
+        names = ("index", "low_ns", "high_ns", "count")
+        return {key: cls(*(own[name].to_numpy() for name in names)) for key, own in each.items()}
+
+
 def intervals_us(
-    latency: Iterable[pa.Table], target: str, whole: Mapping[OpLatency, Histogram]
+    parts: Iterable[Mapping[OpLatency, Parts]], whole: Mapping[OpLatency, Histogram]
 ) -> dict[OpLatency, dict[str, tuple[float, float]]]:
-    """95 % intervals of percentiles in us by operation and latency, then by quantile, from a step's latency table in
-    parts.
+    """95 % intervals of percentiles in us by operation and latency, then by quantile, from parts of the window in any
+    number of portions.
 
     `whole` are the histograms of the window; where it has a response latency, the load was open. A percentile that may
     not be given, or a window of too few seconds or of too few independent I/Os, has none.
     """
     edges = {key: {name: own.edge_ns(q) for name, q in QUANTILES.items()} for key, own in whole.items()}
-    # Of each the I/Os per second: beyond each percentile, and (`None`) all; and the sum of their latencies.
-    seconds: dict[OpLatency, dict[str | None, NDArray[np.float64]]] = {key: {} for key in whole}
+    # Of each the I/Os per part: beyond each percentile, and (`None`) all; and the sum of their latencies.
+    per_part: dict[OpLatency, dict[str | None, NDArray[np.float64]]] = {key: {} for key in whole}
     sums_us: dict[OpLatency, NDArray[np.float64]] = {key: np.zeros(0) for key in whole}
-    for table in latency:
-        rows = table.filter(pc.field("target") == target)
-        for (op, kind), counts in seconds.items():
-            own = rows.filter((pc.field("op") == op) & (pc.field("latency") == kind))
-            index, low_ns, high_ns, count = (
-                own[name].to_numpy() for name in ("index", "low_ns", "high_ns", "count")
-            )
-            of_second_us = np.bincount(index, count * middles_us(low_ns, high_ns)).astype(np.float64)
-            sums_us[op, kind] = _added(sums_us[op, kind], of_second_us)
-            for name, edge_ns in {None: 0, **edges[op, kind]}.items():
+    for portion in parts:
+        for key, own in portion.items():
+            counts = per_part[key]
+            of_part_us = np.bincount(own.index, own.count * middles_us(own.low_ns, own.high_ns))
+            sums_us[key] = _added(sums_us[key], of_part_us.astype(np.float64))
+            for name, edge_ns in {None: 0, **edges[key]}.items():
                 if edge_ns is not None:
-                    beyond = low_ns >= edge_ns
-                    found = np.bincount(index[beyond], count[beyond]).astype(np.float64)
+                    beyond = own.low_ns >= edge_ns
+                    found = np.bincount(own.index[beyond], own.count[beyond]).astype(np.float64)
                     counts[name] = _added(counts.get(name, np.zeros(0)), found)
     return {
         (op, kind): {
@@ -219,7 +245,7 @@ def intervals_us(
                 )
             )
         }
-        for (op, kind), counts in seconds.items()
+        for (op, kind), counts in per_part.items()
     }
 
 
@@ -262,7 +288,7 @@ def quantile_us(low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike, q: floa
     rank = min(max(int(np.ceil(q * n)), 1), n)
     at = int(np.searchsorted(np.cumsum(counts), rank))
     low, high = int(np.asarray(low_ns)[at]), int(np.asarray(high_ns)[at])
-    if low >= OVERFLOW_NS:
+    if high > OVERFLOW_NS:
         return Quantile(low / 1000, float("inf"))
     return Quantile((low + high - 1) / 2 / 1000, (high - low - 1) / 2 / 1000)
 

@@ -210,10 +210,12 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
 
 
 def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
-    """What a data sheet calls it: large and sequential, or 4 KiB random over the whole drive; None for all else."""
+    """What a data sheet calls it: large and sequential, or 4 KiB random over the whole drive, by one workload
+    alone; None for all else.
+    """
     ops = {row["op"] for row in figures.rows}
     job = view.jobs.get(figures.step)
-    if job is None or len(ops) != 1 or figures.rows[0]["offered_iops"] is not None:
+    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0]["offered_iops"] is not None:
         return None
     pattern, whole = job.get("pattern", {}).get("kind"), job["region"]["size"].get("fraction") == 1.0
     op = ops.pop()

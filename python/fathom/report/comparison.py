@@ -4,6 +4,7 @@ Says who leads by how much and when two figures are level. Draws nothing.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -213,16 +214,29 @@ class Comparison:
 
     @property
     def notes(self) -> list[NoteGroup]:
-        """Validity notes of every run, the gravest first; `target` is a label, empty where all are meant."""
-        groups: dict[tuple[str, str, str], list[NoteRecord]] = {}
-        for run in self.runs:
+        """Validity notes of every run, the gravest first; `target` is a label, empty where all are meant.
+
+        What the repeats of a target say alike is one note, with the figures of the first that says it.
+        """
+        groups: dict[tuple[str, str, str], dict[tuple[object, ...], list[NoteRecord]]] = {}
+        repeats: dict[str, int] = {}
+        for place, run in enumerate(self.runs):
+            before: Counter[tuple[str, str | None, str | None]] = Counter()
             for note in run.document.notes:
+                column = self._column_of(run, note.target)
                 target = self.label_of(run, note.target) if note.target else self._runs_that_say(note)
+                repeats[target] = column.repeats if column else 1
+                same = (note.rule, note.target, note.step)
+                before[same] += 1
                 step = note.step and run.called(note.step)
-                own = groups.setdefault((note.level, note.rule, target), [])
-                own.append(note.model_copy(update={"step": step}))
+                alike = (column.index if column else (place, note.text), step, before[same])
+                own = groups.setdefault((note.level, note.rule, target), {})
+                own.setdefault(alike, []).append(note.model_copy(update={"step": step}))
         order = ("error", "warning", "info")
-        found = [NoteGroup(level, target, notes) for (level, _, target), notes in groups.items()]
+        found = [
+            NoteGroup(level, target, [_of_repeats(said, repeats[target]) for said in notes.values()])
+            for (level, _, target), notes in groups.items()
+        ]
         return sorted(found, key=lambda group: order.index(group.level))
 
     def _runs_that_say(self, note: NoteRecord) -> str:
@@ -242,10 +256,45 @@ class Comparison:
         return [f"run {', '.join(letters)}: {text}" for text, letters in said.items()]
 
     def label_of(self, run: RunData, target: str) -> str:
-        """The column label of a target's name."""
-        return next(
-            (c.label for c in self.columns if c.is_of(run) and c.target.name == target), plain(target)
-        )
+        """The column label of a target's name; of a part that of its whole, with what tells the part there."""
+        column = self._column_of(run, target)
+        if column:
+            return column.label
+        part = next((one for one in run.document.targets if one.name == target), None)
+        whole = self._column_of(run, part.part_of) if part else None
+        return f"{whole.label}, {part_name(part, whole.target)}" if part and whole else plain(target)
+
+    def _column_of(self, run: RunData, target: str | None) -> Column | None:
+        return next((c for c in self.columns if c.is_of(run) and c.target.name == target), None)
+
+
+def is_drive(part: TargetRecord, total: TargetRecord) -> bool:
+    """Whether a part of a total is a drive, or a host: drives are numbered behind the array's name, or are its members;
+    hosts stand in front of the target's.
+    """
+    return total.kind == "array" or part.name.startswith(f"{total.name}#")
+
+
+def part_name(part: TargetRecord, total: TargetRecord) -> str:
+    """What tells a part among those of its total: `drive 7`, a host, a member's name."""
+    if total.kind == "array":
+        return plain(part.name)
+    if is_drive(part, total):
+        return f"drive {plain(part.name.removeprefix(f'{total.name}#'))}"
+    return plain(part.name.removesuffix(f":{total.name}"))
+
+
+def _of_repeats(said: Sequence[NoteRecord], repeats: int) -> NoteRecord:
+    """The first of the notes that repeats made alike, and how many made it where not all did, in the same words."""
+    first = said[0]
+    in_all = len(said) == repeats
+    same = len({note.text for note in said}) == 1
+    if in_all and same:
+        return first
+    figures = "" if same else ", with the figures of the first of them"
+    many = f"all {repeats}" if in_all else f"{len(said)} of {repeats}"
+    text = f"{first.text} (in {many} repeats{figures})"
+    return first.model_copy(update={"text": text})
 
 
 def shortened(run: RunData) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import JsonValue
 
-from fathom.analysis.percentiles import Histogram, histograms, intervals_us
+from fathom.analysis.percentiles import Histogram, Parts, histograms, intervals_us
 from fathom.analysis.series import Floats
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.errors import FathomError
@@ -205,7 +205,8 @@ class RunData:
         )
         whole = Histogram.of(*(seconds[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
         key = ("all", "service")
-        return (whole, intervals_us([seconds], target, {key: whole})[key]) if whole.n else None
+        parts = Parts.of_table(seconds, target, [key])
+        return (whole, intervals_us([parts], {key: whole})[key]) if whole.n else None
 
     def energies(self, target: str, step: str) -> list[tuple[float, float, float]]:
         """(start in s, length in s, J) of every stretch of a step whose energy is known, in order."""

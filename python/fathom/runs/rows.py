@@ -8,7 +8,7 @@ from typing import cast
 
 from fathom import _core
 from fathom._core import OpBins, OpHalfWidths, OpResult, Recording
-from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, bounds_of, intervals_us
+from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
 from fathom.analysis.uncertainty import (
     LEAST_SAMPLES,
     Interval,
@@ -16,7 +16,7 @@ from fathom.analysis.uncertainty import (
     mean_interval,
     ratio_interval,
 )
-from fathom.limits import with_think_time
+from fathom.limits import with_client, with_think_time
 from fathom.method import Job, Step
 from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
@@ -162,12 +162,13 @@ class StepRows:
     def take_telemetry(self, rows: Sequence[Row]) -> None:
         """Takes what was sampled beside the backend.
 
-        Points get their WAF where a drive counts its media writes, and their joules where it has a power sensor; those
-        of several drives where each of them has.
+        Points name a client without processor time left as their limit. They get their WAF where a drive counts its
+        media writes, and their joules where it has a power sensor; those of several drives where each of them has.
         """
         self.telemetry += rows
         for one in (self, *self.parts):
             one._take_sums(rows)
+            one._take_client(rows)
 
     def _take_sums(self, rows: Sequence[Row]) -> None:
         host, _ = self._sampled(rows, "host_write_bytes")
@@ -179,6 +180,19 @@ class StepRows:
                 point |= _waf_bounds(*self._sampled_together(rows))
             if seconds and point["joules"] is None and isinstance(window_s := point["window_s"], float):
                 point["joules"] = joules / seconds * window_s
+
+    def _take_client(self, rows: Sequence[Row]) -> None:
+        """A host of a fleet samples for its part, a machine alone for all that it loads."""
+        busy_pct = [
+            (cast("float", row["value"]), cast("float", row["length_s"]))
+            for row in rows
+            if row["name"] == "cpu_busy" and row["target"] in (None, self.target)
+        ]
+        seconds = sum(length_s for _, length_s in busy_pct)
+        if seconds:
+            mean_pct = sum(value * length_s for value, length_s in busy_pct) / seconds
+            for point in self.points:
+                point["limited_by"] = with_client(cast("str | None", point["limited_by"]), mean_pct)
 
     def _sampled(self, rows: Sequence[Row], name: str) -> tuple[float, float]:
         """Sum of a value of this target, or of all its parts, and of the seconds over which it was sampled."""
@@ -235,7 +249,10 @@ class StepRows:
         values = [(name, value, COUNTER_UNITS[name]) for name, value in interval.counters.items()]
         if interval.outstanding is not None:
             values.append(("outstanding", interval.outstanding, "I/O"))
-        values += [(f"utilisation: {use.resource}", use.mean, "1") for use in interval.utilisation]
+        for use in interval.utilisation:
+            values.append((f"utilisation: {use.resource}", use.mean, "1"))
+            if use.waiting:
+                values.append((f"waiting for: {use.resource}", use.waiting, "I/O"))
         values += [(f"time in: {part}", mean_us, "us") for part, mean_us in interval.residence_us.items()]
         for group, member, n, mean_us, written in interval.shares:
             values.append((f"iops of: {group} {member}", n / interval.length_s, "IOPS"))
@@ -274,7 +291,7 @@ class StepRows:
             "response_p9999_us": op.response_p9999_us,
             "response_p99999_us": op.response_p99999_us,
             "waf": waf,
-            **self._waf_bounds(waf, known.waf if known else None, watched=known is not None),
+            **self._waf_interval(waf, known.waf if known else None, watched=known is not None),
             "joules": counters.get("joules"),
             **_around("joules", counters.get("joules"), known.joules if known else None),
             "outstanding": recording.outstanding,
@@ -305,12 +322,12 @@ class StepRows:
             "op": op.op,
             "placement": ",".join(map(str, job.placement)) or None,
             "block_bytes": job.block_bytes(op.op),
-            **_depth([own.streams[name] for own in self._jobs()]),
+            **_depth([part.streams[name] for part in self._jobs()]),
             **_measured(op, window_s),
             **self._streams[name].bounds(op, window_s, own.get(op.op) if own else None),
         }
 
-    def _waf_bounds(self, waf: float | None, half_width: float | None, *, watched: bool) -> Row:
+    def _waf_interval(self, waf: float | None, half_width: float | None, *, watched: bool) -> Row:
         """95 % interval of the window's WAF: the load generator's where it watched, else that of the whole seconds."""
         if watched or waf is None:
             return _around("waf", waf, half_width)
@@ -322,8 +339,7 @@ class _Load:
 
     def __init__(self, target: str, *, each_second: bool, scratch: Path | None) -> None:
         self.latency = Spool(TABLES["latency"], scratch)
-        self._batches = Spool(TABLES["latency"], scratch)
-        self._is_batched = False
+        self._batches: dict[OpLatency, Parts] = {}
         self._target = target
         self._each_second = each_second
         self._seconds: dict[str, _Seconds] = {}
@@ -345,14 +361,17 @@ class _Load:
         """Keeps the histograms of a window, where equally long parts enough have theirs to bound its percentiles: the
         load generator's batches, else whole seconds.
         """
+        bins: dict[OpLatency, list[tuple[int, int, int, int]]] = {}
         for index, batch in enumerate(batches):
-            _add_latency(self._batches, {"target": self._target}, index, batch)
+            for op in batch:
+                for kind, own in _bins(op):
+                    bins.setdefault((op.op, kind), []).extend((index, *one) for one in own)
         for op in ops:
             parts = len(batches) or (len(self._seconds_of(op)) if self._each_second else 0)
             if op.n and parts >= LEAST_SAMPLES:
-                for kind, bins in _bins(op):
-                    self._whole[op.op, kind] = Histogram.of(*zip(*bins, strict=True))
-        self._is_batched = bool(batches)
+                for kind, own in _bins(op):
+                    self._whole[op.op, kind] = Histogram.of(*zip(*own, strict=True))
+        self._batches = {key: Parts.of(bins[key]) for key in self._whole if key in bins}
 
     def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
         """95 % intervals of an operation's rate and mean latencies: the load generator's own where it watched, else
@@ -379,8 +398,8 @@ class _Load:
         """Puts the intervals of percentiles into the window's rows."""
         if not self._whole:
             return
-        parts = self._batches if self._is_batched else self.latency
-        found = intervals_us(parts.tables(), self._target, self._whole)
+        seconds = (Parts.of_table(table, self._target, self._whole) for table in self.latency.tables())
+        found = intervals_us([self._batches] if self._batches else seconds, self._whole)
         for row in rows:
             for kind, prefix in PREFIXES.items():
                 for name, pair in found.get((str(row["op"]), kind), {}).items():

@@ -24,6 +24,8 @@ class Course:
         self._steps = method.steps
         self._target = target
         self.keys = [StepKey(index, number, step.name) for number, step in enumerate(method.steps, 1)]
+        # What finished steps came to: each point of a curve asks for all before it.
+        self._read: dict[StepKey, list[Row]] = {}
         # After which round each of the rounds was judged steady.
         self._ended: dict[str, int] = {}
 
@@ -105,7 +107,9 @@ class Course:
 
     def _points(self, key: StepKey) -> list[Row]:
         """The rows of `points` of a finished step, without those of parts."""
-        return [row for row in self._store.points(key) if row["target"] == self._target.name]
+        if key not in self._read:
+            self._read[key] = [row for row in self._store.points(key) if row["target"] == self._target.name]
+        return self._read[key]
 
     def _iops(self, name: str) -> float:
         """What the step of that name came to; 0 where it was left out."""

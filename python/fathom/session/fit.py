@@ -6,15 +6,21 @@ from dataclasses import replace
 from fathom import _core
 from fathom.backend import Backend
 from fathom.errors import UsageError
-from fathom.method import Method, Step
-from fathom.targets.target import Target
+from fathom.method import Job, Method, Step
+from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 from fathom.text import size
 
 
 def check_fits(method: Method, target: Target) -> None:
-    """Raises UsageError when a step's region is smaller than one of its blocks, or larger than the target."""
+    """Raises UsageError when a step's region is smaller than one of its blocks, or larger than the target, and when
+    the engine would refuse its job on a real target.
+    """
     capacity_bytes = target.unit_capacity_bytes
     for step in method.steps:
+        own = step.job.of_parts(len(target.members)) if target.members else [step.job]
+        for one, whole in zip(target.members or (target,), own, strict=True):
+            for job in whole.streams.values() or (whole,):
+                _check_takes(step.name, job, one)
         for job in step.job.streams.values() or (step.job,):
             region_bytes = job.region_size(capacity_bytes)
             block_bytes = max((max(sizes) for sizes in job.block_sizes.values() if sizes), default=0)
@@ -32,11 +38,38 @@ def check_fits(method: Method, target: Target) -> None:
                 )
 
 
+def _check_takes(step: str, job: Job, target: Target) -> None:
+    """Raises UsageError for more in flight than a ring of the engine holds, and for zones where there are none."""
+    if target.kind == "twin":
+        return
+    if job.iodepth > _core.ENGINE_IODEPTH_MAX:
+        raise UsageError(
+            f"{target.name}: step {step} has an iodepth of {job.iodepth}, and a load thread keeps at most "
+            f"{_core.ENGINE_IODEPTH_MAX} I/O in flight there",
+            "take a smaller iodepth and more threads",
+        )
+    without_zones = target.kind != "device" or target.makes is not None or target.identity.zoned == "none"
+    if "append" in job.weights and (without_zones or not target.passthrough):
+        raise UsageError(
+            f"{target.name}: step {step} appends to zones, and this target takes no zone appends",
+            'take the NVMe generic device (/dev/ngXnY) of a zoned namespace, a zoned twin, or mix = "write"',
+        )
+    if job.pattern == "zones" and without_zones:
+        raise UsageError(
+            f"{target.name}: step {step} has the pattern zones, and this target has none",
+            'take a zoned device, a zoned twin, or pattern = "sequential"',
+        )
+
+
 def inapplicable(step: Step, target: Target) -> str | None:
     """Why a step cannot be run on a target at all, or None. What it says ends up in the report."""
-    odd_kinds = {one.kind for one in target.members or (target,)} - {"device", "twin"}
+    odd_kinds: set[Kind] = {
+        one.kind for one in target.members or (target,) if one.kind not in ("device", "twin")
+    }
     if step.kind == "purge" and odd_kinds:
-        why = f"a {min(odd_kinds)} cannot be purged, so the state of what lies beneath is unknown"
+        why = (
+            f"{KIND_IN_WORDS[min(odd_kinds)]} cannot be purged, so the state of what lies beneath is unknown"
+        )
         return f"step {step.name} left out: {why}"
     handles, named = target.placement_handles, max(step.job.placement, default=0)
     if handles is not None and named >= handles:

@@ -8,16 +8,18 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from shlex import quote
 
 from fathom import _core
 from fathom.analysis import validity
 from fathom.analysis.view import RunView
-from fathom.errors import FathomError, InterruptedRunError
+from fathom.errors import NEW_RUN, FathomError, InterruptedRunError
 from fathom.idle import idle_notes
 from fathom.method import Method
 from fathom.power.meter import PowerMeter
 from fathom.power.step import power_notes
 from fathom.runs.document import NoteRecord
+from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.session.course import Course
@@ -46,7 +48,7 @@ class Session:
         self.meter = meter
         self.said = Said(store)
         self.courses = [Course(store, method, target, index) for index, target in enumerate(targets)]
-        self.errors: dict[int, str] = {}
+        self.errors: dict[int, FathomError | _core.BackendError] = {}
 
     def run(self) -> Run:
         """Runs what is left, then writes the run's tables."""
@@ -68,7 +70,8 @@ class Session:
         try:
             TargetRun(self.store, self.method, target, course, self.options, self.meter, self.said).run()
         except (FathomError, _core.BackendError) as failure:
-            error = self.errors[index] = str(failure)
+            self.errors[index] = failure
+            error = str(failure)
             self.store.journal("target-failed", target=target.name, error=error)
         self.options.observer.target_ended(target, error)
 
@@ -76,7 +79,7 @@ class Session:
         document = self.store.document
         interrupted = self.options.interrupt.is_set()
         if self.errors:
-            document.error = "; ".join(self._about(i, text) for i, text in sorted(self.errors.items()))
+            document.error = "; ".join(self._about(i, error) for i, error in sorted(self.errors.items()))
         document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
         document.finished = now()
         document.environment |= self.options.site.to_json()
@@ -87,18 +90,30 @@ class Session:
         if interrupted:
             raise InterruptedRunError(
                 f"interrupted; what was measured is in {self.store.path}",
-                f"go on with `fathom resume {document.id}`",
+                f"go on with `fathom resume {self._called}`",
             )
         if self.errors:
             raise FathomError(
                 f"{document.error}; what was measured is in {self.store.path}",
-                f"when the cause is mended: `fathom resume {document.id}`",
+                NEW_RUN if self._lost else f"when the cause is mended: `fathom resume {self._called}`",
             )
         return Run(self.store.path)
 
-    def _about(self, index: int, text: str) -> str:
+    @property
+    def _called(self) -> str:
+        """By what a command finds the run: its id in the home of all runs, its path elsewhere."""
+        path = self.store.path
+        return self.store.document.id if path.parent.resolve() == runs_home().resolve() else quote(str(path))
+
+    @property
+    def _lost(self) -> bool:
+        """Whether nothing that failed can be gone on with."""
+        return all(isinstance(error, FathomError) and error.hint == NEW_RUN for error in self.errors.values())
+
+    def _about(self, index: int, error: FathomError | _core.BackendError) -> str:
         """An error with its target in front, unless it names the target's path itself."""
         target = self.targets[index]
+        text = error.message if isinstance(error, FathomError) and self._lost else str(error)
         return text if target.path and str(target.path) in text else f"{target.name}: {text}"
 
     def _notes(self) -> list[NoteRecord]:

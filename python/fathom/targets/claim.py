@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from fathom.errors import FathomError, RefusedError
+from fathom.errors import NEW_RUN, FathomError, RefusedError
 from fathom.targets.files import check_file, check_held, hold_file, prepare_file
 from fathom.targets.made import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
@@ -33,7 +33,8 @@ def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] 
 
     Of an array every member must pass.
 
-    Raises RefusedError with every reason, and for a device without its token the one to type.
+    Raises RefusedError with every reason, and for a device without its token the one to type; FathomError where a
+    file is gone that the run began with.
     """
     if target.members:
         return _of_members(
@@ -52,6 +53,8 @@ def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] 
         note = f"{target.name} is in use ({', '.join(shared)}): other I/O may change the figures"
         return replace(target, notes=(*target.notes, note)) if shared else target
     if target.kind in ("file", "dir"):
+        if target.made and target.path is not None and not target.path.exists():
+            raise FathomError(f"{target.name}: the file that this run began with is gone", NEW_RUN)
         refuse(target.name, check_file(target, writes=writes))
     return target
 
@@ -112,8 +115,8 @@ def recheck(target: Target, *, writes: bool) -> None:
     try:
         status = target.path.lstat()
     except OSError as error:
-        raise FathomError(f"{target.name}: the file is gone", "start a new run") from error
+        raise FathomError(f"{target.name}: the file is gone", NEW_RUN) from error
     refuse(target.name, check_file(target, writes=writes))
     check_held(target)
     if status.st_size < target.capacity_bytes:
-        raise RefusedError(f"{target.name}: the file has shrunk to {status.st_size} bytes", "start a new run")
+        raise RefusedError(f"{target.name}: the file has shrunk to {status.st_size} bytes", NEW_RUN)

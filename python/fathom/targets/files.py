@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 
-from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets import sysfs
 from fathom.targets.mounts import PROC, SYS, Mount, dev_of_path, mount_of
 from fathom.targets.safety import Refusal, refuse
@@ -415,7 +415,7 @@ def _no_room(path: Path, need_bytes: int, free_bytes: int) -> FathomError:
 
 
 def _replaced(path: Path) -> RefusedError:
-    return RefusedError(f"{path}: another file has taken its place since it was checked", "start a new run")
+    return RefusedError(f"{path}: another file has taken its place since it was checked", NEW_RUN)
 
 
 def _no_direct_io(target: Target) -> FathomError:

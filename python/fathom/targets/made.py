@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets.files import dir_target, hold_file, prepare_file
 from fathom.targets.mounts import mount_of
 from fathom.targets.safety import ExclusiveHold, Refusal
@@ -85,7 +85,7 @@ def made_file_system(target: Target) -> Iterator[Target]:
     """
     if target.made:
         if _on_device(target) != (_maker(target).mounts_as, LABEL):
-            raise FathomError(f"{target.name}: the file system that this run made is gone", "start a new run")
+            raise FathomError(f"{target.name}: the file system that this run made is gone", NEW_RUN)
     else:
         # What makes and mounts it needs the device for itself, so the claim ends when all is examined.
         with ExclusiveHold(target):

@@ -16,21 +16,19 @@ from typing import Literal, get_args
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets.nvme_admin import FORMAT_NVM, GET_LOG_PAGE, IDENTIFY, SANITIZE, Admin, admin_of
 from fathom.targets.safety import block_device
-from fathom.targets.target import Target
+from fathom.targets.target import KIND_IN_WORDS, Target
 
 Purge = Literal["trim", "format", "format-crypto", "sanitize-block", "sanitize-crypto"]
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _OF_NAMESPACE, _OF_CONTROLLER, _ACTIVE, _ALLOCATED = 0x00, 0x01, 0x02, 0x10
 _PAGE_BYTES = 4096
-FORMAT_TIMEOUT_MS = 3_600_000
+ERASE_TIMEOUT_MS = 3_600_000
 """The kernel resets a controller that is late; its own limit, a minute, is too short for a Format."""
 SANITIZE_STATUS = 0x81
 _STATUS_BYTES = 512
 _EVERY_NAMESPACE = 0xFFFFFFFF
 _POLL_S = 1.0
 BLKFLSBUF = 0x1261
-
-
 _INSTEAD = "take --purge trim, or another way"
 
 
@@ -145,9 +143,9 @@ def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = a
         return [one for member in target.members for one in check_purge(member, purge, admin)]
     path = target.path
     if target.kind != "device" or path is None or target.makes:
-        what = "a file system on a device" if target.makes else f"a {target.kind}"
+        what = "a file system on a device" if target.makes else KIND_IN_WORDS[target.kind]
         raise RefusedError(
-            f"{target.name}: {what} cannot be purged by {purge}",
+            f"{target.name} is {what}, which cannot be purged by {purge}",
             "take --purge trim, or a whole NVMe namespace",
         )
     device = block_device(path)
@@ -185,7 +183,7 @@ def send_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = ad
     send = admin(path)
     began_s = time.monotonic()
     try:
-        send(command.opcode, command.namespace, command.cdw10, 0, 0, FORMAT_TIMEOUT_MS)
+        send(command.opcode, command.namespace, command.cdw10, 0, 0, ERASE_TIMEOUT_MS)
         if command.opcode == SANITIZE:
             _wait_sanitized(send)
     except OSError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets import sysfs
 from fathom.targets.mounts import SYS, Usage, dev_of_path, dev_text, read_usage
 from fathom.targets.signatures import find_partition_table, find_signatures
@@ -152,7 +152,7 @@ def _compare(name: str, then: Identity, now: Identity, properties: Sequence[str]
         if getattr(then, key) != getattr(now, key)
     ]
     if changed:
-        raise RefusedError(f"{name} is not the same device any more: {'; '.join(changed)}", "start a new run")
+        raise RefusedError(f"{name} is not the same device any more: {'; '.join(changed)}", NEW_RUN)
 
 
 class ExclusiveHold:

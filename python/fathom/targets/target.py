@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 Kind = Literal["device", "file", "dir", "null", "nop", "twin", "array"]
+KIND_IN_WORDS: Mapping[Kind, str] = {
+    "device": "a device",
+    "file": "a file",
+    "dir": "a file in a directory",
+    "null": "a target with nothing behind it",
+    "nop": "a target with nothing behind it",
+    "twin": "a twin",
+    "array": "an array",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +99,9 @@ class Target:
     equal twins apart: it picks the seed. `placement_handles` is how many writes can choose from, 1 without placement,
     None where only the drive knows. `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which
     remains what is checked and held. `makes` names the file system that a device is to get, with a file of
-    `capacity_bytes` on it; `made` says that an earlier session of the run has made it. `members` are the real targets
-    of an array of them, in the order of `parts`, which has their names. `held` is what a claim found the name to be, so
-    that the engine opens nothing else that has taken it.
+    `capacity_bytes` on it; `made` says that an earlier session of the run has made it, or the file that the target
+    is. `members` are the real targets of an array of them, in the order of `parts`, which has their names. `held` is
+    what a claim found the name to be, so that the engine opens nothing else that has taken it.
     """
 
     name: str

@@ -6,6 +6,7 @@ from statistics import median
 from fathom.analysis.balance import jain
 from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView, StepFigures
+from fathom.limits import CLIENT_BUSY_PCT
 from fathom.runs.document import TargetRecord
 from fathom.targets.telemetry import CPU_QUOTA, NIC_BUSY
 from fathom.text import in_others, percent
@@ -196,7 +197,7 @@ def virtual_disk(view: RunView) -> Iterable[Note]:
 
 def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str]:
     """What a client has none left of, in words, by its telemetry in percent."""
-    if (busy := shares.get("cpu_busy", 0.0)) > 100 * CPU_MOST:
+    if (busy := shares.get("cpu_busy", 0.0)) > CLIENT_BUSY_PCT:
         yield f"had its processors {busy:.0f} % busy"
     if (used := shares.get(CPU_QUOTA, 0.0)) > QUOTA_MOST_PCT:
         yield f"had used up its control group's share of the processors in {used:.0f} % of the periods"

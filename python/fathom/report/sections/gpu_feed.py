@@ -75,9 +75,15 @@ def _sentence(feed: Feed) -> str:
     label, raw = link_of(GPU_LINK)
     exact, derated = (_drives(feed, gbps, derate) for derate in DERATES)
     counts = f"{exact} drives" + (f", {derated} at {DERATES[1]:g} of it," if derated != exact else "")
+    carries = f"{raw / 1e9:.1f} GB/s raw"
+    link = (
+        f"which is more than its {label} carries ({carries})"
+        if gbps * 1e9 > raw
+        else f"of the {carries} that its {label} carries"
+    )
     return (
-        f"{feed.column.label} sustains {feed.least_gbps:.2f} GB/s: {counts} reach the {gbps:g} GB/s said of one H100; "
-        f"its {label} carries {raw / 1e9:.1f} GB/s raw."
+        f"{feed.column.label} sustains {feed.least_gbps:.2f} GB/s: {counts} reach the {gbps:g} GB/s said of one H100, "
+        f"{link}."
     )
 
 

@@ -6,7 +6,7 @@ from statistics import median
 from fathom.analysis.balance import FAIR_FROM, jain
 from fathom.curve import is_point
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
-from fathom.report.comparison import Comparison
+from fathom.report.comparison import Comparison, is_drive, part_name
 from fathom.report.data import RunData
 from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
@@ -35,8 +35,8 @@ def _parts(run: RunData, total: TargetRecord) -> list[TargetRecord]:
 def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) -> list[Block]:
     if not parts:
         return []
-    drives = all(_is_drive(target, total) for target in parts)
-    names = {target.name: _name(target, total) for target in parts}
+    drives = all(is_drive(target, total) for target in parts)
+    names = {target.name: part_name(target, total) for target in parts}
     groups, sentences = [], []
     for step in run.steps.values():
         own = [point for point in run.points if point.step == step.name and not is_point(point.step)]
@@ -58,19 +58,6 @@ def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) ->
     return [Prose(sentences), table] if groups else []
 
 
-def _is_drive(part: TargetRecord, total: TargetRecord) -> bool:
-    """Drives are numbered behind the array's name, or its members; hosts stand in front of the target's."""
-    return total.kind == "array" or part.name.startswith(f"{total.name}#")
-
-
-def _name(part: TargetRecord, total: TargetRecord) -> str:
-    if total.kind == "array":
-        return plain(part.name)
-    if _is_drive(part, total):
-        return f"drive {plain(part.name.removeprefix(f'{total.name}#'))}"
-    return plain(part.name.removesuffix(f":{total.name}"))
-
-
 def _rows(points: Sequence[Point], names: dict[str, str]) -> list[Row]:
     moved = sum(point.iops or 0 for point in points)
     return [Row(Item(names[point.target]), _cells(point, moved)) for point in points]
@@ -84,7 +71,7 @@ def _cells(point: Point, moved: float) -> list[Item]:
         share,
         _number(point.mean_us),
         _number(point.p99_us),
-        Item(seconds(point.window_s), f"n {grouped(point.n)}") if point.window_s and point.n else NONE,
+        Item(seconds(point.window_s), f"n {point.n:,}") if point.window_s and point.n else NONE,
     ]
 
 
@@ -98,12 +85,12 @@ def _totals(points: Sequence[Point], whole: Point) -> list[Row]:
         Item("100.0"),
         _number(sum_us / n if n else None),
         NONE,
-        Item(seconds(longest_s), f"n {grouped(n)}"),
+        Item(seconds(longest_s), f"n {n:,}"),
     ]
-    return [
-        Row(Item("Total, all active", tone="strong"), _cells(whole, whole.iops or 0)),
-        Row(Item("Sum of whole steps", tone="quiet"), summed),
-    ]
+    total = Row(Item("Total, all active", tone="strong"), _cells(whole, whole.iops or 0))
+    if whole.n == n:
+        return [total]
+    return [total, Row(Item("Sum of whole steps", tone="quiet"), summed)]
 
 
 def _sentence(label: str, points: Sequence[Point], names: dict[str, str], kind: str) -> str:
