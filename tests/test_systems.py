@@ -106,6 +106,8 @@ def test_reports_show_published_figures_and_what_limits(shelf: Run, clients: Run
     for shown in ("5,100,000", "1,800,000", "server CPU", "11,066 published", "limited by server CPU"):
         assert shown in str(section), shown
     page = write_html([shelf.path], tmp_path / "report.html").read_text()
+    assert "4 KiB random 70/30: each job has a drive of its own" in page
+    assert "fio-4k-rand" not in page
     assert "What the way in between adds" in page
 
 

@@ -13,6 +13,8 @@ Format = Literal["count", "us", "pct", "seconds", "minutes", "hours", "tail", "d
 CROSS = "path://M2 0L5 3L8 0L10 2L7 5L10 8L8 10L5 7L2 10L0 8L3 5L0 2Z"
 LABEL_PX = 130
 """Width of the names beside bars; longer ones take several lines."""
+LABEL_LINE_PX = 14
+"""Height of a line of the labels of shaded stretches."""
 TIME: tuple[Format, ...] = ("seconds", "minutes", "hours")
 
 
@@ -181,7 +183,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Span:
-    """A shaded stretch of the x axis with a label at its top."""
+    """A shaded stretch of the x axis with a label of one or more lines above it."""
 
     start: float
     end: float
@@ -231,7 +233,8 @@ def line_chart(
     series = [line.option() for line in lines]
     if spans and series:
         series[0] |= {"markArea": _shading(spans)}
-    option = _frame(20 if spans else 10, x, right=44 if spans else 16) | {
+    lines_above = max((span.label.count("\n") + 1 for span in spans), default=0)
+    option = _frame(6 + LABEL_LINE_PX * lines_above if spans else 10, x, right=44 if spans else 16) | {
         "xAxis": x.option(vertical=False),
         "yAxis": y.option(vertical=True),
         "series": series,
@@ -341,6 +344,12 @@ def _shading(spans: Sequence[Span]) -> Option:
     return {
         "silent": True,
         "animation": False,
-        "label": {"show": True, "position": "top", "distance": 8, "lineHeight": 14, "fontSize": 11},
+        "label": {
+            "show": True,
+            "position": "top",
+            "distance": 8,
+            "lineHeight": LABEL_LINE_PX,
+            "fontSize": 11,
+        },
         "data": areas,
     }

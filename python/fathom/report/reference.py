@@ -1,6 +1,6 @@
 """Published rows of systems, found by what a table needs: workload, depth, operation, figure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from statistics import median
 from typing import Literal
@@ -60,14 +60,17 @@ def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits
     return Item(text, f"{shown} {difference}{mark}", tone="strong")
 
 
-def reasons(devices: Iterable[str | None]) -> list[str]:
-    """Why twins miss published figures by far, as their catalogue files say."""
+def reasons(devices: Iterable[str | None], labels: Mapping[str, str]) -> list[str]:
+    """Why twins miss published figures by far, as their catalogue files say, under the labels of these workloads."""
     found = []
     for name in dict.fromkeys(device for device in devices if device):
         device = _device(name)
         if device is not None and device.twin is not None:
             label = device.identity.label or name
-            found += [f"{label}, {workload}: {told}." for workload, told in device.twin.reasons.items()]
+            found += [
+                f"{label}, {labels.get(workload, workload)}: {told}."
+                for workload, told in device.twin.reasons.items()
+            ]
     return found
 
 
@@ -96,7 +99,7 @@ def agreement(pairs: Iterable[Pair]) -> list[str]:
             errors.setdefault(row.role, []).append(abs(100 * (value / published - 1)))
     return [
         f"{len(errors[role])} {meaning} figures ({role} rows): the median difference is {median(errors[role]):.1f} %, "
-        f"the largest {max(errors[role]):.0f} %."
+        f"the largest {max(errors[role]):.1f} %."
         for role, meaning in (("calibration", "fitted"), ("validation", "predicted"))
         if role in errors
     ]

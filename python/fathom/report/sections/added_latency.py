@@ -174,7 +174,8 @@ def _agreement(system: _Measured, drive: _Measured | None) -> list[Block]:
             pairs.append((point.iops, rate, "iops"))
             pairs.append((point.mean_us, latency, "latency_us"))
     devices = [measured.catalog for measured in (system, drive) if measured]
-    return [Points([*agreement(pairs), *reasons(devices)])] if pairs else []
+    labels = {f"fio-{mix}": label for mix, (label, _) in MIXES.items()}
+    return [Points([*agreement(pairs), *reasons(devices, labels)])] if pairs else []
 
 
 def _controller(system: _Measured) -> Table | None:

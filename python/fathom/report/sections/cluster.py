@@ -27,6 +27,8 @@ LARGE = {
     "1m-seq-read": ("1 MiB sequential read", "fio-1m-seq-read"),
     "1m-seq-write": ("1 MiB sequential write", "fio-1m-seq-write"),
 }
+LABELS = {published: label for label, published in (SMALL | LARGE).values()}
+"""Labels of the tables by the published name of the workload."""
 KINDS: tuple[tuple[str, dict[str, tuple[str, str]], Figure], ...] = (
     ("Small blocks, IOPS", SMALL, "iops"),
     ("Large blocks, MB/s", LARGE, "mbps"),
@@ -128,7 +130,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
     return [
         Prose([_conclusion(columns)]),
         table,
-        Points([*agreement(pairs), *reasons(column.target.catalog for column in columns)]),
+        Points([*agreement(pairs), *reasons((column.target.catalog for column in columns), LABELS)]),
     ]
 
 

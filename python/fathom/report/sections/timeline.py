@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fathom.curve import curve_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Span, Switch, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
@@ -15,6 +16,8 @@ MAX_BUCKETS = 1200
 """Points drawn per target: about one per pixel of a wide screen."""
 LABEL_SHARE_PER_CHARACTER = 0.0085
 """Width of a label's character as a fraction of a panel's width on paper; on a wide screen it is less."""
+MARGIN_SHARE = 0.06
+"""How far a label may reach beyond either end of the axis, as a fraction of a panel's width on paper."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,10 @@ def build(comparison: Comparison) -> Section | None:
     switch = Switch.around(
         [rate for *_, groups in drawn for g in groups for b in g for rate in (b.least, b.greatest)]
     )
-    charts = [_chart(column, stretches, groups, switch) for column, stretches, groups in drawn]
+    charts = [
+        _chart(column, stretches, groups, switch, spans)
+        for (column, stretches, groups), spans in zip(drawn, _shading(lines), strict=True)
+    ]
     figure = Figure(charts, _caption(lines, width), _table(drawn), columns=1, scale="log", group="timeline")
     return Section("timeline", "IOPS over time", [figure], short="Over time")
 
@@ -93,7 +99,11 @@ def _bucket(group: Sequence[Second]) -> Bucket:
 
 
 def _chart(
-    column: Column, stretches: Sequence[Stretch], groups: Sequence[Sequence[Bucket]], switch: Switch
+    column: Column,
+    stretches: Sequence[Stretch],
+    groups: Sequence[Sequence[Bucket]],
+    switch: Switch,
+    spans: Sequence[Span],
 ) -> Chart:
     end_s = stretches[-1].end_s
     place = slot(column.index)
@@ -114,7 +124,7 @@ def _chart(
     if merged:
         lines.append(Line("range", place, envelope, style="envelope"))
     axis = Axis("", "count", log=True, low=switch.log_low, high=switch.log_high)
-    option = line_chart(time_axis(end_s), axis, lines, _spans(column, stretches), zoom=True)
+    option = line_chart(time_axis(end_s), axis, lines, spans, zoom=True)
     clock = "virtual time" if column.is_twin else "wall time"
     summary = (
         f"IOPS of {column.label} over {seconds(end_s)}, {len(stretches)} steps; figures in the table below."
@@ -125,27 +135,75 @@ def _chart(
         f"IOPS, {clock}",
         option | switch.option(),
         summary,
-        150,
+        160,
         slot=place,
     )
 
 
-def _spans(column: Column, stretches: Sequence[Stretch]) -> list[Span]:
-    """Measured steps are shaded strongly and labelled, unless a label would run into the one before."""
-    end_s = stretches[-1].end_s
-    spans = []
-    labelled_to = 0.0
-    for stretch in stretches:
-        step = column.run.steps.get(stretch.step)
-        measured = step is None or step.kind == "measure"
-        text = plain(step.workload if step else stretch.step)
-        half = len(text) * LABEL_SHARE_PER_CHARACTER * end_s / 2
-        middle_s = (stretch.start_s + stretch.end_s) / 2
-        fits = measured and middle_s - half >= labelled_to
-        if fits:
-            labelled_to = middle_s + half
-        spans.append(Span(stretch.start_s, stretch.end_s, text if fits else "", measured))
+def _shading(lines: Sequence[tuple[Column, Sequence[Stretch]]]) -> list[list[Span]]:
+    """Measured steps of each target, shaded strongly and labelled: as in tables if all labels have room, else shorter.
+
+    Neighbours that are called alike have one label. Where the shortest have no room either, those that would run into
+    the one before are left out.
+    """
+    names = [
+        list(zip(*(_names(column, stretch.step) for stretch in stretches), strict=True))
+        for column, stretches in lines
+    ]
+    shown: list[list[Span]] = []
+    for way in zip(*names, strict=True):
+        spans = [_joined(stretches, called) for (_, stretches), called in zip(lines, way, strict=True)]
+        shown = [_with_room(own) for own in spans]
+        if shown == spans:
+            break
+    return shown
+
+
+def _names(column: Column, name: str) -> tuple[str, ...]:
+    """What a step may be called, the shortest last; nothing for one that is not measured."""
+    run = column.run
+    step = run.steps.get(name)
+    if step is not None and step.kind not in ("measure", "point"):
+        return ("",) * 3
+    if place := run.round_of(name):
+        short = f"{plain(place.of)}, round\N{NO-BREAK SPACE}{place.number}"
+        return plain(run.called(name)), short, short
+    whole = plain(run.called(curve_of(name)))
+    return plain(run.called(name)), whole.rpartition(", ")[0] or whole, whole.partition(", ")[0]
+
+
+def _joined(stretches: Sequence[Stretch], names: Sequence[str]) -> list[Span]:
+    """A span for each stretch, one for neighbours of one name; names in lines."""
+    spans: list[Span] = []
+    for stretch, name in zip(stretches, map(_in_two_lines, names), strict=True):
+        start_s = stretch.start_s
+        if spans and spans[-1].label == name:
+            start_s = spans.pop().start
+        spans.append(Span(start_s, stretch.end_s, name, strong=bool(name)))
     return spans
+
+
+def _in_two_lines(label: str) -> str:
+    """A label of several words, divided where the longer line is shortest."""
+    spaces = [place for place, char in enumerate(label) if char == " "]
+    at = min(spaces, key=lambda place: max(place, len(label) - place - 1), default=None)
+    return label if at is None else f"{label[:at]}\n{label[at + 1 :]}"
+
+
+def _with_room(spans: Sequence[Span]) -> list[Span]:
+    """Without the labels that would run into the one before, or over the edge."""
+    end_s = spans[-1].end
+    shown = []
+    labelled_to = -MARGIN_SHARE * end_s
+    for span in spans:
+        width = max(map(len, span.label.split("\n")))
+        half = width * LABEL_SHARE_PER_CHARACTER * end_s / 2
+        middle_s = (span.start + span.end) / 2
+        fits = labelled_to <= middle_s - half and middle_s + half <= (1 + MARGIN_SHARE) * end_s
+        if span.label and fits:
+            labelled_to = middle_s + half
+        shown.append(span if fits else replace(span, label=""))
+    return shown
 
 
 def _rounded(point: Sequence[float]) -> list[float | None]:
