@@ -185,3 +185,16 @@ def write(folder: Path, text: str) -> str:
     path = folder / "needs.toml"
     path.write_text(f'schema = "fathom-needs/1"\n{text}\n')
     return str(path)
+
+
+def test_eighty_columns_divide_no_word_of_a_systems_name(tmp_path: Path) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text('schema = "fathom-needs/1"\nneeds = ["250 TB", "100 GB/s read"]\n')
+    done = CliRunner().invoke(app, ["choose", str(needs), *CLUSTERS], env={"COLUMNS": "80"})
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    words = {word for line in lines for word in line.split()}
+    for name in CLUSTERS:
+        for part in name.split("-"):
+            assert any(part in word.split("-") for word in words), part

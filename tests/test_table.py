@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fathom.table import flush_table
+from fathom.table import Name, flush_table
 
 
 @pytest.mark.parametrize("width", [76, 80, 84])
@@ -20,3 +20,31 @@ def test_a_table_that_is_narrowed_keeps_the_last_character_of_every_column(width
         console.print(table)
     text = captured.get()
     assert [text.count(word) for word in ("IOPS", "335,047", "I/O")] == [5, 5, 5]
+
+
+def lines_of(name: str, width: int) -> list[str]:
+    console = Console(width=width)
+    table = flush_table(None)
+    table.add_column("", overflow="fold")
+    table.add_row(Name(name))
+    with console.capture() as captured:
+        console.print(table)
+    return [line.strip() for line in captured.get().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (60, ["weka-cluster-high-capacity-6500-ion, over_provisioning"]),
+        (24, ["weka-cluster-high-", "capacity-6500-ion, over_", "provisioning"]),
+        (10, ["weka-", "cluster-", "high-", "capacity-", "6500-ion,", "over_", "provisioni", "ng"]),
+    ],
+)
+def test_a_name_is_divided_behind_hyphens_and_underscores(width: int, lines: list[str]) -> None:
+    assert [
+        line for line in lines_of("weka-cluster-high-capacity-6500-ion, over_provisioning", width) if line
+    ] == lines
+
+
+def test_a_name_is_never_markup() -> None:
+    assert [line for line in lines_of("a[bold]-[/]", 40) if line] == ["a[bold]-[/]"]

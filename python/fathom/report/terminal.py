@@ -1,9 +1,10 @@
 """The result as one table in the terminal, then the validity notes that a reader must not miss.
 
 Targets are rows where there are few workloads, so that any number of targets fits 80 columns; workloads are rows
-otherwise.
+otherwise, of one line for one target and of two at most for several, so that thirty of them fit a screen.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom.analysis.finding import joined
 from fathom.limits import limit_of
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
@@ -41,9 +43,17 @@ def print_table(
     for text in comparison.shortenings:
         console.print(Text(f"Shortened run: {text}", style="yellow"))
     if comparison.corners:
-        few = len(comparison.corners) <= MOST_WORKLOADS_ACROSS
-        console.print((_targets_down if few else _workloads_down)(comparison))
-        console.print(Text(_legend(comparison), style="dim"))
+        if len(comparison.corners) <= MOST_WORKLOADS_ACROSS:
+            console.print(_targets_down(comparison))
+            console.print(Text(_legend(comparison), style="dim"))
+        elif len(comparison.columns) == 1:
+            console.print(
+                Text.assemble((comparison.columns[0].short, "bold"), ", ", _kind(comparison.columns[0]))
+            )
+            console.print(_workloads_of_one(comparison))
+        else:
+            console.print(_workloads_down(comparison))
+            _print_beneath(console, comparison)
         console.print()
     for members in rounds_of(comparison).values():
         for rounds in members:
@@ -53,13 +63,42 @@ def print_table(
 
 
 def _legend(comparison: Comparison) -> str:
-    published = any(cell.published for corner in comparison.corners for cell in corner.cells)
     return (
         "Below each figure: "
-        + ("half its 95 % interval over repeats, " if any(c.repeats > 1 for c in comparison.columns) else "")
-        + ("the published one and the difference, " if published else "")
+        + ("half its 95 % interval over repeats, " if _has_repeats(comparison) else "")
+        + ("the published one and the difference, " if _has_published(comparison) else "")
         + "what limited it."
     )
+
+
+def _has_published(comparison: Comparison) -> bool:
+    return any(cell.published for corner in comparison.corners for cell in corner.cells)
+
+
+def _has_repeats(comparison: Comparison) -> bool:
+    return any(column.repeats > 1 for column in comparison.columns)
+
+
+def _print_beneath(console: Console, comparison: Comparison) -> None:
+    """What second lines of cells are, and what limited each target, in how many of its workloads."""
+    seconds = [
+        *(["half its 95 % interval over repeats"] if _has_repeats(comparison) else []),
+        *(["the difference from the published one"] if _has_published(comparison) else []),
+    ]
+    if seconds:
+        console.print(Text(f"Below a figure: {', '.join(seconds)}.", style="dim"))
+    for column in comparison.columns:
+        cells = (corner.cell(column) for corner in comparison.corners)
+        limits = Counter(_limit(cell) for cell in cells if cell and cell.value is not None and _limit(cell))
+        if limits:
+            (first, times), *others = limits.most_common()
+            counted = [f"{first} in {times} workload{'s' if times > 1 else ''}"]
+            counted += [f"{name} in {count}" for name, count in others]
+            console.print(Text(f"{column.short} is limited by {joined(counted)}.", style="dim"))
+
+
+def _limit(cell: Cell) -> str:
+    return limit_of(plain(cell.point.limited_by)).name if cell.point.limited_by else ""
 
 
 def _print_answers(console: Console, texts: Sequence[str]) -> None:
@@ -135,14 +174,42 @@ def _targets_down(comparison: Comparison) -> Table:
     return table
 
 
-def _workloads_down(comparison: Comparison) -> Table:
-    table = _table()
+def _workloads_of_one(comparison: Comparison) -> Table:
+    """A line for each workload of the one target."""
+    published, repeated = _has_published(comparison), _has_repeats(comparison)
+    table = _table(lines=False)
     table.add_column("", min_width=14)
+    table.add_column("result", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for heading in [*(["± 95 %"] if repeated else []), *(["published", ""] if published else [])]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("limited by", overflow="fold")
+    for corner in comparison.corners:
+        cell = corner.cells[0]
+        row = [Text(corner.label), _value(cell, corner), Text(corner.unit, style="dim")]
+        if repeated:
+            row.append(Text(_margin(cell), style="dim"))
+        if published:
+            row += [
+                Text(grouped(cell.published.value) if cell.published else "", style="dim"),
+                _difference(cell),
+            ]
+        table.add_row(*row, Text(_limit(cell), style="dim"))
+    return table
+
+
+def _workloads_down(comparison: Comparison) -> Table:
+    """A row for each workload, a column for each target."""
+    table = _table(lines=False)
+    table.add_column("", min_width=14)
+    table.add_column("", no_wrap=True)
     for column in comparison.columns:
         table.add_column(_target(column), justify="right", overflow="fold")
     for corner in comparison.corners:
         cells = (corner.cell(column) for column in comparison.columns)
-        table.add_row(_workload(corner), *(_cell(cell, corner) for cell in cells))
+        table.add_row(
+            Text(corner.label), Text(corner.unit, style="dim"), *(_short(cell, corner) for cell in cells)
+        )
     return table
 
 
@@ -151,11 +218,12 @@ def _table(*, lines: bool = True) -> Table:
 
 
 def _target(column: Column) -> Text:
-    text = Text(column.short)
-    text.append("\n" + ("twin" if column.is_twin else "measured"), style="dim not bold")
-    if column.repeats > 1:
-        text.append(f", {column.repeats} repeats", style="dim not bold")
-    return text
+    return Text.assemble(column.short, "\n", _kind(column))
+
+
+def _kind(column: Column) -> Text:
+    repeats = f", {column.repeats} repeats" if column.repeats > 1 else ""
+    return Text(("twin" if column.is_twin else "measured") + repeats, style="dim not bold")
 
 
 def _workload(corner: Corner) -> Text:
@@ -166,19 +234,50 @@ def _workload(corner: Corner) -> Text:
 
 def _cell(cell: Cell | None, corner: Corner) -> Text:
     """Measured, how far from published, and what bound it."""
+    text = _value(cell, corner)
+    if cell is None or cell.value is None:
+        return text
+    if cell.column.repeats > 1:
+        text.append(f"\n{_margin(cell)}", style="dim not bold")
+    if cell.published is not None and cell.error_pct is not None:
+        text.append(f"\n{grouped(cell.published.value)} ", style="dim not bold").append_text(
+            _difference(cell)
+        )
+    if limit := _limit(cell):
+        text.append(f"\n{limit}", style="dim not bold")
+    return text
+
+
+def _short(cell: Cell | None, corner: Corner) -> Text:
+    """Measured, and below it how well that is known over repeats and how far it is from published."""
+    text = _value(cell, corner)
+    if cell is None or cell.value is None:
+        return text
+    if cell.column.repeats > 1:
+        text.append(f"\n{_margin(cell)}", style="dim not bold")
+    if cell.published is not None and cell.error_pct is not None:
+        text.append("  " if cell.column.repeats > 1 else "\n").append_text(_difference(cell))
+    return text
+
+
+def _value(cell: Cell | None, corner: Corner) -> Text:
+    """The figure; of several targets the best, and what is level with it, bold."""
     if cell is None or cell.value is None:
         return Text("–", style="dim")
     best = cell is corner.ranking[0] or (cell in corner.level_with_best)
-    text = Text(grouped(cell.value), style="bold" if best else "")
-    if cell.column.repeats > 1:
-        text.append(f"\n{cell.margin or 'no interval'}", style="dim not bold")
-    if cell.published is not None and cell.error_pct is not None:
-        far = "yellow" if abs(cell.error_pct) > FAR_PCT else "dim"
-        text.append(f"\n{grouped(cell.published.value)}", style="dim not bold")
-        text.append(" " + signed_pct(cell.error_pct).replace(" ", ""), style=f"{far} not bold")
-    if cell.point.limited_by:
-        text.append(f"\n{limit_of(plain(cell.point.limited_by)).name}", style="dim not bold")
-    return text
+    return Text(grouped(cell.value), style="bold" if best else "")
+
+
+def _margin(cell: Cell) -> str:
+    return cell.margin or "no interval"
+
+
+def _difference(cell: Cell) -> Text:
+    """From the published figure; marked where it is far."""
+    if cell.error_pct is None:
+        return Text("")
+    far = "yellow" if abs(cell.error_pct) > FAR_PCT else "dim"
+    return Text(signed_pct(cell.error_pct).replace(" ", ""), style=f"{far} not bold")
 
 
 def _named(targets: Sequence[str]) -> str:

@@ -21,20 +21,22 @@ GAP = 2
 
 def print_runs(console: "Console", table: pa.Table) -> None:
     """One line per run, newest first."""
-    from fathom.table import flush_table
+    from fathom.table import Name, flush_table
 
     if table.num_rows == 0:
         console.print(f"no runs in {runs_home()} yet; `fathom review` makes the first", highlight=False)
         return
     shown = flush_table(None, gap=GAP, header_style="dim")
-    for column in ("run", "status", "method", "points", "targets"):
-        whole = column not in ("method", "targets")
+    for column in ("run", "status", "points", "targets"):
         shown.add_column(
-            column, no_wrap=whole, overflow="fold", justify="right" if column == "points" else "left"
+            column,
+            no_wrap=column != "targets",
+            overflow="fold",
+            justify="right" if column == "points" else "left",
         )
     for row in reversed(table.to_pylist()):
-        method = f"{row['method']} (quick)" if row["quick"] else row["method"] or "-"
-        shown.add_row(row["run"], row["status"], method, _cell(row["points"]), ", ".join(row["targets"]))
+        status = f"{row['status']}, quick" if row["quick"] else row["status"]
+        shown.add_row(row["run"], status, _cell(row["points"]), Name(", ".join(row["targets"])))
     console.print(shown)
     console.print(f"in {runs_home()}", style="dim", highlight=False)
 

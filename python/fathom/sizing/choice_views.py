@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom.analysis.finding import cited
 from fathom.catalog.models import PartGroup
 from fathom.sizing.choose import Choice, Offer
 from fathom.sizing.needs import Kind, Op
@@ -14,7 +15,7 @@ from fathom.sizing.reasons import headline, reasons
 from fathom.sizing.size import Answer
 from fathom.sizing.system import GROUPS, StorageSystem
 from fathom.sizing.views import amount, unmet_text
-from fathom.table import flush_table
+from fathom.table import Name, flush_table
 from fathom.text import percent
 
 SCHEMA = "fathom-choose/1"
@@ -91,7 +92,7 @@ def print_choice(console: Console, choice: Choice) -> None:
     console.print(_systems_table(choice))
     figures = [answer.figure for offer in choice.offers for answer in offer.sizing.answers if answer.figure]
     for source in dict.fromkeys(figure.source for figure in figures):
-        console.print(Text(f"Figures from {source}."), style="dim", highlight=False)
+        console.print(Text(f"Figures from {cited(source)}."), style="dim", highlight=False)
     if choice.prices.note:
         console.print(Text(f"Prices: {choice.prices.note}."), style="dim", highlight=False)
 
@@ -201,7 +202,7 @@ def _marked(values: Sequence[float | None], measure: Measure) -> list[str]:
 
 def _table(first: str, choice: Choice) -> Table:
     table = flush_table()
-    table.add_column(Text(first))
+    table.add_column(Text(first), no_wrap=True)
     for offer in choice.offers:
-        table.add_column(Text(offer.system.name), justify="right", overflow="fold")
+        table.add_column(Name(offer.system.name), justify="right", overflow="fold")
     return table

@@ -12,20 +12,24 @@ from fathom.limits import limit_of
 from fathom.report.style import grouped, plain
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
-from fathom.table import flush_table
+from fathom.table import Name, flush_table
 
 FIGURES = {"iops": "IOPS", "mbps": "MB/s", "mean_us": "mean us", "p99_us": "p99 us", "waf": "WAF"}
 
 
 def headings(axes: Sequence[Axis], table: pa.Table) -> list[str]:
-    """Columns that are shown, by name: what was set, targets where there are several, figures that there are."""
+    """Columns that are shown, by name: what was set, targets and a step's operations where there are several, figures
+    that there are.
+    """
     several = len(set(table["target"].to_pylist())) > 1
+    steps = set(zip(table["step"].to_pylist(), table["op"].to_pylist(), strict=True))
+    mixed = len(steps) > len({step for step, _ in steps})
     known = [name for name in FIGURES if table[name].null_count < table.num_rows]
     return [
         *(axis.column for axis in axes),
         *(["target"] if several else []),
         "step",
-        "op",
+        *(["op"] if mixed else []),
         *known,
         "limited_by",
     ]
@@ -48,12 +52,12 @@ def print_sweep(console: Console, axes: Sequence[Axis], table: pa.Table, outcome
     printed = flush_table(edge=False)
     for name in names:
         right = name in FIGURES or pa.types.is_floating(table.schema.field(name).type)
-        heading = Text(FIGURES.get(name, plain(name)))
+        heading = Name(FIGURES.get(name, plain(name)))
         printed.add_column(
             heading, justify="right" if right else "left", overflow="fold", no_wrap=name in FIGURES
         )
     for row in table.to_pylist():
-        printed.add_row(*(Text(shown(name, row[name])) for name in names))
+        printed.add_row(*(Name(shown(name, row[name])) for name in names))
     console.print(printed)
     for outcome in outcomes:
         if outcome.error:

@@ -1,0 +1,90 @@
+"""The terminal's summary of many workloads: as short as they allow, with nothing of a table lost."""
+
+import io
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import fathom
+from fathom.limits import limit_of
+from fathom.report import print_table
+from fathom.runs.reader import Run
+
+PM9A3, SN861 = "twin:samsung-pm9a3-7.68tb", "twin:wd-ultrastar-dc-sn861-7.68tb"
+DEPTHS = (1, 2, 4, 8, 16, 32)
+METHOD = """
+schema = "fathom-method/1"
+name = "depths"
+""" + "".join(
+    f"""
+[[steps]]
+name = "read-{depth}"
+label = "4 KiB random read, 1T/{depth}Q"
+job = {{ mix = "read", block = "4KiB", pattern = "uniform", load = {{ iodepth = {depth} }}, until = {{ time = "1s" }} }}
+"""
+    for depth in DEPTHS
+)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    folder = tmp_path_factory.mktemp("runs")
+    method = folder / "depths.toml"
+    method.write_text(METHOD)
+    return [
+        fathom.run(str(method), targets=targets, out=folder / str(len(targets)))
+        for targets in ([PM9A3], [PM9A3, SN861])
+    ]
+
+
+def printed(runs: Sequence[Path], width: int = 80) -> list[str]:
+    console = Console(width=width, file=io.StringIO())
+    print_table(console, runs)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_each_workload_of_one_target_takes_a_line_with_its_figure_and_its_limit(runs: list[Run]) -> None:
+    lines = printed([runs[0].path])
+    assert lines[0] == "Samsung PM9A3, twin"
+    for depth, row in zip(DEPTHS, runs[0].points.to_pylist(), strict=True):
+        [line] = [line for line in lines if line.startswith(f"4 KiB random read, 1T/{depth}Q ")]
+        assert f"{row['iops']:,.0f}" in line
+        assert "IOPS" in line
+        assert line.rstrip().endswith(limit_of(row["limited_by"]).name)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_each_workload_of_two_targets_takes_a_line_and_limits_are_counted_beneath(
+    runs: list[Run], width: int
+) -> None:
+    lines = printed([runs[1].path], width)
+    rows = runs[1].points.to_pylist()
+    for depth in DEPTHS:
+        [line] = [line for line in lines if line.startswith(f"4 KiB random read, 1T/{depth}Q ")]
+        assert all(f"{row['iops']:,.0f}" in line for row in rows if row["step"] == f"read-{depth}")
+    text = " ".join(lines)
+    for short, target in (("Samsung PM9A3", PM9A3), ("WD Ultrastar DC SN861", SN861)):
+        limits = Counter(limit_of(row["limited_by"]).name for row in rows if row["target"] == target)
+        [(most, times), *others] = limits.most_common()
+        assert f"{short} is limited by {most} in {times} workloads" in text
+        assert all(f"{name} in {count}" in text for name, count in others)
+
+
+def test_repeats_have_their_interval_on_the_line_of_the_workload(tmp_path: Path) -> None:
+    method = tmp_path / "depths.toml"
+    method.write_text(METHOD)
+    paths = [
+        fathom.run(str(method), targets=[PM9A3], seed=seed, out=tmp_path / str(seed)).path
+        for seed in (1, 2, 3)
+    ]
+    console = Console(width=80, file=io.StringIO())
+    print_table(console, paths, pool=True)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines[0] == "Samsung PM9A3, twin, 3 repeats"
+    assert "± 95 %" in lines[1]
+    assert all("±" in line for line in lines if line.startswith("4 KiB random read"))
