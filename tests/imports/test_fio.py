@@ -39,6 +39,18 @@ def test_a_job_keeps_its_operation_block_depth_and_time(tmp_path: Path) -> None:
     }
 
 
+def test_reads_into_a_gpu_stay_so_and_what_comes_another_way_is_told(tmp_path: Path) -> None:
+    gpu = "[x]\nioengine=libcufile\nrw=randrw\nbs=1m\nsize=1g\ntime_based\nruntime=60\ngpu_dev_ids=1\n"
+    steps, notes = imported(tmp_path, gpu)
+    assert steps[-1]["job"]["gpu"] is True
+    told = " ".join(notes)
+    assert "GPUDirect Storage is not used" in told
+    assert "CUDA_VISIBLE_DEVICES" in told
+    assert "writes are made from host memory" in told
+    _, notes = imported(tmp_path, gpu.replace("randrw", "randread") + "cuda_io=posix\n")
+    assert "GPUDirect" not in " ".join(notes)
+
+
 def test_options_of_global_hold_for_later_jobs_which_may_say_otherwise(tmp_path: Path) -> None:
     steps, _ = imported(
         tmp_path,
@@ -248,6 +260,7 @@ LINES = st.sampled_from(
         *(
             "ioengine=libaio",
             "ioengine=null",
+            "ioengine=libcufile",
             "zonemode=zbd",
             "max_open_zones=4",
             "number_ios=7",

@@ -138,6 +138,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         direct: number(settings, "direct", 1.0)? != 0.0,
         sqpoll: false,
         huge_pages: false,
+        gpu: number(settings, "gpu", 0.0)? != 0.0,
         streams: Vec::new(),
         load: if rate_iops > 0.0 {
             Load::Open {

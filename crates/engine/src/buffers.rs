@@ -163,6 +163,11 @@ impl Buffers {
         }
     }
 
+    /// Length of a slot's read buffer: no less than the job's largest read.
+    pub(crate) fn read_bytes(&self) -> usize {
+        self.write_at_bytes
+    }
+
     /// Where a slot's reads land.
     #[inline]
     pub(crate) fn read_at(&self, slot: usize) -> *mut u8 {

@@ -36,6 +36,8 @@ pub(crate) struct Lane {
     pub(crate) sqpoll: bool,
     pub(crate) reap_min: u32,
     pub(crate) huge_pages: bool,
+    /// Reads end in a GPU's memory.
+    pub(crate) gpu: bool,
     pub(crate) drain_timeout: Duration,
     pub(crate) seed: u64,
     pub(crate) post: Post,
@@ -55,7 +57,7 @@ pub(crate) fn drive<Q: QueuePair>(lane: &Lane, queues: Q, clock: Clock) -> (Mete
     };
     let drained = driver.drain(lane.drain_timeout);
     if let Err(error) = ended.and(drained) {
-        driver.meter.give_up(format!("io_uring failed: {error}"));
+        driver.meter.give_up(format!("the load failed: {error}"));
     }
     driver.meter.summary.lost = driver.in_flight() as u64;
     driver.meter.summary.notes = driver.queues.notes();

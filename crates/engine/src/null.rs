@@ -26,6 +26,9 @@ pub(crate) fn run(lane: Lane) {
     if lane.huge_pages {
         notes.push("huge pages were asked for and have no effect: null: has no buffers".into());
     }
+    if lane.gpu {
+        notes.push("a GPU was asked for and has no effect: null: has no buffers".into());
+    }
     lane.post.ready(Ok(TargetSetup {
         backend: "in-process".into(),
         huge_pages: Pages::Small.name().into(),

@@ -205,6 +205,7 @@ impl<'o> Starter<'o> {
                 sqpoll: self.options.sqpoll || self.jobs[index].sqpoll,
                 reap_min,
                 huge_pages: self.options.huge_pages || self.jobs[index].huge_pages,
+                gpu: self.jobs[index].gpu,
                 drain_timeout: self.options.drain_timeout,
                 seed: self.content_seed(),
                 post: self.post(index, thread, part.stream),

@@ -4,7 +4,7 @@
 use std::{
     fs::{File, Metadata, OpenOptions},
     io::{self, Seek, SeekFrom},
-    mem,
+    iter, mem,
     num::NonZeroU64,
     os::{
         fd::{AsRawFd, RawFd},
@@ -124,6 +124,7 @@ impl Target {
             });
         }
         target.check_zones(job)?;
+        target.check_gpu(job)?;
         target.check_placement(job)?;
         let may_grow = spec.kind == TargetKind::File && !job_ops().any(|op| op == Op::Read);
         if !may_grow {
@@ -221,6 +222,25 @@ impl Target {
             }),
             None => Ok(()),
         }
+    }
+
+    /// What reads bring is looked at in host memory by verify, and zones have a layer of their own over the ring.
+    fn check_gpu(&self, job: &Job) -> Result<(), EngineError> {
+        let streams = job.streams.iter().map(|stream| &stream.job);
+        let verifies = |job: &Job| job.content.verify.is_some();
+        let reason = match iter::once(job).chain(streams).any(verifies) {
+            _ if !job.gpu => return Ok(()),
+            true => "verify looks at data in host memory: leave gpu or content.verify out",
+            false if self.zoned.is_some() => {
+                "reads of zoned devices end in host memory: leave gpu out"
+            }
+            false => return Ok(()),
+        };
+        Err(EngineError::Unsupported {
+            path: self.spec.path.clone(),
+            op: "a read to a GPU",
+            reason,
+        })
     }
 
     /// Appends need a zoned namespace by passthrough, the pattern `zones` needs zones, and zones need direct I/O.

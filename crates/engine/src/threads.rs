@@ -101,6 +101,11 @@ pub(crate) fn run(worker: Worker) {
     if worker.job.huge_pages {
         notes.push("huge pages are not used without io_uring".into());
     }
+    if worker.job.gpu {
+        notes.push(
+            "reads end in host memory, not in a GPU's as the job asks: that needs io_uring".into(),
+        );
+    }
     worker.post.ready(Ok(TargetSetup {
         backend: "threads".into(),
         fallback: worker.fallback.clone(),

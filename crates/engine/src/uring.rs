@@ -14,7 +14,10 @@ use crate::{
     affinity::pinned,
     buffers::{Buffers, Pages},
     driver::{self, Lane},
+    gpu::{Gpu, GpuMemory},
     journal::Journal,
+    landing::Landed,
+    lane::Meter,
     nvme::Commands,
     protocol::Protocol,
     ring::{Ring, Wishes, describe},
@@ -30,7 +33,13 @@ const PROBE: u64 = u64::MAX - 1;
 pub(crate) fn run(lane: Lane) {
     let target = Arc::clone(&lane.target);
     if target.spec.kind == TargetKind::Nop {
-        return run_with(&lane, |_, _| Ok(Nops));
+        return run_with(&lane, empty);
+    }
+    if lane.gpu {
+        return match target.namespace {
+            None => run_to_gpu(&lane, plain),
+            Some(_) => run_to_gpu(&lane, passthrough),
+        };
     }
     let facts = (&target.namespace, &target.zoned, lane.job.content.verify);
     match facts {
@@ -52,19 +61,86 @@ fn run_with<P: Protocol>(
     lane: &Lane,
     make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
 ) {
-    let (mut ring, buffers, encoder) = match set_up(lane, make) {
-        Ok((ring, buffers, encoder, setup)) => {
+    match set_up(lane, make) {
+        Ok((prepared, setup)) => {
             lane.post.ready(Ok(setup));
-            (ring, buffers, encoder)
+            run_prepared(lane, prepared);
         }
+        Err(error) => lane.post.ready(Err(error)),
+    }
+}
+
+/// As `run_with`, with reads that end in the memory of a GPU; in that of the host where there is none, and a note says so.
+fn run_to_gpu<P: Protocol>(
+    lane: &Lane,
+    make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
+) {
+    let (prepared, mut setup) = match set_up(lane, make) {
+        Ok(ready) => ready,
         Err(error) => return lane.post.ready(Err(error)),
     };
+    if prepared.buffers.read_bytes() == 0 {
+        lane.post.ready(Ok(setup));
+        return run_prepared(lane, prepared);
+    }
+    match Gpu::memory_for(&prepared.buffers, lane.job.load.iodepth()) {
+        Ok((gpu, memory)) => {
+            setup.gpu = Some(gpu);
+            lane.post.ready(Ok(setup));
+            run_landing(lane, prepared, memory);
+        }
+        Err(reason) => {
+            setup.notes.push(format!(
+                "reads end in host memory, not in a GPU's as the job asks: {reason}"
+            ));
+            lane.post.ready(Ok(setup));
+            run_prepared(lane, prepared);
+        }
+    }
+}
+
+/// What one load thread needs: its ring, its buffers and its target's protocol.
+struct Prepared<P: Protocol> {
+    ring: Ring<P>,
+    buffers: Buffers,
+    encoder: P,
+}
+
+fn run_prepared<P: Protocol>(lane: &Lane, prepared: Prepared<P>) {
     let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
         return;
     };
+    let Prepared {
+        mut ring,
+        buffers,
+        encoder,
+    } = prepared;
     let queues = Queues::new(&mut ring, encoder, buffers, clock);
     let (meter, queues) = driver::drive(lane, queues, clock);
     let memory = queues.into_memory();
+    conclude(ring, memory, meter);
+}
+
+fn run_landing<P: Protocol>(lane: &Lane, prepared: Prepared<P>, gpu: GpuMemory) {
+    let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
+        return;
+    };
+    let Prepared {
+        mut ring,
+        buffers,
+        encoder,
+    } = prepared;
+    let queues = Queues::new(&mut ring, encoder, buffers, clock);
+    let landed = Landed::new(queues, gpu, lane.job.load.iodepth(), clock);
+    let (meter, landed) = driver::drive(lane, landed, clock);
+    let (queues, gpu) = landed.into_parts();
+    // The GPU lets go of the buffers before they are unmapped.
+    let memory = (gpu, queues.into_memory());
+    conclude(ring, memory, meter);
+}
+
+/// Lets go of what I/O in flight may refer to, where there is none, and of the target; then the thread's last word.
+fn conclude<P: Protocol, M>(ring: Ring<P>, memory: M, meter: Meter) {
     if meter.summary.lost == 0 {
         ring.unregister();
         drop((ring, memory));
@@ -84,7 +160,7 @@ fn no_ring(error: io::Error) -> EngineError {
 fn set_up<P: Protocol>(
     lane: &Lane,
     make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
-) -> Result<(Ring<P>, Buffers, P, TargetSetup), EngineError> {
+) -> Result<(Prepared<P>, TargetSetup), EngineError> {
     let (job, target) = (&*lane.job, &*lane.target);
     let mut notes = Vec::new();
     let cpus = pinned(lane.cpu, &mut notes);
@@ -97,7 +173,7 @@ fn set_up<P: Protocol>(
     let iodepth = job.load.iodepth();
     let wishes = Wishes {
         poll,
-        spin: matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0,
+        spin: matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0 || lane.gpu,
         sqpoll: lane.sqpoll,
     };
     let mut ring = Ring::new(iodepth, wishes).map_err(no_ring)?;
@@ -128,7 +204,21 @@ fn set_up<P: Protocol>(
         notes,
         ..TargetSetup::default()
     };
-    Ok((ring, buffers, encoder, setup))
+    let prepared = Prepared {
+        ring,
+        buffers,
+        encoder,
+    };
+    Ok((prepared, setup))
+}
+
+/// Operations that bring no data.
+fn empty(lane: &Lane, ring: &mut Ring<Nops>) -> Result<Nops, EngineError> {
+    if lane.gpu {
+        ring.notes
+            .push("a GPU was asked for and has no effect: nop: brings no data".into());
+    }
+    Ok(Nops)
 }
 
 /// Reads and writes through the kernel's block and file layers.

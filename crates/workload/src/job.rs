@@ -29,6 +29,9 @@ pub struct Job {
     /// Back I/O buffers with huge pages. Real targets only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub huge_pages: bool,
+    /// Reads end in the memory of a GPU. Real targets only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gpu: bool,
     /// How hard.
     pub load: Load,
     /// How the load changes over time, how long it pauses, and whose it is.

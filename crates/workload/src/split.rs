@@ -74,6 +74,7 @@ impl Job {
             Self {
                 sqpoll: self.sqpoll,
                 huge_pages: self.huge_pages,
+                gpu: self.gpu,
                 ..Self::of_streams(own.collect(), self.direct, self.errors, self.until)
             }
         };

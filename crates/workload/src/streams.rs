@@ -49,6 +49,7 @@ impl Job {
             direct,
             sqpoll: false,
             huge_pages: false,
+            gpu: false,
             load: load_of(&streams),
             pace: Pace::default(),
             errors,

@@ -9,7 +9,7 @@ from fathom.imports.units import bytes_of, duration_text, number_of, size_text
 
 #: Engines that keep `iodepth` I/Os in flight; the others wait for each.
 _ASYNCHRONOUS = frozenset(("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio"))
-_SYNCHRONOUS = frozenset(("psync", "sync", "vsync", "pvsync", "pvsync2"))
+_SYNCHRONOUS = frozenset(("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile"))
 
 _OPS = {
     "read": ("read",),
@@ -294,6 +294,17 @@ class Conversion:
             means["sqpoll"] = True
         if self._given.text("iomem", "").startswith(("mmaphuge", "shmhuge")):
             means["huge_pages"] = True
+        if self._given.text("ioengine", "psync") == "libcufile":
+            means["gpu"] = True
+            if self._given.text("cuda_io", "cufile") == "cufile":
+                self._given.note(
+                    "ioengine",
+                    "reads come to the GPU by way of host memory, as with cuda_io=posix: GPUDirect Storage is not used",
+                )
+            if self._given.has("gpu_dev_ids"):
+                self._given.note("gpu_dev_ids", "the GPU is the first that CUDA_VISIBLE_DEVICES shows")
+            if "write" in self._weights:
+                self._given.note("rw", "writes are made from host memory")
         return means
 
     # How hard

@@ -119,7 +119,7 @@ impl<'r, P: Protocol> Queues<'r, P> {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
-                _ => Err(error),
+                _ => Err(io::Error::new(error.kind(), format!("io_uring: {error}"))),
             },
         }
     }

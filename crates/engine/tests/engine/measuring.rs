@@ -7,7 +7,7 @@ use std::{
 };
 
 use engine::Options;
-use workload::{Arrival, Job, Load, Op, Split, Until};
+use workload::{Arrival, Job, Load, Op, Split, Until, Verify};
 
 use crate::support::*;
 
@@ -349,6 +349,45 @@ fn huge_pages_that_the_kernel_does_not_give_are_not_claimed() {
         .iter()
         .find(|note| note.contains("huge pages"));
     assert!(note.unwrap().starts_with("0 % of the I/O buffers"));
+}
+
+#[test]
+fn reads_for_a_gpu_end_in_it_or_in_host_memory_and_the_record_says_which() {
+    let file = Scratch::filled(4 * MIB, 1);
+    let mut job = job(Op::Read);
+    job.gpu = true;
+    job.until = count(200);
+    let run = engine::start(&job, &[file.spec(4 * MIB)], &Options::default()).unwrap();
+    let setup = run.setup().targets.remove(0);
+    let recording = run.join().unwrap().remove(0);
+    assert_eq!(recording.completed(), 200);
+    let lacking = "reads end in host memory, not in a GPU's as the job asks: ";
+    let notes = recording.notes.iter();
+    let told: Vec<_> = notes.filter(|note| note.starts_with(lacking)).collect();
+    match setup.gpu {
+        None => assert_eq!(told.len(), 1, "{:?}", recording.notes),
+        Some(gpu) => {
+            assert!(recording.setup["GPU"].starts_with(&gpu.name));
+            assert!(gpu.copy_bytes_per_s > 1e9);
+            assert!(told.is_empty());
+        }
+    }
+    let threads = self::run(&job, &file.spec(4 * MIB), &threads());
+    assert!(threads.notes.iter().any(|note| note.starts_with(lacking)));
+}
+
+#[test]
+fn data_that_go_to_a_gpu_are_not_verified_on_the_way() {
+    let file = Scratch::filled(MIB, 1);
+    let mut job = job(Op::Read);
+    job.gpu = true;
+    job.content.verify = Some(Verify {
+        generation: 1,
+        seed: 1,
+    });
+    let refused = engine::start(&job, &[file.spec(MIB)], &Options::default());
+    let error = refused.err().unwrap().to_string();
+    assert!(error.contains("leave gpu or content.verify out"), "{error}");
 }
 
 #[test]

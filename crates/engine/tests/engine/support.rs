@@ -153,6 +153,7 @@ pub fn job(op: Op) -> Job {
         direct: false,
         sqpoll: false,
         huge_pages: false,
+        gpu: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 1,

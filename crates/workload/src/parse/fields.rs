@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Words that users of other tools try, and the key of the job that does it here.
-const FOREIGN: [(&str, &str); 72] = [
+const FOREIGN: [(&str, &str); 74] = [
     ("rw", "mix"),
     ("readwrite", "mix"),
     ("rwmixread", "mix"),
@@ -51,6 +51,8 @@ const FOREIGN: [(&str, &str); 72] = [
     ("openflags", "direct"),
     ("sqthread_poll", "sqpoll"),
     ("iomem", "huge_pages"),
+    ("cuda_io", "gpu"),
+    ("gpu_dev_ids", "gpu"),
     ("numjobs", "load.threads"),
     ("jobs", "load.threads"),
     ("threads", "load.threads"),

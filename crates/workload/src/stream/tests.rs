@@ -43,6 +43,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
         direct: true,
         sqpoll: false,
         huge_pages: false,
+        gpu: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads,

@@ -1,6 +1,7 @@
 """GPU feed: what large reads sustain, against the link of one GPU, and how many drives fill it.
 
-The reads end in host memory; the way from there over the GPU's own link is counted by its rate, not measured.
+Where the machine has a GPU the reads end in its memory, and what copies to it reach alone was measured. Else, and on
+twins, they end in host memory; the way from there over a GPU's link is counted by its rate.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Limit, Line, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.legend import legend_of, window_of
-from fathom.report.style import grouped, slot
+from fathom.report.style import grouped, plain, slot
 from fathom.sizing.drive import Drive
 from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.needs import parse_need
@@ -30,11 +31,20 @@ NONE = Item("–", tone="quiet", title="not measured")
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """A GPU that reads ended in, and what copies to it reach with nothing beside them."""
+
+    name: str
+    copies_gbps: float
+
+
+@dataclass(frozen=True)
 class Feed:
     """What one target sustains, by workload."""
 
     column: Column
     cells: dict[str, Cell]
+    gpu: Gpu | None
 
     @property
     def least_gbps(self) -> float:
@@ -47,7 +57,8 @@ def build(comparison: Comparison) -> Section | None:
     feeds = [feed for column in comparison.columns if (feed := _feed(comparison, column))]
     if not feeds:
         return None
-    told = [*(_sentence(feed) for feed in feeds), _bricks(feeds)]
+    landed = [_landed(feed, feed.gpu) for feed in feeds if feed.gpu]
+    told = [*(_sentence(feed) for feed in feeds), *landed, _bricks(feeds)]
     blocks = [_table(feeds), _figure(comparison, feeds)]
     return Section("gpu-feed", "Feeding a GPU", blocks, short="GPU feed", answer=told)
 
@@ -60,7 +71,14 @@ def _feed(comparison: Comparison, column: Column) -> Feed | None:
         for corner in comparison.corners
         if (cell := corner.cell(column)) and cell.point.workload in WORKLOADS and cell.point.mbps
     }
-    return Feed(column, found) if found else None
+    return Feed(column, found, _gpu(column)) if found else None
+
+
+def _gpu(column: Column) -> Gpu | None:
+    """By what the engine said of its set-up; where a run was resumed, by what it said first."""
+    said = column.run.run.setups.get(column.target.name, {})
+    name, copies = (next(iter(said.get(aspect, {})), "") for aspect in ("GPU", "copies to the GPU alone"))
+    return Gpu(plain(name), float(copies.removesuffix(" GB/s"))) if copies else None
 
 
 def _drives(feed: Feed, gbps: float, derate: float) -> int:
@@ -87,6 +105,15 @@ def _sentence(feed: Feed) -> str:
     )
 
 
+def _landed(feed: Feed, gpu: Gpu) -> str:
+    """What the GPU of the run takes, measured."""
+    count = grouped(_drives(feed, gpu.copies_gbps, 1.0)).removesuffix(".00")
+    return (
+        f"Reads of {feed.column.label} ended in the memory of a GPU ({gpu.name}); copies to it alone reach "
+        f"{gpu.copies_gbps:.1f} GB/s, which {count} such drives fill."
+    )
+
+
 def _bricks(feeds: Sequence[Feed]) -> str:
     """Whether reading bricks in any order costs anything."""
     parts = []
@@ -107,6 +134,7 @@ def _table(feeds: Sequence[Feed]) -> Table:
         Row(Item(label, "GB/s"), [_rate(feed.cells.get(name)) for feed in feeds])
         for name, label in WORKLOADS.items()
     ]
+    sustained.append(Row(Item("reads end in"), [_end(feed.gpu) for feed in feeds]))
     counts = [
         Row(
             Item(name, f"{gbps:g} GB/s" + (f", derate {derate:g}" if derate < 1 else "")),
@@ -123,6 +151,12 @@ def _table(feeds: Sequence[Feed]) -> Table:
     ]
     heads = [Item(feed.column.label, slot=slot(feed.column.index)) for feed in feeds]
     return Table("", heads, [Group("Sustained", sustained), Group("Drives needed", counts)], notes)
+
+
+def _end(gpu: Gpu | None) -> Item:
+    if gpu is None:
+        return Item("host memory", "the way to a GPU is not measured")
+    return Item("GPU memory", f"copies alone {gpu.copies_gbps:.1f} GB/s")
 
 
 def _rate(cell: Cell | None) -> Item:
@@ -143,6 +177,11 @@ def _count(feed: Feed, gbps: float, derate: float) -> Item:
 def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
     """What so many drives give together, against the GPU's link."""
     label, raw = link_of(GPU_LINK)
+    first, *others = {feed.gpu for feed in feeds}
+    if first and not others:
+        limit = Limit(first.copies_gbps, "copies to the GPU alone, measured")
+    else:
+        limit = Limit(raw / 1e9, f"{label}, raw")
     most = max(ceil(1.2 * raw / 1e9 / feed.least_gbps) for feed in feeds)
     lines = [
         Line(
@@ -158,7 +197,7 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
         for feed in feeds
     ]
     axis = Axis("drives", "count", low=0, step=max(1, most // 10))
-    option = scatter_chart(axis, Axis("", "count", low=0), lines, (), Limit(raw / 1e9, f"{label}, raw"))
+    option = scatter_chart(axis, Axis("", "count", low=0), lines, (), limit)
     chart = Chart(
         "gpu-feed", "Drives together", "GB/s", option, "GB/s over drives; figures in the table below.", 260
     )

@@ -9,7 +9,7 @@ use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{Content, Errors, Extent, Job, Region, Request, Stream, Until, Verify};
 
-const JOB_KEYS: [&str; 15] = [
+const JOB_KEYS: [&str; 16] = [
     "mix",
     "block",
     "pattern",
@@ -20,6 +20,7 @@ const JOB_KEYS: [&str; 15] = [
     "direct",
     "sqpoll",
     "huge_pages",
+    "gpu",
     "load",
     "errors",
     "journal",
@@ -53,6 +54,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
         "direct",
         "sqpoll",
         "huge_pages",
+        "gpu",
         "errors",
         "until",
     ];
@@ -70,6 +72,7 @@ fn job_of_streams(node: &Node, streams: &Node) -> Result<Job> {
     Ok(Job {
         sqpoll: shared.sqpoll,
         huge_pages: shared.huge_pages,
+        gpu: shared.gpu,
         ..Job::of_streams(streams, shared.direct, shared.errors, shared.until)
     })
 }
@@ -79,6 +82,7 @@ struct Shared {
     direct: bool,
     sqpoll: bool,
     huge_pages: bool,
+    gpu: bool,
     errors: Errors,
     until: Until,
 }
@@ -93,6 +97,7 @@ impl Shared {
             direct: flag("direct", true)?,
             sqpoll: flag("sqpoll", false)?,
             huge_pages: flag("huge_pages", false)?,
+            gpu: flag("gpu", false)?,
             errors: fields.get("errors").map_or(Ok(Errors::default()), errors)?,
             until: until(fields.need("until")?)?,
         })
@@ -118,6 +123,7 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
         direct: shared.direct,
         sqpoll: shared.sqpoll,
         huge_pages: shared.huge_pages,
+        gpu: shared.gpu,
         load: load(fields.need("load")?)?,
         pace: pace(fields.need("load")?)?,
         errors: shared.errors,

@@ -28,6 +28,7 @@ fn a_short_job_gets_the_documented_defaults() {
         direct: true,
         sqpoll: false,
         huge_pages: false,
+        gpu: false,
         streams: Vec::new(),
         load: Load::Closed {
             threads: 8,

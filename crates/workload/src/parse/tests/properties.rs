@@ -80,6 +80,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             direct: true,
             sqpoll: true,
             huge_pages: true,
+            gpu: true,
             streams: Vec::new(),
             load,
             pace: Pace {

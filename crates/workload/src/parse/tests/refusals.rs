@@ -46,6 +46,7 @@ fn every_option_that_a_fio_job_has_as_a_rule_is_led_to_its_key() {
         ("number_ios = 10", "see `until.count`"),
         ("norandommap = 1", "see `pattern`"),
         ("iomem = \"mmaphuge\"", "see `huge_pages`"),
+        ("cuda_io = \"posix\"", "see `gpu`"),
         ("buffered = 1", "see `direct`"),
         ("ioengine = \"libaio\"", "the target says how I/O is issued"),
         ("filename = \"/dev/nvme0n1\"", "named on the command line"),
