@@ -459,6 +459,29 @@ def test_runs_can_be_listed_and_queried(disk: Path) -> None:
     assert "nothing" in text
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("runs",), ("query", "select * from points"), ("report", "last"), ("resume", "last"), ("report", "202")],
+)
+def test_where_there_are_no_runs_yet_the_answer_is_how_to_make_one(
+    runs_home: Path, words: tuple[str, ...]
+) -> None:
+    done = fathom(*words, FATHOM_RUNS=str(runs_home))
+    said = (done.stdout + done.stderr).strip()
+    assert said.endswith(f"no runs in {runs_home} yet; `fathom review` makes the first")
+    assert "\n" not in said
+
+
+def test_a_query_without_rows_says_where_to_look_for_some(runs_home: Path) -> None:
+    assert fathom("run", SHORT, "null:").returncode == 0
+    done = fathom("query", "select * from points where iops < 0")
+    assert done.returncode == 0
+    assert done.stdout.startswith("no rows; `fathom runs`")
+    assert "describe points" in done.stdout
+    assert "limited_by" in fathom("query", "describe points").stdout
+    assert fathom("query", "select run from points where iops < 0", "--csv").stdout == "run\n"
+
+
 @pytest.mark.parametrize("command", [("report", "last"), ("query", "select 1")])
 def test_two_forms_of_output_at_once_are_refused(runs_home: Path, command: tuple[str, str]) -> None:
     result = fathom(*command, "--json", "--csv", FATHOM_RUNS=str(runs_home))

@@ -148,5 +148,10 @@ def test_a_drive_that_lags_is_named(tmp_path: Path) -> None:
 
 def test_systems_are_validated_by_their_methods_not_row_by_row() -> None:
     assert "atto-xstreamcore-9400" not in {device.name for device in devices_to_validate([])}
-    with pytest.raises(UsageError, match="added-latency"):
-        devices_to_validate(["atto-xstreamcore-9400"])
+    for name, method in (
+        ("atto-xstreamcore-9400", "added-latency twin:atto-xstreamcore-9400`$"),
+        ("wd-ultrastar-dc-sn640-3.2tb", "added-latency twin:atto-xstreamcore-9400`$"),
+        ("micron-7450-pro-7.68tb", "cluster-scaling twin:weka-6x-micron-7450-pro`$"),
+    ):
+        with pytest.raises(UsageError, match=method):
+            devices_to_validate([name])

@@ -63,13 +63,23 @@ def test_a_model_that_looks_like_markup_is_shown_as_it_is():
     assert "[red]Acme[/red]" in printed(report("[red]Acme[/red]"))
 
 
-def test_no_devices_is_said_and_what_else_can_be_tested():
-    assert "file:PATH" in printed()
-
-
 def test_the_json_form_is_versioned_and_complete():
     document = json.loads(json.dumps(devices_json([report("Acme")])))
     assert document["schema"] == DEVICES_SCHEMA
     (device,) = document["devices"]
     assert device["refusals"] == [{"rule": "mounted", "reason": "mounted on /data (xfs)"}]
     assert (device["safe"], device["destroy_token"], device["identity"]["model"]) == (False, "S1", "Acme")
+
+
+def test_where_no_device_may_be_written_the_list_says_what_can_be_tested():
+    for shown in (printed(), printed(report("Acme"))):
+        assert "fathom run four-corners file:scratch.bin" in shown
+        assert "twins need none" in shown
+    assert "safe to write" not in printed()
+
+
+def test_of_a_safe_device_the_list_says_how_to_go_on():
+    safe = replace(report("Acme"), refusals=())
+    shown = printed(report("Other"), safe)
+    assert "fathom plan four-corners /dev/nvme0n1" in shown
+    assert "scratch.bin" not in shown

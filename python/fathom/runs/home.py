@@ -7,6 +7,9 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 
+FIRST_RUN = "`fathom review` makes the first"
+"""What to do where there are no runs yet."""
+
 
 def runs_home() -> Path:
     """The folder of all runs: $FATHOM_RUNS, else $XDG_DATA_HOME/fathom/runs, else ~/.local/share/fathom/runs."""
@@ -38,7 +41,9 @@ def find_run(text: str) -> Path:
     if path.is_dir() and path.name != text:
         raise UsageError(f"{text}: a folder without run.json, so no run", "`fathom runs` lists the runs")
     runs = run_directories()
-    if text == "last" and runs:
+    if not runs:
+        raise UsageError(f"no run {text!r}: no runs in {runs_home()} yet", FIRST_RUN)
+    if text == "last":
         return runs[-1]
     matches = [run for run in runs if text in run.name]
     if len(matches) == 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from fathom.runs.home import runs_home
+from fathom.runs.home import FIRST_RUN, run_directories, runs_home
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ def print_runs(console: "Console", table: pa.Table) -> None:
     from fathom.table import Name, flush_table
 
     if table.num_rows == 0:
-        console.print(f"no runs in {runs_home()} yet; `fathom review` makes the first", highlight=False)
+        console.print(_no_runs(), highlight=False, markup=False)
         return
     shown = flush_table(None, gap=GAP, header_style="dim")
     for column in ("run", "status", "points", "targets"):
@@ -41,10 +41,25 @@ def print_runs(console: "Console", table: pa.Table) -> None:
     console.print(f"in {runs_home()}", style="dim", highlight=False)
 
 
+def _no_runs() -> str:
+    return f"no runs in {runs_home()} yet; {FIRST_RUN}"
+
+
 def print_result(console: "Console", table: pa.Table) -> None:
-    """A query's rows, numbers to the right; where a row is wider than the terminal, each as a list of its own."""
+    """A query's rows, numbers to the right; where a row is wider than the terminal, each as a list of its own.
+
+    Of none, where to look for some.
+    """
     from fathom.table import flush_table
 
+    if table.num_rows == 0:
+        hint = (
+            '`fathom runs` lists the runs that were asked, `fathom query "describe points"` the columns of a view'
+            if run_directories()
+            else _no_runs()
+        )
+        console.print(f"no rows; {hint}", highlight=False, markup=False)
+        return
     rows = [
         {name: _cell(value) for name, value in row.items()} for row in table.slice(0, ROWS_SHOWN).to_pylist()
     ]

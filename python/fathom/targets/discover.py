@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from os import geteuid
 
 from rich.console import Console
 from rich.text import Text
@@ -17,6 +18,11 @@ from fathom.targets.target import Target
 from fathom.text import capacity
 
 DEVICES_SCHEMA = "fathom-devices/1"
+WITHOUT_DEVICE = (
+    "`fathom run four-corners file:scratch.bin --size 1GiB --quick` tests a disk through a file of Fathom's own, and "
+    "twins need none (`fathom catalog --kind devices`)"
+)
+"""What can be tested where there is no device to write to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def discover() -> list[DeviceReport]:
 def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
     """Prints one row a device, with what `--destroy` takes; names and models are shown as they are, never as markup."""
     if not reports:
-        console.print("No block devices found. Files (file:PATH) and twins (twin:NAME) can be tested.")
+        console.print(Text(f"no block devices found; {WITHOUT_DEVICE}"))
         return
     table = flush_table(None, gap=2)
     for heading in ("device", "model", "size", "transport", "--destroy", "verdict"):
@@ -72,6 +78,16 @@ def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
         row = [Text(cell or "-") for cell in cells]
         table.add_row(*row, Text(report.verdict, style="green" if report.safe else "yellow"))
     console.print(table)
+    console.print(Text(_next_step(reports)))
+
+
+def _next_step(reports: Sequence[DeviceReport]) -> str:
+    """What a plan shows of the first device that may be written, or what can be tested where none may."""
+    if safe := next((report for report in reports if report.safe), None):
+        return f"`fathom plan four-corners {safe.target.name}` shows what a run would write and how long it takes"
+    may_not_look = any(refusal.rule == "unreadable" for report in reports for refusal in report.refusals)
+    as_root = "as root more of them can be examined; " if may_not_look and geteuid() else ""
+    return f"none of them is safe to write; {as_root}{WITHOUT_DEVICE}"
 
 
 def devices_json(reports: Sequence[DeviceReport]) -> dict[str, object]:

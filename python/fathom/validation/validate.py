@@ -14,6 +14,8 @@ from fathom.validation.comparison import Compared, compare_case
 from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
 from fathom.workers import Workers, as_they_end
 
+SYSTEM_METHODS = {"fabric": "added-latency", "cluster": "cluster-scaling"}
+"""The method that a kind of system was published by."""
 Watch = Callable[[str, int, int], None]
 """Told of every trial as it ends: what it is called, how many are through, how many there are."""
 
@@ -42,8 +44,9 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
     for device in devices:
         if device.starts_settled:
             raise UsageError(
-                f"{device.name} is the twin of a system, whose figures stand beside the published ones in its report",
-                f"`fathom run added-latency twin:{device.name}` or `fathom run cluster-scaling twin:{device.name}`",
+                f"{device.name}: figures of systems and their drives stand beside the published ones in the report of "
+                "their method",
+                " or ".join(f"`{command}`" for command in _methods_of(device)),
             )
         if device.twin is None:
             raise UsageError(
@@ -51,6 +54,19 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
                 "`fathom catalog` lists those that do",
             )
     return devices
+
+
+def _methods_of(device: Device) -> list[str]:
+    """The commands whose reports have the published figures of a system, or of the systems that a drive is in."""
+    if device.twin and device.twin.kind in SYSTEM_METHODS:
+        return [f"fathom run {SYSTEM_METHODS[device.twin.kind]} twin:{device.name}"]
+    systems = [system for name in device_names() if (system := load_device(name)).twin]
+    return [
+        command
+        for system in systems
+        if system.twin and device.name in system.twin.members
+        for command in _methods_of(system)
+    ]
 
 
 def validate(
