@@ -150,14 +150,21 @@ def test_reads_that_ended_in_a_gpu_are_held_against_what_copies_to_it_reach(tmp_
     def section() -> Section | None:
         return gpu_feed.build(compare([load(run.path)], lambda *_: ()))
 
+    def says_of_copies_at(gbps: float) -> None:
+        aspects = {
+            "GPU": "NVIDIA H100 80GB HBM3, PCIe 32.0 GT/s x16",
+            "copies to the GPU alone": f"{gbps} GB/s",
+        }
+        event = {"time": "", "event": "setup", "target": PM9A3, "step": "1m-seq-read", "setup": aspects}
+        with (run.path / "journal.jsonl").open("a") as journal:
+            journal.write(json.dumps(event) + "\n")
+
     def end_of_reads() -> Item:
         return block(section(), Table).groups[0].rows[-1].cells[0]
 
     assert end_of_reads().text == "host memory"
-    aspects = {"GPU": "NVIDIA H100 80GB HBM3, PCIe 32.0 GT/s x16", "copies to the GPU alone": "55.0 GB/s"}
-    event = {"time": "", "event": "setup", "target": PM9A3, "step": "1m-seq-read", "setup": aspects}
-    with (run.path / "journal.jsonl").open("a") as journal:
-        journal.write(json.dumps(event) + "\n")
+    before = (run.path / "journal.jsonl").read_bytes()
+    says_of_copies_at(55.0)
     assert (end_of_reads().text, end_of_reads().sub) == ("GPU memory", "copies alone 55.0 GB/s")
     built = section()
     gbps = float(block(built, Table).groups[0].rows[0].cells[0].text)
@@ -166,6 +173,11 @@ def test_reads_that_ended_in_a_gpu_are_held_against_what_copies_to_it_reach(tmp_
         "(NVIDIA H100 80GB HBM3, PCIe 32.0 GT/s x16); copies to it alone reach 55.0 GB/s" in built.answer[1]
     )
     assert f"which {-(-55 // gbps):.0f} such drives fill" in built.answer[1]
+    (run.path / "journal.jsonl").write_bytes(before)
+    says_of_copies_at(7.0)
+    built = section()
+    assert built is not None
+    assert f"of which these take {100 * gbps / 7:.0f} %: the way to the GPU limits" in built.answer[1]
 
 
 def test_the_page_and_the_terminal_say_first_what_the_run_answers(swept: Comparison) -> None:

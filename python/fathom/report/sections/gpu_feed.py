@@ -27,6 +27,8 @@ FEEDS = (("One H100 at its link's rate", 64.0), ("One H100 training U-Net3D", 3.
 DERATES = (1.0, 0.9)
 GPU_LINK = "5x16"
 LARGE_LEVEL = 0.02
+FULL = 0.85
+"""Share of what copies to a GPU reach from which they, and not the target, may limit: as for a client's processors."""
 NONE = Item("–", tone="quiet", title="not measured")
 
 
@@ -107,10 +109,15 @@ def _sentence(feed: Feed) -> str:
 
 def _landed(feed: Feed, gpu: Gpu) -> str:
     """What the GPU of the run takes, measured."""
-    count = grouped(_drives(feed, gpu.copies_gbps, 1.0)).removesuffix(".00")
+    taken = max(cell.point.mbps or 0.0 for cell in feed.cells.values()) / 1e3 / gpu.copies_gbps
+    if taken >= FULL:
+        rest = f"of which these take {percent(taken)}: the way to the GPU limits, not the target."
+    else:
+        count = grouped(_drives(feed, gpu.copies_gbps, 1.0)).removesuffix(".00")
+        rest = f"which {count} such drives fill."
     return (
         f"Reads of {feed.column.label} ended in the memory of a GPU ({gpu.name}); copies to it alone reach "
-        f"{gpu.copies_gbps:.1f} GB/s, which {count} such drives fill."
+        f"{gpu.copies_gbps:.1f} GB/s, {rest}"
     )
 
 
