@@ -127,7 +127,7 @@ def test_the_report_says_by_how_much_rounds_still_vary_and_move(run: Run) -> Non
     assert isinstance(section.blocks[0], Prose)
     [said] = section.blocks[0].paragraphs
     assert (
-        "the standard's window passes after 3 rounds of at most 8. Of the tracked steps rnd-4kib-r0" in said
+        "the standard's window passes after 3 rounds of at most 8. Of the tracked steps “rnd-4kib-r0”" in said
     )
     assert "% of their mean (20 % allowed)" in said
     assert "The stricter combined criterion" in said

@@ -42,6 +42,7 @@ load = { threads = 1, iodepth = 1 }
 until = { bytes = "16MiB" }
 [[steps]]
 name = "r"
+label = "4 KiB random read"
 [steps.job]
 mix = "read"
 block = "4KiB"
@@ -109,6 +110,8 @@ def test_tables_and_page_are_written_and_agree(tmp_path: Path, workers: Executor
     page = write_page(asked, tmp_path, table, outcomes).read_text()
     assert "IOPS over dies" in page
     assert "What if" in page
+    assert "4 KiB random read" in page
+    assert ">r, read" not in page
 
 
 def test_the_same_sweep_goes_on_with_what_is_missing(tmp_path: Path, workers: Executor) -> None:

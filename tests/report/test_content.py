@@ -195,6 +195,21 @@ def test_utilisation_is_read_per_resource_with_its_busiest_server(comparison: Co
     assert comparison.corners[0].cells[0].busy == []
 
 
+def test_a_negative_figure_has_a_real_minus_sign_and_nothing_has_none() -> None:
+    assert [style.grouped(value) for value in (-82.4, -1234.5, -0.001, 0)] == [
+        "−82.40",
+        "−1,234",
+        "0.00",
+        "0.00",
+    ]
+
+
+def test_a_number_stays_on_the_line_of_its_sign_and_of_its_percent_sign(run: Path, tmp_path: Path) -> None:
+    page = write_html([run], tmp_path / "report.html", lookup).read_text()
+    assert "±\N{NO-BREAK SPACE}" in page
+    assert not re.search(r"± \d|\d %", page.partition('<script type="application/json"')[0])
+
+
 def test_a_quick_report_of_five_targets_is_small(run: Path, tmp_path: Path) -> None:
     report = write_html([run], tmp_path / "report.html", lookup)
     assert report.stat().st_size < 3e6

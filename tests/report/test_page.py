@@ -16,6 +16,16 @@ Open = Callable[..., Visit]
 
 CURVES = "echarts.getInstanceByDom(document.querySelector('[data-chart^=percentiles]'))"
 
+NAMES = """([place, width]) => {
+  const shown = [...document.querySelectorAll(place)].filter((element) => element.getClientRects().length);
+  const isInline = (element) => getComputedStyle(element).display === "inline";
+  const isCut = (element) => !isInline(element) && element.scrollWidth > element.clientWidth + 1;
+  const isOutside = (element) => element.getBoundingClientRect().right > width;
+  const cut = shown.filter((element) => isCut(element) || isOutside(element));
+  return [shown.map((element) => element.textContent), cut.map((element) => element.outerHTML)];
+}"""
+"""The texts of what is shown at a place of the page, and those that are cut or reach beyond the window."""
+
 INK = """(canvas) => {
   const { width, height } = canvas;
   const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
@@ -112,6 +122,18 @@ def test_a_printed_report_holds_its_tables_and_the_shortening_on_every_page(
 def test_on_a_telephone_nothing_is_wider_than_the_screen(report: Path, visit: Open) -> None:
     page = visit(report, width=390).page
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_are_told_in_whole(visit: Open, tmp_path: Path, width: int) -> None:
+    label = "An uncommonly long name of a scratch file on an array of many drives"
+    run = synthetic.make_run(tmp_path / "run", [replace(synthetic.FILE, label=label), *synthetic.TWINS[:1]])
+    page = visit(write_html([run], tmp_path / "report.html", lookup), width=width).page
+    page.evaluate("() => document.querySelectorAll('details').forEach((details) => (details.open = true))")
+    for place in (".group th span", ".panel h3 > *", ".bars .name"):
+        texts, cut = page.evaluate(NAMES, [place, width])
+        assert any(label in text for text in texts), place
+        assert not cut
 
 
 def test_the_time_axis_switches_between_logarithmic_and_linear(report: Path, visit: Open) -> None:

@@ -106,7 +106,7 @@ def test_waf_of_streams_and_what_a_handle_each_saves_have_intervals(tmp_path: Pa
     steps += STREAMS % {"name": "shared", "log": "", "small": ""}
     built = placement.build(measured(tmp_path, steps, "twin:wd-ultrastar-dc-sn861-7.68tb"))
     assert built is not None
-    [totals] = [block.data for block in built.blocks if isinstance(block, Figure)]
+    totals = built.blocks[0]
     assert isinstance(totals, Table)
     shared, placed = totals.groups[0].rows
     assert shared.cells[0].sub.startswith("± ")

@@ -79,7 +79,7 @@ class Figure:
     caption: str
     data: Table
     legend: Sequence[Item] = ()
-    columns: Literal[1, 2] = 2
+    columns: Literal[1, 2, 3] = 2
     scale: Literal["", "log", "value"] = ""
     group: str = ""
 

@@ -136,8 +136,12 @@ def _chart_options(built: Sequence[Section]) -> dict[str, object]:
 
 
 def _unbroken(value: object) -> object:
-    """Text whose numbers stay on the line of their percent sign; what is escaped already is left as it is."""
-    return value.replace(" %", "\N{NO-BREAK SPACE}%") if type(value) is str else value
+    """Text whose numbers stay on the line of their percent sign and of their `±`; what is escaped already is left as it
+    is.
+    """
+    if type(value) is not str:
+        return value
+    return value.replace(" %", "\N{NO-BREAK SPACE}%").replace("± ", "±\N{NO-BREAK SPACE}")
 
 
 @cache

@@ -276,7 +276,7 @@ def _found(one: Rounds) -> str:
     )
     spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
     return (
-        f"Of the tracked steps {series.label} varies most: the last {len(series.values[-one.place.window :])} "
+        f"Of the tracked steps “{series.label}” varies most: the last {len(series.values[-one.place.window :])} "
         f"rounds spread over {_pct(spread_pct)} of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
         f"their best fit moves by {_pct(moved_pct)} ({100 * one.place.slope_fraction:.0f} % allowed)."
     )

@@ -33,10 +33,12 @@ def slot(index: int) -> int:
 
 
 def grouped(value: float) -> str:
-    """A number for a table, thousands grouped, at most two decimals and no `-0.00`: `2,108,065`, `143.2`, `78.41`."""
+    """A number for a table, thousands grouped, at most two decimals, a real minus sign and no `−0.00`: `2,108,065`,
+    `143.2`, `−78.41`.
+    """
     size = abs(value)
     digits = 0 if size >= 1000 else 1 if size >= 100 else 2
-    return f"{round(value, digits) or 0.0:,.{digits}f}"
+    return f"{round(value, digits) or 0.0:,.{digits}f}".replace("-", "−")
 
 
 def compact(value: float) -> str:

@@ -1,20 +1,25 @@
 """A sweep as an offline HTML page: a panel for every step over the last numeric axis, and the table."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 
 from fathom import __version__
+from fathom.analysis.finding import joined
+from fathom.analysis.view import BANDWIDTH_FROM_BYTES
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis as ChartAxis
 from fathom.report.charts import Line, line_chart
 from fathom.report.page import page
 from fathom.report.style import plain, slot, when
+from fathom.step_names import Steps, called
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome, Sweep, now
 from fathom.sweep.views import FIGURES, headings, shown
+from fathom.text import many_of
 
 MOST_PANELS = 24
 HEIGHT_PX = 220
@@ -24,12 +29,12 @@ Rows = Sequence[dict[str, object]]
 def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[Outcome]) -> Path:
     """Writes `report.html` into the folder and returns it."""
     failed = [f"{plain(one.combination.label)}: {plain(one.error)}" for one in outcomes if one.error]
-    rows = _table(sweep.axes, table)
+    rows = _table(sweep, table)
     x = next(
         (axis for axis in reversed(sweep.axes) if pa.types.is_floating(table.schema.field(axis.column).type)),
         None,
     )
-    drawn = _figure(sweep.axes, x, table.to_pylist(), rows) if x and table.num_rows else rows
+    drawn = _figure(sweep, x, table.to_pylist(), rows) if x and table.num_rows else rows
     blocks = [*([Points([f"Failed: {text}" for text in failed])] if failed else []), drawn]
     header = {
         "letter": "",
@@ -52,11 +57,21 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     return path
 
 
-def _table(axes: Sequence[Axis], table: pa.Table) -> Table:
-    names = headings(axes, table)
+def _steps(sweep: Sweep) -> Steps:
+    """The method's steps by key."""
+    steps = cast("Sequence[Mapping[str, object]]", sweep.method.parsed["steps"])
+    return {str(step["name"]): step for step in steps}
+
+
+def _table(sweep: Sweep, table: pa.Table) -> Table:
+    names, steps = headings(sweep.axes, table), _steps(sweep)
     head = [Item(plain(FIGURES.get(name, name))) for name in names[1:]]
+
+    def cell(name: str, value: object) -> Item:
+        return Item(plain(called(str(value), steps)) if name == "step" else shown(name, value))
+
     rows = [
-        Row(Item(shown(names[0], row[names[0]])), [Item(shown(name, row[name])) for name in names[1:]])
+        Row(Item(shown(names[0], row[names[0]])), [cell(name, row[name]) for name in names[1:]])
         for row in table.to_pylist()
     ]
     return Table(
@@ -64,39 +79,52 @@ def _table(axes: Sequence[Axis], table: pa.Table) -> Table:
     )
 
 
-def _figure(axes: Sequence[Axis], x: Axis, rows: Rows, table: Table) -> Figure:
-    panels = [(step, list(own)) for step, own in groupby(sorted(rows, key=_panel), key=_panel)][:MOST_PANELS]
-    others = [axis.column for axis in axes if axis is not x]
+def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
+    """A panel for each step, and for each of its operations where it has several, in the order of the method."""
+    steps, panels = _steps(sweep), list(_panels(rows).items())[:MOST_PANELS]
+    counts = Counter(step for step, _ in _panels(rows))
+    others = [axis.column for axis in sweep.axes if axis is not x]
     names = sorted({_series(others, row) for row in rows})
-    charts = [
-        Chart(
-            f"sweep-{number}",
-            plain(f"{step}, {op}"),
-            "IOPS",
-            line_chart(
-                ChartAxis(plain(x.key), "count"),
-                ChartAxis("", "count", low=0),
-                [_line(name, names.index(name), x, others, own) for name in names],
-            ),
-            f"IOPS of {plain(step)} over {plain(x.key)}; figures in the table below.",
-            HEIGHT_PX,
+    charts = []
+    for number, ((step, op), own) in enumerate(panels):
+        label = plain(called(step, steps)) + (f", {many_of(plain(op))}" if counts[step] > 1 else "")
+        figure = _headline(own)
+        option = line_chart(
+            ChartAxis(plain(x.key), "count"),
+            ChartAxis("", "count", low=0),
+            [_line(name, names.index(name), x, others, own) for name in names],
         )
-        for number, ((step, op), own) in enumerate(panels)
-    ]
+        summary = f"{FIGURES[figure]} of {label} over {plain(x.key)}; figures in the table below."
+        charts.append(Chart(f"sweep-{number}", label, FIGURES[figure], option, summary, HEIGHT_PX))
     legend = (
         [Item(plain(name), slot=slot(place)) for place, name in enumerate(names)] if len(names) > 1 else []
     )
-    return Figure(charts, f"IOPS over {plain(x.key)}, a panel for each step and operation.", table, legend)
+    units = joined(list(dict.fromkeys(chart.sub for chart in charts)))
+    caption = f"{units} over {plain(x.key)}, a panel for each step and operation."
+    return Figure(charts, caption, table, legend)
+
+
+def _panels(rows: Rows) -> dict[tuple[str, str], list[dict[str, object]]]:
+    """Rows by step and operation."""
+    panels: dict[tuple[str, str], list[dict[str, object]]] = {}
+    for row in rows:
+        panels.setdefault((str(row["step"]), str(row["op"])), []).append(row)
+    return panels
+
+
+def _headline(rows: Rows) -> str:
+    """The figure that a panel shows: MB/s of large blocks, as tables of results have it."""
+    large = all(cast("int", row["block_bytes"] or 0) >= BANDWIDTH_FROM_BYTES for row in rows)
+    return "mbps" if large else "iops"
 
 
 def _line(name: str, place: int, x: Axis, others: Sequence[str], rows: Rows) -> Line:
     own = [row for row in rows if _series(others, row) == name]
-    points = sorted((float(str(row[x.column])), float(str(row["iops"]))) for row in own)
-    return Line(plain(name) or "IOPS", slot(place), [(at, float(f"{y:.5g}")) for at, y in points], marks=True)
-
-
-def _panel(row: dict[str, object]) -> tuple[str, str]:
-    return str(row["step"]), str(row["op"])
+    figure = _headline(rows)
+    points = sorted((float(str(row[x.column])), float(str(row[figure]))) for row in own)
+    return Line(
+        plain(name) or FIGURES[figure], slot(place), [(at, float(f"{y:.5g}")) for at, y in points], marks=True
+    )
 
 
 def _series(others: Sequence[str], row: dict[str, object]) -> str:

@@ -188,8 +188,8 @@
   function toPaper() {
     if (document.querySelector(".chart-paper")) return;
     for (const [element] of charts) {
-      const columns = element.closest(".columns-2") ? 2 : 1;
-      const size = { width: columns === 2 ? 350 : 720, height: parseInt(element.style.height, 10) };
+      const width = element.closest(".columns-3") ? 230 : element.closest(".columns-2") ? 350 : 720;
+      const size = { width, height: parseInt(element.style.height, 10) };
       const paper = echarts.init(null, null, { renderer: "svg", ssr: true, ...size });
       paper.setOption(optionFor(element, "light", size.width));
       const holder = document.createElement("div");

@@ -1,6 +1,7 @@
 """Mixed reads and writes: IOPS and latency over the share of reads, and a map where blocks or depths vary as well."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from math import log
 
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Points, Row, Section, Table
@@ -24,7 +25,9 @@ Load = Sequence[Sequence[Swept]]
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Four panels a load that was measured at four shares of reads or more; maps where there are several loads."""
+    """Up to four panels a load that was measured at four shares of reads or more, those of a load in whole lines; maps
+    where there are several loads.
+    """
     loads = series(
         swept(comparison), lambda one: (one.shape.key, one.load), lambda one: one.read_pct, LEAST_SHARES
     )
@@ -33,7 +36,7 @@ def build(comparison: Comparison) -> Section | None:
         return None
     labels = [_label(load[0][0]) for load in loads]
     drawn = [(_label(load[0][0]), load) for load in foremost]
-    charts = [chart for number, (label, load) in enumerate(drawn) for chart in _charts(number, label, load)]
+    panels = [_charts(number, label, load) for number, (label, load) in enumerate(drawn)]
     steps = [one for load in loads for members in load for one in members]
     more = (
         f" {MAX_LOADS} of {len(loads)} loads are drawn, those by which rounds are judged first."
@@ -44,7 +47,14 @@ def build(comparison: Comparison) -> Section | None:
         f"IOPS of reads and writes together, and the service latency of either, over the share of reads; "
         f"{window_of(steps)}.{more}"
     )
-    figure = Figure(charts, caption, _table(labels, loads), legend_of(comparison.columns), group="mixes")
+    figure = Figure(
+        list(chain.from_iterable(panels)),
+        caption,
+        _table(labels, loads),
+        legend_of(comparison.columns),
+        columns=3 if all(len(own) == 3 for own in panels) else 2,
+        group="mixes",
+    )
     told = [_sentence(label, steps) for label, load in drawn for steps in load]
     maps: list[Block] = (
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []

@@ -76,21 +76,21 @@ def counted_in(points: Sequence[Point]) -> Point | None:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """WAF over time of each load, with its table, and the table of the streams."""
+    """What each load came to, its WAF over time, and the table of the streams."""
     found = [(column, load) for column in comparison.columns if column.run.streams for load in _loads(column)]
     if not found:
         return None
     charts = [chart for column, load in found if (chart := _chart(column, load))]
     caption = (
         "Bytes written to the media per byte written by the host, from the first second of settling into the load to "
-        "the end of the measured window; the tables are of that window alone."
+        "the end of the measured window; the tables of loads and of streams are of that window alone."
     )
-    totals = _totals(found)
     drawn = {
         variant.handles: variant.placed + 0 for _, load in found for variant in load if len(variant.line) > 1
     }
     legend = [Item(name, slot=place) for name, place in drawn.items()]
-    blocks = [Figure(charts, caption, totals, legend, columns=2) if charts else totals, _by_stream(found)]
+    figures = [Figure(charts, caption, _lines(found), legend, columns=2)] if charts else []
+    blocks = [_totals(found), *figures, _by_stream(found)]
     told = [text for column, load in found if (text := _sentence(column, load))]
     return Section("placement", "Data placement", blocks, short="Placement", answer=told)
 
@@ -179,6 +179,21 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
     option = line_chart(time_axis(end_s), Axis("", "count", low=0), lines)
     key = f"placement-{column.index}-{load[0].step}"
     return Chart(key, title, "WAF", option, summary, 180)
+
+
+def _lines(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
+    """What is drawn of each load: how long, and WAF at its ends and between them."""
+    heads = [Item(text) for text in ("Length", "First", "Least", "Greatest", "Last")]
+    groups: dict[str, list[Row]] = {}
+    for column, load in found:
+        for variant in load:
+            if len(variant.line) < 2:
+                continue
+            wafs = [waf for _, waf in variant.line]
+            figures = [Item(grouped(waf)) for waf in (wafs[0], min(wafs), max(wafs), wafs[-1])]
+            row = Row(Item(variant.label), [Item(seconds(variant.line[-1][0])), *figures])
+            groups.setdefault(column.label, []).append(row)
+    return Table("WAF over time", heads, [Group(label, rows) for label, rows in groups.items()])
 
 
 def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
