@@ -160,6 +160,9 @@ def _rate(step: Step, progress: Progress) -> str:
 
 def _share_done(step: Step, target: Target, progress: Progress) -> tuple[float, float | None]:
     """Share of the step that is done, and seconds left at the present rate."""
+    if progress.share is not None:
+        left_s = progress.elapsed_s * (1 / progress.share - 1) if progress.share else None
+        return progress.share, left_s
     job = step.job
     total_bytes = job.bytes
     if job.region_multiple is not None:

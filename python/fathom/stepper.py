@@ -52,6 +52,8 @@ class Progress:
     mean_us: float | None
     rounds: int
     state: str
+    share: float | None = None
+    """Part that is done, 0..1, where neither time nor bytes tell: of a drive that erases itself."""
 
 
 def step_seed(seed: int, number: int) -> int:

@@ -1,8 +1,10 @@
 """Purges by NVMe Format and Sanitize: the command that is sent, and every reason not to send it."""
 
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -59,6 +61,8 @@ class Drive:
         allocated: tuple[int, ...] | None = None,
         several: bool = False,
         states: tuple[int, ...] = (0,),
+        progress: int = 0xFFFF,
+        works: Callable[["Drive"], None] = lambda drive: None,
     ) -> None:
         self.sent: list[tuple[int, int, int]] = []
         self.timeouts_ms: list[int] = []
@@ -68,21 +72,28 @@ class Drive:
         kinds = (0x00, 0x01, 0x02, 0x10)
         self._answers: dict[int, bytes] = dict(zip(kinds, (namespace(), identity, *lists), strict=True))
         self._fails = fails
+        self._progress, self._works = progress, works
         self.states = list(states)
+        self.is_busy = False
+        self.busy: bytes | None = None
+        """What Identify answers while it works; None: it is refused."""
 
     def __call__(
         self, opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int = 0
     ) -> bytes:
         if opcode == 0x06:
-            return self._answers[cdw10]
+            if self.is_busy and self.busy is None:
+                raise OSError("NVMe status 0x84")
+            return self.busy if self.is_busy and self.busy else self._answers[cdw10]
         if opcode == 0x02:
             assert (namespace, cdw10, size) == (0xFFFFFFFF, 127 << 16 | 0x81, 512)
             state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
-            return struct.pack("<HH", 0xFFFF, state | 1 << 8).ljust(size, b"\0")
+            return struct.pack("<HH", self._progress, state | 1 << 8).ljust(size, b"\0")
         self.sent.append((opcode, namespace, cdw10))
         self.timeouts_ms.append(timeout_ms)
         if self._fails:
             raise OSError("NVMe status 0x6")
+        self._works(self)
         return b""
 
 
@@ -136,7 +147,7 @@ def test_one_format_is_sent_to_the_namespace_alone_with_time_to_finish() -> None
     drive = Drive(active=(7, 8))
     assert check_purge(TARGET, "format", lambda path: drive)
     assert not drive.sent
-    text, took_s = send_purge(TARGET, "format", lambda path: drive)
+    text, took_s = send_purge(TARGET, "format", admin=lambda path: drive)
     assert drive.sent == [(0x80, 7, 0x200)]
     assert drive.timeouts_ms == [3_600_000]
     assert "user data erase" in text
@@ -147,24 +158,58 @@ def test_one_format_is_sent_to_the_namespace_alone_with_time_to_finish() -> None
 def test_the_drive_is_looked_at_again_right_before_a_format() -> None:
     grown = Drive(active=(7, 8), attributes=0b01)
     with pytest.raises(RefusedError, match="which has others: 8"):
-        send_purge(TARGET, "format", lambda path: grown)
+        send_purge(TARGET, "format", admin=lambda path: grown)
     assert not grown.sent
 
 
 @pytest.mark.usefixtures("attached")
 def test_a_format_that_fails_says_so_with_its_status() -> None:
     with pytest.raises(FathomError, match=r"nvme9n7: NVMe Format .* failed: NVMe status 0x6"):
-        send_purge(TARGET, "format", lambda path: Drive(fails=True))
+        send_purge(TARGET, "format", admin=lambda path: Drive(fails=True))
 
 
 @pytest.mark.usefixtures("attached")
 @pytest.mark.parametrize(("how", "cdw10"), [("sanitize-block", 0x0A), ("sanitize-crypto", 0x0C)])
 def test_a_sanitize_is_waited_for_until_its_log_says_that_it_is_done(how: purge.Purge, cdw10: int) -> None:
     drive = Drive(states=(1, 2, 2, 4, 3))
-    text, _ = send_purge(TARGET, how, lambda path: drive)
+    text, _ = send_purge(TARGET, how, admin=lambda path: drive)
     assert drive.sent == [(0x84, 0, cdw10)]
     assert drive.states == [3]
     assert "Sanitize" in text
+
+
+@pytest.mark.usefixtures("attached")
+def test_how_far_a_sanitize_has_come_is_told_by_its_log() -> None:
+    drive = Drive(states=(1, 2, 2, 1), progress=0x4000)
+    told: list[float | None] = []
+    send_purge(TARGET, "sanitize-block", lambda elapsed_s, share: told.append(share), lambda path: drive)
+    assert told == [0.25, 0.25]
+
+
+@pytest.mark.usefixtures("attached")
+@pytest.mark.parametrize(
+    ("indicator", "share"), [(0x80 | 63, 0.37), (0x80 | 100, 0.0), (0x80, None), (63, None), (None, None)]
+)
+def test_how_far_a_format_has_come_is_told_where_the_drive_has_an_indicator(
+    indicator: int | None, share: float | None
+) -> None:
+    heard: list[float | None] = []
+    twice = Event()
+
+    def hear(_: float, share: float | None) -> None:
+        heard.append(share)
+        if heard[1:]:
+            twice.set()
+
+    def formatting(drive: Drive) -> None:
+        drive.busy = None if indicator is None else bytes(32) + bytes([indicator])
+        drive.is_busy = True
+        heard.clear()
+        twice.clear()
+        assert twice.wait(30)
+
+    send_purge(TARGET, "format", hear, lambda path: Drive(works=formatting))
+    assert heard[-1] == share, "the first may have been on its way before"
 
 
 @pytest.mark.usefixtures("attached")
@@ -172,7 +217,7 @@ def test_a_sanitize_is_waited_for_until_its_log_says_that_it_is_done(how: purge.
 def test_a_sanitize_that_fails_in_the_drive_is_told(state: int) -> None:
     drive = Drive(states=(1, 2, state))
     with pytest.raises(FathomError, match=f"Sanitize .* failed: Sanitize Status {state}"):
-        send_purge(TARGET, "sanitize-block", lambda path: drive)
+        send_purge(TARGET, "sanitize-block", admin=lambda path: drive)
 
 
 @pytest.mark.usefixtures("attached")

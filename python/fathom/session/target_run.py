@@ -25,9 +25,10 @@ from fathom.session.fit import inapplicable, mostly_failed, on_this_machine
 from fathom.session.options import Options
 from fathom.session.said import Said
 from fathom.site import Sampler
-from fathom.stepper import run_step, step_seed
-from fathom.targets.purge import send_purge
+from fathom.stepper import Progress, run_step, step_seed
+from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
+from fathom.text import percent
 
 
 class TargetRun:
@@ -193,7 +194,7 @@ class TargetRun:
         for drive in self.target.members or (self.target,):
             try:
                 with sampler.paused():
-                    sent, took_s = send_purge(drive, self.options.purge)
+                    sent, took_s = send_purge(drive, self.options.purge, self._erasing(drive))
             except FathomError as failure:
                 self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
                 raise
@@ -204,6 +205,17 @@ class TargetRun:
         outcome = StepOutcome("complete", None, reason, 0.0, 0)
         self.store.finish_step(key, {}, outcome)
         return outcome
+
+    def _erasing(self, drive: Target) -> Told:
+        """Shows how far a drive has come that erases itself."""
+        who = f"{drive.label} erases" if self.target.members else "erases"
+
+        def told(elapsed_s: float, share: float | None) -> None:
+            state = who if share is None else f"{who}, {percent(share)} done"
+            progress = Progress(elapsed_s, 0, 0.0, 0.0, None, 0, state, share)
+            self.options.observer.progressed(self.target, progress)
+
+        return told
 
     def _drive(
         self, key: StepKey, step: Step, backend: Backend, rows: StepRows, written: Written

@@ -8,10 +8,12 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from threading import Event, Thread
+from typing import Literal, TypeAlias, get_args
 
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets.nvme_admin import FORMAT_NVM, GET_LOG_PAGE, IDENTIFY, SANITIZE, Admin, admin_of
@@ -19,6 +21,8 @@ from fathom.targets.safety import block_device
 from fathom.targets.target import KIND_IN_WORDS, Target
 
 Purge = Literal["trim", "format", "format-crypto", "sanitize-block", "sanitize-crypto"]
+Told: TypeAlias = Callable[[float, float | None], None]
+"""Hears every second how many seconds a drive has been erasing, and the share that is done where the drive tells."""
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _OF_NAMESPACE, _OF_CONTROLLER, _ACTIVE, _ALLOCATED = 0x00, 0x01, 0x02, 0x10
 _PAGE_BYTES = 4096
@@ -27,6 +31,7 @@ ERASE_TIMEOUT_MS = 3_600_000
 SANITIZE_STATUS = 0x81
 _STATUS_BYTES = 512
 _EVERY_NAMESPACE = 0xFFFFFFFF
+_RUNNING = 2
 _POLL_S = 1.0
 BLKFLSBUF = 0x1261
 _INSTEAD = "take --purge trim, or another way"
@@ -170,10 +175,16 @@ def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = a
     return [erase_of(target.name, namespace, purge, controller, own, known)]
 
 
-def send_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = admin_of) -> tuple[str, float]:
+def send_purge(
+    target: Target,
+    purge: Purge,
+    told: Told = lambda elapsed_s, share: None,
+    admin: Callable[[Path], Admin] = admin_of,
+) -> tuple[str, float]:
     """Erases one claimed drive, looked at again first: what was sent, and the seconds until it was done.
 
-    It cannot be called off. Raises RefusedError as `check_purge` does, FathomError where the drive fails.
+    It cannot be called off. `told` is called meanwhile, maybe from another thread. Raises RefusedError as
+    `check_purge` does, FathomError where the drive fails.
     """
     [command] = check_purge(target, purge, admin)
     path = target.path
@@ -183,9 +194,12 @@ def send_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = ad
     send = admin(path)
     began_s = time.monotonic()
     try:
-        send(command.opcode, command.namespace, command.cdw10, 0, 0, ERASE_TIMEOUT_MS)
         if command.opcode == SANITIZE:
-            _wait_sanitized(send)
+            send(command.opcode, command.namespace, command.cdw10, 0, 0, ERASE_TIMEOUT_MS)
+            _wait_sanitized(send, told)
+        else:
+            with _watched(send, command.namespace, told):
+                send(command.opcode, command.namespace, command.cdw10, 0, 0, ERASE_TIMEOUT_MS)
     except OSError as error:
         raise FathomError(
             f"{target.name}: {command.text} failed: {error}; what it holds now is not known",
@@ -207,15 +221,46 @@ def _namespaces(send: Admin, controller: bytes) -> tuple[int, ...] | None:
     return tuple(number for number in numbers if number)
 
 
-def _sanitize_state(send: Admin) -> int:
-    """Of the most recent Sanitize: 0 there was none, 1 and 4 done, 2 in progress, 3 failed."""
+@contextmanager
+def _watched(send: Admin, namespace: int, told: Told) -> Iterator[None]:
+    """Tells how far a Format has come, which returns only when it is done, until the block ends."""
+    ended, began_s = Event(), time.monotonic()
+
+    def watch() -> None:
+        while not ended.wait(_POLL_S):
+            told(time.monotonic() - began_s, _share_formatted(send, namespace))
+
+    watcher = Thread(target=watch, name="format progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _share_formatted(send: Admin, namespace: int) -> float | None:
+    """By the Format Progress Indicator (FPI); None where the drive has none, or is not asked now."""
+    try:
+        indicator = send(IDENTIFY, namespace, _OF_NAMESPACE, 0, _PAGE_BYTES)[32]
+    except OSError:
+        return None
+    has_one, left_pct = indicator >> 7, indicator & 0x7F
+    return 1 - left_pct / 100 if has_one and 0 < left_pct <= 100 else None
+
+
+def _sanitize_status(send: Admin) -> bytes:
     dwords = _STATUS_BYTES // 4 - 1
-    status = send(GET_LOG_PAGE, _EVERY_NAMESPACE, SANITIZE_STATUS | dwords << 16, 0, _STATUS_BYTES)
+    return send(GET_LOG_PAGE, _EVERY_NAMESPACE, SANITIZE_STATUS | dwords << 16, 0, _STATUS_BYTES)
+
+
+def _state_of(status: bytes) -> int:
+    """Of the most recent Sanitize: 0 there was none, 1 and 4 done, 2 in progress, 3 failed."""
     return status[2] & 0b111
 
 
 def _check_idle(name: str, send: Admin) -> None:
-    match _sanitize_state(send):
+    match _state_of(_sanitize_status(send)):
         case 2:
             raise RefusedError(f"{name}: a Sanitize is in progress", "wait for it: `nvme sanitize-log` tells")
         case 3:
@@ -224,9 +269,13 @@ def _check_idle(name: str, send: Admin) -> None:
             )
 
 
-def _wait_sanitized(send: Admin) -> None:
-    """Returns when the drive has done it. Raises OSError where it fails, or no longer tells."""
-    while (state := _sanitize_state(send)) == 2:
+def _wait_sanitized(send: Admin, told: Told) -> None:
+    """Returns when the drive has done it, and tells its progress (SPROG). Raises OSError where it fails, or no longer
+    tells.
+    """
+    began_s = time.monotonic()
+    while (state := _state_of(status := _sanitize_status(send))) == _RUNNING:
+        told(time.monotonic() - began_s, int.from_bytes(status[:2], "little") / (1 << 16))
         time.sleep(_POLL_S)
     if state not in (1, 4):
         raise OSError(f"Sanitize Status {state}")
