@@ -257,6 +257,11 @@ def test_notes_of_one_rule_on_one_target_are_told_once_and_listed_by_step_on_the
     assert "0 % foreign" in shown
     assert "1 % foreign" not in shown
     assert "3 more notes are in the report" in shown
+    one = synthetic.make_run(
+        tmp_path / "one", [synthetic.FILE], notes=notes[:2], measure_s=2, precondition_s=2, fill_s=1
+    )
+    print_table(console, [one], lookup)
+    assert "1 more note is in the report" in console.export_text()
     page = write_html([run], tmp_path / "report.html", lookup).read_text()
     for place, corner in enumerate(synthetic.CORNERS):
         assert f"<li>{corner.label}: {place}\N{NO-BREAK SPACE}% foreign</li>" in page

@@ -105,7 +105,7 @@ def _print_answers(console: Console, texts: Sequence[str]) -> None:
     for text in texts[:MOST_ANSWERS]:
         console.print(Text(text))
     if len(texts) > MOST_ANSWERS:
-        console.print(Text(f"{len(texts) - MOST_ANSWERS} more sentences are in the report", style="dim"))
+        console.print(Text(_in_report(len(texts) - MOST_ANSWERS, "sentence"), style="dim"))
     if texts:
         console.print()
 
@@ -308,4 +308,8 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
             text.append(plain(f" → {next_step}"), style="dim")
         console.print(text)
     if left_out:
-        console.print(Text(f"{left_out} more notes are in the report", style="dim"))
+        console.print(Text(_in_report(left_out, "note"), style="dim"))
+
+
+def _in_report(count: int, noun: str) -> str:
+    return f"1 more {noun} is in the report" if count == 1 else f"{count} more {noun}s are in the report"
