@@ -135,6 +135,17 @@ def test_every_section_is_built_from_a_run_of_curves(comparison: Comparison) -> 
     assert {"results", "curves", "timeline", "latency"} <= set(keys)
 
 
+def test_results_of_other_methods_beside_the_four_corners_are_not_called_so(
+    comparison: Comparison, run: Path
+) -> None:
+    four = compare([load(run)], lambda *_: ())
+    beside = compare([load(run), *comparison.runs], lambda *_: ())
+    titles = [section.title for one in (four, beside) if (section := corners.build(one))]
+    assert titles == ["Four corners", "Results"]
+    again = [*four.runs, *four.runs, *comparison.runs]
+    assert [text.partition(":")[0] for text in compare(again, lambda *_: ()).shortenings] == ["runs A and B"]
+
+
 def test_runs_without_curves_have_no_such_section(tmp_path: Path) -> None:
     run = fathom.run(SHORT, targets=["null:"], out=tmp_path)
     assert curves.build(compare([load(run.path)])) is None

@@ -13,6 +13,7 @@ from string import ascii_uppercase
 import numpy as np
 
 from fathom.analysis import uncertainty
+from fathom.analysis.finding import joined
 from fathom.analysis.percentiles import Histogram
 from fathom.analysis.series import Floats
 from fathom.baseline import METHODS as WITH_BASELINE
@@ -253,7 +254,10 @@ class Comparison:
                 said.setdefault(text, []).append(run_letter(place))
         if [len(letters) for letters in said.values()] == [len(self.runs)]:
             return list(said)
-        return [f"run {', '.join(letters)}: {text}" for text, letters in said.items()]
+        return [
+            f"run{'s' if len(letters) > 1 else ''} {joined(letters)}: {text}"
+            for text, letters in said.items()
+        ]
 
     def label_of(self, run: RunData, target: str) -> str:
         """The column label of a target's name; of a part that of its whole, with what tells the part there."""

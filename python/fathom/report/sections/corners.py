@@ -39,7 +39,8 @@ def build(comparison: Comparison) -> Section | None:
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
         *_far(comparison),
     ]
-    title = "Four corners" if comparison.runs[0].document.method.name == "four-corners" else "Results"
+    methods = {run.document.method.name for run in comparison.runs}
+    title = "Four corners" if methods == {"four-corners"} else "Results"
     return Section(
         "results", title, [Table("", [head(c) for c in comparison.columns], groups, footnotes, shown=SHOWN)]
     )
