@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,6 @@ from fathom.analysis.percentiles import (
     OVERFLOW_NS,
     Histogram,
     Parts,
-    histograms,
     intervals_us,
     quantile_us,
 )
@@ -116,18 +116,23 @@ def latency_table(seconds: int = 20) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=LATENCY)
 
 
-def test_seconds_are_merged_by_adding_counts_and_targets_on_request():
+def reads_of(table: pa.Table, target: str) -> Histogram:
+    rows = table.filter((pc.field("target") == target) & (pc.field("op") == "read"))
+    return Histogram.of(*(rows[name].to_numpy() for name in ("low_ns", "high_ns", "count")))
+
+
+def test_seconds_and_targets_are_merged_by_adding_counts():
     table = latency_table()
-    apart, together = histograms(table), histograms(table, ("step", "op"))
-    assert [one.n for one in apart.values()] == [20_000] * 4
-    assert together["mixed", "read"].n == 40_000
-    assert np.all(np.diff(together["mixed", "read"].low_ns) > 0)
-    assert histograms(table, kind="response") == {}
+    apart = [reads_of(table, target) for target in ("twin:a", "twin:b")]
+    assert [one.n for one in apart] == [20_000] * 2
+    together = Histogram.merged(apart)
+    assert together.n == 40_000
+    assert np.all(np.diff(together.low_ns) > 0)
 
 
 def test_a_percentile_has_an_interval_from_the_seconds_beyond_its_bin():
     table = latency_table()
-    drive = next(one for key, one in histograms(table).items() if key[0] == "twin:a")
+    drive = reads_of(table, "twin:a")
     found, edge = drive.quantile(0.99), drive.edge_ns(0.99)
     assert found is not None
     low, high = ((found.us + side * found.error_us) * 1000 for side in (-1, 1))

@@ -35,9 +35,6 @@ QUANTILES = {
 PREFIXES = {"service": "", "response": "response_"}
 """Latency -> what the columns of its mean and percentiles begin with in the points table."""
 
-KEYS = ("target", "step", "workload", "op")
-"""What one histogram of a table belongs to, seconds merged."""
-
 BUCKET_EDGES_MS = (1, 2, 5, 10, 20, 50)
 """Edges of the latency buckets of the enterprise steady-state method: <1, 1-2, ... 20-50, >50 ms."""
 
@@ -291,23 +288,3 @@ def quantile_us(low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike, q: floa
     if high > OVERFLOW_NS:
         return Quantile(low / 1000, float("inf"))
     return Quantile((low + high - 1) / 2 / 1000, (high - low - 1) / 2 / 1000)
-
-
-def histograms(
-    latency: pa.Table, keys: Sequence[str] = KEYS, kind: str = "service"
-) -> dict[tuple[str, ...], Histogram]:
-    """One histogram per distinct `keys` of a latency table, everything else merged by adding counts.
-
-    `kind` is `service` or `response`. Fewer keys merge more: ("step", "op") is all targets together.
-    """
-    rows = latency.filter(pc.field("latency") == kind)
-    bins = [*keys, "low_ns", "high_ns"]
-    merged = rows.group_by(bins).aggregate([("count", "sum")]).sort_by([(name, "ascending") for name in bins])
-    low, high, count = (merged[name].to_numpy() for name in ("low_ns", "high_ns", "count_sum"))
-    owners = list(zip(*(merged[name].to_pylist() for name in keys), strict=True))
-    starts = [i for i in range(len(owners)) if i == 0 or owners[i] != owners[i - 1]]
-    ends = [*starts, len(owners)][1:]
-    return {
-        owners[start]: Histogram(low[start:end], high[start:end], count[start:end])
-        for start, end in zip(starts, ends, strict=True)
-    }

@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from fathom.analysis.percentiles import Histogram, Parts, histograms, intervals_us
+from fathom.analysis.percentiles import PREFIXES, Histogram, Parts, intervals_us
 from fathom.analysis.series import Floats
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.errors import FathomError
@@ -25,7 +27,6 @@ from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
 from fathom.step_names import Steps, called
 
-KEY = ("target", "step", "op")
 Bounds = Mapping[str, tuple[float, float]]
 UTILISATION = "utilisation: "
 """How telemetry names the use of a resource."""
@@ -119,38 +120,14 @@ class RunData:
 
         Only of steps whose target counts its media writes.
         """
-        table = self.query(
-            "telemetry",
-            "select step, start_s, sum(value) as media, min(ordinal) as place from rows where "
-            "name = 'media_write_bytes' and target = $target[1] group by all order by place",
-            {"target": [target]},
-        )
-        host = self.query(
-            "intervals",
-            "select step, start_s, sum(bytes)::double as host from rows where op in ('write', 'append') and "
-            "target = $target[1] and list_contains($kinds, kind) group by all",
-            {"target": [target], "kinds": list(kinds)},
-        )
-        # A real drive's logs count both, in seconds of their own.
-        counted = self.query(
-            "telemetry",
-            "select step, start_s, sum(value) as host from rows where name = 'host_write_bytes' "
-            "and target = $target[1] and list_contains($steps, step) group by all",
-            {"target": [target], "steps": sorted(set(host["step"].to_pylist()))},
-        )
-        columns = pa.concat_tables([host, counted]).to_pydict()
-        by_second = dict(
-            zip(zip(columns["step"], columns["start_s"], strict=True), columns["host"], strict=True)
-        )
-        out: dict[str, list[tuple[float, float, float]]] = {}
-        for row in table.to_pylist():
-            if bytes_ := by_second.get((row["step"], row["start_s"])):
-                out.setdefault(row["step"], []).append((row["start_s"], bytes_, row["media"]))
-        return out
+        return {
+            step: written for step, (kind, written) in self._written.get(target, {}).items() if kind in kinds
+        }
 
     def measured_writes(self, target: str, step: str) -> list[tuple[float, float, float]]:
         """`written` of a measured step; empty where media writes are not counted."""
-        return self._measured_writes.get(target, {}).get(step, [])
+        kind, written = self._written.get(target, {}).get(step, ("", []))
+        return written if kind == "measure" else []
 
     def busy(self, target: str, step: str) -> list[Busy]:
         """Utilisation of resources over a step; empty where none was recorded."""
@@ -171,21 +148,31 @@ class RunData:
     @cached_property
     def histograms(self) -> dict[tuple[str, ...], Histogram]:
         """Service latency per measured (target, step, op)."""
-        return self._histograms("service")
+        return self._histograms["service"]
 
     @cached_property
     def response_histograms(self) -> dict[tuple[str, ...], Histogram]:
         """Response latency per measured (target, step, op); only of open loads."""
-        return self._histograms("response")
+        return self._histograms["response"]
 
-    def _histograms(self, kind: str) -> dict[tuple[str, ...], Histogram]:
-        merged = self.query(
+    @cached_property
+    def _histograms(self) -> dict[str, dict[tuple[str, ...], Histogram]]:
+        """Per latency, then (target, step, op), in the order of these."""
+        each = self.query(
             "latency",
-            "select target, step, op, latency, low_ns, high_ns, sum(count)::bigint as count from rows "
-            f"where latency = '{kind}' and list_contains($steps, step) group by all",
+            "with bins as (select latency, target, step, op, low_ns, high_ns, sum(count)::bigint as count from rows "
+            "where list_contains($steps, step) group by all) "
+            "select latency, target, step, op, list(low_ns order by low_ns) as low_ns, "
+            "list(high_ns order by low_ns) as high_ns, list(count order by low_ns) as count "
+            "from bins group by latency, target, step, op order by latency, target, step, op",
             {"steps": sorted({point.step for point in self.points})},
         )
-        return histograms(merged, KEY, kind)
+        low, high, count = (_lists(each[name]) for name in ("low_ns", "high_ns", "count"))
+        out: dict[str, dict[tuple[str, ...], Histogram]] = {kind: {} for kind in PREFIXES}
+        keys = (each[name].to_pylist() for name in ("latency", "target", "step", "op"))
+        for row, (kind, *key) in enumerate(zip(*keys, strict=True)):
+            out[kind][tuple(key)] = Histogram(low[row], high[row], count[row])
+        return out
 
     @cached_property
     def together_us(self) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
@@ -238,8 +225,33 @@ class RunData:
         }
 
     @cached_property
-    def _measured_writes(self) -> dict[str, dict[str, list[tuple[float, float, float]]]]:
-        return {target.name: self.written(target.name) for target in self.document.targets}
+    def _written(self) -> dict[str, dict[str, tuple[str, list[tuple[float, float, float]]]]]:
+        """Per target and step in order: the step's kind, and (start in s, host bytes, media bytes) of each interval."""
+        media = self.query(
+            "telemetry",
+            "select target, step, start_s, sum(value) as media, min(ordinal) as place from rows where "
+            "name = 'media_write_bytes' group by all order by place",
+        )
+        host = self.query(
+            "intervals",
+            "select target, step, start_s, sum(bytes)::double as host, any_value(kind) as kind from rows "
+            "where op in ('write', 'append') group by target, step, start_s",
+        ).to_pylist()
+        # A real drive's logs count both, in seconds of their own.
+        counted = self.query(
+            "telemetry",
+            "select target, step, start_s, sum(value) as host from rows where name = 'host_write_bytes' group by all",
+        ).to_pylist()
+        kinds = {(row["target"], row["step"]): row["kind"] for row in host}
+        by_second = {(row["target"], row["step"], row["start_s"]): row["host"] for row in [*host, *counted]}
+        out: dict[str, dict[str, tuple[str, list[tuple[float, float, float]]]]] = {}
+        for row in media.to_pylist():
+            target, step, start_s = row["target"], row["step"], row["start_s"]
+            kind, bytes_ = kinds.get((target, step)), by_second.get((target, step, start_s))
+            if kind and bytes_:
+                own = out.setdefault(target, {}).setdefault(step, (kind, []))
+                own[1].append((start_s, bytes_, row["media"]))
+        return out
 
     @cached_property
     def _rates(self) -> dict[tuple[str, str, str], Floats]:
@@ -329,12 +341,7 @@ class RunData:
 
         `beside` are small tables for it to be joined with, by name.
         """
-        whole = self.run.path / f"{table}.parquet"
-        steps = sorted(
-            path.parent / f"{table}.parquet" for path in (self.run.path / "steps").glob("*/step.json")
-        )
-        compacted = self.document.status == "complete" or not steps
-        files = [str(path) for path in ([whole] if compacted else steps) if path.exists()]
+        files = [str(path) for path in self._files(table) if path.exists()]
         with duckdb.connect(":memory:") as connection:
             try:
                 if files:
@@ -353,6 +360,22 @@ class RunData:
                     f"{self.run.path}: table {table} is damaged: {first}",
                     "bring it back from a copy of the run",
                 ) from error
+
+    def _files(self, table: str) -> list[Path]:
+        """The files of a table: the run's own, or those of the steps that are finished."""
+        folder = self.run.path / "steps"
+        finished = [] if self.document.status == "complete" else sorted(folder.glob("*/step.json"))
+        steps = [path.with_name(f"{table}.parquet") for path in finished]
+        return steps or [self.run.path / f"{table}.parquet"]
+
+
+def _lists(column: pa.ChunkedArray) -> list[NDArray[np.int64]]:
+    """The lists of whole numbers of a column, each as an array that shares their memory."""
+    out: list[NDArray[np.int64]] = []
+    for chunk in column.chunks:
+        offsets, values = chunk.offsets.to_numpy(), chunk.values.to_numpy()
+        out += [values[start:end] for start, end in pairwise(offsets.tolist())]
+    return out
 
 
 def load(path: Path) -> RunData:

@@ -5,7 +5,7 @@ as those of one run are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -89,7 +89,12 @@ def one_view(comparison: Comparison) -> RunView:
 
 def _table(column: Column) -> pa.Table:
     """Points as the column has them: pooled, where there are repeats."""
-    return pa.Table.from_pylist([asdict(point) for point in column.run.points], schema=TABLES["points"])
+    schema, own = (
+        TABLES["points"],
+        [point for point in column.run.points if point.target == column.target.name],
+    )
+    columns = [pa.array([getattr(point, field.name) for point in own], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _seconds(columns: Sequence[Column]) -> list[list[pa.Table]]:
