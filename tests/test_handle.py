@@ -53,3 +53,15 @@ def test_what_a_handle_tells_does_not_wait_for_a_poll_of_another_thread(handle):
 def test_a_time_to_wait_that_is_no_number_is_refused(handle):
     with pytest.raises(ValueError, match="timeout_s is NaN"):
         handle.poll(math.nan)
+
+
+def test_the_mean_of_a_second_whose_latencies_sum_beyond_64_bits_arrives_as_another_host_sent_it(handle):
+    handle.poll(60.0)
+    handle.stop()
+    sent = json.loads(handle.result()[0].to_bytes())
+    response, sum_ns = sent["ops"]["read"]["response"], (1 << 70) + 1
+    response |= {"count": 1 << 40, "sum_ns": sum_ns}
+    received = _core.Recording.from_bytes(json.dumps(sent).encode())
+    [read] = received.ops
+    assert read.response_mean_us == pytest.approx((1 << 30) / 1e3)
+    assert json.loads(received.to_bytes())["ops"]["read"]["response"]["sum_ns"] == sum_ns

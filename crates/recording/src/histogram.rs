@@ -42,7 +42,8 @@ pub const fn bin_bounds_ns(bin: usize) -> (u64, u64) {
 pub struct Histogram {
     counts: Box<[u32; BINS]>,
     count: u64,
-    sum_ns: u64,
+    /// A second of a million responses, each five hours late, is beyond 2^64.
+    sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
 }
@@ -71,7 +72,7 @@ impl Histogram {
     pub fn record_n(&mut self, value_ns: u64, n: u32) {
         self.counts[bin_index(value_ns)] += n;
         self.count += u64::from(n);
-        self.sum_ns += value_ns * u64::from(n);
+        self.sum_ns += u128::from(value_ns) * u128::from(n);
         self.min_ns = self.min_ns.min(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
     }
@@ -83,7 +84,7 @@ impl Histogram {
 
     /// Sum of the values.
     #[inline]
-    pub fn sum_ns(&self) -> u64 {
+    pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
@@ -116,7 +117,7 @@ impl Histogram {
         let out = SparseHistogram {
             bins: Bins(bins),
             count: self.count,
-            sum_ns: u128::from(self.sum_ns),
+            sum_ns: self.sum_ns,
             min_ns: self.min_ns,
             max_ns: self.max_ns,
         };
@@ -190,7 +191,6 @@ impl Bins {
 pub struct SparseHistogram {
     bins: Bins,
     count: u64,
-    /// An hour of a million responses a second, each an hour late, is beyond 2^64.
     sum_ns: u128,
     min_ns: u64,
     max_ns: u64,

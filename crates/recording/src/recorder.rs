@@ -13,9 +13,9 @@ pub struct Tally {
     /// Successful I/O.
     pub count: u64,
     /// Their service latencies, summed.
-    pub sum_ns: u64,
+    pub sum_ns: u128,
     /// Their response latencies, summed; 0 under closed load.
-    pub response_ns: u64,
+    pub response_ns: u128,
     /// Bytes they moved.
     pub bytes: u64,
 }
@@ -156,7 +156,7 @@ impl Recorder {
     /// area under the in-flight curve is the completed latencies plus the ages' increase.
     pub fn cut(&mut self, now_ns: u64, in_flight_age_ns: u64) -> Interval {
         let mut ops = BTreeMap::new();
-        let mut completed_ns = std::mem::take(&mut self.failed_ns);
+        let mut completed_ns = u128::from(std::mem::take(&mut self.failed_ns));
         for (op, hot) in Op::ALL.into_iter().zip(&mut self.ops) {
             if hot.service.count() == 0 && hot.errors == 0 {
                 continue;
@@ -179,7 +179,8 @@ impl Recorder {
             );
         }
         let length_ns = now_ns.saturating_sub(self.start_ns);
-        let area_ns = (completed_ns + in_flight_age_ns).saturating_sub(self.age_at_start_ns);
+        let area_ns = (completed_ns + u128::from(in_flight_age_ns))
+            .saturating_sub(u128::from(self.age_at_start_ns));
         let interval = Interval {
             index: self.index,
             start_ns: self.start_ns,

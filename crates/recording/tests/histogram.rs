@@ -146,3 +146,15 @@ fn the_mean_of_hours_of_late_responses_is_exact_though_their_sum_is_beyond_64_bi
         hours
     );
 }
+
+#[test]
+fn the_mean_of_one_second_is_exact_though_its_sum_is_beyond_64_bits() {
+    const FIVE_HOURS_NS: u64 = 5 * 3_600 * 1_000_000_000;
+    let mut second = Histogram::default();
+    second.record_n(FIVE_HOURS_NS, 1_500_000);
+    second.record(FIVE_HOURS_NS);
+    let sum_ns = 1_500_001 * u128::from(FIVE_HOURS_NS);
+    assert!(sum_ns > u128::from(u64::MAX));
+    assert_eq!(second.sum_ns(), sum_ns);
+    assert_eq!(second.take().mean_ns(), Some(FIVE_HOURS_NS as f64));
+}

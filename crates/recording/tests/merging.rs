@@ -392,3 +392,20 @@ fn the_write_amplification_of_a_sum_is_known_where_that_of_every_part_that_write
     let unwatched = Recording::default();
     assert_eq!(HalfWidths::of_sum([&unwatched]), None);
 }
+
+#[test]
+fn what_a_batch_adds_to_a_second_of_very_late_responses_is_exact() {
+    const LATE_NS: u64 = 1 << 60;
+    let mut recorder = Recorder::default();
+    let responses = |n: u32, recorder: &mut Recorder| {
+        (0..n).for_each(|_| recorder.record_open(Op::Read, 100, LATE_NS, 4096));
+        recorder.tallies()[Op::Read as usize]
+    };
+    let before = responses(20, &mut recorder);
+    let added = responses(3, &mut recorder).since(&before);
+    assert_eq!((added.count, added.response_ns), (3, 3 << 60));
+    let second = recorder.cut(SECOND_NS, 0);
+    let response = second.ops[&Op::Read].response.as_ref().unwrap();
+    assert_eq!(response.mean_ns(), Some(LATE_NS as f64));
+    assert_eq!(second.mean_outstanding, Some(23.0 * 100.0 / 1e9));
+}

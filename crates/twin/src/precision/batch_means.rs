@@ -141,7 +141,7 @@ pub(super) fn is_drifting(
 fn series(
     batches: &[Tallies],
     chosen: impl Fn(Op) -> bool,
-    latency_ns: impl Fn(&Tally) -> u64,
+    latency_ns: impl Fn(&Tally) -> u128,
 ) -> (Vec<f64>, Vec<f64>) {
     batches
         .iter()

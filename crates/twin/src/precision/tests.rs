@@ -46,7 +46,7 @@ fn fed(judge: &Judge, rates: impl Iterator<Item = u64>) -> (Batches<'_>, bool) {
     let mut settled = false;
     for (number, count) in rates.enumerate() {
         counted[Op::Read as usize].count += count;
-        counted[Op::Read as usize].sum_ns += count * 100;
+        counted[Op::Read as usize].sum_ns += u128::from(count) * 100;
         batches.see(&[counted], None);
         settled |= batches.close((number as u64 + 1) * FIRST_BATCH_NS);
         if settled {
@@ -110,7 +110,7 @@ fn response_latency_is_known_by_its_own_scatter_and_not_at_all_under_closed_load
                 batch_of(&[Tally {
                     count: 1_000,
                     sum_ns: 100_000,
-                    response_ns: (response_us * 1_000.0) as u64,
+                    response_ns: (response_us * 1_000.0) as u128,
                     bytes: 0,
                 }])
             })
@@ -133,7 +133,7 @@ fn streams_that_share_an_operation_are_each_known_by_their_own_scatter() {
         .map(|shift| {
             let read = |count: f64| Tally {
                 count: count as u64,
-                sum_ns: count as u64 * 100,
+                sum_ns: count as u128 * 100,
                 ..Tally::default()
             };
             batch_of(&[read(10_000.0), read(10_000.0 * (1.0 + 0.1 * shift))])
