@@ -219,6 +219,12 @@ impl<Q: QueuePair> Driver<Q> {
     /// Requests arrive on their own clock; those that find no free slot wait in the backlog.
     fn open(&mut self) -> io::Result<()> {
         let mut offered = Offered::new(&self.stream, self.left.count);
+        let ended = self.issue_on_arrival(&mut offered);
+        self.meter.summary.uncounted_ns = offered.uncounted_ns();
+        ended
+    }
+
+    fn issue_on_arrival(&mut self, offered: &mut Offered) -> io::Result<()> {
         let mut arrival_ns = self.stream.next_arrival_ns();
         let mut waited_for_slot = false;
         loop {
@@ -235,7 +241,7 @@ impl<Q: QueuePair> Driver<Q> {
             self.stamp();
             waited_for_slot = self.free_len == 0 || !self.queues.is_ready();
             if self.exhausted() && self.in_flight() == 0 {
-                self.cut_last(Some(&mut offered));
+                self.cut_last(Some(offered));
                 return Ok(());
             }
             if self.free_len == 0 || !self.takes_more() {
@@ -245,7 +251,7 @@ impl<Q: QueuePair> Driver<Q> {
             }
             let now_ns = self.clock.now_ns();
             offered.advance(now_ns.min(self.meter.due_ns));
-            if self.meter.is_due(now_ns) && self.look_up(now_ns, Some(&mut offered)) {
+            if self.meter.is_due(now_ns) && self.look_up(now_ns, Some(offered)) {
                 return Ok(());
             }
             self.reap::<true>(now_ns);

@@ -86,6 +86,10 @@ impl Source {
         let issued = drawn.issued;
         drawn.offered.report(at_ns, issued)
     }
+
+    fn uncounted_ns(&self) -> u64 {
+        self.lock().offered.uncounted_ns()
+    }
 }
 
 /// The body of an I/O thread.
@@ -174,6 +178,9 @@ impl Thread<'_> {
         let now_ns = self.clock.now_ns();
         let offered = offered(self.worker);
         self.meter.cut_last(now_ns, |_| 0, offered);
+        if self.worker.reports_offered {
+            self.meter.summary.uncounted_ns = self.worker.source.uncounted_ns();
+        }
     }
 
     /// Whether the run still goes on at `until_ns`.

@@ -32,6 +32,7 @@ pub(crate) struct Track {
     recording: Recording,
     failure: Option<String>,
     lateness: (u64, u64),
+    uncounted_ns: u64,
     waiting_ns: u64,
     lost: u64,
 }
@@ -61,6 +62,7 @@ impl Track {
             recording,
             failure: None,
             lateness: (0, 0),
+            uncounted_ns: 0,
             waiting_ns: 0,
             lost: 0,
         }
@@ -92,6 +94,7 @@ impl Track {
         self.lost += summary.lost;
         self.lateness.0 += summary.lateness.0;
         self.lateness.1 += summary.lateness.1;
+        self.uncounted_ns += summary.uncounted_ns;
         self.waiting_ns += summary.waiting_ns;
         for note in summary.notes {
             if !self.recording.notes.contains(&note) {
@@ -158,6 +161,12 @@ impl Track {
             self.recording.notes.push(format!(
                 "arrivals were issued {:.0} us late on average by the load generator itself; response latency includes that",
                 mean_ns / 1000.0
+            ));
+        }
+        if self.uncounted_ns > 0 {
+            self.recording.notes.push(format!(
+                "arrivals came faster than load threads count them, and those of {:.2} thread-seconds were not counted: the offered rate and the backlog are lower bounds; ask for a lower rate, or for more threads",
+                self.uncounted_ns as f64 / 1e9
             ));
         }
         let thread_time_ns = self.recording.window_ns as f64 * self.next_index.len() as f64;

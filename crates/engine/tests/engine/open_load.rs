@@ -1,6 +1,6 @@
 //! Requests that arrive on their own clock.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::Options;
 use workload::{Arrival, Op};
@@ -57,6 +57,31 @@ fn a_load_that_the_generator_cannot_make_is_put_down_to_it() {
     job.until = time(Duration::from_secs(1));
     let limit = run(&job, &null_spec(), &Options::default()).limited_by();
     assert!(limit.unwrap().starts_with("load generator CPU"));
+}
+
+#[test]
+fn a_load_faster_than_a_thread_can_count_still_issues_and_ends_on_time_and_says_that_it_was_not_counted()
+ {
+    let mut job = job(Op::Read);
+    job.load = open(100e6, Arrival::Exponential, 64);
+    job.until = time(Duration::from_secs(2));
+    let start = Instant::now();
+    let recording = run(&job, &null_spec(), &Options::default());
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(3), "it took {took:?}");
+    let (offered, backlog) = (recording.offered.unwrap(), recording.backlog.unwrap());
+    let completed = recording.completed();
+    assert!(completed > 100_000, "{completed} completed");
+    assert!(offered < 200_000_000, "{offered} counted of 200 million");
+    assert!(
+        offered - completed - backlog <= 64,
+        "{offered} offered, {completed} completed, {backlog} waiting"
+    );
+    let note = recording
+        .notes
+        .iter()
+        .find(|note| note.contains("lower bounds"));
+    assert!(note.is_some(), "{:?}", recording.notes);
 }
 
 #[test]
