@@ -1,5 +1,8 @@
 """Long steps on many targets stay small in memory: rows wait on disk and come back whole."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,3 +51,17 @@ def test_two_dozen_targets_with_full_histograms_stay_under_256_mib_however_long_
     for spool in spools:
         spool += second(1, 1)
     assert pa.total_allocated_bytes() - before < LIMIT_BYTES / 10
+
+
+def test_a_process_with_two_dozen_targets_grows_by_less_than_256_mib_of_resident_memory(tmp_path: Path):
+    script, seconds, bins = Path(__file__).with_name("resident_memory.py"), 120, 600
+    arrow_bytes = TARGETS * seconds * 2 * bins * 100
+    assert arrow_bytes > 1.2 * LIMIT_BYTES
+    ran = subprocess.run(
+        [sys.executable, script, tmp_path, str(seconds), str(bins)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    grown = json.loads(ran.stdout)
+    assert 0 < grown["coming in"] <= grown["read back"] < LIMIT_BYTES, grown
