@@ -97,6 +97,17 @@ def test_an_operation_without_a_share_has_no_block_size_either(tmp_path: Path) -
     assert (made["mix"], made["block"]) == ("read", "4KiB")
 
 
+def test_jobs_with_a_part_each_are_threads_on_all_of_it(tmp_path: Path) -> None:
+    made = job(tmp_path, "rw=write", "numjobs=4", "offset=20%", "size=10%", "offset_increment=10%")
+    assert made["region"] == {"start": "20%", "size": "40%"}
+    steps, notes = imported(tmp_path, "[x]\nrw=write\nnumjobs=4\nsize=64m\noffset_increment=64m\nloops=2\n")
+    assert (steps[0]["job"]["region"], steps[0]["job"]["until"]) == ("256MiB", {"bytes": "512MiB"})
+    assert notes == []
+    steps, _ = imported(tmp_path, "[x]\nrw=write\nnumjobs=4\nsize=25%\noffset_increment=25%\nloops=2\n")
+    assert "region" not in steps[0]["job"]
+    assert steps[0]["job"]["until"] == {"written": "2x"}
+
+
 def test_bands_of_accesses_and_area_change_places(tmp_path: Path) -> None:
     assert job(tmp_path, "random_distribution=zoned:90/10:10/90")["pattern"] == {
         "hot-spots": [{"area": 10, "access": 90}, {"area": 90, "access": 10}]

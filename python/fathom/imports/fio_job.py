@@ -197,7 +197,7 @@ class Conversion:
 
     def _sequence(self, modifier: str) -> Value:
         if not modifier:
-            if self._given.has("offset_increment"):
+            if self._given.has("offset_increment") and not self._divided:
                 self._given.text("offset_increment", "")
                 self._given.note("offset_increment", "the threads start at equal distances over the region")
             return "sequential"
@@ -232,9 +232,26 @@ class Conversion:
             return "uniform"
         return "random-once"
 
+    @property
+    def _divided(self) -> bool:
+        """Whether each of `numjobs` has its own part of a region that they divide."""
+        increment = self._given.text("offset_increment", "") if self._given.has("size") else ""
+        return bool(increment) and increment == self._given.text("size", "100%")
+
+    @property
+    def _size(self) -> str:
+        """The size of the region, of all jobs where they divide it."""
+        size = self._given.text("size", "100%")
+        if not self._divided:
+            return size
+        parts = int(self._given.number("numjobs", 1))
+        if size.endswith("%"):
+            return f"{parts * number_of(size, self._given.place('size')):g}%"
+        return str(parts * bytes_of(size, self._given.place("size")))
+
     def _region(self) -> dict[str, Value]:
         start = self._given.text("offset", "0").split(",")[0]
-        size = self._given.text("size", "100%")
+        size = self._size
         region: dict[str, Value] = {}
         if start not in ("0", "0%"):
             region["start"] = (
@@ -392,9 +409,8 @@ class Conversion:
     def _regions(self) -> float:
         """The same in multiples of the region."""
         text = self._given.text("io_size", "100%")
-        return self._times * (
-            number_of(text, self._given.place("io_size")) / 100 if text.endswith("%") else 1.0
-        )
+        share = number_of(text, self._given.place("io_size")) / 100 if text.endswith("%") else 1.0
+        return self._times * share / (self._given.number("numjobs", 1) if self._divided else 1)
 
     def _read_back(self) -> dict[str, Value]:
         """How a pass that reads what was written differs; only a region written whole can be read back whole."""
@@ -408,7 +424,7 @@ class Conversion:
             and amount
             and set(self.until) == {"bytes"}
             and not size.endswith("%")
-            and amount >= (region := bytes_of(size, self._given.place("size")))
+            and amount >= (region := bytes_of(self._size, self._given.place("size")))
         ):
             return {"mix": "read", "pattern": "sequential", "until": {"count": region // block}}
         self._given.note(
