@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from fathom.exports import export_method
 from fathom.imports import import_method
+from fathom.method import parse_method
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -33,3 +35,9 @@ def test_the_imported_job_of_the_import_page_is_what_import_makes(
     monkeypatch.chdir(tmp_path)
     Path("oltp.fio").write_text(job)
     assert import_method(Path("oltp.fio"))[0] == method
+
+
+def test_the_job_file_of_the_export_page_is_what_export_makes() -> None:
+    page = (ROOT / "docs/how-to/export.md").read_text()
+    [method], [job] = (re.findall(rf"```{kind}\n(.*?)```", page, flags=re.DOTALL) for kind in ("toml", "ini"))
+    assert export_method(parse_method(method, "oltp.toml"))[0] == job

@@ -6,7 +6,7 @@ import sys
 import typer
 
 from fathom.cli.command import Command
-from fathom.cli.imports import import_file
+from fathom.cli.imports import export_file, import_file
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
@@ -41,6 +41,7 @@ for function in (
 ):
     app.command(cls=Command)(function)
 app.command("import", cls=Command)(import_file)
+app.command("export", cls=Command)(export_file)
 
 
 def main() -> None:

@@ -1,10 +1,12 @@
-"""The command that takes over what was written for other load generators."""
+"""The commands between Fathom's methods and the files of other load generators."""
 
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from fathom.cli.options import MethodName, Quick, Size, size_bytes
 
 
 def import_file(
@@ -21,5 +23,24 @@ def import_file(
 
     method, notes = import_method(file, name)
     print(method, end="")
+    for note in notes:
+        print(f"fathom: {note}", file=sys.stderr)
+
+
+def export_file(
+    method: MethodName,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="a device, file:PATH or dir:PATH (default: fio asks TARGET)", metavar="[TARGET]"),
+    ] = None,
+    quick: Quick = False,
+    size: Size = None,
+) -> None:
+    """Print a method as a fio job file. Touches nothing."""
+    from fathom.exports import export_method
+    from fathom.method import load_method
+
+    text, notes = export_method(load_method(method, quick=quick), target, size_bytes(size))
+    print(text, end="")
     for note in notes:
         print(f"fathom: {note}", file=sys.stderr)

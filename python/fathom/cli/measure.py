@@ -30,6 +30,7 @@ from fathom.cli.options import (
     Size,
     Targets,
     Together,
+    size_bytes,
 )
 from fathom.cli.output import print_json, stderr, stdout
 
@@ -60,7 +61,7 @@ def review(
     from fathom.review import review_method, review_targets
 
     method = review_method(full=full)
-    chosen = review_targets(targets or [], out, _size_bytes(size))
+    chosen = review_targets(targets or [], out, size_bytes(size))
     _conclude(_repeat(method, chosen, _options(seed, destroy, out, power), repeats), as_json)
 
 
@@ -100,7 +101,7 @@ def run(
         options = _options(seed, destroy, out, power, site, purge)
         texts = as_array(targets) if together else targets
         chosen = with_baselines(
-            parsed, with_file_system(parsed, site.resolve(texts, _size_bytes(size)), _size_bytes(size))
+            parsed, with_file_system(parsed, site.resolve(texts, size_bytes(size)), size_bytes(size))
         )
         finished = _repeat(parsed, chosen, options, repeats)
     _conclude(finished, as_json, beside, listed)
@@ -125,7 +126,7 @@ def plan(
 
     parsed = load_method(method, quick=quick)
     texts = as_array(targets) if together else targets
-    chosen = with_file_system(parsed, resolve_targets(texts, _size_bytes(size)), _size_bytes(size))
+    chosen = with_file_system(parsed, resolve_targets(texts, size_bytes(size)), size_bytes(size))
     print_plan(stdout(), parsed, chosen, repeats, purge_of(purge))
 
 
@@ -269,15 +270,3 @@ def _options(
         site=site or ThisMachine(),
         purge=purge_of(purge),
     )
-
-
-def _size_bytes(size: str | None) -> int | None:
-    if size is None:
-        return None
-    from fathom import _core
-    from fathom.errors import UsageError
-
-    try:
-        return _core.parse_size_bytes(size)
-    except _core.ParseError as error:
-        raise UsageError(f"--size: {error}") from error

@@ -63,3 +63,16 @@ PriceList = Annotated[
     Path | None, typer.Option("--prices", help="a price list (default: a relative one)", metavar="FILE")
 ]
 RunName = Annotated[str, typer.Argument(help="a run's path, id, part of an id, or `last`", metavar="RUN")]
+
+
+def size_bytes(size: str | None) -> int | None:
+    """Of `--size`, None where it is not given. Raises UsageError."""
+    if size is None:
+        return None
+    from fathom import _core
+    from fathom.errors import UsageError
+
+    try:
+        return _core.parse_size_bytes(size)
+    except _core.ParseError as error:
+        raise UsageError(f"--size: {error}") from error

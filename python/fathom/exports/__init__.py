@@ -1,0 +1,72 @@
+"""Methods as files of other load generators, so that figures can be checked by the tool that a reader trusts."""
+
+import shlex
+
+from fathom.errors import UsageError
+from fathom.exports.fio import FioFile
+from fathom.exports.units import Place
+from fathom.method import Method
+from fathom.resolve import resolve_targets
+from fathom.targets.target import Target
+from fathom.text import size
+
+
+def export_method(
+    method: Method, target: str | None = None, size_bytes: int | None = None
+) -> tuple[str, list[str]]:
+    """A job file of fio 3.33 that does what a method does, and notes of what is different or left out.
+
+    Without a target it is the environment's `TARGET`; `size_bytes` is then its size, where that is known. Raises
+    UsageError for a target that fio cannot use, and where no step has a counterpart.
+    """
+    if target is None:
+        found, file = None, FioFile(method, Place(size_bytes))
+        where = ["filename=${TARGET}", "ioengine=io_uring"]
+        how = [f"To be run as: TARGET=PATH fio {method.name}.fio"]
+    else:
+        [found] = resolve_targets([target], size_bytes)
+        _check(method, found)
+        file = FioFile(method, Place(found.capacity_bytes, is_file=found.kind != "device"))
+        where, how = _aim(found)
+    notes = file.notes
+    if method.file_system and (found is None or found.identity.file_system != method.file_system):
+        notes.append(f"{method.name}: measures a file of {method.file_system}: name one as the target")
+    comments = [
+        f"{method.title}, for fio 3.33 and later: `fathom export {method.name}`",
+        *(
+            ["WRITES TO THE TARGET: what is on it is lost."]
+            if file.writes
+            else ["Reads the target, and writes nothing."]
+        ),
+        *how,
+        *(["Sections behind # take rates that others have shown: fill in R and W."] if file.blanks else []),
+        *notes,
+    ]
+    shared = ["[global]", *where, "registerfiles", "fixedbufs", "direct=1", "thread", "group_reporting"]
+    lines = [f"# {' '.join(comment.split())}" for comment in comments]
+    return "\n".join([*lines, "", *shared, *file.lines()]) + "\n", notes
+
+
+def _check(method: Method, target: Target) -> None:
+    """Passes for a device or a file that is there for fio to open."""
+    if target.kind not in ("device", "file", "dir") or target.makes:
+        raise UsageError(f"{target.name}: fio cannot load it", "name a device, file:PATH or dir:PATH")
+    if method.file_system and target.kind == "device":
+        raise UsageError(
+            f"{method.name} measures a file of {method.file_system}, and {target.name} is a device",
+            "make the file system yourself, and name file:PATH on it with its --size",
+        )
+
+
+def _aim(target: Target) -> tuple[list[str], list[str]]:
+    """The lines that name the target, and what is to be said of it."""
+    path = str(target.passthrough or target.path)
+    if not path.isprintable() or "${" in path:
+        raise UsageError(f"{path!r}: a job file cannot name it", "rename it")
+    name = "filename=" + path.replace(":", "\\:")
+    if target.passthrough:
+        return [name, "ioengine=io_uring_cmd", "cmd_type=nvme"], []
+    if target.kind == "device":
+        return [name, "ioengine=io_uring"], []
+    make = f"fallocate -l {target.capacity_bytes} {shlex.quote(path)}"
+    return [name, "ioengine=io_uring"], [f"The file of {size(target.capacity_bytes)} has to be there: {make}"]

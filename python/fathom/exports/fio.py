@@ -1,0 +1,216 @@
+"""A method as one job file of fio 3.33: a section for each step, in order; streams are sections that run at once.
+
+The steps are those that `fathom plan` shows. What their figures would decide while they run (until when rounds go on,
+the rates of a curve's points) is left to the reader, in comments.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from fathom.curve import open_job
+from fathom.errors import UsageError
+from fathom.exports.fio_job import MOST_JOBS, FioOptions, OfAnother
+from fathom.exports.normal_form import NormalJob
+from fathom.exports.units import NoCounterpartError, Place, time_text
+from fathom.method import Method, Step
+from fathom.offered import offered_job
+from fathom.text import percent
+
+#: Steps that a note names before it counts the others.
+_NAMED = 3
+#: Keys of a job that its streams do not have.
+_OF_THE_JOB = ("direct", "sqpoll", "huge_pages", "gpu", "errors", "until")
+
+
+@dataclass
+class _Section:
+    """A job of the file. `waits` for those before it; with `blank` a rate is to be filled in, so it is a comment."""
+
+    name: str
+    options: Sequence[str]
+    comments: list[str] = field(default_factory=list)
+    numjobs: int = 1
+    waits: bool = True
+    blank: bool = False
+
+    def lines(self) -> Iterator[str]:
+        yield ""
+        yield from (f"# {one}" for one in self.comments)
+        mark = "#" if self.blank else ""
+        begins = "stonewall" if self.waits else "new_group"
+        yield from (mark + line for line in (f"[{self.name}]", begins, *self.options))
+
+
+class FioFile:
+    """The job file of a method, and what of it differs or is left out, step by step."""
+
+    def __init__(self, method: Method, place: Place) -> None:
+        """Converts all steps. Raises UsageError where none has a counterpart."""
+        self._place = place
+        self._steps = {step.name: step for step in method.steps}
+        self._told: dict[str, list[str]] = {}
+        self._sections: list[_Section] = []
+        self._jobs = 0
+        self._writes = False
+        self._left_out: set[str] = set()
+        self._before: list[str] = []
+        for step in method.steps:
+            self._add(step)
+        if not self._sections:
+            raise UsageError(
+                f"{method.name}: no step of it has a counterpart in fio", "; ".join(self.notes) or None
+            )
+        if self._jobs > MOST_JOBS:
+            raise UsageError(
+                f"{method.name}: {self._jobs} jobs, and fio runs at most {MOST_JOBS} of a file",
+                "divide its steps over several method files",
+            )
+
+    @property
+    def writes(self) -> bool:
+        """Whether any of it changes data."""
+        return self._writes
+
+    @property
+    def blanks(self) -> bool:
+        """Whether rates are to be filled in."""
+        return any(section.blank for section in self._sections)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is different, each with its steps."""
+        return [f"{_names(steps)}: {what}" for what, steps in self._told.items()]
+
+    def lines(self) -> list[str]:
+        """All sections."""
+        return [line for section in self._sections for line in section.lines()]
+
+    def _tell(self, step: str, what: str) -> None:
+        steps = self._told.setdefault(what, [])
+        if step not in steps:
+            steps.append(step)
+
+    def _leave_out(self, step: Step, why: str) -> None:
+        self._left_out.add(step.name)
+        self._tell(step.name, f"left out: {why}")
+
+    def _add(self, step: Step) -> None:
+        if (place := step.round) and place.judged and place.number > 1:
+            return
+        self._before += self._comments(step)
+        if step.place and step.place.share is None:
+            self._leave_out(step, "a search goes by what the points before it have shown")
+            return
+        if step.kind == "purge" and self._place.is_file:
+            self._leave_out(step, "a file cannot be purged")
+            return
+        told: list[str] = []
+        try:
+            made = [_idle(step)] if step.kind == "idle" else list(self._of(step, told))
+        except NoCounterpartError as error:
+            self._leave_out(step, str(error))
+            return
+        for what in told:
+            self._tell(step.name, what)
+        if step.steady:
+            self._tell(
+                step.name,
+                "no end before its time: rounds until range and slope are small have no counterpart, and fio's "
+                "steadystate judges one of the two, of single seconds",
+            )
+        if step.precision and step.kind in ("measure", "point", "precondition"):
+            self._tell(
+                step.name, "no end before its time, as on every real target: only twins end windows early"
+            )
+        made[0].comments[:0] = self._before
+        self._before = []
+        self._jobs += sum(section.numjobs for section in made if not section.blank)
+        self._sections += made
+        self._writes |= step.job.destructive
+
+    def _of(self, step: Step, told: list[str]) -> Iterator[_Section]:
+        """The sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
+        job, offered_to, other = self._job(step)
+        workloads = [("", job), *((one["name"], one["job"]) for one in job.get("streams", []))]
+        if len(workloads) > 1:
+            # What is of the job holds for each of its streams, which all end with it.
+            whole = cast("Mapping[str, object]", job)
+            shared = {key: whole[key] for key in _OF_THE_JOB if key in whole}
+            workloads = [(name, cast("NormalJob", {**own, **shared})) for name, own in workloads[1:]]
+        for number, (name, own) in enumerate(workloads):
+            made = FioOptions(own, self._place, told.append, other if name == offered_to else None)
+            label = f"{step.label}: {name}" if name else step.label
+            yield _Section(
+                _section(step.name, name),
+                [f"description={_line(label)}", *made.options],
+                [made.remark] if made.remark else [],
+                numjobs=made.numjobs,
+                waits=number == 0,
+                blank=other is not None,
+            )
+
+    def _job(self, step: Step) -> tuple[NormalJob, str, OfAnother | None]:
+        """The job, the stream whose rate depends on another section, and how. Raises NoCounterpartError."""
+        text, stream, other = step.job.json, "", None
+        if step.place and (first := self._steps[step.place.curve]).curve:
+            text = open_job(text, first.curve, 1.0)
+            other = OfAnother(_section(first.name), step.place.share or 0.0)
+        elif step.offered:
+            text = offered_job(text, step.offered, 1.0)
+            stream = step.offered.stream or ""
+            other = OfAnother(_section(step.offered.of), step.offered.share)
+        if other and other.section in map(_section, self._left_out):
+            raise NoCounterpartError(
+                f"its rate is a share of what {other.section} comes to, which is left out"
+            )
+        return cast("NormalJob", json.loads(text)), stream, other
+
+    def _comments(self, step: Step) -> list[str]:
+        """What a reader has to do that fio does not, before the first step of rounds."""
+        place = step.round
+        if not place or not place.judged or next(iter(self._of_round(place.of))) != step.name:
+            return []
+        metric = {"iops": "IOPS", "mbps": "MB/s", "latency": "mean latency"}[place.metric]
+        what = (
+            f"round 1 of at most {place.most}: repeat these sections until the {metric} of {', '.join(place.track)} "
+            f"of {place.window} rounds differ by at most {percent(place.range_fraction)} of their mean, and rise or "
+            f"fall by at most {percent(place.slope_fraction)} over them"
+        )
+        self._tell(place.of, what)
+        return [f"{place.of}: {what}"]
+
+    def _of_round(self, of: str) -> Iterator[str]:
+        for step in self._steps.values():
+            if step.round and step.round.of == of:
+                yield step.name
+
+
+def _section(step: str, stream: str = "") -> str:
+    """The name of a section; [global] is fio's own."""
+    name = f"{step}.{stream}" if stream else step
+    return "global-step" if name == "global" else name
+
+
+def _idle(step: Step) -> _Section:
+    """No I/O to the target for so long: fio has no pause, but an engine that does nothing."""
+    time_ns = round((step.job.time_s or 0.0) * 1e9)
+    pause = [
+        "ioengine=null",
+        "rw=read",
+        "size=4k",
+        "thinktime=100ms",
+        f"runtime={time_text(time_ns)}",
+        "time_based",
+    ]
+    return _Section(_section(step.name), [f"description={_line(step.label)}", *pause])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _names(steps: Sequence[str]) -> str:
+    named = ", ".join(steps[:_NAMED])
+    return named if len(steps) <= _NAMED else f"{named} and {len(steps) - _NAMED} more"

@@ -1,0 +1,411 @@
+"""One job in fio's options. Meanings and defaults are those of the HOWTO of fio 3.33.
+
+What fio cannot do raises NoCounterpartError, for without it the figures would be those of another test; what it does
+in another way is a note.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fathom.exports.normal_form import NormalJob, Op, Share
+from fathom.exports.units import (
+    NAME_IT,
+    NoCounterpartError,
+    Place,
+    bytes_of,
+    extent_text,
+    size_text,
+    time_text,
+    whole,
+    whole_percent,
+)
+
+#: Most processes and threads of one job file.
+MOST_JOBS = 4096
+_ORDER = ("read", "write", "trim")
+#: Patterns of which each thread has its own part of the region.
+_DIVIDED = frozenset(("sequential", "sequential-streams", "backwards", "strided", "random-once"))
+
+
+@dataclass(frozen=True)
+class OfAnother:
+    """A rate that is not known before another section has run: this share of its IOPS, all operations together."""
+
+    section: str
+    share: float
+
+
+class FioOptions:
+    """The options of one section; `tell` takes what differs, `of_another` stands for the rate of an open load."""
+
+    def __init__(
+        self, job: NormalJob, place: Place, tell: Callable[[str], None], of_another: OfAnother | None = None
+    ) -> None:
+        """Converts it. Raises NoCounterpartError."""
+        self._job = job
+        self._place = place
+        self._tell = tell
+        self._of_another = of_another
+        self._kind = job["pattern"]["kind"]
+        self._flushes = next((op["weight"] for op in job["mix"]["ops"] if op["op"] == "flush"), 0.0)
+        self._ops = [op for op in job["mix"]["ops"] if op["op"] != "flush"]
+        self._check()
+        self.numjobs, self._iodepth = self._workers()
+        #: What belongs beside the section for a reader.
+        self.remark = ""
+        self.options = [
+            *self._mix(),
+            *self._blocks(),
+            *self._pattern(),
+            *self._region(),
+            *self._load(),
+            *self._content(),
+            *self._means(),
+            *self._until(),
+        ]
+        self._tell_left_out()
+
+    def _check(self) -> None:
+        if not self._ops:
+            raise NoCounterpartError("flushes alone, and fio's come after writes")
+        for op in self._ops:
+            if op["op"] not in _ORDER:
+                raise NoCounterpartError(f"{op['op']}, which fio does not issue")
+        if len(self._ops) > 1 and {op["op"] for op in self._ops} != {"read", "write"}:
+            raise NoCounterpartError("trims beside other operations, whose shares fio does not weigh")
+        if self._place.is_file and self._has("trim"):
+            raise NoCounterpartError("trims of a file, which fio does by a device's ioctl")
+        if self._job["placement"]:
+            raise NoCounterpartError("placement handles, which fio 3.33 does not send")
+        if self._job["pace"].get("rates"):
+            raise NoCounterpartError("a rate that changes over time, and fio's stays")
+
+    def _has(self, *ops: str) -> bool:
+        return any(op["op"] in ops for op in self._ops)
+
+    # What is issued
+
+    @property
+    def _weight(self) -> float:
+        return sum(op["weight"] for op in self._ops)
+
+    def _mix(self) -> list[str]:
+        random = self._kind not in ("sequential", "sequential-streams", "backwards", "strided")
+        mixed = len(self._ops) > 1
+        rw = ("rand" if random else "") + ("rw" if mixed else self._ops[0]["op"])
+        options = [f"rw={rw}{self._step()}"]
+        if mixed:
+            reads = next(op["weight"] for op in self._ops if op["op"] == "read")
+            options.append(f"rwmixread={whole_percent(reads / self._weight, 'a share of reads')}")
+            if not random:
+                self._tell("reads and writes go on from a position each, where Fathom's share one")
+        if self._flushes:
+            writes = next((op["weight"] for op in self._ops if op["op"] == "write"), 0.0)
+            every = whole(writes / self._flushes)
+            if not every:
+                raise NoCounterpartError("flushes that are not one for so many writes")
+            options.append(f"fsync={every}")
+            self._tell(
+                "a flush comes after each so many writes and is waited for, where Fathom's are at random"
+            )
+        if self._has("trim") and self._iodepth > 1:
+            self._tell("fio waits for each trim, whatever the iodepth")
+        return options
+
+    def _step(self) -> str:
+        """The distance from the end of one request to the next."""
+        if self._kind not in ("backwards", "strided"):
+            return ""
+        size_bytes = self._one_size(f"{self._kind} requests")
+        if self._kind == "backwards":
+            return f":-{size_text(2 * size_bytes)}"
+        gap_bytes = self._job["pattern"].get("stride_bytes", 0) - size_bytes
+        if gap_bytes <= 0:
+            raise NoCounterpartError("a stride that is no longer than a block")
+        self._tell("each lap begins at the start again, where Fathom's next one covers the gaps")
+        return f":{size_text(gap_bytes)}"
+
+    def _sizes(self) -> list[int]:
+        return sorted({share["size_bytes"] for op in self._ops for share in op["sizes"]})
+
+    def _one_size(self, what: str) -> int:
+        sizes = self._sizes()
+        if len(sizes) > 1:
+            raise NoCounterpartError(f"{what} of several block sizes")
+        return sizes[0]
+
+    def _blocks(self) -> list[str]:
+        several = any(len(op["sizes"]) > 1 for op in self._ops)
+        made = _bssplit if several else _bs
+        texts = [made(op["sizes"]) for op in sorted(self._ops, key=_place_in_order)]
+        options = [f"{'bssplit' if several else 'bs'}={','.join(dict.fromkeys(texts))}"]
+        return [*options, *self._align()]
+
+    def _align(self) -> list[str]:
+        align_bytes = self._job["align_bytes"]
+        random = self._kind in ("uniform", "zipf", "pareto", "hot-spots")
+        if align_bytes is None:
+            if random and len(self._sizes()) > 1:
+                self._tell(
+                    "places are multiples of the smallest block, where Fathom's are of each one's own size"
+                )
+            return []
+        if random:
+            return [f"blockalign={size_text(align_bytes)}"]
+        if any(size_bytes % align_bytes for size_bytes in self._sizes()):
+            raise NoCounterpartError("alignment of requests that are not drawn at random each")
+        return []
+
+    # Where it goes
+
+    def _pattern(self) -> list[str]:
+        pattern = self._job["pattern"]
+        match self._kind:
+            case "uniform":
+                return ["norandommap"]
+            case "random-once":
+                self._one_size("every block once")
+                return []
+            case "zipf":
+                theta = pattern.get("theta", 0.0)
+                if whole(theta) == 1:
+                    raise NoCounterpartError("zipf of 1, which fio does not draw")
+                return ["norandommap", f"random_distribution=zipf:{theta:g}"]
+            case "pareto":
+                return ["norandommap", f"random_distribution=pareto:{pattern.get('share', 0.0):g}"]
+            case "mixed":
+                return ["norandommap", f"percentage_random={self._jumps()}"]
+            case "hot-spots":
+                return ["norandommap", f"random_distribution=zoned:{self._bands()}"]
+            case "zones":
+                if self.numjobs > 1:
+                    raise NoCounterpartError("zones that each thread keeps open for itself")
+                return ["zonemode=zbd", f"max_open_zones={pattern.get('open', 1)}"]
+            case _:
+                return []
+
+    def _jumps(self) -> str:
+        pattern = self._job["pattern"]
+        jumps = {"read": pattern.get("read", 1.0), "write": pattern.get("write", 1.0)}
+        ops = sorted(self._ops, key=_place_in_order)
+        shares = [jumps["read" if op["op"] == "read" else "write"] for op in ops]
+        texts = [str(whole_percent(share, "jumps")) for share in shares]
+        return ",".join(dict.fromkeys(texts))
+
+    def _bands(self) -> str:
+        bands = self._job["pattern"].get("bands", [])
+        accesses, areas = (sum(band[key] for band in bands) for key in ("access", "area"))
+        shares = [(band["access"] / accesses, band["area"] / areas) for band in bands]
+        texts = ["/".join(str(whole_percent(share, "hot spots")) for share in pair) for pair in shares]
+        return ":".join(texts)
+
+    @property
+    def _parts(self) -> int:
+        """Into how many equal parts the jobs divide the region."""
+        return self.numjobs if self._kind in _DIVIDED else 1
+
+    def _region(self) -> list[str]:
+        region, parts = self._job["region"], self._parts
+        options: list[str] = []
+        if any(region["start"].values()):
+            options.append(
+                f"offset={extent_text(region['start'], self._place, 'a region that starts at a part')}"
+            )
+        unit_bytes = self._sizes()[-1] if parts > 1 else 1
+        what = "a part for each job" if parts > 1 else "a region"
+        size = extent_text(region["size"], self._place, what, parts, unit_bytes)
+        if "up-to" in region["size"] and self._place.capacity_bytes is None:
+            self._tell(f"a target of less than {size} takes the size that it has")
+        if size != "100%":
+            options.append(f"size={size}")
+        if parts > 1:
+            options.append(f"offset_increment={size}")
+            self._tell_parts()
+        return options
+
+    def _tell_parts(self) -> None:
+        """How jobs that divide a region differ from threads: not within a pass."""
+        passes = self._job["until"]["region_multiple"]
+        if passes is not None and passes <= 1:
+            return
+        self._tell(
+            "each job stays in its own part of the region, where Fathom's threads share every pass"
+            if self._kind == "random-once"
+            else "each job goes round in its own part of the region, where Fathom's threads go on into the next"
+        )
+
+    # How hard
+
+    def _workers(self) -> tuple[int, int]:
+        """Jobs, and I/Os in flight of each."""
+        threads, iodepth = self._job["load"]["threads"], self._job["load"]["iodepth"]
+        streams = self._job["pattern"].get("streams", 1)
+        if streams > 1:
+            if iodepth % streams:
+                raise NoCounterpartError("sequential places that do not divide the iodepth")
+            self._tell("a job for each sequential place, where Fathom's threads take theirs in turn")
+            threads, iodepth = threads * streams, iodepth // streams
+        if self._job["pace"].get("think_ns") and iodepth > 1:
+            if self._kind in _DIVIDED:
+                raise NoCounterpartError("pauses of each I/O in flight, and fio's are of the job")
+            threads, iodepth = threads * iodepth, 1
+        if threads > MOST_JOBS:
+            raise NoCounterpartError(f"more than {MOST_JOBS} jobs")
+        return threads, iodepth
+
+    def _load(self) -> list[str]:
+        load, pace = self._job["load"], self._job["pace"]
+        options = [f"numjobs={self.numjobs}", f"iodepth={self._iodepth}"]
+        if load["kind"] == "open":
+            options += self._rate()
+        if think_ns := pace.get("think_ns", 0):
+            options.append(f"thinktime={time_text(think_ns)}")
+        if (reap := pace.get("reap", 0)) > 1:
+            options.append(f"iodepth_batch_complete_min={reap}")
+        return options
+
+    def _rate(self) -> list[str]:
+        load = self._job["load"]
+        processes = {"exponential": "poisson", "deterministic": "linear"}
+        process = processes.get(load.get("arrival", ""))
+        if process is None:
+            raise NoCounterpartError(f"{load.get('arrival')} arrivals")
+        self._tell(
+            "a rate slows the closed loop down, and latency counts from submission: fio knows no backlog"
+        )
+        shares = [op["weight"] / self._weight / self.numjobs for op in sorted(self._ops, key=_place_in_order)]
+        if self._of_another:
+            rates = self._letters(shares, self._of_another)
+        else:
+            rates = [str(self._each(load.get("rate_iops", 0.0) * share)) for share in shares]
+        return [
+            f"rate_iops={','.join(rates)}",
+            *([f"rate_process={process}"] if process == "poisson" else []),
+        ]
+
+    def _each(self, rate_iops: float) -> int:
+        rounded = round(rate_iops)
+        if not rounded:
+            raise NoCounterpartError("less than an I/O per second of each job")
+        if whole(rate_iops) is None:
+            self._tell(f"rates are whole numbers: {rounded} of {rate_iops:.6g} I/O per second of each job")
+        return rounded
+
+    def _letters(self, shares: Sequence[float], other: OfAnother) -> list[str]:
+        """A letter for each rate, and the remark that says what it is."""
+        letters = ["R", "W"] if len(shares) > 1 else ["R"]
+        terms = [
+            f"{letter} = {other.share * share:.6g}" for letter, share in zip(letters, shares, strict=True)
+        ]
+        self.remark = (
+            f"{100 * other.share:g} % of the IOPS of [{other.section}]: {' and '.join(terms)} times its IOPS, "
+            "all operations together"
+        )
+        return letters
+
+    # What it carries, and by what means
+
+    def _content(self) -> list[str]:
+        content = self._job["content"]
+        options: list[str] = []
+        if content["verify"] is not None:
+            self._tell(
+                "blocks do not describe themselves, and reads are not checked: fio's verify has its own format"
+            )
+        if not self._has("write"):
+            return options
+        if content["compressible"]:
+            percent = whole_percent(content["compressible"], "compressible data")
+            options += [f"buffer_compress_percentage={percent}", "buffer_compress_chunk=4k"]
+        if dedup := content.get("dedup", 0.0):
+            options.append(f"dedupe_percentage={whole_percent(dedup, 'copies')}")
+        return options
+
+    def _means(self) -> list[str]:
+        options = [] if self._job["direct"] else ["direct=0"]
+        if self._job.get("sqpoll"):
+            options.append("sqthread_poll=1")
+        if self._job.get("huge_pages"):
+            options.append("iomem=mmaphuge")
+        return options
+
+    def _tell_left_out(self) -> None:
+        if self._job.get("gpu"):
+            self._tell("reads end in host memory: fio's io_uring does not bring them to a GPU")
+        if self._job.get("journal"):
+            self._tell("the journal of acknowledged writes has no counterpart and is left out")
+        if self._job["pace"].get("split"):
+            self._tell("the load is for all targets together, and is here that of one")
+        if self._job.get("errors", {}).get("most"):
+            self._tell("the first error ends a job, where Fathom takes some")
+
+    # When it ends
+
+    def _until(self) -> list[str]:
+        until = self._job["until"]
+        options: list[str] = []
+        if (count := until["count"]) is not None:
+            options += self._count(count, sized=until["bytes"] is None and until["region_multiple"] is None)
+        if until["bytes"] is not None:
+            options.append(f"io_size={size_text(self._equal_part(until['bytes']))}")
+        elif until["region_multiple"] is not None:
+            options += self._passes(until["region_multiple"])
+        if until["time_ns"] is not None:
+            options.append(f"runtime={time_text(until['time_ns'])}")
+            if until["count"] is until["bytes"] is until["region_multiple"] is None:
+                options.append("time_based")
+        return options
+
+    def _equal_part(self, amount_bytes: int) -> int:
+        sizes = self._sizes()
+        unit_bytes = sizes[0] if len(sizes) == 1 else 1
+        if amount_bytes % (self.numjobs * unit_bytes):
+            raise NoCounterpartError(
+                f"bytes that {self.numjobs} jobs cannot do in equal parts of whole blocks"
+            )
+        return amount_bytes // self.numjobs
+
+    def _count(self, count: int, *, sized: bool) -> list[str]:
+        """So many I/Os; fio ends by its size too, which is therefore large enough."""
+        if self._flushes or count % self.numjobs:
+            raise NoCounterpartError(
+                "a count with flushes, which fio does not count"
+                if self._flushes
+                else f"a count that {self.numjobs} jobs cannot do in equal parts"
+            )
+        each = count // self.numjobs
+        most_bytes = size_text(each * self._sizes()[-1])
+        return [f"number_ios={each}", *([f"io_size={most_bytes}"] if sized else [])]
+
+    def _passes(self, multiple: float) -> list[str]:
+        """A multiple of the region, of which each job does its part of its own size."""
+        passes = multiple * self._parts / self.numjobs
+        if loops := whole(passes):
+            return [f"loops={loops}"] if loops > 1 else []
+        if passes < 1 and (percent := whole(100 * passes)):
+            return [f"io_size={percent}%"]
+        region_bytes = bytes_of(self._job["region"]["size"], self._place)
+        if region_bytes is None:
+            raise NoCounterpartError(
+                f"{multiple:g} times a region, of which {self.numjobs} jobs have no whole percentage each: {NAME_IT}"
+            )
+        unit_bytes = self._sizes()[-1]
+        return [
+            f"io_size={size_text(round(multiple * region_bytes) // self.numjobs // unit_bytes * unit_bytes)}"
+        ]
+
+
+def _place_in_order(op: Op) -> int:
+    return _ORDER.index(op["op"])
+
+
+def _bs(sizes: Sequence[Share]) -> str:
+    return size_text(sizes[0]["size_bytes"])
+
+
+def _bssplit(sizes: Sequence[Share]) -> str:
+    total = sum(share["weight"] for share in sizes)
+    return ":".join(
+        f"{size_text(share['size_bytes'])}/{whole_percent(share['weight'] / total, 'block sizes with shares')}"
+        for share in sizes
+    )

@@ -1,0 +1,82 @@
+"""Sizes, durations and percentages as fio has them: whole percentages of the target, or bytes."""
+
+from dataclasses import dataclass
+
+from fathom.exports.normal_form import Extent
+
+_MIB = 1 << 20
+_NEAR = 1e-6
+
+#: What lets a part of the target be told in bytes.
+NAME_IT = "name the target or give its --size, and it is told in bytes"
+
+
+class NoCounterpartError(Exception):
+    """Why fio cannot do the same, in words for a note."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is known of where the jobs go: its size, and whether it is a regular file."""
+
+    capacity_bytes: int | None = None
+    is_file: bool = False
+
+
+def whole(number: float) -> int | None:
+    """The number, where it is one without a fraction."""
+    return round(number) if abs(number - round(number)) < _NEAR else None
+
+
+def whole_percent(fraction: float, what: str) -> int:
+    """The fraction in percent. Raises NoCounterpartError where that is no whole number."""
+    percent = whole(100 * fraction)
+    if percent is None:
+        raise NoCounterpartError(f"{what} of {100 * fraction:.6g} %, and fio takes whole percentages")
+    return percent
+
+
+def size_text(size_bytes: int) -> str:
+    """A size in the largest unit of which it is a multiple; `k` is 1024 bytes."""
+    for power, unit in ((3, "g"), (2, "m"), (1, "k")):
+        if size_bytes and size_bytes % 1024**power == 0:
+            return f"{size_bytes // 1024**power}{unit}"
+    return str(size_bytes)
+
+
+def time_text(time_ns: int) -> str:
+    """A duration in the largest unit of which it is a multiple, microseconds at least."""
+    for scale_ns, unit in ((1_000_000_000, "s"), (1_000_000, "ms")):
+        if time_ns % scale_ns == 0:
+            return f"{time_ns // scale_ns}{unit}"
+    return f"{max(round(time_ns / 1000), 1)}us"
+
+
+def bytes_of(extent: Extent, place: Place) -> int | None:
+    """The length in bytes, a fraction of the target as Fathom rounds it; None where that is not known."""
+    if "fraction" not in extent:
+        size_bytes = int(next(iter(extent.values())))
+        if "up-to" in extent and place.capacity_bytes is not None:
+            return min(size_bytes, place.capacity_bytes)
+        return size_bytes
+    if place.capacity_bytes is None:
+        return None
+    size_bytes = int(extent["fraction"] * place.capacity_bytes)
+    return size_bytes // _MIB * _MIB if size_bytes >= _MIB else size_bytes
+
+
+def extent_text(extent: Extent, place: Place, what: str, parts: int = 1, unit_bytes: int = 1) -> str:
+    """One of so many equal parts of a length, in whole units where it is told in bytes.
+
+    Raises NoCounterpartError where it is no whole percentage of a target whose size is not known.
+    """
+    if "fraction" in extent:
+        percent = whole(100 * extent["fraction"] / parts)
+        if percent is not None:
+            return f"{percent}%"
+    size_bytes = bytes_of(extent, place)
+    if size_bytes is None:
+        raise NoCounterpartError(
+            f"{what} of {100 * extent['fraction'] / parts:.6g} %, and fio takes whole percentages: {NAME_IT}"
+        )
+    return size_text(size_bytes // parts // unit_bytes * unit_bytes)

@@ -1,0 +1,446 @@
+"""Methods as fio's jobs: fio takes them, import reads the same job from them, and both do as many I/Os."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import fathom
+from fathom.catalog import method_names
+from fathom.cli import app
+from fathom.errors import FathomError, UsageError
+from fathom.exports import export_method
+from fathom.imports import import_method
+from fathom.method import Method, load_method, parse_method
+
+needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+HEAD = 'schema = "fathom-method/1"\nname = "made"\n'
+JOB = {
+    "mix": '"read"',
+    "block": '"4KiB"',
+    "pattern": '"uniform"',
+    "load": "{ iodepth = 4 }",
+    "until": '{ time = "10s" }',
+}
+
+
+def method(steps: str) -> Method:
+    return parse_method(HEAD + steps, "made.toml")
+
+
+def step(name: str = "x", keys: str = "", job: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A step of a timed random read, with these keys instead or besides."""
+    lines = "\n".join(f"{key} = {value}" for key, value in {**JOB, **job}.items())
+    return f'[[steps]]\nname = "{name}"\n{keys}\n[steps.job]\n{lines}\n'
+
+
+def exported(steps: str, target: str | None = None, size_bytes: int | None = None) -> tuple[str, list[str]]:
+    return export_method(method(steps), target, size_bytes)
+
+
+def options(text: str, section: str = "x") -> list[str]:
+    """The lines of a section, but for those that every section has."""
+    whole = text.partition(f"\n[{section}]\n")[2].partition("\n\n")[0].splitlines()
+    return [line for line in whole if not line.startswith(("stonewall", "description="))]
+
+
+def of_job(job: Mapping[str, str]) -> list[str]:
+    return options(exported(step(job=job))[0])
+
+
+def accepted(text: str, tmp_path: Path) -> None:
+    """Passes when fio takes every section."""
+    file = tmp_path / "made.fio"
+    file.write_text(text)
+    found = subprocess.run(
+        ["fio", "--parse-only", str(file)],
+        env={"TARGET": "/dev/nvme0n1", "PATH": "/usr/bin:/bin:/usr/local/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "dropped" not in found.stdout + found.stderr
+
+
+@needs_fio
+@pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
+@pytest.mark.parametrize("size_bytes", [None, 7_681_501_126_656], ids=["any", "sized"])
+@pytest.mark.parametrize("name", method_names())
+def test_fio_takes_what_is_made_of_every_shipped_method(
+    name: str, size_bytes: int | None, quick: bool, tmp_path: Path
+) -> None:
+    text, _ = export_method(load_method(name, quick=quick), None, size_bytes)
+    accepted(text, tmp_path)
+    filled = re.sub(r"^#(?! )", "", text, flags=re.MULTILINE)
+    accepted(re.sub(r"=R(,W)?$", "=10", filled, flags=re.MULTILINE), tmp_path)
+
+
+def test_a_section_says_operation_block_depth_and_time() -> None:
+    assert of_job({"load": "{ threads = 3, iodepth = 4 }"}) == [
+        "rw=randread",
+        "bs=4k",
+        "norandommap",
+        "numjobs=3",
+        "iodepth=4",
+        "runtime=10s",
+        "time_based",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "option"),
+    [
+        ("mix", "{ read = 65, write = 35 }", "rwmixread=65"),
+        ("mix", "{ read = 50, write = 50, flush = 10 }", "fsync=5"),
+        ("block", '{ read = "4KiB", write = "64KiB" }', "bs=4k,64k"),
+        (
+            "block",
+            '[{ size = "4KiB", share = 3 }, { size = "12KiB", share = 1 }]',
+            "bssplit=4k/75:12k/25",
+        ),
+        ("pattern", "{ zipf = 0.99 }", "random_distribution=zipf:0.99"),
+        ("pattern", "{ pareto = 0.2 }", "random_distribution=pareto:0.2"),
+        ("pattern", '{ random = { read = "80%", write = "20%" } }', "percentage_random=80,20"),
+        ("pattern", "{ hot-spots = [{ area = 10, access = 90 }] }", "random_distribution=zoned:90/10:10/90"),
+        ("pattern", "{ zones = 4 }", "max_open_zones=4"),
+        ("pattern", '"backwards"', "rw=rw:-8k"),
+        ("pattern", '{ stride = "1MiB" }', "rw=rw:1020k"),
+        ("region", '{ start = "50%", size = "25%" }', "offset=50%"),
+        ("region", '"10GiB"', "size=10g"),
+        ("align", '"64KiB"', "blockalign=64k"),
+        ("content", '{ compressible = "40%" }', "buffer_compress_percentage=40"),
+        ("content", '{ dedup = "25%" }', "dedupe_percentage=25"),
+        ("direct", "false", "direct=0"),
+        ("sqpoll", "true", "sqthread_poll=1"),
+        ("huge_pages", "true", "iomem=mmaphuge"),
+        ("load", "{ iodepth = 8, reap = 4 }", "iodepth_batch_complete_min=4"),
+        ("load", '{ threads = 2, iodepth = 8, rate = "800/s" }', "rate_iops=200,200"),
+        ("load", '{ threads = 2, iodepth = 3, think = "1ms" }', "numjobs=6"),
+        ("until", '{ time = "1500ms" }', "runtime=1500ms"),
+        ("until", "{ count = 1000 }", "number_ios=1000"),
+        ("until", '{ bytes = "1GiB" }', "io_size=1g"),
+    ],
+)
+def test_a_key_becomes_the_option_that_means_the_same(key: str, value: str, option: str) -> None:
+    assert option in of_job({"mix": "{ read = 1, write = 1 }", key: value})
+
+
+def test_threads_that_start_at_equal_distances_are_jobs_with_a_part_each() -> None:
+    made = {
+        "pattern": '"sequential"',
+        "mix": '"write"',
+        "load": "{ threads = 4 }",
+        "until": '{ written = "2x" }',
+    }
+    assert of_job(made)[2:5] == ["size=25%", "offset_increment=25%", "numjobs=4"]
+    assert "loops=2" in of_job(made)
+    assert "size=512m" in of_job(made | {"region": '"2GiB"'})
+
+
+def test_a_part_that_is_no_whole_percentage_takes_the_size_of_the_target() -> None:
+    eight = step(job={"pattern": '"sequential"', "load": "{ threads = 8 }"})
+    with pytest.raises(UsageError, match=r"12\.5 %.*give its --size"):
+        exported(eight)
+    assert "size=128m" in options(exported(eight, size_bytes=1 << 30)[0])
+
+
+def test_volumes_of_a_shared_region_are_divided_over_the_jobs() -> None:
+    made = {"mix": '"write"', "load": "{ threads = 4 }"}
+    assert "io_size=50%" in of_job(made | {"until": '{ written = "2x" }'})
+    assert "loops=2" in of_job(made | {"until": '{ written = "8x" }'})
+    both = of_job(made | {"until": '{ written = "4x", time = "6h" }'})
+    assert both[-1] == "runtime=21600s"
+
+
+def test_steps_wait_for_those_before_and_streams_run_beside_each_other() -> None:
+    streams = """
+[[steps]]
+name = "both"
+[steps.job]
+direct = false
+until = { time = "9s" }
+streams = [
+  { name = "a", mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 1 } },
+  { name = "b", mix = "write", block = "8KiB", pattern = "sequential", load = { iodepth = 2 } },
+]
+"""
+    text, _ = exported(step("one") + streams + step("two"))
+    begins = [
+        line for line in text.splitlines() if line in ("stonewall", "new_group") or line.startswith("[")
+    ]
+    assert begins == [
+        *("[global]", "[one]", "stonewall", "[both.a]", "stonewall"),
+        *("[both.b]", "new_group", "[two]", "stonewall"),
+    ]
+    assert {"direct=0", "runtime=9s", "bs=8k"} <= set(options(text, "both.b"))
+
+
+def test_points_of_a_curve_wait_in_comments_for_their_rate() -> None:
+    text, notes = exported(
+        step(
+            "c",
+            'kind = "curve"\ncurve = { points = ["50%"], time = "5s", slo = { p99 = "1ms", steps = 1 } }',
+            {"mix": "{ read = 3, write = 1 }", "load": "{ threads = 2, iodepth = 4 }"},
+        )
+    )
+    assert "[c]\n" in text
+    assert "# 50 % of the IOPS of [c]: R = 0.1875 and W = 0.0625 times its IOPS" in text
+    assert {"#[c@50]", "#rate_iops=R,W", "#rate_process=poisson", "#runtime=5s"} <= set(text.splitlines())
+    assert "c@slo-1: left out: a search goes by what the points before it have shown" in notes
+
+
+def test_a_share_of_another_step_names_its_section_and_its_stream() -> None:
+    text, _ = export_method(load_method("write-amplification"))
+    of_writes = text.partition("#[reads-beside-writes-50.writes]\n")
+    assert "rate_iops=R" in of_writes[2].partition("\n\n")[0]
+    assert "50 % of the IOPS of [" in of_writes[0].splitlines()[-1]
+
+
+def test_a_share_of_a_step_that_is_left_out_is_left_out_too() -> None:
+    curve = 'kind = "curve"\ncurve = { points = ["50%"], time = "5s" }'
+    text, notes = exported(step("c", curve, {"pattern": "{ zipf = 1 }"}) + step())
+    assert "c@50" not in text.partition("[global]")[2]
+    assert "c@50: left out: its rate is a share of what c comes to, which is left out" in notes
+
+
+def test_rounds_until_steady_stand_once_and_counted_ones_each() -> None:
+    rounds = (
+        '[[steps]]\nname = "r"\nkind = "rounds"\nrounds = { most = %d, window = %d, track = ["x"] }\n'
+        + step().replace("[[steps]]", "[[steps.steps]]").replace("[steps.job]", "[steps.steps.job]")
+    )
+    text, notes = exported(rounds % (9, 5))
+    assert text.count("\n[r.") == 1
+    assert "r: round 1 of at most 9: repeat these sections until the IOPS of x" in " ".join(notes)
+    assert exported(rounds % (3, 3))[0].count("\n[r.") == 3
+
+
+def test_a_pause_loads_nothing() -> None:
+    text, _ = exported(step() + '[[steps]]\nname = "rest"\nkind = "idle"\ntime = "30s"\n')
+    assert {"ioengine=null", "runtime=30s", "time_based"} <= set(options(text, "rest"))
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        ({"mix": "{ read = 2, write = 1 }"}, "a share of reads of 66.6667 %"),
+        ({"mix": "{ read = 1, trim = 1 }"}, "trims beside other operations"),
+        ({"mix": '"write-zeroes"'}, "write-zeroes, which fio does not issue"),
+        ({"mix": "{ write = 5, flush = 2 }"}, "flushes that are not one for so many writes"),
+        ({"pattern": "{ zipf = 1 }"}, "zipf of 1"),
+        ({"pattern": '{ random = "99.5%" }'}, "jumps of 99.5 %"),
+        ({"mix": '"write"', "placement": "1"}, "placement handles"),
+        ({"load": '{ iodepth = 4, rate = "10/s", arrival = "uniform" }'}, "uniform arrivals"),
+        ({"load": '{ iodepth = 4, rate = [{ rate = "10/s", time = "1s" }] }'}, "a rate that changes"),
+        ({"load": "{ threads = 3, iodepth = 1 }", "until": "{ count = 100 }"}, "a count that 3 jobs"),
+        (
+            {"block": '[{ size = "4KiB", share = 1 }, { size = "8KiB", share = 2 }]'},
+            "block sizes with shares of 33",
+        ),
+    ],
+)
+def test_what_would_be_another_test_is_left_out_with_its_step(job: Mapping[str, str], why: str) -> None:
+    text, notes = exported(step("odd", job=job) + step())
+    assert "[odd]" not in text
+    assert any(note.startswith(f"odd: left out: {why}") for note in notes), notes
+
+
+@pytest.mark.parametrize(
+    ("keys", "job", "what"),
+    [
+        ('kind = "precondition"\nsteady = { round = "1s" }', {}, "no end before its time: rounds until"),
+        ('precision = "1%"', {}, "only twins end windows early"),
+        ("", {"content": "{ verify = 1 }", "mix": '"write"'}, "blocks do not describe themselves"),
+        ("", {"load": '{ iodepth = 4, rate = "10/s" }'}, "latency counts from submission"),
+        ("", {"gpu": "true"}, "reads end in host memory"),
+        ("", {"load": '{ iodepth = 4, split = "even" }'}, "the load is for all targets together"),
+        ("", {"errors": "10"}, "the first error ends a job"),
+        ("", {"mix": "{ read = 1, write = 1 }", "pattern": '"sequential"'}, "from a position each"),
+    ],
+)
+def test_what_differs_is_told_with_its_step_and_stands_in_the_file(
+    keys: str, job: Mapping[str, str], what: str
+) -> None:
+    text, notes = exported(step("told", keys, job))
+    [note] = [note for note in notes if what in note]
+    assert note.startswith("told: ")
+    assert f"# {note}" in text
+
+
+def test_of_a_step_that_is_left_out_nothing_else_is_told() -> None:
+    odd = {
+        "load": '{ iodepth = 4, rate = "10/s" }',
+        "until": "{ count = 5 }",
+        "mix": "{ write = 9, flush = 1 }",
+    }
+    _, notes = exported(step("odd", job=odd) + step())
+    assert [note for note in notes if "odd" in note] == [
+        "odd: left out: a count with flushes, which fio does not count"
+    ]
+
+
+def test_the_first_lines_say_whether_it_writes() -> None:
+    assert "WRITES TO THE TARGET" in exported(step(job={"mix": '"write"'}))[0].splitlines()[1]
+    assert "writes nothing" in exported(step())[0].splitlines()[1]
+
+
+def test_a_target_is_named_as_fio_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "a:b.bin"
+    text, _ = exported(step(), f"file:{path}", 1 << 30)
+    assert f"filename={tmp_path}/a\\:b.bin" in text
+    assert f"fallocate -l {1 << 30} {path}" in text
+    assert "filename=${TARGET}" in exported(step())[0]
+    assert not path.exists()
+    with pytest.raises(UsageError, match="cannot name it"):
+        exported(step(), f"file:{tmp_path}/a\nrw=write", 1 << 30)
+    with pytest.raises(UsageError, match="fio cannot load it"):
+        exported(step(), "twin:wd-ultrastar-dc-sn861-7.68tb")
+
+
+def test_a_file_is_not_purged_and_a_method_of_a_file_system_wants_a_file(tmp_path: Path) -> None:
+    purge = '[[steps]]\nname = "p"\nkind = "purge"\n'
+    _, notes = exported(purge + step(), f"file:{tmp_path}/x", 1 << 30)
+    assert "p: left out: a file cannot be purged" in notes
+    assert "rw=trim" in options(exported(purge + step())[0], "p")
+    _, notes = export_method(load_method("drive-array-filesystem"))
+    assert "name one as the target" in notes[-1]
+
+
+def test_the_command_prints_the_file_and_tells_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    app(["export", "four-corners", "--quick"], standalone_mode=False)
+    out, err = capsys.readouterr()
+    assert out.startswith("# ")
+    assert "[fill]" in out
+    assert err.startswith("fathom: ")
+
+
+# What import makes of an export
+
+_MIXES = st.sampled_from(['"read"', '"write"', "{ read = 70, write = 30 }", "{ read = 1, write = 99 }"])
+_SIZES = st.sampled_from(["4KiB", "8KiB", "64KiB", "16384", "1MiB"])
+_BLOCKS = _SIZES.map(json.dumps) | st.tuples(_SIZES, _SIZES, st.integers(1, 99)).map(
+    lambda one: (
+        f'[{{ size = "{one[0]}", share = {one[2]} }}, {{ size = "{one[1]}", share = {100 - one[2]} }}]'
+    )
+)
+_PATTERNS = st.sampled_from(
+    [
+        *('"sequential"', '"uniform"', '"random-once"', '"backwards"', '{ stride = "2MiB" }'),
+        *("{ zipf = 0.8 }", "{ pareto = 0.3 }", '{ random = "80%" }'),
+        "{ hot-spots = [{ area = 5, access = 50 }, { area = 15, access = 30 }] }",
+    ]
+)
+_REGIONS = st.sampled_from(
+    ['"100%"', '"25%"', '"10GiB"', '{ start = "40%", size = "20%" }', '{ start = "4GiB", size = "20GiB" }']
+)
+_LOADS = st.tuples(
+    st.sampled_from([1, 2, 4, 5]), st.integers(1, 64), st.sampled_from(["", "rate", "linear"])
+).map(
+    lambda one: (
+        f"{{ threads = {one[0]}, iodepth = {one[1]}"
+        + (f', rate = "{1000 * one[0]}/s"' if one[2] else "")
+        + (', arrival = "deterministic"' if one[2] == "linear" else "")
+        + " }"
+    )
+)
+_UNTILS = st.sampled_from(
+    [
+        *('{ time = "30s" }', '{ time = "1500ms" }', '{ bytes = "960MiB" }', "{ count = 20000 }"),
+        *('{ written = "1x" }', '{ written = "4x" }', '{ written = "2x", time = "1h" }'),
+    ]
+)
+
+
+def normal(job_json: str) -> dict[str, Any]:
+    """What of a job both tools have, with weights as shares."""
+    job = json.loads(job_json)
+    ops = job["mix"]["ops"]
+    weight = sum(op["weight"] for op in ops)
+
+    def sizes(op: Mapping[str, Any]) -> list[tuple[int, float]]:
+        shares: dict[int, float] = {}
+        for one in op["sizes"]:
+            shares[one["size_bytes"]] = shares.get(one["size_bytes"], 0.0) + one["weight"]
+        return [(size, round(share / sum(shares.values()), 6)) for size, share in sorted(shares.items())]
+
+    mix = {op["op"]: (round(op["weight"] / weight, 6), sizes(op)) for op in ops}
+    until, region = job["until"], job["region"]["size"]
+    if until["region_multiple"] and "bytes" in region:
+        until |= {"bytes": round(until["region_multiple"] * region["bytes"]), "region_multiple": None}
+    return {key: job[key] for key in ("pattern", "region", "load", "until", "direct")} | {"mix": mix}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    mix=_MIXES,
+    block=_BLOCKS,
+    pattern=_PATTERNS,
+    region=_REGIONS,
+    load=_LOADS,
+    until=_UNTILS,
+    direct=st.booleans(),
+)
+def test_import_makes_the_same_job_of_an_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direct: bool, **job: str
+) -> None:
+    monkeypatch.setenv("TARGET", "/dev/nvme0n1")
+    try:
+        steps = step(job=job | {"direct": str(direct).lower()})
+        text, _ = exported(steps)
+    except FathomError:
+        assume(False)
+        return
+    file = tmp_path / "made.fio"
+    file.write_text(text)
+    again, _ = import_method(file)
+    assert normal(parse_method(again, "again").steps[0].job.json) == normal(method(steps).steps[0].job.json)
+
+
+@needs_fio
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        ({"until": "{ count = 2000 }", "load": "{ threads = 2, iodepth = 4 }"}, {"read": 2000}),
+        (
+            {"mix": '"write"', "block": '"64KiB"', "pattern": '"sequential"', "until": '{ written = "2x" }'}
+            | {"load": "{ threads = 4, iodepth = 2 }"},
+            {"write": 512},
+        ),
+        (
+            {"mix": '"write"', "pattern": '"random-once"', "until": '{ written = "1x" }'}
+            | {"load": "{ threads = 4, iodepth = 2 }", "region": '{ start = "25%", size = "50%" }'},
+            {"write": 2048},
+        ),
+    ],
+    ids=["count", "passes", "part"],
+)
+def test_fio_and_fathom_do_as_many_of_each(
+    job: dict[str, str], expected: Mapping[str, int], tmp_path: Path
+) -> None:
+    steps = step(job=job | {"direct": "false"})
+    target, file = f"file:{tmp_path / 'made.bin'}", tmp_path / "made.fio"
+    path = tmp_path / "made.toml"
+    path.write_text(HEAD + steps)
+    run = fathom.run(str(path), targets=[target], size_bytes=16 << 20, out=tmp_path / "runs")
+    points = run.points.to_pylist()
+    assert {row["op"]: row["n"] for row in points} == expected
+
+    (tmp_path / "made.bin").touch()
+    with (tmp_path / "made.bin").open("r+b") as made:
+        made.truncate(16 << 20)
+    file.write_text(exported(steps, target, 16 << 20)[0])
+    found = subprocess.run(
+        ["fio", "--output-format=json", str(file)], capture_output=True, text=True, timeout=60, check=True
+    )
+    [counted] = json.loads(found.stdout[found.stdout.index("{") :])["jobs"]
+    assert counted["error"] == 0
+    assert {op: counted[op]["total_ios"] for op in expected} == expected
