@@ -63,6 +63,8 @@ struct Looks {
     sum: Vec<Tallies>,
     /// Batches of the longest of their full windows.
     full: f64,
+    /// Whether one of those that wait still writes what came before its window.
+    one_drains: bool,
     looks: u64,
     settled: bool,
 }
@@ -77,6 +79,7 @@ impl Judge {
                 waiting: 0,
                 sum: Vec::new(),
                 full: 0.0,
+                one_drains: false,
                 looks: 0,
                 settled: false,
             }),
@@ -89,8 +92,8 @@ impl Judge {
     }
 
     /// Adds a device's batches and waits for those of the others. Returns whether all have told enough. A full window
-    /// has `full` batches of this length.
-    fn agree(&self, batches: &[Tallies], full: f64) -> bool {
+    /// has `full` batches of this length; a device that `drains` has not.
+    fn agree(&self, batches: &[Tallies], full: f64, drains: bool) -> bool {
         let mut state = self.state();
         if state.sum.len() < batches.len() {
             state.sum.resize(batches.len(), Tallies::default());
@@ -101,6 +104,7 @@ impl Judge {
         state.waiting += 1;
         let look = state.looks;
         state.full = state.full.max(full);
+        state.one_drains |= drains;
         self.decide(&mut state);
         while state.looks == look {
             let woken = self.changed.wait(state);
@@ -112,9 +116,10 @@ impl Judge {
     /// Gives the verdict once nobody is missing.
     fn decide(&self, state: &mut Looks) {
         if state.waiting > 0 && state.waiting == state.running {
-            state.settled = is_settled(&self.rule, &state.sum, state.full);
+            state.settled = !state.one_drains && is_settled(&self.rule, &state.sum, state.full);
             state.sum.clear();
             state.full = 0.0;
+            state.one_drains = false;
             state.waiting = 0;
             state.looks += 1;
             self.changed.notify_all();
@@ -275,13 +280,28 @@ impl<'a> Batches<'a> {
         self.full.push(std::mem::replace(&mut self.open, fresh));
         let settled = self.full.len().is_multiple_of(LOOK_EVERY) && {
             let ops: Vec<Tallies> = self.full.iter().map(Batch::ops).collect();
-            self.seat.0.agree(&ops, self.full_window())
+            self.seat.0.agree(&ops, self.full_window(), self.drains())
         };
         if self.full.len() == MOST_BATCHES {
             self.join();
         }
         self.end_ns = now_ns + self.length_ns;
         settled
+    }
+
+    /// Whether the medium is still being written under a load that writes nothing: with what the load before it left
+    /// in the buffer, or with cleaning. Its batches agree with each other, and the next ones are several times as fast.
+    fn drains(&self) -> bool {
+        let later = &self.full[self.full.len() / 2..];
+        let (mut moved, mut written, mut programmed) = (0, 0, 0);
+        for batch in later {
+            for (tally, op) in batch.ops().iter().zip(Op::ALL) {
+                moved += tally.bytes;
+                written += if op.is_destructive() { tally.bytes } else { 0 };
+            }
+            programmed += batch.medium.map_or(0, |medium| medium.write_bytes);
+        }
+        written == 0 && programmed as f64 > self.rule().half_width * moved as f64
     }
 
     /// Ends a round that is settled or whose time is up. Returns whether one ended.

@@ -301,6 +301,38 @@ fn a_rate_that_still_moves_does_not_settle() {
     assert!(!settled);
 }
 
+/// Batches, of 1,000 reads of 4 KiB each, until the window is settled; the medium is written in so many of them.
+fn read_while_the_medium_is_written(batches_written: u64, bytes_each: u64) -> u64 {
+    let judge = Judge::new(RULE, 1);
+    let mut batches = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, Some(medium(0)));
+    let mut counted = Tallies::default();
+    for batch in 1..=1_000 {
+        counted[Op::Read as usize].count += 1_000;
+        counted[Op::Read as usize].bytes += 1_000 << 12;
+        counted[Op::Read as usize].sum_ns += 100_000;
+        let programmed = batch.min(batches_written) * bytes_each;
+        batches.see(&[counted], Some(medium(programmed)));
+        if batches.close(batch * FIRST_BATCH_NS) {
+            return batch;
+        }
+    }
+    0
+}
+
+#[test]
+fn an_even_rate_of_reads_is_not_taken_while_the_writes_before_them_are_still_programmed() {
+    let alone = read_while_the_medium_is_written(0, 0);
+    assert!(alone > 0);
+    assert_eq!(read_while_the_medium_is_written(u64::MAX, 1_000 << 12), 0);
+    let after = read_while_the_medium_is_written(3 * alone, 1_000 << 12);
+    assert!(
+        (6 * alone..=7 * alone).contains(&after),
+        "{after} after {alone}"
+    );
+    let a_little = read_while_the_medium_is_written(u64::MAX, 1 << 12);
+    assert_eq!(a_little, alone, "as housekeeping may");
+}
+
 #[test]
 fn devices_of_one_target_end_together_when_their_sum_is_known() {
     let noisy = |seed| {
