@@ -38,6 +38,7 @@ def method(tmp_path: Path) -> str:
 
 @pytest.fixture
 def written() -> None:
+    sh("wipefs", "--all", str(DRIVE))
     with DRIVE.open("r+b") as drive:
         drive.seek(1 << 20)
         drive.write(WRITTEN)
