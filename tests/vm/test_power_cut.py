@@ -270,7 +270,5 @@ def test_a_drive_that_lies_is_caught_with_each_offset(cut: Cut, after_boot: dict
     assert min(expected.values()) > 0
     assert report["wrong"] == expected
     assert report["wrong_though_flushed"] > 0
-    spoiled = {*offsets, torn, rotten, one, other}
     told = [int(text.split(" bytes at ")[1].split(",")[0]) for text in report["told"]]
-    assert len(set(told)) == 10
-    assert spoiled.issuperset(told)
+    assert told == offsets[:10]

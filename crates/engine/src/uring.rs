@@ -13,6 +13,7 @@ use crate::{
     EngineError, TargetKind, TargetSetup,
     affinity::pinned,
     buffers::{Buffers, Pages},
+    clock::Clock,
     driver::{self, Lane},
     gpu::{Gpu, GpuMemory},
     journal::Journal,
@@ -107,21 +108,29 @@ struct Prepared<P: Protocol> {
 }
 
 fn run_prepared<P: Protocol>(lane: &Lane, prepared: Prepared<P>) {
-    let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
-        return;
-    };
-    let Prepared {
-        mut ring,
-        buffers,
-        encoder,
-    } = prepared;
-    let queues = Queues::new(&mut ring, encoder, buffers, clock);
-    let (meter, queues) = driver::drive(lane, queues, clock);
-    let memory = queues.into_memory();
-    conclude(ring, memory, meter);
+    run_by(lane, prepared, |queues, clock| {
+        let (meter, queues) = driver::drive(lane, queues, clock);
+        (meter, queues.into_memory())
+    });
 }
 
 fn run_landing<P: Protocol>(lane: &Lane, prepared: Prepared<P>, gpu: GpuMemory) {
+    run_by(lane, prepared, |queues, clock| {
+        let landed = Landed::new(queues, gpu, lane.job.load.iodepth(), clock);
+        let (meter, landed) = driver::drive(lane, landed, clock);
+        let (queues, gpu) = landed.into_parts();
+        // The GPU lets go of the buffers before they are unmapped.
+        (meter, (gpu, queues.into_memory()))
+    });
+}
+
+/// Waits for the start, has `drive` run the job, and lets go of what I/O in flight may refer to, which `drive` gives
+/// back, and of the target; then the thread's last word.
+fn run_by<P: Protocol, M>(
+    lane: &Lane,
+    prepared: Prepared<P>,
+    drive: impl FnOnce(Queues<'_, P>, Clock) -> (Meter, M),
+) {
     let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
         return;
     };
@@ -130,17 +139,7 @@ fn run_landing<P: Protocol>(lane: &Lane, prepared: Prepared<P>, gpu: GpuMemory) 
         buffers,
         encoder,
     } = prepared;
-    let queues = Queues::new(&mut ring, encoder, buffers, clock);
-    let landed = Landed::new(queues, gpu, lane.job.load.iodepth(), clock);
-    let (meter, landed) = driver::drive(lane, landed, clock);
-    let (queues, gpu) = landed.into_parts();
-    // The GPU lets go of the buffers before they are unmapped.
-    let memory = (gpu, queues.into_memory());
-    conclude(ring, memory, meter);
-}
-
-/// Lets go of what I/O in flight may refer to, where there is none, and of the target; then the thread's last word.
-fn conclude<P: Protocol, M>(ring: Ring<P>, memory: M, meter: Meter) {
+    let (meter, memory) = drive(Queues::new(&mut ring, encoder, buffers, clock), clock);
     if meter.summary.lost == 0 {
         ring.unregister();
         drop((ring, memory));

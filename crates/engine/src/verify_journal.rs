@@ -60,7 +60,7 @@ pub struct JournalReport {
     /// Of those, how many were acknowledged before a flush that was acknowledged too: not even a volatile write
     /// cache excuses them.
     pub wrong_though_flushed: u64,
-    /// Some of them, one line each.
+    /// The first of them by place, one line each.
     pub told: Vec<String>,
 }
 
@@ -93,6 +93,7 @@ pub fn verify_journal(
         },
         runs: &journals.runs,
         flushed_ns,
+        told: BTreeMap::new(),
         report,
     };
     check.all(&latest, &journals, unread)
@@ -132,6 +133,8 @@ struct Check<'a> {
     expected: Verify,
     runs: &'a HashSet<u64>,
     flushed_ns: u64,
+    /// The lines of the first [`TOLD`] wrong blocks, by place: verdicts come in another order.
+    told: BTreeMap<u64, String>,
     report: JournalReport,
 }
 
@@ -175,6 +178,7 @@ impl Check<'_> {
             let findings = self.look(start_bytes, extent, stands).map_err(&unread)?;
             self.conclude(start_bytes, &extent.write, &findings);
         }
+        self.report.told = self.told.into_values().collect();
         Ok(self.report)
     }
 
@@ -216,15 +220,20 @@ impl Check<'_> {
         *report.wrong.entry(KINDS[kind].into()).or_default() += 1;
         let flushed = write.acked_ns <= self.flushed_ns;
         report.wrong_though_flushed += u64::from(flushed);
-        if report.told.len() < TOLD {
-            report.told.push(format!(
+        let last = self.told.last_key_value();
+        if self.told.len() < TOLD || last.is_some_and(|(&last, _)| start_bytes < last) {
+            let line = format!(
                 "the write of {} bytes at {}, acknowledged {:.6} s after the start{}, is {}: see the sector at {place}",
                 write.size_bytes,
                 write.offset_bytes,
                 write.acked_ns as f64 / 1e9,
                 if flushed { " and flushed" } else { "" },
                 KINDS[kind],
-            ));
+            );
+            self.told.insert(start_bytes, line);
+        }
+        if self.told.len() > TOLD {
+            self.told.pop_last();
         }
     }
 }

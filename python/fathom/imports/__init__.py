@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft
+from fathom.imports.draft import Draft, name_of
 from fathom.imports.fio import from_fio
 from fathom.imports.vdbench import from_vdbench
 from fathom.method import parse_method
@@ -23,7 +23,7 @@ def import_method(path: Path, name: str | None = None) -> tuple[str, list[str]]:
     """
     text = read_text(path, "give a job file of fio or a parameter file of Vdbench")
     draft = _draft(text, str(path))
-    method = draft.to_toml(_name_of(name or path.stem), str(path))
+    method = draft.to_toml(name_of(name or path.stem, "imported"), str(path))
     parse_method(method, f"{path} (imported)")
     return method, draft.notes
 
@@ -37,7 +37,3 @@ def _draft(text: str, file: str) -> Draft:
         f"{file}: neither fio's nor Vdbench's",
         "expected [jobs], fio commands of a script, or sd=, wd= and rd= lines",
     )
-
-
-def _name_of(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "imported"

@@ -64,9 +64,9 @@ class Draft:
         return "\n".join(lines) + "\n"
 
 
-def step_name(text: str) -> str:
-    """A name as methods have them."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "job"
+def name_of(text: str, otherwise: str = "job") -> str:
+    """A name as methods and their steps have them, or the other where nothing is left of the text."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or otherwise
 
 
 def _table(values: Mapping[str, Value]) -> list[str]:

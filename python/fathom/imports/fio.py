@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, Value, step_name
+from fathom.imports.draft import Draft, DraftStep, Value, name_of
 from fathom.imports.fio_file import FioJob, jobs_of_file, jobs_of_script
 from fathom.imports.fio_job import Conversion
 from fathom.imports.units import duration_text
@@ -49,12 +49,12 @@ def _add_group(draft: Draft, group: Sequence[FioJob]) -> None:
         )
     made = [Conversion(draft, job) for job in group]
     first = made[0]
-    step = DraftStep(step_name(first.job.name), job=first.whole())
+    step = DraftStep(name_of(first.job.name), job=first.whole())
     if text := first.job.options.get("description"):
         step.keys["label"] = text.value
     if len(made) > 1:
         step.job = _together(made)
-        step.name = "-".join(step_name(one.job.name) for one in made)
+        step.name = "-".join(name_of(one.job.name) for one in made)
     if first.ramp_s:
         ramp = DraftStep(f"{step.name}-ramp", {"label": f"ramp-up of {step.name}"})
         ramp.job = step.job | {"until": {"time": duration_text(first.ramp_s)}}
@@ -98,5 +98,5 @@ def _together(made: Sequence[Conversion]) -> dict[str, Value]:
             f"{first.job.place}: [{first.job.name}] runs beside others until it has done its bytes",
             "give all jobs time_based and a runtime",
         )
-    streams = [{"name": step_name(one.job.name), **one.of_stream()} for one in made]
+    streams = [{"name": name_of(one.job.name), **one.of_stream()} for one in made]
     return {**first.of_job(), "streams": streams}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft, DraftStep, Value, step_name
+from fathom.imports.draft import Draft, DraftStep, Value, name_of
 from fathom.imports.units import bytes_of, duration_text, number_of, seconds_of, size_text
 
 #: Vdbench's own defaults.
@@ -274,7 +274,7 @@ class _Run:
         rate = number_of(own, f"{workload.place}: iorate") if own != "max" else rate and rate * share / 100
         load = self.load(rate)
         load["threads"] = max(round(self.threads() * share / 100), 1)
-        return {"name": step_name(workload.name), **self.io(workload), "load": load}
+        return {"name": name_of(workload.name), **self.io(workload), "load": load}
 
 
 def _named(definition: _Definition, key: str, among: Sequence[_Definition]) -> list[_Definition]:
@@ -300,7 +300,7 @@ def _add_run(draft: Draft, run: _Run) -> None:
                 f"{one.place}: a curve of several workloads has no counterpart", "give each a run of its own"
             )
         for suffix, changes in _values(run):
-            name = step_name(one.name + ending + suffix)
+            name = name_of(one.name + ending + suffix)
             changed = job | changes
             if "load" in changes:
                 changed["load"] = cast("dict[str, Value]", job["load"]) | cast(
@@ -311,7 +311,7 @@ def _add_run(draft: Draft, run: _Run) -> None:
                 draft.add(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}"}, warm))
             draft.add(DraftStep(name, dict(keys), changed))
     if pause_s := seconds_of(one.text("pause", "0"), f"{one.place}: pause"):
-        draft.add(DraftStep(f"{step_name(one.name)}-pause", {"kind": "idle", "time": duration_text(pause_s)}))
+        draft.add(DraftStep(f"{name_of(one.name)}-pause", {"kind": "idle", "time": duration_text(pause_s)}))
 
 
 def _rates(run: _Run) -> Iterator[tuple[str, dict[str, Value], float | None]]:

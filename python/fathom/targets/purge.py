@@ -31,7 +31,7 @@ ERASE_TIMEOUT_MS = 3_600_000
 SANITIZE_STATUS = 0x81
 _STATUS_BYTES = 512
 _EVERY_NAMESPACE = 0xFFFFFFFF
-_RUNNING = 2
+_RUNNING, _FAILED = 2, 3
 _POLL_S = 1.0
 BLKFLSBUF = 0x1261
 _INSTEAD = "take --purge trim, or another way"
@@ -260,13 +260,13 @@ def _state_of(status: bytes) -> int:
 
 
 def _check_idle(name: str, send: Admin) -> None:
-    match _state_of(_sanitize_status(send)):
-        case 2:
-            raise RefusedError(f"{name}: a Sanitize is in progress", "wait for it: `nvme sanitize-log` tells")
-        case 3:
-            raise RefusedError(
-                f"{name}: its last Sanitize failed", "take it out of that with `nvme sanitize --sanact=1`"
-            )
+    state = _state_of(_sanitize_status(send))
+    if state == _RUNNING:
+        raise RefusedError(f"{name}: a Sanitize is in progress", "wait for it: `nvme sanitize-log` tells")
+    if state == _FAILED:
+        raise RefusedError(
+            f"{name}: its last Sanitize failed", "take it out of that with `nvme sanitize --sanact=1`"
+        )
 
 
 def _wait_sanitized(send: Admin, told: Told) -> None:

@@ -110,6 +110,26 @@ fn a_block_that_holds_an_earlier_write_of_the_same_pass_has_lost_the_later_one()
 }
 
 #[test]
+fn the_first_wrong_blocks_by_place_are_told_in_the_order_of_their_places() {
+    let mut crash = Crash::new("order");
+    let (first, second) = (crash.issue(), crash.issue());
+    crash.acknowledge(3, first, (10, 20));
+    crash.acknowledge(3, second, (30, 40));
+    crash.land(3, first);
+    for block in 4..16 {
+        let lost = crash.issue();
+        crash.acknowledge(block, lost, (50, 60));
+    }
+    let report = crash.verified();
+    assert_eq!(wrong(&report), [("stale", 1), ("unwritten", 12)]);
+    let places = (3..13).map(|block| format!("4096 bytes at {},", block * BLOCK));
+    assert_eq!(report.told.len(), 10);
+    for (told, place) in report.told.iter().zip(places) {
+        assert!(told.contains(&place), "{told} where {place} belongs");
+    }
+}
+
+#[test]
 fn writes_that_overlapped_in_time_and_writes_that_were_not_acknowledged_may_stand() {
     let mut crash = Crash::new("overlap");
     let numbers: Vec<_> = (0..4).map(|_| crash.issue()).collect();
