@@ -1,5 +1,6 @@
 """Text that a user gives, in files and in names. What is in it is parsed, and complained about, elsewhere."""
 
+import os
 from pathlib import Path
 
 from fathom.errors import UsageError
@@ -22,3 +23,15 @@ def check_utf8(name: str) -> None:
     except UnicodeEncodeError as error:
         shown = name.encode("utf-8", "backslashreplace").decode()
         raise UsageError(f"{shown}: not UTF-8, as reports and tables are", "rename it") from error
+
+
+def expanded_path(text: str, path: str) -> Path:
+    """Returns the path with `~` replaced. Raises UsageError, which quotes `text`, for what no file system can hold."""
+    try:
+        expanded = Path(path).expanduser()
+        encoded = os.fsencode(expanded)
+    except (ValueError, RuntimeError) as error:
+        raise UsageError(f"{text!r} is not a path: {error}", "give a plain path") from error
+    if b"\0" in encoded:
+        raise UsageError(f"{text!r} is not a path: it has a null byte in it", "give a plain path")
+    return expanded

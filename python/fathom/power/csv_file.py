@@ -107,8 +107,12 @@ class CsvFile:
         )
 
     def _cells(self, line: bytes) -> list[str]:
-        rows = list(csv.reader([_text(line)], delimiter=self._delimiter))
-        return [cell.strip() for cell in rows[0]] if rows else []
+        """The line's cells, at least one; a line that is no CSV, such as one with a lone CR, has one empty cell."""
+        try:
+            rows = list(csv.reader([_text(line)], delimiter=self._delimiter))
+        except csv.Error:
+            return [""]
+        return [cell.strip() for cell in rows[0]] if rows and rows[0] else [""]
 
     def _sample(self, line: bytes) -> Sample | None:
         """A line's sample; None for a heading, a comment, or a line that somebody wrote badly."""

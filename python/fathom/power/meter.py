@@ -8,7 +8,6 @@ import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ from fathom.power.energy import Energy, Sample, energy
 from fathom.power.prometheus import Prometheus
 from fathom.power.source import MeterError, Source
 from fathom.text import duration
+from fathom.text_file import expanded_path
 
 PERIOD_S = 1.0
 MARGIN_S = 120.0
@@ -118,7 +118,7 @@ def open_meter(text: str) -> PowerMeter:
         raise UsageError(f"--power {text}: {kind} has no key {odd!r}", f"its keys are {known}")
     try:
         if kind == "csv":
-            source: Source = CsvFile(Path(place).expanduser(), column)
+            source: Source = CsvFile(expanded_path(place, place), column)
         else:
             source = Prometheus(_url(text, place), _query(text, query))
             source.read()

@@ -5,7 +5,6 @@ later, when it is known whether it will be written.
 """
 
 import difflib
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
 from fathom.text import capacity
+from fathom.text_file import expanded_path
 
 EMPTY_CAPACITY_BYTES = 1 << 40
 MAX_TWINS = 1024
@@ -52,6 +52,8 @@ class TwinFacts:
 TwinLookup = Callable[[str], TwinFacts]
 """Finds a twin by its catalogue name; raises UsageError, with the nearest name, when there is none."""
 
+_LONGEST_SHOWN = 80
+
 
 def parse_targets(
     texts: Sequence[str], *, size_bytes: int | None = None, twins: TwinLookup | None = None
@@ -76,6 +78,15 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
     `/btrfs` behind all is a file system on each, behind a device one that Fathom makes on it; `dir:PATH*8` is an
     array of eight files. See `parse_targets`.
     """
+    try:
+        return _parsed(text, size_bytes, twins)
+    except OSError as error:
+        shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+        raise UsageError(f"{shown!r}: {error.strerror or error}", "give a path that can be opened") from error
+
+
+def _parsed(text: str, size_bytes: int | None, twins: TwinLookup | None) -> Target:
+    """As `parse_target`, but raises OSError for a path that the system cannot look up."""
     if text.startswith(PREFIX):
         members = member_texts(text)
         return array_of([parse_target(one, size_bytes=size_bytes, twins=twins) for one in members])
@@ -93,7 +104,7 @@ def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup 
         if not rest:
             raise UsageError(f"{text}: the path is missing", f"write {kind}:PATH")
         make = file_target if kind == "file" else dir_target
-        return make(_expanded(text, rest), size_bytes)
+        return make(expanded_path(text, rest), size_bytes)
     if text in _EMPTY:
         return _empty_target(text)
     if kind == "twin" and colon:
@@ -154,18 +165,6 @@ def device_label(device: BlockDevice, identity: Identity) -> str:
     return f"{what} {capacity(device.size_bytes)}{part}"
 
 
-def _expanded(text: str, rest: str) -> Path:
-    """The path with `~` replaced. Raises UsageError for what no file system can hold."""
-    try:
-        path = Path(rest).expanduser()
-        encoded = os.fsencode(path)
-    except (ValueError, RuntimeError) as error:
-        raise UsageError(f"{text!r} is not a path: {error}", "give a plain path") from error
-    if b"\0" in encoded:
-        raise UsageError(f"{text!r} is not a path: it has a null byte in it", "give a plain path")
-    return path
-
-
 def is_file_set(text: str) -> bool:
     """Whether this is `dir:PATH*8`, and not a directory of that name."""
     return bool(re.fullmatch(r"dir:.+\*[^*/]*", text)) and not Path(text.removeprefix("dir:")).is_dir()
@@ -175,7 +174,7 @@ def _file_set(text: str, size_bytes: int | None) -> Target:
     """`dir:PATH*8`: eight files in the directory, as an array of them."""
     path, _, count = text.removeprefix("dir:").rpartition("*")
     number = _number(text, count, "files", 2, MAX_FILES)
-    return array_of(file_set(_expanded(text, path), number, size_bytes))
+    return array_of(file_set(expanded_path(text, path), number, size_bytes))
 
 
 _EMPTY: dict[str, tuple[Literal["null", "nop"], str]] = {

@@ -1,0 +1,102 @@
+"""Every parser of text or bytes from outside, as the fuzzer feeds it: what goes in and what may be raised.
+
+Whatever a file, a drive, a host or a meter sends, a parser returns or refuses with one of the errors named here.
+`corpus/NAME` keeps samples, and every input that once broke the parser.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import fathom
+from fathom import _core
+from fathom.catalog.check import parse
+from fathom.catalog.load import load_device
+from fathom.catalog.settings import altered
+from fathom.errors import FathomError
+from fathom.fleet.hosts import _read_hosts
+from fathom.imports import import_method
+from fathom.journal import verify_journal
+from fathom.method import parse_method
+from fathom.power.csv_file import CsvFile
+from fathom.power.meter import open_meter
+from fathom.power.source import MeterError
+from fathom.runs.document import RunDocument
+from fathom.sizing.files import read_needs, read_prices
+from fathom.sizing.needs import parse_need
+from fathom.targets.media_logs import MediaReader
+from fathom.targets.parse import parse_target
+from fathom.targets.purge import _namespaces, erase_of
+
+CATALOG = Path(fathom.__file__).parent / "catalog"
+CORPUS = Path(__file__).parent / "corpus"
+
+
+@dataclass(frozen=True)
+class Parser:
+    """`feed` takes the bytes of a file or a message; `refusals` are the errors by which it may refuse them."""
+
+    feed: Callable[[bytes], object]
+    refusals: tuple[type[Exception], ...] = (FathomError,)
+    shipped: str = ""
+    """Files of the catalogue that are good samples too, as a glob."""
+
+    def samples(self) -> list[bytes]:
+        """Returns the catalogue's own files of this kind."""
+        return [path.read_bytes() for path in sorted(CATALOG.glob(self.shipped))] if self.shipped else []
+
+
+def _of_text(parse: Callable[[str], object]) -> Callable[[bytes], object]:
+    """For a parser of text that its caller has decoded already: bytes that are not UTF-8 never reach it."""
+    return lambda data: parse(data.decode("utf-8", errors="replace"))
+
+
+def _of_file(parse: Callable[[Path], object], name: str = "input") -> Callable[[bytes], object]:
+    """For a parser that opens the file itself."""
+    folder = Path(tempfile.mkdtemp(prefix="fathom-fuzz-"))
+
+    def feed(data: bytes) -> object:
+        path = folder / name
+        path.write_bytes(data)
+        return parse(path)
+
+    return feed
+
+
+def _purge(data: bytes) -> object:
+    """Identify Controller, Identify Namespace and a list of namespaces, a page each, as a controller answers."""
+    pages = [data[at : at + 4096].ljust(4096, b"\0") for at in (0, 4096, 8192)]
+    known = _namespaces(lambda *_, **__: pages[2], pages[0])
+    purge = ("format", "format-crypto", "sanitize-block", "sanitize-crypto")[data[-1] % 4 if data else 0]
+    return erase_of("nvme0n1", 1, purge, pages[0], pages[1], known)
+
+
+PARSERS: dict[str, Parser] = {
+    "method": Parser(_of_text(lambda text: parse_method(text, "m.toml")), shipped="methods/*.toml"),
+    "job": Parser(_of_text(lambda text: _core.parse_job(text, "job.json")), (_core.ParseError,)),
+    "size": Parser(_of_text(_core.parse_size_bytes), (_core.ParseError,)),
+    "duration": Parser(_of_text(_core.parse_duration_ns), (_core.ParseError,)),
+    "device": Parser(_of_text(lambda text: parse("devices", text, "d.toml")), shipped="devices/*.toml"),
+    "published": Parser(
+        _of_text(lambda text: parse("published", text, "p.toml")), shipped="published/*.toml"
+    ),
+    "setting": Parser(_of_text(lambda text: altered(load_device("samsung-pm9a3-7.68tb"), text))),
+    "fio": Parser(_of_file(import_method, "load.fio")),
+    "vdbench": Parser(_of_file(import_method, "load.parm")),
+    "needs": Parser(_of_file(read_needs)),
+    "prices": Parser(_of_file(read_prices), shipped="../sizing/prices.toml"),
+    "need": Parser(_of_text(parse_need)),
+    "hosts": Parser(_of_file(_read_hosts)),
+    "target": Parser(_of_text(parse_target)),
+    "power-csv": Parser(_of_file(lambda path: CsvFile(path).read()), (MeterError,)),
+    "power-option": Parser(_of_text(open_meter)),
+    "run": Parser(_of_file(lambda path: RunDocument.load(path.parent), "run.json")),
+    "purge": Parser(_purge),
+    "media-logs": Parser(lambda data: MediaReader(lambda *_: data, 1).read()),
+    "interval": Parser(lambda data: _core.Interval.from_bytes(data, 0), (_core.BackendError, ValueError)),
+    "recording": Parser(_core.Recording.from_bytes, (_core.BackendError, ValueError)),
+    "write-journal": Parser(
+        _of_file(lambda path: verify_journal(path.parent, Path("/dev/null")), "0.journal")
+    ),
+}

@@ -1,0 +1,82 @@
+"""No input breaks a parser: each input that once did is tried again, and a fuzzer looks for others.
+
+`FATHOM_FUZZ_SECONDS` is the time per parser, a minute without it; `FATHOM_FUZZ_SEED` another seed than 1 makes the
+fuzzer look elsewhere.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from parsers import CORPUS, PARSERS
+
+SECONDS = int(os.environ.get("FATHOM_FUZZ_SECONDS", "60"))
+SEED = os.environ.get("FATHOM_FUZZ_SEED", "1")
+SMALL = {"duration", "need", "size", "setting", "target", "power-option", "media-logs", "published"}
+"""Parsers of a line or two, which a tenth of the time exhausts."""
+SLACK_S = 120
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"), [(name, path) for name in PARSERS for path in sorted(CORPUS.glob(f"{name}/*"))]
+)
+def test_every_kept_input_is_parsed_or_refused(name: str, kept: Path) -> None:
+    parser = PARSERS[name]
+    refusal = None
+    try:
+        parser.feed(kept.read_bytes())
+    except parser.refusals as error:
+        refusal = str(error)
+    assert refusal is None or refusal.strip()
+
+
+def test_every_parser_has_a_sample() -> None:
+    assert [
+        name
+        for name, parser in PARSERS.items()
+        if not parser.samples() and not list(CORPUS.glob(f"{name}/*"))
+    ] == []
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[subprocess.CompletedProcess[str]]]:
+    """Fuzzers of all parsers, as many at a time as there are cores."""
+    if find_spec("atheris") is None:
+        pytest.skip("atheris has no wheel for this Python or processor")
+    folder = tmp_path_factory.mktemp("fuzz")
+    pool = ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0))))
+    return {name: pool.submit(_fuzz, name, folder) for name in PARSERS}
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_the_fuzzer_finds_no_input_that_breaks(
+    name: str, fuzzed: dict[str, Future[subprocess.CompletedProcess[str]]]
+) -> None:
+    done = fuzzed[name].result()
+    assert done.returncode == 0, done.stdout[-8000:]
+
+
+def _fuzz(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    seconds = max(1, SECONDS // 10 if name in SMALL else SECONDS)
+    scratch = folder / name
+    scratch.mkdir()
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), name]
+    options = [f"--seconds={seconds}", f"--seed={SEED}", f"--artifacts={folder}"]
+    try:
+        return subprocess.run(
+            [*command, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=seconds + SLACK_S,
+            env=os.environ | {"TMPDIR": str(scratch)},
+            check=False,
+        )
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
