@@ -5,7 +5,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help review test test-rust test-python test-vm lint format bench docs lock clean
+.PHONY: help review test test-rust test-python test-full test-vm lint format bench docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ test-rust:
 
 test-python: .venv/.built
 	$(BIN)/pytest
+
+test-full: test ## Also the long tests: ten minutes of fuzzing per parser, hundreds of kills, hours of soak
+	FATHOM_FUZZ_SECONDS=600 FATHOM_FUZZ_SEED=$$(date +%s) $(BIN)/pytest tests/fuzz
+	$(BIN)/pytest -m long
 
 test-vm: .venv/.built ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (a quarter of an hour)
 	@tests/vm/run $(ARGS)

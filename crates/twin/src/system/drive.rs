@@ -138,12 +138,14 @@ impl Drive {
         outcome
     }
 
-    /// Takes writes in while the buffer, which holds what has yet to be programmed, has room.
+    /// Takes writes in while the buffer, which holds what has yet to be programmed, has room. One that is larger than
+    /// the buffer goes in alone, once nothing is being programmed: less than a program's worth then stays behind.
     fn admit(&mut self, now_ns: u64, outcome: &mut Outcome) {
         while let Some(&(job, bytes, amplification)) = self.waiting.front() {
             let programmed = bytes as f64 * amplification;
             let room = self.params.buffer_bytes as f64 - self.buffered;
-            if programmed > room && self.buffered > 0.0 {
+            let in_programs = self.buffered - self.debt_bytes;
+            if programmed > room && in_programs >= self.params.program_bytes as f64 / 2.0 {
                 return;
             }
             self.waiting.pop_front();

@@ -81,6 +81,16 @@ fn reads_at_depth_follow_the_closed_network_of_the_dies() {
 }
 
 #[test]
+fn writes_larger_than_the_buffer_go_in_one_at_a_time_whatever_was_written_before() {
+    let mut drive = system(r#""nothing""#, 1);
+    measured(&mut drive, "write", "4KiB", 1, 1);
+    let recording = measured(&mut drive, "write", "32MiB", 1, 4);
+    let bytes_per_s = (64.0 * 98_304.0 / 1000e-6f64).min(3200e6);
+    // Each waits until the one before has been programmed; only the transfers overlap.
+    about(iops(&recording) * f64::from(32 << 20), bytes_per_s, 0.05);
+}
+
+#[test]
 fn sustained_writes_take_the_time_of_the_dies_that_programs_need() {
     let mut drive = system(r#""nothing""#, 1);
     measured(&mut drive, "write", "4KiB", 4, 32);
