@@ -72,10 +72,8 @@ class Session:
         except (FathomError, _core.BackendError) as failure:
             self.errors[index] = failure
             error = str(failure)
-            rules = (
-                {"rules": list(failure.rules)} if isinstance(failure, RefusedError) and failure.rules else {}
-            )
-            self.store.journal("target-failed", target=target.name, error=error, **rules)
+            rules = failure.rules if isinstance(failure, RefusedError) else ()
+            self.store.journal("target-failed", target=target.name, error=error, rules=list(rules))
         self.options.observer.target_ended(target, error)
 
     def _finish(self) -> Run:

@@ -10,6 +10,7 @@ import errno
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -236,9 +237,9 @@ class _Look:
 def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]:
     """What an exclusive open and the bytes of the device and its partitions say."""
     try:
-        with _opened(path, look.exclusive) as (fd, busy):
-            if busy and not look.explained:
-                yield Refusal("open", _EXCLUSIVE)
+        if look.exclusive and _is_claimed(path) and not look.explained:
+            yield Refusal("open", _EXCLUSIVE)
+        with _opened(path) as fd:
             found = examine(fd, device.size_bytes, sample=look.sample)
     except OSError as error:
         yield _unreadable("", error)
@@ -260,7 +261,7 @@ def _contents_below(device: BlockDevice) -> Iterator[Refusal]:
     for loop, backing in loops_under(device):
         where = Path(backing.path)
         try:
-            with _opened(where, exclusive=False) as (fd, _):
+            with _opened(where) as fd:
                 size_bytes = os.lseek(fd, 0, os.SEEK_END)
                 if backing.offset == 0 and loop.size_bytes >= size_bytes // SECTOR_BYTES * SECTOR_BYTES:
                     continue
@@ -280,25 +281,25 @@ def _unreadable(subject: str, error: OSError) -> Refusal:
     )
 
 
-class _opened:
-    """A descriptor for reading, and whether somebody else has claimed the device."""
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor for reading."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
-    def __init__(self, path: Path, exclusive: bool) -> None:
-        self._path, self._exclusive = path, exclusive
 
-    def __enter__(self) -> tuple[int, bool]:
-        busy = False
-        try:
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | (os.O_EXCL if self._exclusive else 0))
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            busy = True
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        return self._fd, busy
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+def _is_claimed(path: Path) -> bool:
+    """Whether somebody else has claimed the device; lets it go at once, so that nobody finds it busy."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_EXCL))
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return True
+    return False
 
 
 def _serial_is_shared(identity: Identity) -> bool:
