@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 from loop_devices import sh
 
-from fathom.targets.magics import FORMATS, TABLES, Magic
+from fathom.targets.magics import FORMATS, Magic
 from fathom.targets.signatures import find_partition_table, find_signatures
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from fathom import _core
 from fathom.array import ArrayBackend
 from fathom.backend import Backend, TwinBackend
 from fathom.catalog import load_device
-from fathom.errors import FathomError
+from fathom.errors import FathomError, RefusedError
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step
 from fathom.parts import part_seed
@@ -237,7 +237,7 @@ class TargetRun:
                 lambda progress: self.options.observer.progressed(self.target, progress),
                 self._watch(step, backend),
             )
-        except (_core.BackendError, FathomError) as failure:
+        except (_core.BackendError, RefusedError) as failure:
             store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
             raise
 
