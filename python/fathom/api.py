@@ -20,6 +20,7 @@ def run(
     seed: int = 1,
     size_bytes: int | None = None,
     destroy: Sequence[str] = (),
+    unknown_data: bool = False,
     purge: Purge = "trim",
     out: str | Path | None = None,
     power: str | None = None,
@@ -27,6 +28,7 @@ def run(
     """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
 
     `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
+    `unknown_data` says that data on them which no known format explains may be lost too.
     `purge` is how purge steps erase NVMe drives, as `--purge` says.
     `power` names a power meter as `--power` does. `out` is the directory in which the run gets its own.
     Raises FathomError; whatever was measured before the error is in the run directory.
@@ -42,6 +44,7 @@ def run(
         Options(
             seed=seed,
             destroy=tuple(destroy),
+            unknown_data=unknown_data,
             purge=purge,
             out=None if out is None else Path(out),
             power=power,

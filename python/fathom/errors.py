@@ -50,9 +50,14 @@ class UsageError(FathomError):
 
 
 class RefusedError(FathomError):
-    """Fathom could have gone on but would have put data at risk."""
+    """Fathom could have gone on but would have put data at risk. `rules` are those that a target has broken, if any."""
 
     exit_code = ExitCode.REFUSED
+
+    def __init__(self, message: str, hint: str | None = None, rules: tuple[str, ...] = ()) -> None:
+        """Keep the rules beside the two texts."""
+        super().__init__(message, hint)
+        self.rules = rules
 
 
 class GateError(FathomError):

@@ -45,12 +45,14 @@ class Site(Protocol):
         """The targets of a command line; `size_bytes` is the size of files that Fathom makes."""
         ...
 
-    def check(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> object:
+    def check(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> object:
         """Passes when the target may be used. Raises RefusedError; writes nothing."""
         ...
 
     def claim(
-        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
     ) -> AbstractContextManager[Target]:
         """Prepares the target and holds it until the end of the `with`."""
         ...
@@ -83,15 +85,17 @@ class ThisMachine:
         """As `fathom.resolve.resolve_targets`."""
         return resolve_targets(texts, size_bytes)
 
-    def check(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> object:
+    def check(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> object:
         """As `fathom.targets.claim.check_target`."""
-        return check_target(target, writes=writes, destroy_tokens=destroy_tokens)
+        return check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
     def claim(
-        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
     ) -> AbstractContextManager[Target]:
         """As `fathom.targets.claim.claim`."""
-        return claim(target, writes=writes, destroy_tokens=destroy_tokens)
+        return claim(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
     def recheck(self, target: Target, *, writes: bool) -> None:
         """As `fathom.targets.claim.recheck`."""

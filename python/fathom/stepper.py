@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, sqrt
 from threading import Event
+from time import monotonic
 
 from fathom import _core
 from fathom.analysis.uncertainty import count_for
@@ -17,6 +18,8 @@ from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 
 POLL_S = 0.25
+WATCH_S = 60.0
+"""How often a running step asks whether its target is still its own."""
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
 LARGE_READS_COUNT = 10_000
@@ -102,8 +105,11 @@ def run_step(
     interrupt: Event,
     on_interval: Callable[[_core.Interval], None],
     on_progress: Callable[[Progress], None],
+    watch: Callable[[], None] | None = None,
 ) -> tuple[list[_core.Recording], StepOutcome]:
     """Runs the step to its end, to steadiness, or to the interrupt. The first recording is the target's own.
+
+    `watch` is called once a minute; what it raises ends the load.
 
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
@@ -112,9 +118,13 @@ def run_step(
     try:
         enough = False
         moved_bytes = 0
+        watched_s = monotonic()
         while not handle.done():
             if interrupt.is_set():
                 handle.stop()
+            if watch and monotonic() - watched_s >= WATCH_S:
+                watch()
+                watched_s = monotonic()
             for interval in handle.poll(POLL_S):
                 rows.add(interval)
                 on_interval(interval)

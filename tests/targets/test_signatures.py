@@ -9,7 +9,8 @@ from typing import TypeVar
 import pytest
 from loop_devices import sh
 
-from fathom.targets.signatures import MAGICS, Magic, find_partition_table, find_signatures
+from fathom.targets.magics import FORMATS, Magic
+from fathom.targets.signatures import find_partition_table, find_signatures
 
 T = TypeVar("T")
 SIZE = 8 << 20
@@ -37,7 +38,7 @@ def put(path: Path, offset: int, content: bytes) -> None:
         file.write(content)
 
 
-@pytest.mark.parametrize("magic", MAGICS, ids=lambda magic: f"{magic.name} at {magic.offset}")
+@pytest.mark.parametrize("magic", FORMATS, ids=lambda magic: f"{magic.name} at {magic.offset}")
 def test_each_signature_is_found_whole_and_not_when_damaged(disk: Path, magic: Magic):
     put(disk, magic.offset, magic.magic)
     assert look(find_signatures, disk) == [magic.name]

@@ -96,7 +96,7 @@ def test_the_link_of_an_adapter_is_not_taken_for_the_drives(tmp_path: Path):
     assert BlockDevice(disk, tmp_path).identity().link_speed_gtps is None
 
 
-def test_a_stack_is_followed_up_and_down(nvme: BlockDevice):
+def test_a_stack_is_followed_down(nvme: BlockDevice):
     (partition,) = nvme.partitions
     mapper = nvme.sys / "devices/virtual/block/dm-0"
     write(mapper, {"dev": "253:0", "size": "2048"})
@@ -107,7 +107,8 @@ def test_a_stack_is_followed_up_and_down(nvme: BlockDevice):
         (directory / link).mkdir()
         (directory / link / to.name).symlink_to(to)
     top = BlockDevice(mapper, nvme.sys)
-    assert nvme.above() == [partition, top]
+    assert top.slaves == [partition]
+    assert partition.holders == [top]
     assert top.below() == {top, partition, nvme}
 
 

@@ -29,8 +29,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::start::{
-        BackendError, EngineTarget, Precision, TwinDevice, ssd_parameters, start_engine,
-        start_twins, verify_journal,
+        BackendError, EngineTarget, Precision, TwinDevice, first_foreign, ssd_parameters,
+        start_engine, start_twins, verify_journal,
     };
 
     #[pymodule_init]

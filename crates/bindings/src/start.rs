@@ -26,6 +26,12 @@ fn refuse(error: impl std::fmt::Display) -> PyErr {
     BackendError::new_err(error.to_string())
 }
 
+/// Where the first 512 bytes begin that are neither blank nor written by the engine; None when there are none.
+#[pyfunction]
+pub fn first_foreign(data: &[u8]) -> Option<usize> {
+    engine::first_foreign(data)
+}
+
 /// A real target of the engine.
 #[pyclass(frozen, module = "fathom._core")]
 pub struct EngineTarget {

@@ -120,6 +120,11 @@ pub(crate) fn seal(
     }
 }
 
+/// Whether a sector is whole and describes itself, whatever its place, seed and generation.
+pub(crate) fn is_sealed(sector: &[u8]) -> bool {
+    word(sector, 0) == MAGIC && word(sector, CHECKSUM_AT) == xxh3_64(&sector[..CHECKSUM_AT])
+}
+
 /// `latest_only`: data of earlier generations are wrong.
 pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, latest_only: bool) -> Finding {
     if word(sector, 0) != MAGIC {

@@ -30,6 +30,7 @@ from fathom.cli.options import (
     Size,
     Targets,
     Together,
+    UnknownData,
     size_bytes,
 )
 from fathom.cli.output import print_json, stderr, stdout
@@ -53,6 +54,7 @@ def review(
     seed: Seed = 1,
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006 (typer copies defaults)
+    unknown_data: UnknownData = False,
     out: Out = None,
     power: Power = None,
     as_json: AsJson = False,
@@ -62,7 +64,10 @@ def review(
 
     method = review_method(full=full)
     chosen = review_targets(targets or [], out, size_bytes(size))
-    _conclude(_repeat(method, chosen, _options(seed, destroy, out, power), repeats), as_json)
+    _conclude(
+        _repeat(method, chosen, _options(seed, destroy, out, power, unknown_data=unknown_data), repeats),
+        as_json,
+    )
 
 
 def run(
@@ -74,6 +79,7 @@ def run(
     seed: Seed = 1,
     size: Size = None,
     destroy: Destroy = [],  # noqa: B006
+    unknown_data: UnknownData = False,
     purge: Purge = "trim",
     out: Out = None,
     power: Power = None,
@@ -98,7 +104,7 @@ def run(
     parsed, listed = load_method(method, quick=quick), read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
     with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(seed, destroy, out, power, site, purge)
+        options = _options(seed, destroy, out, power, site, purge, unknown_data=unknown_data)
         texts = as_array(targets) if together else targets
         chosen = with_baselines(
             parsed, with_file_system(parsed, site.resolve(texts, size_bytes(size)), size_bytes(size))
@@ -133,6 +139,7 @@ def plan(
 def resume(
     run: RunName,
     destroy: Destroy = [],  # noqa: B006
+    unknown_data: UnknownData = False,
     hosts: Hosts = None,
     shell: Shell = "ssh",
     ray: RayAddress = None,
@@ -150,7 +157,7 @@ def resume(
 
     path = find_run(run)
     with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(1, destroy, None, None, site)
+        options = _options(1, destroy, None, None, site, unknown_data=unknown_data)
         with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
             finished = resume_run(path, options)
     _conclude([finished], as_json)
@@ -256,6 +263,8 @@ def _options(
     power: str | None = None,
     site: "Site | None" = None,
     purge: str = "trim",
+    *,
+    unknown_data: bool = False,
 ) -> "Options":
     from fathom.session import Options
     from fathom.site import ThisMachine
@@ -264,6 +273,7 @@ def _options(
     return Options(
         seed=seed,
         destroy=tuple(destroy),
+        unknown_data=unknown_data,
         out=out,
         power=power,
         interrupt=Event(),

@@ -26,6 +26,12 @@ Destroy = Annotated[
     list[str],
     typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL"),
 ]
+UnknownData = Annotated[
+    bool,
+    typer.Option(
+        "--unknown-data", help="beside --destroy: data on it that no known format explains may be lost too"
+    ),
+]
 Purge = Annotated[
     str,
     typer.Option(

@@ -117,14 +117,18 @@ class HostAgent:
         [target] = parse_targets([text], size_bytes=size_bytes)
         return target
 
-    def check(self, target: Target, writes: bool, destroy_tokens: Sequence[str]) -> Target:
+    def check(
+        self, target: Target, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool
+    ) -> Target:
         """Passes when the target may be used here. Raises RefusedError."""
-        return check_target(target, writes=writes, destroy_tokens=destroy_tokens)
+        return check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
-    def hold(self, target: Target, writes: bool, destroy_tokens: Sequence[str]) -> Target:
+    def hold(self, target: Target, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool) -> Target:
         """Prepares the target and holds it until `release`."""
         with ExitStack() as stack:
-            ready = stack.enter_context(claim(target, writes=writes, destroy_tokens=destroy_tokens))
+            ready = stack.enter_context(
+                claim(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
+            )
             telemetry = stack.enter_context(Telemetry([ready]))
             self._held[target.name] = _Held(ready, telemetry, stack.pop_all())
         return ready

@@ -57,18 +57,26 @@ class Fleet:
         """The targets as the hosts see them, each host with a file of its own in a shared directory."""
         return [self._resolve(text, size_bytes) for text in texts]
 
-    def check(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> None:
+    def check(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> None:
         """Passes when every host may use the target. Raises RefusedError."""
         self._on_all(
-            target, lambda host, own: host.remote.submit(HostAgent.check, own, writes, destroy_tokens)
+            target,
+            lambda host, own: host.remote.submit(HostAgent.check, own, writes, destroy_tokens, unknown_data),
         )
 
     @contextmanager
-    def claim(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
+    def claim(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> Iterator[Target]:
         """Holds the target on every host for the length of the `with`."""
         try:
             held = self._on_all(
-                target, lambda host, own: host.remote.submit(HostAgent.hold, own, writes, destroy_tokens)
+                target,
+                lambda host, own: host.remote.submit(
+                    HostAgent.hold, own, writes, destroy_tokens, unknown_data
+                ),
             )
             notes = [f"{host}: {note}" for host, own in held.items() for note in own.notes]
             with self._leases_renewed():

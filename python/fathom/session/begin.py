@@ -80,11 +80,15 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     for target in targets:
         check_fits(method, target)
         ensure_simulable(target)
-        site.check(target, writes=writes, destroy_tokens=options.destroy)
+        site.check(target, writes=writes, destroy_tokens=options.destroy, unknown_data=options.unknown_data)
         check_purge(target, options.purge)
     with ExitStack() as stack:
         ready = [
-            stack.enter_context(site.claim(target, writes=writes, destroy_tokens=options.destroy))
+            stack.enter_context(
+                site.claim(
+                    target, writes=writes, destroy_tokens=options.destroy, unknown_data=options.unknown_data
+                )
+            )
             for target in targets
         ]
         _check_measures(method, ready)

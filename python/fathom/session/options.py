@@ -56,6 +56,7 @@ class Options:
 
     seed: int = 1
     destroy: tuple[str, ...] = ()
+    unknown_data: bool = False
     out: Path | None = None
     observer: Observer = field(default_factory=SilentObserver)
     interrupt: Event = field(default_factory=Event)

@@ -13,7 +13,7 @@ from shlex import quote
 from fathom import _core
 from fathom.analysis import validity
 from fathom.analysis.view import RunView
-from fathom.errors import NEW_RUN, FathomError, InterruptedRunError
+from fathom.errors import NEW_RUN, FathomError, InterruptedRunError, RefusedError
 from fathom.idle import idle_notes
 from fathom.method import Method
 from fathom.power.meter import PowerMeter
@@ -72,7 +72,8 @@ class Session:
         except (FathomError, _core.BackendError) as failure:
             self.errors[index] = failure
             error = str(failure)
-            self.store.journal("target-failed", target=target.name, error=error)
+            rules = failure.rules if isinstance(failure, RefusedError) else ()
+            self.store.journal("target-failed", target=target.name, error=error, rules=list(rules))
         self.options.observer.target_ended(target, error)
 
     def _finish(self) -> Run:
@@ -93,7 +94,8 @@ class Session:
                 f"go on with `fathom resume {self._called}`",
             )
         if self.errors:
-            raise FathomError(
+            refused = any(isinstance(error, RefusedError) for error in self.errors.values())
+            raise (RefusedError if refused else FathomError)(
                 f"{document.error}; what was measured is in {self.store.path}",
                 NEW_RUN if self._lost else f"when the cause is mended: `fathom resume {self._called}`",
             )

@@ -5,14 +5,14 @@ target's state is on the target.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fathom import _core
 from fathom.array import ArrayBackend
 from fathom.backend import Backend, TwinBackend
 from fathom.catalog import load_device
-from fathom.errors import FathomError
+from fathom.errors import FathomError, RefusedError
 from fathom.judge import Judge, Written
 from fathom.method import Method, Step
 from fathom.parts import part_seed
@@ -235,10 +235,17 @@ class TargetRun:
                 if backend.real_time
                 else _keep_in_memory,
                 lambda progress: self.options.observer.progressed(self.target, progress),
+                self._watch(step, backend),
             )
-        except _core.BackendError as failure:
+        except (_core.BackendError, RefusedError) as failure:
             store.finish_step(key, rows.tables(), StepOutcome("partial", None, str(failure), 0.0, 0))
             raise
+
+    def _watch(self, step: Step, backend: Backend) -> Callable[[], None] | None:
+        """What a destructive step on a real target asks once a minute: whether the target is still its own."""
+        if not (step.job.destructive and backend.real_time):
+            return None
+        return lambda: self.options.site.recheck(self.target, writes=True)
 
     def _sample(
         self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float

@@ -16,22 +16,28 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError
+from fathom.targets import libblkid
 from fathom.targets.files import check_file, check_held, hold_file, prepare_file
 from fathom.targets.made import check_maker, lifted, made_file_system
 from fathom.targets.safety import (
+    NO_LIBBLKID,
     ExclusiveHold,
     authorise_destroy,
     check_device,
+    lift_unknown,
     recheck_identity,
+    recheck_use,
     refuse,
 )
 from fathom.targets.target import FileId, Target
 
 
-def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Target:
+def check_target(
+    target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+) -> Target:
     """Passes when the target may be read, or written if `writes`; returns it with notes on who else uses it.
 
-    Of an array every member must pass.
+    Of an array every member must pass. `unknown_data` says that data which no format explains may be lost too.
 
     Raises RefusedError with every reason, and for a device without its token the one to type; FathomError where a
     file is gone that the run began with.
@@ -39,10 +45,15 @@ def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] 
     if target.members:
         return _of_members(
             target,
-            [check_target(one, writes=writes, destroy_tokens=destroy_tokens) for one in target.members],
+            [
+                check_target(one, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
+                for one in target.members
+            ],
         )
     if target.kind == "device" and target.path is not None:
-        refusals = check_device(target.path)
+        refusals = check_device(target.path, sample=writes or target.makes is not None)
+        if unknown_data:
+            refusals = lift_unknown(refusals)
         if target.makes:
             check_maker(target)
             refusals, writes = lifted(target, refusals), True
@@ -50,8 +61,10 @@ def check_target(target: Target, *, writes: bool, destroy_tokens: Sequence[str] 
         if writes:
             authorise_destroy(target, *destroy_tokens)
         shared = [r.reason for r in refusals if r.rule in ("mounted", "swap", "open", "held", "exported")]
-        note = f"{target.name} is in use ({', '.join(shared)}): other I/O may change the figures"
-        return replace(target, notes=(*target.notes, note)) if shared else target
+        notes = [NO_LIBBLKID] if writes and not libblkid.available() else []
+        if shared:
+            notes.append(f"{target.name} is in use ({', '.join(shared)}): other I/O may change the figures")
+        return replace(target, notes=(*target.notes, *notes))
     if target.kind in ("file", "dir"):
         if target.made and target.path is not None and not target.path.exists():
             raise FathomError(f"{target.name}: the file that this run began with is gone", NEW_RUN)
@@ -65,22 +78,27 @@ def _of_members(target: Target, members: Sequence[Target]) -> Target:
 
 
 @contextmanager
-def claim(target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
+def claim(
+    target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+) -> Iterator[Target]:
     """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
 
     A device that is written is held with O_EXCL, one that gets a file system by being mounted, a file with flock;
     twins, `null:` and `nop:` need nothing. What comes under the name of a file or device later is not opened.
     """
-    checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens)
+    checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
     if target.members:
         with ExitStack() as stack:
-            held = [claim(one, writes=writes, destroy_tokens=destroy_tokens) for one in target.members]
+            held = [
+                claim(one, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
+                for one in target.members
+            ]
             yield _of_members(target, [stack.enter_context(one) for one in held])
     elif target.makes:
-        with made_file_system(checked) as ready:
+        with made_file_system(checked, unknown_data=unknown_data) as ready:
             yield ready
     elif target.kind == "device" and writes:
-        with ExclusiveHold(checked):
+        with ExclusiveHold(checked, unknown_data=unknown_data):
             yield _with_device(checked)
     elif target.kind in ("file", "dir"):
         ready = prepare_file(checked, writes=writes)
@@ -103,13 +121,15 @@ def _with_device(target: Target) -> Target:
 
 
 def recheck(target: Target, *, writes: bool) -> None:
-    """Passes when the target is still what was claimed: the same device, or a file that may still be used.
+    """Passes when the target is still what was claimed: the same device, of use to nobody else, or the same file.
 
     Raises RefusedError when it is another, FathomError when it is gone.
     """
     for member in target.members:
         recheck(member, writes=writes)
     recheck_identity(target)
+    if writes:
+        recheck_use(target)
     if target.kind not in ("file", "dir") or target.path is None:
         return
     try:

@@ -1,7 +1,7 @@
 """What is attached, and why each device is safe to write or refused: the answer of `fathom devices`."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import geteuid
 
@@ -10,14 +10,18 @@ from rich.text import Text
 
 from fathom.errors import UsageError
 from fathom.table import flush_table
-from fathom.targets import sysfs
-from fathom.targets.mounts import read_usage
+from fathom.targets import libblkid, sysfs
+from fathom.targets.mounts import Usage, read_usage
 from fathom.targets.parse import device_target
-from fathom.targets.safety import Refusal, check_device, destroy_token
+from fathom.targets.refusal import Refusal
+from fathom.targets.safety import NO_LIBBLKID, check_device, destroy_token
+from fathom.targets.stack import Stacks
 from fathom.targets.target import Target
 from fathom.text import capacity
 
 DEVICES_SCHEMA = "fathom-devices/1"
+_AT_ONCE = 16
+"""Disks that are looked at together: each waits for its own 64 places."""
 WITHOUT_DEVICE = (
     "`fathom run four-corners file:scratch.bin --size 1GiB --quick` tests a disk through a file of Fathom's own, and "
     "twins need none (`fathom catalog --kind devices`)"
@@ -46,16 +50,21 @@ class DeviceReport:
 
 def discover() -> list[DeviceReport]:
     """Examines every whole disk, unattached loop and zram devices left out."""
-    usage = read_usage()
+    usage, stacks = read_usage(), Stacks()
     disks = [disk for disk in sysfs.all_disks() if disk.size_bytes > 0 or not _is_spare(disk)]
-    reports = []
-    for disk in disks:
-        # A disk may be pulled out between the listing and the look at it.
-        with suppress(UsageError):
-            target = device_target(disk.node)
-            refusals = tuple(check_device(disk.node, usage=usage))
-            reports.append(DeviceReport(target, refusals, destroy_token(target.identity)))
-    return reports
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        found = pool.map(lambda disk: _examined(disk, usage, stacks), disks)
+    return [report for report in found if report]
+
+
+def _examined(disk: sysfs.BlockDevice, usage: Usage, stacks: Stacks) -> DeviceReport | None:
+    """What is found out about a disk; None where it was pulled out between the listing and the look at it."""
+    try:
+        target = device_target(disk.node)
+        refusals = tuple(check_device(disk.node, usage=usage, stacks=stacks))
+        return DeviceReport(target, refusals, destroy_token(target.identity))
+    except UsageError:
+        return None
 
 
 def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
@@ -78,6 +87,8 @@ def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
         row = [Text(cell or "-") for cell in cells]
         table.add_row(*row, Text(report.verdict, style="green" if report.safe else "yellow"))
     console.print(table)
+    if not libblkid.available():
+        console.print(Text(NO_LIBBLKID))
     console.print(Text(_next_step(reports)))
 
 
@@ -104,7 +115,7 @@ def devices_json(reports: Sequence[DeviceReport]) -> dict[str, object]:
         }
         for report in reports
     ]
-    return {"schema": DEVICES_SCHEMA, "devices": devices}
+    return {"schema": DEVICES_SCHEMA, "libblkid": libblkid.available(), "devices": devices}
 
 
 def _is_spare(disk: sysfs.BlockDevice) -> bool:

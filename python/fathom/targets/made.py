@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
+from fathom.targets.contents import blank
 from fathom.targets.files import dir_target, hold_file, prepare_file
 from fathom.targets.mounts import mount_of
 from fathom.targets.safety import ExclusiveHold, Refusal
@@ -77,7 +78,7 @@ def lifted(target: Target, refusals: Sequence[Refusal]) -> list[Refusal]:
 
 
 @contextmanager
-def made_file_system(target: Target) -> Iterator[Target]:
+def made_file_system(target: Target, *, unknown_data: bool = False) -> Iterator[Target]:
     """Makes the file system on an authorised device, or takes the one that the run has left; gives its file.
 
     Raises:
@@ -88,7 +89,7 @@ def made_file_system(target: Target) -> Iterator[Target]:
             raise FathomError(f"{target.name}: the file system that this run made is gone", NEW_RUN)
     else:
         # What makes and mounts it needs the device for itself, so the claim ends when all is examined.
-        with ExclusiveHold(target):
+        with ExclusiveHold(target, unknown_data=unknown_data):
             pass
         _make(target)
     with _mounted(target) as directory:
@@ -96,6 +97,23 @@ def made_file_system(target: Target) -> Iterator[Target]:
         with hold_file(file, writes=True) as held:
             yield held
     _run(target, "wipefs", "--quiet", "--all", str(target.path))
+    _blank(target)
+
+
+def _blank(target: Target) -> None:
+    """Overwrites what is left of the file system where a later run looks for data that it does not know.
+
+    In zones nothing is looked for, and nothing can be overwritten.
+    """
+    if target.path is None or target.identity.zoned not in (None, "none"):
+        return
+    fd = os.open(target.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+    try:
+        blank(fd, os.lseek(fd, 0, os.SEEK_END))
+    except OSError as error:
+        raise FathomError(f"{target.name}: {error.strerror}", "look at the kernel log") from error
+    finally:
+        os.close(fd)
 
 
 def _make(target: Target) -> None:

@@ -5,9 +5,13 @@ Read once into a `Usage`, so that one check or one listing sees one consistent p
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISBLK, S_ISREG
+
+from fathom.targets.target import FileId
 
 PROC = Path("/proc")
 SYS = Path("/sys")
@@ -34,12 +38,14 @@ class Opener:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """All present uses of block devices, each keyed by the device's `major:minor`."""
+    """All present uses of block devices, each keyed by the device's `major:minor`, and of files."""
 
     mounts: dict[str, list[Mount]]
     swaps: frozenset[str]
     openers: dict[str, list[Opener]]
     exports: frozenset[str]
+    swap_files: frozenset[FileId] = frozenset()
+    file_openers: Mapping[FileId, list[Opener]] = field(default_factory=dict)
 
     @property
     def roots(self) -> frozenset[str]:
@@ -47,15 +53,27 @@ class Usage:
         return frozenset(dev for dev, mounts in self.mounts.items() if any(m.point == "/" for m in mounts))
 
 
-def read_usage() -> Usage:
-    """Takes the picture. Processes that end meanwhile, or that may not be looked into, are passed over."""
+def read_usage(*, openers: bool = True) -> Usage:
+    """Takes the picture. Processes that end meanwhile, or that may not be looked into, are passed over.
+
+    Without `openers` the open files of processes are left out, which is most of the work.
+    """
     mounts: dict[str, list[Mount]] = {}
     for mount in _all_mounts():
         for dev in _devices_of(mount):
             known = mounts.setdefault(dev, [])
             if mount not in known:
                 known.append(mount)
-    return Usage(mounts=mounts, swaps=_swaps(), openers=_openers(), exports=_nvmet_exports())
+    swaps, swap_files = _swaps()
+    devices, files = _openers() if openers else ({}, {})
+    return Usage(
+        mounts=mounts,
+        swaps=swaps,
+        openers=devices,
+        exports=_nvmet_exports(),
+        swap_files=swap_files,
+        file_openers=files,
+    )
 
 
 def parse_mountinfo(text: str) -> list[Mount]:
@@ -143,14 +161,23 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _swaps() -> frozenset[str]:
-    lines = _text(PROC / "swaps").splitlines()[1:]
-    return frozenset(dev for line in lines if (dev := dev_of_path(_unescape(line.split()[0]))))
+def _swaps() -> tuple[frozenset[str], frozenset[FileId]]:
+    """Active swap: devices and files."""
+    devices, files = set[str](), set[FileId]()
+    for line in _text(PROC / "swaps").splitlines()[1:]:
+        with suppress(OSError):
+            status = Path(_unescape(line.split()[0])).stat()
+            if S_ISBLK(status.st_mode):
+                devices.add(dev_text(status.st_rdev))
+            else:
+                files.add(FileId.of(status))
+    return frozenset(devices), frozenset(files)
 
 
-def _openers() -> dict[str, list[Opener]]:
-    """Block devices among the open files of all other processes; Fathom's own are its business."""
-    openers: dict[str, list[Opener]] = {}
+def _openers() -> tuple[dict[str, list[Opener]], dict[FileId, list[Opener]]]:
+    """Block devices and files among the open files of all other processes; Fathom's own are its business."""
+    devices: dict[str, list[Opener]] = {}
+    files: dict[FileId, list[Opener]] = {}
     for process in _processes():
         if process.name == str(os.getpid()):
             continue
@@ -158,11 +185,22 @@ def _openers() -> dict[str, list[Opener]]:
             descriptors = list((process / "fd").iterdir())
         except OSError:
             continue
-        devs = {dev for fd in descriptors if _names_a_path(fd) and (dev := dev_of_path(fd))}
-        for dev in sorted(devs):
-            opener = Opener(int(process.name), _text(process / "comm") or "?")
-            openers.setdefault(dev, []).append(opener)
-    return openers
+        opened = [status for fd in descriptors if _names_a_path(fd) and (status := _status(fd))]
+        opener = Opener(int(process.name), _text(process / "comm") or "?") if opened else None
+        if opener is None:
+            continue
+        for dev in sorted({dev_text(status.st_rdev) for status in opened if S_ISBLK(status.st_mode)}):
+            devices.setdefault(dev, []).append(opener)
+        for file in {FileId.of(status) for status in opened if S_ISREG(status.st_mode)}:
+            files.setdefault(file, []).append(opener)
+    return devices, files
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
 
 
 def _names_a_path(descriptor: Path) -> bool:

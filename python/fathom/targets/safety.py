@@ -10,50 +10,29 @@ import errno
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets import sysfs
+from fathom.targets.contents import examine
 from fathom.targets.mounts import SYS, Usage, dev_of_path, dev_text, read_usage
-from fathom.targets.signatures import find_partition_table, find_signatures
-from fathom.targets.sysfs import BlockDevice
+from fathom.targets.refusal import Refusal
+from fathom.targets.stack import Stacks, loops_under
+from fathom.targets.sysfs import SECTOR_BYTES, BlockDevice
 from fathom.targets.target import Identity, Target
-
-Rule = Literal[
-    "root-disk",
-    "mounted",
-    "swap",
-    "held",
-    "open",
-    "exported",
-    "partitioned",
-    "signed",
-    "read-only",
-    "empty",
-    "unreadable",
-    "not-own",
-]
+from fathom.targets.uses import uses
 
 _SAME_DEVICE = ("model", "serial", "wwid", "namespace", "size_bytes", "backing_file")
 _SAME_ATTACHMENT = ("dev", "diskseq")
 _EXCLUSIVE = "in exclusive use by the kernel or another program"
-_READ_BLOCKING: frozenset[Rule] = frozenset({"empty", "unreadable"})
 
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One reason why a target is not written; `reason` completes the sentence "refused: ..."."""
-
-    rule: Rule
-    reason: str
-
-    @property
-    def blocks_reads(self) -> bool:
-        """Whether it rules out reading too."""
-        return self.rule in _READ_BLOCKING
+NO_LIBBLKID = (
+    "libblkid (util-linux) is not installed: only Fathom's own table of formats was asked what is on devices"
+)
+"""What a reader must know where the second opinion is missing."""
 
 
 def block_device(path: Path) -> BlockDevice:
@@ -69,26 +48,35 @@ def block_device(path: Path) -> BlockDevice:
     return found
 
 
-def check_device(path: Path, *, usage: Usage | None = None, holding: bool = False) -> list[Refusal]:
+def check_device(
+    path: Path,
+    *,
+    usage: Usage | None = None,
+    stacks: Stacks | None = None,
+    holding: bool = False,
+    sample: bool = True,
+) -> list[Refusal]:
     """Every reason not to write to the device at `path`; empty when there is none.
 
-    Looks at the device, its partitions, what is stacked on them, and the disk it is part of. `usage` lets a
-    listing share one picture of the system; `holding` says that this process itself has claimed the device,
-    so that the exclusive open, which would find that claim, is left out.
+    Looks at the device, its partitions, and whatever has bytes in common with it. `usage` and `stacks` let a listing
+    share one picture of the system. `holding` says that this process itself has claimed the device, so that the
+    exclusive open, which would find that claim, is left out. Without `sample` data that no format explains are not
+    looked for.
     """
     device = block_device(path)
-    usage = usage or read_usage()
-    refusals = [*_root_disk(device, usage), *_uses(device, usage)]
-    if device.holders:
-        stacked = ", ".join(_stack_name(holder) for holder in device.holders)
-        refusals.append(Refusal("held", f"part of {stacked}"))
-    if device.partitions:
-        refusals.append(Refusal("partitioned", f"has {len(device.partitions)} partition(s)"))
+    refusals = uses(device, usage or read_usage(), stacks or Stacks(device.sys))
     if device.read_only:
         refusals.append(Refusal("read-only", "read-only"))
     if device.size_bytes == 0:
         return [*refusals, Refusal("empty", "has no medium (size 0)")]
-    return [*refusals, *_contents(device, path, exclusive=not holding, explained=bool(refusals))]
+    sample = sample and not device.partitions and not device.read_only and not device.is_zoned
+    look = _Look(exclusive=not holding, explained=bool(refusals), sample=sample)
+    return [*refusals, *_contents(device, path, look), *_contents_below(device)]
+
+
+def lift_unknown(refusals: Sequence[Refusal]) -> list[Refusal]:
+    """The refusals without that of unknown data: the user has said that they may be lost too."""
+    return [refusal for refusal in refusals if refusal.rule != "unknown-data"]
 
 
 def destroy_token(identity: Identity) -> str:
@@ -162,9 +150,10 @@ class ExclusiveHold:
     RefusedError with every reason.
     """
 
-    def __init__(self, target: Target) -> None:
-        """Remember the target; nothing is opened before `with`."""
+    def __init__(self, target: Target, *, unknown_data: bool = False) -> None:
+        """Remember the target and whether unknown data may be lost; nothing is opened before `with`."""
         self._target = target
+        self._unknown_data = unknown_data
         self._fd: int | None = None
 
     def __enter__(self) -> "ExclusiveHold":
@@ -189,7 +178,8 @@ class ExclusiveHold:
         recheck_identity(self._target)
         if dev_text(os.fstat(fd).st_rdev) != self._target.identity.dev:
             raise RefusedError(f"{path} changed while it was being opened", "try again")
-        refuse(self._target.name, check_device(path, holding=True))
+        refusals = check_device(path, holding=True)
+        refuse(self._target.name, lift_unknown(refusals) if self._unknown_data else refusals)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -206,84 +196,110 @@ class ExclusiveHold:
 
 def refuse(name: str, refusals: Sequence[Refusal]) -> None:
     """Passes when there are no reasons. Raises RefusedError with all of them in one line."""
+    hint = "`fathom devices` lists which are safe" if name.startswith("/dev/") else "choose another path"
+    if all(refusal.rule == "unknown-data" for refusal in refusals):
+        hint = "if they may be lost: --unknown-data, beside --destroy"
+    _raise_all(f"{name} refused", refusals, hint)
+
+
+def recheck_use(target: Target) -> None:
+    """Passes when nobody else has come to use the device since it was claimed.
+
+    What a claim keeps out is not looked for, nor what a run writes itself: only mounts, swap, partitions, stacks and
+    loop devices, by which others write to the same bytes.
+
+    Raises RefusedError with every reason.
+    """
+    if target.kind != "device" or target.path is None:
+        return
+    device = block_device(target.path)
+    found = uses(device, read_usage(openers=False), Stacks(device.sys))
+    _raise_all(f"{target.name} has come into use during the run", found, "end that use, then `fathom resume`")
+
+
+def _raise_all(what: str, refusals: Sequence[Refusal], hint: str) -> None:
+    """Raises RefusedError with all reasons in one line, and their rules; passes when there are none."""
     if refusals:
         reasons = ", ".join(refusal.reason for refusal in refusals)
-        hint = "`fathom devices` lists which are safe" if name.startswith("/dev/") else "choose another path"
-        raise RefusedError(f"{name} refused: {reasons}", hint)
+        rules = tuple(dict.fromkeys(refusal.rule for refusal in refusals))
+        raise RefusedError(f"{what}: {reasons}", hint, rules)
 
 
-def _root_disk(device: BlockDevice, usage: Usage) -> Iterator[Refusal]:
-    """Whether `/` lies on the same physical disk, through partitions and stacks on either side."""
-    under_root = {
-        below for dev in usage.roots if (root := sysfs.by_dev(dev, device.sys)) for below in root.below()
-    }
-    if under_root & device.below():
-        yield Refusal("root-disk", "root disk" if device in under_root else "on the root disk")
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How the contents of a device are looked at, and whether another reason already explains a busy device."""
+
+    exclusive: bool
+    explained: bool
+    sample: bool
 
 
-def _uses(device: BlockDevice, usage: Usage) -> Iterator[Refusal]:
-    """Mounts, swap, openers and exports of the device, of all that lies on it and of its whole disk."""
-    related = dict.fromkeys([device, *device.above(), device.disk])
-    for other in related:
-        subject = "" if other == device else f"{other.name} is "
-        for mount in usage.mounts.get(other.dev, []):
-            yield Refusal("mounted", f"{subject}mounted on {mount.point} ({mount.file_system})")
-        if other.dev in usage.swaps:
-            yield Refusal("swap", f"{subject}in use as swap")
-        if other.dev in usage.exports:
-            yield Refusal("exported", f"{subject}exported over NVMe-oF")
-        for opener in usage.openers.get(other.dev, []):
-            yield Refusal("open", f"{subject}open in process {opener.pid} ({opener.command})")
-        backing = sysfs.text(other.directory / "loop/backing_file") if other != device else None
-        if backing and dev_of_path(backing) == device.dev:
-            yield Refusal("held", f"the backing of {other.name}")
-    if (device.directory / "bcache").exists():
-        yield Refusal("held", "registered with bcache")
-
-
-def _contents(device: BlockDevice, path: Path, *, exclusive: bool, explained: bool) -> Iterator[Refusal]:
+def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]:
     """What an exclusive open and the bytes of the device and its partitions say."""
     try:
-        with _opened(path, exclusive) as (fd, busy):
-            if busy and not explained:
-                yield Refusal("open", _EXCLUSIVE)
-            table = find_partition_table(fd, device.size_bytes)
-            if table:
-                yield Refusal("partitioned", f"partition table: {table}")
-            for name in find_signatures(fd, device.size_bytes):
-                yield Refusal("signed", f"holds {name}")
+        if look.exclusive and _is_claimed(path) and not look.explained:
+            yield Refusal("open", _EXCLUSIVE)
+        with _opened(path) as fd:
+            found = examine(fd, device.size_bytes, sample=look.sample)
     except OSError as error:
-        advice = " (run as root)" if error.errno == errno.EACCES else ""
-        yield Refusal("unreadable", f"cannot be examined: {(error.strerror or str(error)).lower()}{advice}")
+        yield _unreadable("", error)
+        return
+    if found.table:
+        yield Refusal("partitioned", f"partition table: {found.table}")
+    for name in found.formats:
+        yield Refusal("signed", f"holds {name}")
+    if found.unknown:
+        yield Refusal("unknown-data", f"holds unknown data ({found.unknown})")
+    inner = _Look(exclusive=False, explained=True, sample=False)
     for partition in device.partitions:
-        for refusal in _contents(partition, partition.node, exclusive=False, explained=True):
+        for refusal in _contents(partition, partition.node, inner):
             yield Refusal(refusal.rule, f"{partition.name} {refusal.reason}")
 
 
-class _opened:
-    """A descriptor for reading, and whether somebody else has claimed the device."""
-
-    def __init__(self, path: Path, exclusive: bool) -> None:
-        self._path, self._exclusive = path, exclusive
-
-    def __enter__(self) -> tuple[int, bool]:
-        busy = False
+def _contents_below(device: BlockDevice) -> Iterator[Refusal]:
+    """Formats of what a loop device covers only a part of: that part belongs to them."""
+    for loop, backing in loops_under(device):
+        where = Path(backing.path)
         try:
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | (os.O_EXCL if self._exclusive else 0))
+            with _opened(where) as fd:
+                size_bytes = os.lseek(fd, 0, os.SEEK_END)
+                if backing.offset == 0 and loop.size_bytes >= size_bytes // SECTOR_BYTES * SECTOR_BYTES:
+                    continue
+                found = examine(fd, size_bytes, sample=False)
         except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            busy = True
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        return self._fd, busy
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+            if backing.offset:
+                yield _unreadable(f"{where}, on which it lies, ", error)
+            continue
+        for name in found.formats:
+            yield Refusal("signed", f"lies on {where}, which holds {name}")
 
 
-def _stack_name(holder: BlockDevice) -> str:
-    mapped = sysfs.text(holder.directory / "dm/name")
-    return f"{holder.name} ({mapped})" if mapped else holder.name
+def _unreadable(subject: str, error: OSError) -> Refusal:
+    advice = " (run as root)" if error.errno == errno.EACCES else ""
+    return Refusal(
+        "unreadable", f"{subject}cannot be examined: {(error.strerror or str(error)).lower()}{advice}"
+    )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor for reading."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _is_claimed(path: Path) -> bool:
+    """Whether somebody else has claimed the device; lets it go at once, so that nobody finds it busy."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_EXCL))
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return True
+    return False
 
 
 def _serial_is_shared(identity: Identity) -> bool:

@@ -4,11 +4,10 @@ Every function takes the sysfs root, so that drives which are not attached can b
 tree.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathom.targets.mounts import SYS, dev_of_path
+from fathom.targets.mounts import SYS
 from fathom.targets.target import Identity
 
 SECTOR_BYTES = 512
@@ -74,6 +73,11 @@ class BlockDevice:
         return number(self.directory / "ro") == 1
 
     @property
+    def is_zoned(self) -> bool:
+        """Whether it is written in zones, by its disk."""
+        return (text(self.disk.directory / "queue/zoned") or "none") != "none"
+
+    @property
     def hidden(self) -> bool:
         """Whether it is only a path below a multipath disk and has no node of its own."""
         return number(self.directory / "hidden") == 1
@@ -102,31 +106,18 @@ class BlockDevice:
             device = queue.pop()
             if device not in found:
                 found.add(device)
-                queue += [device.disk, *device._linked("slaves")]
-        return found
-
-    def above(self) -> list["BlockDevice"]:
-        """All devices that lie on this one: partitions, holders (dm, md, bcache) and loops, to the top."""
-        found: list[BlockDevice] = []
-        loops = {device.name: dev_of_path(path) for device, path in _loops(self.sys)}
-        queue: list[BlockDevice] = [self]
-        while queue:
-            device = queue.pop(0)
-            looped = [
-                BlockDevice((self.sys / "block" / n).resolve(), self.sys)
-                for n, d in loops.items()
-                if d == device.dev
-            ]
-            for child in [*device.partitions, *device.holders, *looped]:
-                if child not in found:
-                    found.append(child)
-                    queue.append(child)
+                queue += [device.disk, *device.slaves]
         return found
 
     @property
     def holders(self) -> list["BlockDevice"]:
         """The devices stacked directly on it."""
         return self._linked("holders")
+
+    @property
+    def slaves(self) -> list["BlockDevice"]:
+        """The devices it is directly stacked on, by device-mapper, md or bcache."""
+        return self._linked("slaves")
 
     def _linked(self, kind: str) -> list["BlockDevice"]:
         links = self.directory / kind
@@ -215,13 +206,6 @@ def by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
     """The device with this `major:minor`; None when there is none, as for anonymous file systems."""
     link = sys / "dev/block" / dev
     return BlockDevice(link.resolve(), sys) if link.exists() else None
-
-
-def _loops(sys: Path) -> Iterator[tuple[BlockDevice, str]]:
-    for entry in (sys / "block").glob("loop*"):
-        backing = text(entry / "loop/backing_file")
-        if backing:
-            yield BlockDevice(entry.resolve(), sys), backing
 
 
 def _first(*paths: Path) -> str | None:
