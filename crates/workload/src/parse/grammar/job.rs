@@ -9,9 +9,10 @@ use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{Content, Errors, Extent, Job, Region, Request, Stream, Until, Verify};
 
-const JOB_KEYS: [&str; 16] = [
+const JOB_KEYS: [&str; 17] = [
     "mix",
     "block",
+    "flush_every",
     "pattern",
     "region",
     "align",
@@ -28,10 +29,11 @@ const JOB_KEYS: [&str; 16] = [
     "streams",
 ];
 /// Of one of several workloads; the job says when all end.
-const STREAM_KEYS: [&str; 9] = [
+const STREAM_KEYS: [&str; 10] = [
     "name",
     "mix",
     "block",
+    "flush_every",
     "pattern",
     "region",
     "align",
@@ -107,6 +109,7 @@ impl Shared {
 fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
     Ok(Job {
         mix: mix(fields)?,
+        flush_every: fields.integer_or("flush_every", 0)?,
         pattern: pattern(fields.need("pattern")?)?,
         region: fields.get("region").map_or(
             Ok(Region {

@@ -65,6 +65,7 @@ fn any_job() -> impl Strategy<Value = Job> {
     (blocks, pattern, region, align, load, 1..u64::MAX).prop_map(
         |(ops, pattern, (start, size), align_bytes, load, time_ns)| Job {
             mix: Mix { ops },
+            flush_every: 0,
             pattern,
             region: Region { start, size },
             align_bytes,
