@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import fathom
 from fathom.binding import bound_targets
 from fathom.cli import app
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.method import load_method, parse_method
 from fathom.plan import plan_of
 from fathom.resolve import resolve_targets
@@ -89,7 +89,7 @@ def test_a_target_of_a_step_that_writes_is_checked_as_one_that_is_written(
     tmp_path: Path, method: str
 ) -> None:
     precious = users_file(tmp_path)
-    with pytest.raises(fathom.FathomError, match="was not made by Fathom"):
+    with pytest.raises(FathomError, match="was not made by Fathom"):
         fathom.run(
             method,
             {"log": f"file:{precious}", "data": f"file:{tmp_path / 'new.bin'}"},
@@ -122,12 +122,12 @@ def test_a_resumed_run_keeps_the_names_of_its_targets(
     def failing(self: TargetRun, key, step, *rest):  # type: ignore[no-untyped-def]
         began.append(step.name)
         if step.name == "writes" and began.count("writes") == 1:
-            raise fathom.FathomError("the cable was pulled")
+            raise FathomError("the cable was pulled")
         return run_one(self, key, step, *rest)
 
     monkeypatch.setattr(TargetRun, "_run_one", failing)
     texts = {"data": f"file:{users_file(tmp_path)}", "log": f"file:{tmp_path / 'log.bin'}"}
-    with pytest.raises(fathom.FathomError, match="the cable was pulled"):
+    with pytest.raises(FathomError, match="the cable was pulled"):
         fathom.run(method, texts, size_bytes=SIZE_BYTES)
     [path] = (tmp_path / "runs").iterdir()
     resumed = resume_run(path, Options())

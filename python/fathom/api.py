@@ -27,7 +27,9 @@ def run(
 ) -> Run:
     """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
 
-    A mapping gives each target the name by which the method's steps know it. `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
+    A mapping gives each target the name by which the method's steps know it. `size_bytes` is the size of files that
+    Fathom makes.
+    `destroy` lists serials of devices whose data may be lost.
     `purge` is how purge steps erase NVMe drives, as `--purge` says.
     `power` names a power meter as `--power` does. `out` is the directory in which the run gets its own.
     Raises FathomError; whatever was measured before the error is in the run directory.

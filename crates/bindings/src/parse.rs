@@ -73,10 +73,10 @@ pub fn requests(
         block_bytes,
     };
     let mut all = Vec::new();
-    for (thread, part) in (0u32..).zip(job.parts()) {
+    let streams = RequestStream::of_threads(&job, geometry, seed).map_err(refuse)?;
+    for ((thread, part), mut stream) in (0u32..).zip(job.parts()).zip(streams) {
         let region = part.job.region.resolve(geometry).map_err(refuse)?;
         let limits = part.job.limits_of(part.thread, region.size_bytes);
-        let mut stream = RequestStream::new(&job, geometry, seed, thread).map_err(refuse)?;
         let (mut bytes, mut count) = (0u64, 0usize);
         while count < most && bytes < limits.bytes && (count as u64) < limits.count {
             let one = stream.next_request();
