@@ -117,6 +117,7 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
     let iodepth = number(settings, "iodepth", 32.0)? as u32;
     let rate_iops = number(settings, "rate", 0.0)?;
     Ok(Job {
+        flush_every: 0,
         mix: Mix {
             ops: vec![Block {
                 op,

@@ -10,6 +10,9 @@ use crate::{Op, Position, Split, Stream};
 pub struct Job {
     /// Which operations, in which shares, at which block sizes.
     pub mix: Mix,
+    /// A flush follows every so many writes of a thread. 0: none does.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flush_every: u32,
     /// Where requests go inside the region.
     pub pattern: Pattern,
     /// Where the threads of an ordered pattern begin, and what follows on from what.

@@ -101,6 +101,46 @@ pub struct RequestStream {
     choices: Box<[Choice]>,
     addresses: Addresses,
     arrivals: Arrivals,
+    flushes: Flushes,
+}
+
+/// When a flush is due: after every so many writes.
+#[derive(Clone, Copy, Debug)]
+struct Flushes {
+    /// `u32::MAX`: never.
+    every: u32,
+    writes: u32,
+}
+
+impl Flushes {
+    const REQUEST: Request = Request {
+        offset_bytes: 0,
+        size_bytes: 0,
+        placement: Request::NO_PLACEMENT,
+        op: Op::Flush,
+    };
+
+    const fn new(every: u32) -> Self {
+        let every = if every == 0 { u32::MAX } else { every };
+        Self { every, writes: 0 }
+    }
+
+    /// Whether the writes so far are to be flushed now.
+    #[inline(always)]
+    const fn due(&mut self) -> bool {
+        let due = self.writes == self.every;
+        if due {
+            self.writes = 0;
+        }
+        due
+    }
+
+    #[inline(always)]
+    const fn count(&mut self, op: Op) {
+        if self.every != u32::MAX {
+            self.writes += matches!(op, Op::Write) as u32;
+        }
+    }
 }
 
 /// One (operation, block size) of the mix.
@@ -153,12 +193,16 @@ impl RequestStream {
             choices: choices(own.job, &addresses, own.thread)?,
             addresses,
             arrivals: Arrivals::new(&own.job.load, &own.job.pace.rates, seed, thread, own.thread),
+            flushes: Flushes::new(own.job.flush_every),
         })
     }
 
     /// The next request. Allocates nothing.
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
+        if self.flushes.due() {
+            return Flushes::REQUEST;
+        }
         let choice = match &*self.choices {
             [only] => only,
             several => {
@@ -176,6 +220,7 @@ impl RequestStream {
                 .addresses
                 .next(&choice.slots, choice.size_bytes, &mut self.random),
         };
+        self.flushes.count(choice.op);
         Request {
             offset_bytes,
             size_bytes: choice.size_bytes,

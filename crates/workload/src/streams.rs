@@ -37,6 +37,7 @@ impl Job {
         let jobs = || streams.iter().map(|stream| &stream.job);
         Self {
             mix: mix_of(&streams),
+            flush_every: 0,
             pattern: match jobs().all(|job| job.pattern == Pattern::Sequential) {
                 true => Pattern::Sequential,
                 false => Pattern::Uniform,

@@ -142,6 +142,7 @@ pub fn job(op: Op) -> Job {
         mix: Mix {
             ops: vec![block(op, 4096, 1.0)],
         },
+        flush_every: 0,
         pattern: Pattern::Uniform,
         region: Region {
             start: Extent::Bytes(0),

@@ -10,9 +10,10 @@ use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{Content, Errors, Extent, Job, Position, Region, Request, Stream, Until, Verify};
 
-const JOB_KEYS: [&str; 17] = [
+const JOB_KEYS: [&str; 18] = [
     "mix",
     "block",
+    "flush_every",
     "pattern",
     "position",
     "region",
@@ -30,10 +31,11 @@ const JOB_KEYS: [&str; 17] = [
     "streams",
 ];
 /// Of one of several workloads; the job says when all end.
-const STREAM_KEYS: [&str; 10] = [
+const STREAM_KEYS: [&str; 11] = [
     "name",
     "mix",
     "block",
+    "flush_every",
     "pattern",
     "position",
     "region",
@@ -110,6 +112,7 @@ impl Shared {
 fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
     Ok(Job {
         mix: mix(fields)?,
+        flush_every: fields.integer_or("flush_every", 0)?,
         pattern: pattern(fields.need("pattern")?)?,
         position: fields
             .get("position")

@@ -17,6 +17,7 @@ fn a_short_job_gets_the_documented_defaults() {
                 }],
             }],
         },
+        flush_every: 0,
         pattern: Pattern::Uniform,
         region: Region {
             start: Extent::Bytes(0),
@@ -207,6 +208,25 @@ fn toml_and_json_spell_the_same_job() {
         "load": {"iodepth": 32, "threads": 8}, "until": {"time": "1min"}
     }"#;
     assert_eq!(Job::from_json(json, "job.json").expect("parses"), job(JOB));
+}
+
+#[test]
+fn flushes_after_writes_need_writes_and_no_flush_in_the_mix() {
+    let job = |mix: &str| {
+        let text = format!(
+            "mix = {mix}\nblock = \"4KiB\"\npattern = \"uniform\"\nflush_every = 8\nload = {{}}\nuntil = {{ time = \"1s\" }}"
+        );
+        Job::from_toml(&text, "j.toml")
+    };
+    assert_eq!(job("\"write\"").expect("parses").flush_every, 8);
+    for (mix, what) in [
+        ("\"read\"", "counts writes"),
+        ("{ write = 9, flush = 1 }", "in the mix already"),
+    ] {
+        let error = job(mix).expect_err(mix);
+        assert_eq!(error.line, 4);
+        assert!(error.message.contains(what), "{error}");
+    }
 }
 
 #[test]

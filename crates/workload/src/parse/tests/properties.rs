@@ -67,6 +67,7 @@ fn any_job() -> impl Strategy<Value = Job> {
     (blocks, pattern, region, align, load, position, 1..u64::MAX).prop_map(
         |(ops, pattern, (start, size), align_bytes, load, position, time_ns)| Job {
             mix: Mix { ops },
+            flush_every: 0,
             position: match pattern {
                 Pattern::Sequential | Pattern::Mixed { .. } => position,
                 _ => Position::default(),
