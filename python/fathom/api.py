@@ -1,8 +1,9 @@
 """The Python interface: run a method on targets, open a run, all without the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fathom.binding import bindings, bound_targets
 from fathom.errors import UsageError
 from fathom.file_system import with_file_system
 from fathom.method import load_method
@@ -14,7 +15,7 @@ from fathom.targets.purge import Purge
 
 def run(
     method: str,
-    targets: str | Sequence[str],
+    targets: str | Sequence[str] | Mapping[str, str],
     *,
     quick: bool = False,
     seed: int = 1,
@@ -27,17 +28,18 @@ def run(
 ) -> Run:
     """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
 
-    `size_bytes` is the size of files that Fathom makes. `destroy` lists serials of devices whose data may be lost.
-    `unknown_data` says that data on them which no known format explains may be lost too.
+    A mapping gives each target the name by which the method's steps know it. `size_bytes` is the size of files that
+    Fathom makes. `destroy` lists serials of devices whose data may be lost. `unknown_data` says that data on them
+    which no known format explains may be lost too.
     `purge` is how purge steps erase NVMe drives, as `--purge` says.
     `power` names a power meter as `--power` does. `out` is the directory in which the run gets its own.
     Raises FathomError; whatever was measured before the error is in the run directory.
     """
-    texts = [targets] if isinstance(targets, str) else targets
+    texts = _texts(targets)
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
     parsed = load_method(method, quick=quick)
-    resolved = with_file_system(parsed, resolve_targets(texts, size_bytes), size_bytes)
+    resolved = with_file_system(parsed, bound_targets(parsed, texts, resolve_targets, size_bytes), size_bytes)
     return start_run(
         parsed,
         resolved,
@@ -50,6 +52,12 @@ def run(
             power=power,
         ),
     )
+
+
+def _texts(targets: str | Sequence[str] | Mapping[str, str]) -> Sequence[str]:
+    if isinstance(targets, Mapping):
+        return bindings(targets)
+    return [targets] if isinstance(targets, str) else targets
 
 
 def open_run(run: str | Path) -> Run:

@@ -17,7 +17,11 @@ def with_file_system(
     Files and directories lie on one already; a target that names its own keeps it. The file on a device that gets a
     file system is as large as asked for, or as the method's regions.
     """
-    return [_sized(method, _under(method.file_system, target, size_bytes), size_bytes) for target in targets]
+    under = [_under(method.file_system, target, size_bytes) for target in targets]
+    return [
+        replace(_sized(method, one, size_bytes), bound=target.bound)
+        for one, target in zip(under, targets, strict=True)
+    ]
 
 
 def _under(file_system: str | None, target: Target, size_bytes: int | None) -> Target:

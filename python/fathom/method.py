@@ -15,6 +15,7 @@ from fathom.errors import UsageError
 from fathom.offered import Offered, OfferedJson, parse_offered
 from fathom.parts import split_job
 from fathom.rounds import Round, RoundJson, parse_round
+from fathom.targets.target import Target
 from fathom.text_file import read_text
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class _SteadyJson(TypedDict):
 class _StepJson(TypedDict):
     name: str
     kind: Literal["purge", "fill", "idle", "precondition", "measure", "curve"]
+    targets: NotRequired[list[str]]
+    only_files: NotRequired[bool]
     workload: str
     label: str
     published: str | None
@@ -213,6 +216,8 @@ class Step:
     whose job is the maximum's until `fathom.curve` knows their rate. Likewise the job of a step with `offered` is in
     closed loop until the earlier step's rate is known.
 
+    `targets` are the names of the targets that it runs on; none: all of the run. `only_files` leaves devices alone.
+
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
     or round may end before its time, `turnover` the least share of the region that such a window writes, if it writes
@@ -234,6 +239,13 @@ class Step:
     curve: Curve | None = None
     place: Place | None = None
     round: Round | None = None
+    targets: tuple[str, ...] = ()
+    only_files: bool = False
+
+    def runs_on(self, target: Target) -> bool:
+        """Whether the target is one of its own."""
+        named = not self.targets or target.bound in self.targets
+        return named and (target.is_file or not self.only_files)
 
 
 @dataclass(frozen=True)
@@ -265,9 +277,17 @@ class Method:
     slice_bytes: int | None = None
 
     @property
-    def destructive(self) -> bool:
-        """Whether any step changes data."""
-        return any(step.job.destructive for step in self.steps)
+    def target_names(self) -> list[str]:
+        """The names of targets that the steps ask for, in their order."""
+        return list(dict.fromkeys(name for step in self.steps for name in step.targets))
+
+    def steps_on(self, target: Target) -> list[tuple[int, Step]]:
+        """The steps that run on a target, each with its number in the method, from 1."""
+        return [(number, step) for number, step in enumerate(self.steps, 1) if step.runs_on(target)]
+
+    def writes_to(self, target: Target) -> bool:
+        """Whether any step changes data of that target."""
+        return any(step.job.destructive for _, step in self.steps_on(target))
 
 
 def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
@@ -363,6 +383,8 @@ def _step(step: _StepJson) -> Step:
         offered=parse_offered(step["offered"]) if step["offered"] else None,
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,
+        targets=tuple(step.get("targets", ())),
+        only_files=step.get("only_files", False),
     )
 
 

@@ -82,7 +82,7 @@ def plan_of(method: Method, target: Target) -> Plan:
     """What the method will do to the target."""
     drive = rating_of(target)
     steps = []
-    for number, step in enumerate(method.steps, 1):
+    for number, step in method.steps_on(target):
         expected = expect(step, target, drive)
         steps.append(
             PlannedStep(
@@ -132,12 +132,15 @@ def print_plan(
         for members in _together(plan.steps):
             table.add_row(*_cells(members))
         console.print(
-            f"\n[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})", highlight=False
+            f"\n{_bound(target)}[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})",
+            highlight=False,
         )
         console.print(table)
         lines = [*_totals(plan), *_of_repeats(plan, repeats)]
         if target.kind == "twin":
             lines.append(_of_twin(method))
+        if not method.writes_to(target):
+            lines.append("only read: nothing is written to it")
         lines += _of_purge(method, target, purge)
         for line in lines:
             console.print(line, style="dim", highlight=False, soft_wrap=True)
@@ -151,13 +154,17 @@ def print_plan(
             )
 
 
+def _bound(target: Target) -> str:
+    return f"{target.bound}: " if target.bound else ""
+
+
 def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None:
     """Why nothing would be touched as things are: a region that does not fit, or no token of the device; None where a
     run would begin.
     """
     try:
         check_fits(method, target)
-        check_target(target, writes=method.destructive)
+        check_target(target, writes=method.writes_to(target))
         check_purge(target, purge)
     except (UsageError, RefusedError) as error:
         return error

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fathom.backend import make_twin
+from fathom.binding import without_name
 from fathom.catalog import load_device
 from fathom.catalog.settings import split
 from fathom.errors import FathomError, UsageError
@@ -42,7 +43,7 @@ def targets_of_run(
         for one, now in zip(members or [record], target.members or [target], strict=True):
             if one.kind == "device" or now.makes:
                 ensure_same(one.name, Identity.from_json(one.identity), now.identity)
-        found.append(_made(target))
+        found.append(replace(_made(target), bound=record.bound))
     return found
 
 
@@ -54,6 +55,10 @@ def _made(target: Target) -> Target:
 
 def together(texts: Sequence[str]) -> list[str]:
     """The real targets among them as one array, in the place of the first; twins remain targets of their own."""
+    if named := [text for text in texts if without_name(text) != text]:
+        raise UsageError(
+            f"--together: {named[0]} has a name of its own", "bind a name to array:TARGET,TARGET"
+        )
     real = [text for text in texts if not text.startswith("twin:")]
     if len(real) < 2:
         raise UsageError("--together: fewer than two real targets", "name them all, or leave --together out")

@@ -20,9 +20,14 @@ def imported(tmp_path: Path, text: str) -> tuple[list[dict[str, Any]], list[str]
     return tomllib.loads(method)["steps"], [note.removeprefix(f"{file}:") for note in notes]
 
 
+#: One device for all jobs, so that each of `numjobs` has no file of its own.
+ON_A_DISK = ("filename=/dev/sdz", "direct=1")
+TIMED = ("time_based", "runtime=60")
+
+
 def job(tmp_path: Path, *options: str) -> dict[str, Any]:
     """The job of a timed random read by libaio, with these options instead or besides."""
-    usual = ("ioengine=libaio", "rw=randread", "bs=4k", "iodepth=4", "size=1g", "time_based", "runtime=60")
+    usual = (*ON_A_DISK, "ioengine=libaio", "rw=randread", "bs=4k", "iodepth=4", "size=1g", *TIMED)
     steps, _ = imported(tmp_path, "\n".join(["[x]", *usual, *options]))
     return steps[-1]["job"]
 
@@ -54,7 +59,7 @@ def test_reads_into_a_gpu_stay_so_and_what_comes_another_way_is_told(tmp_path: P
 def test_options_of_global_hold_for_later_jobs_which_may_say_otherwise(tmp_path: Path) -> None:
     steps, _ = imported(
         tmp_path,
-        "[global]\nbs=8k\nruntime=1m\ntime_based\n[a]\nrw=read\n[b]\nstonewall\nrw=write\nbs=64k\n",
+        "[global]\nbs=8k\nruntime=1m\ntime_based\n[a]\nrw=trim\n[b]\nstonewall\nrw=write\nbs=64k\n",
     )
     assert [(step["name"], step["job"]["block"], step["job"]["until"]) for step in steps] == [
         ("a", "8KiB", {"time": "60s"}),
@@ -69,14 +74,27 @@ def test_options_of_global_hold_for_later_jobs_which_may_say_otherwise(tmp_path:
         ("bs=4KiB", "block", "4000"),
         ("rwmixwrite=30", "mix", {"read": 70, "write": 30}),
         ("rwmixread=100", "mix", "read"),
-        ("fsync=10", "mix", {"read": 50, "write": 50, "flush": 5}),
+        ("rwmixread=30\nrwmixwrite=30", "mix", {"read": 70, "write": 30}),
+        ("rwmixwrite=30\nrwmixread=30", "mix", {"read": 30, "write": 70}),
         ("norandommap", "pattern", "uniform"),
         ("random_distribution=zipf:1.2", "pattern", {"zipf": 1.2}),
         ("random_distribution=pareto:0.3", "pattern", {"pareto": 0.3}),
         ("percentage_random=80", "pattern", {"random": "80%"}),
         ("percentage_random=100,0", "pattern", {"random": {"read": "100%", "write": "0%"}}),
         ("offset=25%", "region", {"start": "25%", "size": "1GiB"}),
-        ("thinktime=200", "load", {"threads": 1, "iodepth": 4, "think": "200us"}),
+        ("iodepth=1\nthinktime=200", "load", {"threads": 1, "iodepth": 1, "think": "200us"}),
+        (
+            "bsrange=4k-16k",
+            "block",
+            [{"size": size, "share": 1} for size in ("4KiB", "8KiB", "12KiB", "16KiB")],
+        ),
+        ("kb_base=1000\nbs=4k", "block", "4000"),
+        ("kb_base=1000\nbs=4KiB", "block", "4KiB"),
+        ("buffered=0", "direct", True),
+        ("buffered=1", "direct", False),
+        ("buffered=1\ndirect=1", "direct", True),
+        ("direct=0 # not yet", "direct", False),
+        ("norandommap=0 ; with its map", "pattern", "random-once"),
         ("iodepth_batch_complete_min=2", "load", {"threads": 1, "iodepth": 4, "reap": 2}),
         ("buffer_compress_percentage=40", "content", {"compressible": "40%"}),
         ("dedupe_percentage=25", "content", {"dedup": "25%"}),
@@ -98,14 +116,18 @@ def test_an_operation_without_a_share_has_no_block_size_either(tmp_path: Path) -
 
 
 def test_jobs_with_a_part_each_are_threads_on_all_of_it(tmp_path: Path) -> None:
-    made = job(tmp_path, "rw=write", "numjobs=4", "offset=20%", "size=10%", "offset_increment=10%")
-    assert made["region"] == {"start": "20%", "size": "40%"}
-    steps, notes = imported(tmp_path, "[x]\nrw=write\nnumjobs=4\nsize=64m\noffset_increment=64m\nloops=2\n")
-    assert (steps[0]["job"]["region"], steps[0]["job"]["until"]) == ("256MiB", {"bytes": "512MiB"})
+    made = job(tmp_path, "rw=write", "numjobs=4", "offset=20%", "size=10%", "offset_increment=15%")
+    regions = [stream["region"] for stream in made["streams"]]
+    assert regions == [{"start": f"{start}%", "size": "10%"} for start in (20, 35, 50, 65)]
+    assert len(made["streams"]) == 4
+    whole = "\n".join(["[x]", *ON_A_DISK, "rw=write", "numjobs=4", "size=64m", "offset_increment=64m"])
+    steps, notes = imported(tmp_path, whole)
+    assert (steps[0]["job"]["region"], steps[0]["job"]["until"]) == ("256MiB", {"bytes": "256MiB"})
+    assert "position" not in steps[0]["job"]
     assert notes == []
-    steps, _ = imported(tmp_path, "[x]\nrw=write\nnumjobs=4\nsize=25%\noffset_increment=25%\nloops=2\n")
+    steps, _ = imported(tmp_path, whole.replace("64m", "25%"))
     assert "region" not in steps[0]["job"]
-    assert steps[0]["job"]["until"] == {"written": "2x"}
+    assert steps[0]["job"]["until"] == {"written": "1x"}
 
 
 def test_bands_of_accesses_and_area_change_places(tmp_path: Path) -> None:
@@ -120,32 +142,35 @@ def test_shares_that_bssplit_leaves_open_divide_what_is_left(tmp_path: Path) -> 
 
 
 def test_without_time_each_of_numjobs_does_its_size_and_loops(tmp_path: Path) -> None:
-    steps, _ = imported(tmp_path, "[x]\nrw=read\nsize=64m\nnumjobs=2\nloops=3\n")
-    assert steps[0]["job"]["until"] == {"bytes": "384MiB"}
-    steps, _ = imported(tmp_path, "[x]\nrw=write\nloops=2\n")
-    assert steps[0]["job"]["until"] == {"written": "2x"}
-    steps, _ = imported(tmp_path, "[x]\nrw=randread\nnumber_ios=500\nnumjobs=2\n")
-    assert steps[0]["job"]["until"] == {"count": 1000}
+    def until(*options: str) -> object:
+        steps, _ = imported(tmp_path, "\n".join(["[x]", *ON_A_DISK, *options]))
+        return steps[-1]["job"]["until"]
+
+    assert until("rw=read", "size=64m", "numjobs=2", "loops=3") == {"bytes": "384MiB"}
+    assert until("rw=write", "loops=2") == {"written": "2x"}
+    assert until("rw=randread", "number_ios=500", "numjobs=2") == {"count": 1000}
+    assert until("rw=randread", "number_ios=500", "size=1m") == {"count": 500, "bytes": "1MiB"}
 
 
 def test_a_rate_of_each_operation_and_job_adds_up_and_makes_the_mix(tmp_path: Path) -> None:
     made = job(tmp_path, "rw=randrw", "rate_iops=300,100", "numjobs=2", "rate_process=poisson")
     assert made["load"] == {"threads": 2, "iodepth": 4, "rate": "800/s", "arrival": "exponential"}
-    assert made["mix"] == {"read": 600, "write": 200}
+    assert made["mix"] == {"read": 300, "write": 100}
     assert job(tmp_path, "rate=40m")["load"]["rate"] == "10240/s"
 
 
 def test_an_engine_that_waits_has_one_in_flight_and_says_so(tmp_path: Path) -> None:
-    steps, notes = imported(tmp_path, "[x]\nrw=randread\niodepth=32\ntime_based\nruntime=1\n")
-    assert steps[0]["job"]["load"] == {"threads": 1, "iodepth": 1}
+    steps, notes = imported(tmp_path, "[x]\nrw=randread\niodepth=32\ntime_based\nruntime=1\ndirect=1\n")
+    assert steps[-1]["job"]["load"] == {"threads": 1, "iodepth": 1}
     assert notes == ["3: iodepth: psync waits for each I/O: the depth is 1, whatever is written"]
 
 
 def test_jobs_at_once_become_streams(tmp_path: Path) -> None:
     steps, _ = imported(
-        tmp_path, "[global]\ntime_based\nruntime=9\n[a]\nrw=randread\n[b]\nrw=write\nbs=64k\n"
+        tmp_path,
+        "[global]\nfilename=/dev/sdz\ntime_based\nruntime=9\n[a]\nrw=randread\n[b]\nrw=write\nbs=64k\n",
     )
-    [step] = steps
+    _, step = steps
     assert [stream["name"] for stream in step["job"]["streams"]] == ["a", "b"]
     assert step["job"]["until"] == {"time": "9s"}
 
@@ -156,13 +181,14 @@ def test_jobs_that_differ_in_their_files_alone_are_one_job_on_several_targets(tm
         "[global]\ntime_based\nruntime=9\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n",
     )
     method, _ = import_method(file)
-    assert "# To be run on /dev/nvme0n1 /dev/nvme1n1" in method
+    assert "# To be run on array:/dev/nvme0n1,/dev/nvme1n1" in method
     assert "streams" not in method
 
 
 def test_a_ramp_is_a_step_of_its_own_before(tmp_path: Path) -> None:
     steps, _ = imported(tmp_path, "[x]\nrw=read\ntime_based\nruntime=9\nramp_time=5\n")
     assert [(step["name"], step["job"]["until"]) for step in steps] == [
+        ("lay-out-x", {"written": "1x"}),
         ("x-ramp", {"time": "5s"}),
         ("x", {"time": "9s"}),
     ]
@@ -179,9 +205,10 @@ def test_what_a_verified_write_has_written_whole_is_read_back(tmp_path: Path) ->
 def test_commands_of_a_script_are_taken_one_after_the_other(tmp_path: Path) -> None:
     steps, _ = imported(
         tmp_path,
-        "#!/bin/sh\nfio --name=a --rw=randread --bs 16k \\\n  --runtime=5 --time_based --output x.json\n"
-        "sudo /usr/bin/fio --runtime=7 --time_based --name=b --rw=write\n",
+        "#!/bin/sh\nfio --name=a --filename=/dev/sdz --rw=randread --bs 16k \\\n  --runtime=5 --time_based --output x\n"
+        "sudo /usr/bin/fio --filename=/dev/sdz --runtime=7 --time_based --name=b --rw=write\n",
     )
+    assert steps.pop(0)["kind"] == "fill"
     assert [(step["name"], step["job"]["mix"], step["job"]["until"]["time"]) for step in steps] == [
         ("a", "read", "5s"),
         ("b", "write", "7s"),
@@ -189,8 +216,10 @@ def test_commands_of_a_script_are_taken_one_after_the_other(tmp_path: Path) -> N
 
 
 def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
-    _, notes = imported(tmp_path, "[x]\nrw=read\ntime_based\nruntime=9\ncpus_allowed=0-3\ngroup_reporting\n")
-    assert notes == ["5: cpus_allowed=0-3 has no counterpart and is left out"]
+    text = "[x]\nrw=read\ntime_based\nruntime=9\ncpus_allowed=0-3\ngroup_reporting\ndirect=1\nstats=1\n"
+    _, [place, reports] = imported(tmp_path, text)
+    assert place.startswith("5: cpus_allowed=0-3: says on which processors")
+    assert reports.endswith("which a run directory replaces: group_reporting (6), stats (8)")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +228,51 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ("[x]\nrw=randreed\n", ":2: rw: randreed has no counterpart"),
         ("[x]\nioengine=mmap\n", ":2: ioengine: mmap has no counterpart"),
         ("[x]\nrw=randread:8\nsize=1m\n", ":2: rw: randread:8: runs of one length"),
-        ("[x]\nbsrange=4k-64k\nsize=1m\n", ":2: bsrange: sizes at random"),
+        ("[x]\nbsrange=4k-50k\nsize=1m\n", ":2: bsrange: 4k-50k: the largest size is no multiple"),
+        ("[x]\nrw=write\nsize=1m\nfrobnicate=1\n", ":4: frobnicate is no option of fio"),
+        ("[x]\nrw=write\nsize=1m\niodpeth=1\n", "did you mean iodepth?"),
+        ("[x]\nrw=write\nsize=1m\nsync=1\n", ":4: sync: 1: every write waits"),
+        ("[x]\nrw=write\nsize=1m\nend_fsync=1\n", ":4: end_fsync: 1: the flush at the end counts"),
+        ("[x]\nrw=write\nsize=1m\nfilename=a:b\n", ":4: filename: 2 files of one job share"),
+        ("[x]\nrw=write\nsize=1g\nzonemode=zbd\nmax_open_zones=1\n", ":4: zonemode: zones in their order"),
+        (
+            "[x]\nrw=randwrite\nnumjobs=3\nsize=1g\nzonemode=zbd\nmax_open_zones=4\n",
+            ":6: max_open_zones: 4 zones",
+        ),
+        ("[x]\nrw=randrw\nsize=1m\nfsync=8\n", ":4: fsync: flushes beside reads"),
+        (
+            "[x]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=8\nthinktime=200\n",
+            ":6: thinktime: fio lets all",
+        ),
+        ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
+        (
+            "[x]\nrw=read\nsize=1m\n[y]\nstonewall\nfilename=x.0.0\nrw=read\n[z]\nstonewall\nfilename=x.0.0\nrw=read\n"
+            "size=1m\n",
+            ":4: [y] ends when it has read its files once",
+        ),
+        (
+            "[x]\nrw=read\nsize=1m\nloops=2\nfilename=f\n[z]\nstonewall\nfilename=f\nrw=read\nsize=1m\n",
+            ":6: [z] reads through",
+        ),
+        ("for i in 1 2; do fio --name=x --size=1m --rw=write; done\n", ":1: for i in 1 2; do fio"),
+        ("timeout 60 fio --name=x --size=1m --rw=write\n", ":1: timeout 60 fio"),
+        ("x=$(fio --name=x --size=1m --rw=write)\n", ":1: x=$(fio --name=x"),
+        ("fio --name=x --size=1m --rw=write\nfio job.fio\n", ":2: job.fio: a job file among the options"),
+        ("[x]\nrw=write\nsize=1m\niodepth=1e999\n", ":4: iodepth: 1e999 is no size"),
+        ("[x]\nrw=write\nsize=1m\nnumjobs=nan\n", ":4: numjobs: nan is no size"),
+        ("[x]\nrw=randrw\nsize=1m\nrwmixread=nan\n", ":4: rwmixread: nan is no number"),
+        ("[x]\nrw=write\nsize=1m\nnumjobs=" + "9" * 5000 + "\n", " is no size"),
+        ("[x]\nrw=write\nsize=1m\nbssplit=4k/inf\n", ":4: bssplit: inf is no number"),
+        ("[x]\nrw=write\nsize=1m\nbssplit=4k/0:8k/0\n", ":4: bssplit: 4k/0:8k/0: the shares come to 0"),
+        ("[x]\nrw=write\nsize=1m\nruntime=" + "9" * 400 + "\n", " is no duration"),
+        (
+            "[x]\nrw=write\nsize=1m\niodepth=100000\nioengine=libaio\n",
+            ":4: iodepth: as a method: iodepth is 100000",
+        ),
+        (
+            "[x]\nrw=randwrite\nsize=1m\nrandom_distribution=pareto:7\n",
+            ":4: random_distribution: as a method: ",
+        ),
         ("[x]\nbs=4x\nsize=1m\n", ":2: bs: 4x is no size"),
         ("[x]\nrw=read\n", ":1: [x] ends when it has read its files once"),
         ("[x]\ntime_based\n", ":2: time_based: without a runtime"),

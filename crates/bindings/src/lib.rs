@@ -20,7 +20,8 @@ mod _core {
     use super::handle::Handle;
     #[pymodule_export]
     use super::parse::{
-        ParseError, parse_duration_ns, parse_job, parse_method, parse_size_bytes, split_job,
+        ParseError, parse_duration_ns, parse_job, parse_method, parse_size_bytes, requests,
+        split_job,
     };
     #[pymodule_export]
     use super::results::{

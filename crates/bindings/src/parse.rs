@@ -1,7 +1,7 @@
 //! Methods, jobs, sizes and durations for Python: text in, the normal form as JSON out.
 
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
-use workload::{Job, Method};
+use workload::{Geometry, Job, Method, RequestStream};
 
 create_exception!(
     _core,
@@ -52,6 +52,40 @@ pub fn parse_job(text: &str, file: &str) -> PyResult<String> {
 pub fn split_job(job_json: &str, targets: usize) -> PyResult<Vec<String>> {
     let jobs = job_from_text(job_json, "job.json")?.of_targets(targets);
     jobs.map_err(refuse)?.iter().map(to_json).collect()
+}
+
+/// One request: its thread, operation, first byte and length.
+type Requested = (u32, &'static str, u64, u32);
+
+/// What each thread of a job in its normal form asks of a target of that size, until its part of the job has ended and
+/// at most `most` requests: a pure function of these. Nothing is issued; a job that ends by time ends by `most`.
+#[pyfunction]
+pub fn requests(
+    job_json: &str,
+    capacity_bytes: u64,
+    block_bytes: u32,
+    seed: u64,
+    most: usize,
+) -> PyResult<Vec<Requested>> {
+    let job = job_from_text(job_json, "job.json")?;
+    let geometry = Geometry {
+        capacity_bytes,
+        block_bytes,
+    };
+    let mut all = Vec::new();
+    let streams = RequestStream::of_threads(&job, geometry, seed).map_err(refuse)?;
+    for ((thread, part), mut stream) in (0u32..).zip(job.parts()).zip(streams) {
+        let region = part.job.region.resolve(geometry).map_err(refuse)?;
+        let limits = part.job.limits_of(part.thread, region.size_bytes);
+        let (mut bytes, mut count) = (0u64, 0usize);
+        while count < most && bytes < limits.bytes && (count as u64) < limits.count {
+            let one = stream.next_request();
+            bytes += u64::from(one.size_bytes);
+            count += 1;
+            all.push((thread, one.op.name(), one.offset_bytes, one.size_bytes));
+        }
+    }
+    Ok(all)
 }
 
 /// The job that a Python caller hands over.

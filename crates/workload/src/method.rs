@@ -81,6 +81,12 @@ pub struct Step {
     pub name: String,
     /// What the step is for.
     pub kind: StepKind,
+    /// The targets that it runs on, by the names that a run binds. Empty: every target of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+    /// Whether it runs on files alone: a device keeps what it holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_files: bool,
     /// Name of the workload, the key by which results are compared ("4k-rand-read").
     pub workload: String,
     /// Text for tables ("4 KiB random read, 8T/32Q").

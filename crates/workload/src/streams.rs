@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region, Until,
+    Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Position,
+    Region, Until,
 };
 
 /// One of the workloads that a job issues at once.
@@ -36,10 +37,12 @@ impl Job {
         let jobs = || streams.iter().map(|stream| &stream.job);
         Self {
             mix: mix_of(&streams),
+            flush_every: 0,
             pattern: match jobs().all(|job| job.pattern == Pattern::Sequential) {
                 true => Pattern::Sequential,
                 false => Pattern::Uniform,
             },
+            position: Position::default(),
             region: hull(jobs().map(|job| job.region)),
             align_bytes: None,
             content: Content::default(),

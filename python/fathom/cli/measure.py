@@ -95,6 +95,7 @@ def run(
 ) -> None:
     """Run a method on targets, from here or from many hosts at once."""
     from fathom.baseline import with_baselines
+    from fathom.binding import bound_targets
     from fathom.file_system import with_file_system
     from fathom.method import load_method
     from fathom.resolve import together as as_array
@@ -107,7 +108,10 @@ def run(
         options = _options(seed, destroy, out, power, site, purge, unknown_data=unknown_data)
         texts = as_array(targets) if together else targets
         chosen = with_baselines(
-            parsed, with_file_system(parsed, site.resolve(texts, size_bytes(size)), size_bytes(size))
+            parsed,
+            with_file_system(
+                parsed, bound_targets(parsed, texts, site.resolve, size_bytes(size)), size_bytes(size)
+            ),
         )
         finished = _repeat(parsed, chosen, options, repeats)
     _conclude(finished, as_json, beside, listed)
@@ -123,6 +127,7 @@ def plan(
     purge: Purge = "trim",
 ) -> None:
     """Show what a run would do: steps, bytes, time. Touches nothing."""
+    from fathom.binding import bound_targets
     from fathom.file_system import with_file_system
     from fathom.method import load_method
     from fathom.plan import print_plan
@@ -132,7 +137,9 @@ def plan(
 
     parsed = load_method(method, quick=quick)
     texts = as_array(targets) if together else targets
-    chosen = with_file_system(parsed, resolve_targets(texts, size_bytes(size)), size_bytes(size))
+    chosen = with_file_system(
+        parsed, bound_targets(parsed, texts, resolve_targets, size_bytes(size)), size_bytes(size)
+    )
     print_plan(stdout(), parsed, chosen, repeats, purge_of(purge))
 
 

@@ -8,7 +8,8 @@ import typer
 Targets = Annotated[
     list[str],
     typer.Argument(
-        help="/dev/nvme0n1, file:PATH, dir:PATH, dir:PATH*8, null:, nop:, twin:NAME, twin:NAME*8, array:TARGET,TARGET",
+        help="/dev/nvme0n1, file:PATH, dir:PATH, dir:PATH*8, null:, nop:, twin:NAME, twin:NAME*8, "
+        "array:TARGET,TARGET; NAME=TARGET where a method's steps name their targets",
         metavar="TARGET...",
     ),
 ]

@@ -6,12 +6,13 @@ from pathlib import Path
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, name_of
 from fathom.imports.fio import from_fio
+from fathom.imports.fio_script import CALL
 from fathom.imports.vdbench import from_vdbench
 from fathom.method import parse_method
 from fathom.text_file import read_text
 
-_FIO_SECTION = re.compile(r"^\s*\[[^\]]+\]\s*$", re.MULTILINE)
-_FIO_COMMAND = re.compile(r"^\s*(sudo\s+)?(\S*/)?fio\s+-", re.MULTILINE)
+_FIO_SECTION = re.compile(r"^\s*\[[^\]]+\]", re.MULTILINE)
+_IMPORTED = "the imported method"
 _VDBENCH_RUN = re.compile(r"^\s*rd\s*=", re.MULTILINE)
 
 
@@ -23,13 +24,29 @@ def import_method(path: Path, name: str | None = None) -> tuple[str, list[str]]:
     """
     text = read_text(path, "give a job file of fio or a parameter file of Vdbench")
     draft = _draft(text, str(path))
-    method = draft.to_toml(name_of(name or path.stem, "imported"), str(path))
-    parse_method(method, f"{path} (imported)")
-    return method, draft.notes
+    called = name_of(name or path.stem, "imported")
+    method = draft.to_toml(called, str(path))
+    try:
+        parse_method(method, _IMPORTED)
+    except UsageError as error:
+        raise _at_its_line(error, draft, called, str(path)) from error
+    return method, draft.said()
+
+
+def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> UsageError:
+    """What a method says of one of its lines, said of the line of the file that it comes from."""
+    line, _, what = error.message.removeprefix(f"{_IMPORTED}:").partition(":")
+    place = draft.place_of(int(line), name, file) if line.isdigit() else ""
+    if place:
+        return UsageError(f"{place}: as a method: {what.strip()}", error.hint)
+    return UsageError(
+        f"{file}: the method made of it is refused: {what.strip() or error.message}",
+        "leave that out; if it should work, report it",
+    )
 
 
 def _draft(text: str, file: str) -> Draft:
-    if _FIO_SECTION.search(text) or _FIO_COMMAND.search(text):
+    if _FIO_SECTION.search(text) or CALL.search(text):
         return from_fio(text, file)
     if _VDBENCH_RUN.search(text):
         return from_vdbench(text, file)

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -20,6 +21,14 @@ class DraftStep:
     name: str
     keys: dict[str, Value] = field(default_factory=dict)
     job: dict[str, Value] = field(default_factory=dict)
+    place: str = ""
+    """Where the file says it, as `file:line`."""
+    places: Callable[[str], str] | None = None
+    """Where the file says a key of the job."""
+
+    def place_of(self, key: str) -> str:
+        """Where the file says a key of the job, or the step."""
+        return self.places(key) if self.places else self.place
 
 
 @dataclass
@@ -30,6 +39,7 @@ class Draft:
     steps: list[DraftStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
+    _aside: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, step: DraftStep) -> None:
         """Puts a step last, under a name that no other has."""
@@ -44,6 +54,25 @@ class Draft:
         if text not in self.notes:
             self.notes.append(text)
 
+    def set_aside(self, key: str, place: str) -> None:
+        """Keeps an option that only says how the other tool reports, once for each line."""
+        if place not in (places := self._aside.setdefault(key, [])):
+            places.append(place)
+
+    def said(self) -> list[str]:
+        """All notes; those set aside as one at the end."""
+        if not self._aside:
+            return list(self.notes)
+        keys = [
+            f"{key} ({', '.join(place.rpartition(':')[2] for place in places)})"
+            for key, places in self._aside.items()
+        ]
+        file = next(iter(self._aside.values()))[0].rpartition(":")[0]
+        return [
+            *self.notes,
+            f"{file}: of the tool's own reports and logs, which a run directory replaces: {', '.join(keys)}",
+        ]
+
     def aim(self, target: str) -> None:
         """Keeps a target, once."""
         if target not in self.targets:
@@ -51,17 +80,28 @@ class Draft:
 
     def to_toml(self, name: str, file: str) -> str:
         """The method file; its comments say where it comes from, what to run it on, and the notes."""
-        comments = [f"Imported from {file}.", *self.notes]
+        return "".join(f"{text}\n" for text, _ in self._lines(name, file))
+
+    def place_of(self, line: int, name: str, file: str) -> str:
+        """Where the other tool's file says what stands in that line of the method; empty where it does not."""
+        lines = self._lines(name, file)
+        return lines[min(line, len(lines)) - 1][1]
+
+    def _lines(self, name: str, file: str) -> list[tuple[str, str]]:
+        """The lines of the method, each with the place that it comes from."""
+        comments = [f"Imported from {file}.", *self.said()]
         if self.targets:
-            comments.append(f"To be run on {' '.join(self.targets)}")
-        lines = [f"# {one}" for comment in comments for one in comment.splitlines()]
+            comments.append(f"To be run on {shlex.join(self.targets)}")
         head: dict[str, Value] = {"schema": "fathom-method/1", "name": name, "source": self.source}
-        lines += ["", *_table(head)]
+        lines = [f"# {one}" for comment in comments for one in comment.splitlines()]
+        placed = [(line, "") for line in [*lines, "", *(text for _, text in _table(head))]]
         for step in self.steps:
-            lines += ["", "[[steps]]", *_table({"name": step.name, **step.keys})]
+            placed += [(line, step.place) for line in ("", "[[steps]]")]
+            placed += [(line, step.place) for _, line in _table({"name": step.name, **step.keys})]
             if step.job:
-                lines += ["[steps.job]", *_table(step.job)]
-        return "\n".join(lines) + "\n"
+                placed.append(("[steps.job]", step.place))
+                placed += [(line, step.place_of(key)) for key, line in _table(step.job)]
+        return placed
 
 
 def name_of(text: str, otherwise: str = "job") -> str:
@@ -69,9 +109,14 @@ def name_of(text: str, otherwise: str = "job") -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or otherwise
 
 
-def _table(values: Mapping[str, Value]) -> list[str]:
+def _table(values: Mapping[str, Value]) -> list[tuple[str, str]]:
+    """Each line of a table, with its key."""
     width = max(len(_key(key)) for key in values)
-    return [f"{_key(key):{width}} = {_wrapped(value)}" for key, value in values.items()]
+    return [
+        (key, line)
+        for key, value in values.items()
+        for line in f"{_key(key):{width}} = {_wrapped(value)}".split("\n")
+    ]
 
 
 def _wrapped(value: Value) -> str:

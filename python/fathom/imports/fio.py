@@ -1,28 +1,37 @@
 """Methods from jobs of fio 3. Meanings and defaults are those of its HOWTO; where a method's differ, a note says so.
 
 Jobs up to the next `stonewall` run at once: one step, of streams where they differ. Jobs that differ in nothing but
-their files are one job on several targets.
+their files are one job on an array of targets. Where sections have different files, steps name their targets.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, Value, name_of
-from fathom.imports.fio_file import FioJob, jobs_of_file, jobs_of_script
+from fathom.imports.fio_blocks import Blocks
+from fathom.imports.fio_file import FioJob, Option, jobs_of_file
+from fathom.imports.fio_files import Files, files_of
 from fathom.imports.fio_job import Conversion
-from fathom.imports.units import duration_text
+from fathom.imports.fio_script import jobs_of_script
+from fathom.imports.units import duration_text, size_text
+
+_LAY_OUT_BYTES = 64 << 10
 
 
 def from_fio(text: str, file: str) -> Draft:
     """The method that does what a job file, or the commands of a script, do. Raises UsageError."""
-    sectioned = re.search(r"^\s*\[[^\]]+\]\s*$", text, re.MULTILINE)
-    jobs = jobs_of_file(text, file) if sectioned else jobs_of_script(text, file)
+    draft = Draft(source="fio")
+    sectioned = re.search(r"^\s*\[[^\]]+\]", text, re.MULTILINE)
+    jobs = jobs_of_file(text, file) if sectioned else jobs_of_script(text, file, draft)
     if not jobs:
         raise UsageError(f"{file}: no job", "expected a [section] with its options")
-    draft = Draft(source="fio")
-    for group in _groups(jobs):
-        _add_group(draft, group)
+    groups = [_Group(draft, jobs) for jobs in _groups(jobs)]
+    _name_targets(draft, groups)
+    states: dict[Files, _State] = {}
+    for group in groups:
+        _add_group(draft, group, states.setdefault(group.files, _State()))
     return draft
 
 
@@ -36,67 +45,178 @@ def _groups(jobs: Sequence[FioJob]) -> list[list[FioJob]]:
     return groups
 
 
-def _add_group(draft: Draft, group: Sequence[FioJob]) -> None:
-    for job in group:
-        _aim(draft, job)
-    alike = {tuple(_but_files(job)) for job in group}
-    if len(alike) == 1 and len({_files(job) for job in group}) == len(group):
-        group = group[:1]
-    elif len({_files(job) for job in group}) > 1:
+class _Group:
+    """Jobs that run at once, and the files that they do it on."""
+
+    def __init__(self, draft: Draft, jobs: Sequence[FioJob]) -> None:
+        """Converts them. Raises UsageError."""
+        own = [files_of(job) for job in jobs]
+        self.files = own[0]
+        self.target: str | None = None
+        if len(set(own)) > 1:
+            self.files = _all_files(jobs, own)
+            jobs = jobs[:1]
+        self.made = [
+            Conversion(draft, job, own_files=files.own) for job, files in zip(jobs, own, strict=False)
+        ]
+
+    @property
+    def first(self) -> Conversion:
+        return self.made[0]
+
+    @property
+    def name(self) -> str:
+        return "-".join(name_of(one.job.name) for one in self.made)
+
+
+def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
+    """The files of jobs at once that are alike, and each on its own. Raises UsageError."""
+    alike = {tuple(_but_files(job)) for job in jobs}
+    if len(alike) > 1 or len(set(own)) < len(own):
         raise UsageError(
-            f"{group[1].place}: [{group[0].name}] and [{group[1].name}] run at once, on different files and not alike",
-            "every target of a run gets the same I/O: import them one by one",
+            f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once, on different files and not alike",
+            "import them one by one",
         )
-    made = [Conversion(draft, job) for job in group]
-    first = made[0]
-    step = DraftStep(name_of(first.job.name), job=first.whole())
-    if text := first.job.options.get("description"):
-        step.keys["label"] = text.value
-    if len(made) > 1:
-        step.job = _together(made)
-        step.name = "-".join(name_of(one.job.name) for one in made)
-    if first.ramp_s:
-        ramp = DraftStep(f"{step.name}-ramp", {"label": f"ramp-up of {step.name}"})
-        ramp.job = step.job | {"until": {"time": duration_text(first.ramp_s)}}
-        draft.add(ramp)
-    draft.add(step)
-    if first.read_back and len(made) == 1:
-        draft.add(DraftStep(f"{step.name}-verify", job=step.job | first.read_back))
-
-
-def _files(job: FioJob) -> str:
-    return "|".join(job.options[key].value for key in ("filename", "directory") if key in job.options)
+    return Files(tuple(path for files in own for path in files.paths), own=own[0].own)
 
 
 def _but_files(job: FioJob) -> list[tuple[str, str]]:
-    return sorted(
-        (key, one.value) for key, one in job.options.items() if key not in ("filename", "directory")
-    )
+    of_files = ("filename", "directory", "name", "description")
+    return sorted((key, one.value) for key, one in job.options.items() if key not in of_files)
 
 
-def _aim(draft: Draft, job: FioJob) -> None:
-    if one := job.options.get("filename"):
-        for path in one.value.replace("\\:", "\0").split(":"):
-            path = path.replace("\0", ":")
-            draft.aim(path if path.startswith("/dev/") else f"file:{path}")
-    elif one := job.options.get("directory"):
-        draft.aim(f"dir:{one.value}")
+@dataclass
+class _State:
+    """What the steps before have done to a target."""
+
+    filled: list[Value] = field(default_factory=list)
+    laid_out: bool = False
+    cached: bool = False
 
 
-def _together(made: Sequence[Conversion]) -> dict[str, Value]:
-    """The job of streams: what is the job's own must be equal, and all end by time."""
+def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
+    """Names the targets of steps where there are several, and keeps how to call for them."""
+    several = list(dict.fromkeys(group.files for group in groups))
+    names: dict[Files, str] = {}
+    for files in several:
+        group = next(group for group in groups if group.files == files)
+        usual = name_of(group.name if files.own else files.called)
+        name, count = usual, 2
+        while name in names.values():
+            name, count = f"{usual}-{count}", count + 1
+        names[files] = name
+    for group in groups:
+        if len(several) > 1:
+            group.target = names[group.files]
+    for files in several:
+        text = files.target
+        draft.aim(f"{names[files]}={text}" if len(several) > 1 else text)
+        if len(files.paths) > 1:
+            draft.note(f"{groups[0].first.job.place}: {len(files.paths)} files at once are an array: {text}")
+    if len(several) > 1 and len(groups) > 2:
+        draft.note(f"{groups[0].first.job.place}: all steps on one target are run before those on the next")
+
+
+def _add_group(draft: Draft, group: _Group, state: _State) -> None:
+    made, first = group.made, group.first
+    step = DraftStep(group.name, job=_job(made), place=first.job.place, places=first.place)
+    if group.target:
+        step.keys["target"] = group.target
+    if text := first.job.options.get("description"):
+        step.keys["label"] = text.value
+    _check_cached(group, state)
+    if any(_needs_data(one) for one in made) and not state.laid_out and first.region not in state.filled:
+        draft.add(_layout(group))
+        state.laid_out = True
+    if first.ramp_s:
+        ramp = DraftStep(
+            f"{step.name}-ramp", step.keys | {"label": f"ramp-up of {step.name}"}, place=step.place
+        )
+        ramp.job = step.job | {"until": {"time": duration_text(first.ramp_s)}}
+        draft.add(ramp)
+    draft.add(step)
+    if first.read_back:
+        if len(made) > 1:
+            raise UsageError(
+                f"{first.place('verify')}: what jobs at once wrote is not read back here", "give do_verify=0"
+            )
+        back = {
+            key: value for key, value in step.job.items() if key not in ("position", "flush_every", "align")
+        }
+        draft.add(DraftStep(f"{step.name}-verify", dict(step.keys), back | first.read_back, place=step.place))
+    state.filled += [one.fills for one in made if one.fills is not None]
+
+
+def _needs_data(one: Conversion) -> bool:
+    """Whether fio lays its file out before: where it reads, or is to overwrite."""
+    overwrites = one.job.options.get("overwrite", Option("0", "")).value != "0"
+    return one.reads or overwrites
+
+
+def _check_cached(group: _Group, state: _State) -> None:
+    """fio drops a file's cached pages before each job. Raises UsageError where that would be missed."""
+    first = group.first
+    drops = first.job.options.get("invalidate", Option("1", "")).value != "0"
+    if any(one.buffered and one.reads for one in group.made) and drops and state.cached:
+        raise UsageError(
+            f"{first.job.place}: [{first.job.name}] reads through the page cache, which jobs before have filled; fio "
+            "drops the pages before each job, and a method does not",
+            "give direct=1, or invalidate=0",
+        )
+    state.cached = state.cached or any(one.buffered for one in group.made)
+
+
+def _layout(group: _Group) -> DraftStep:
+    """A fill of a file, as fio writes the files that it is to read. A device keeps what it holds."""
+    called = f"lay-out-{group.target or group.name}"
+    keys: dict[str, Value] = {"kind": "fill", "only_files": True}
+    if group.target:
+        keys["target"] = group.target
+    job: dict[str, Value] = {
+        "mix": "write",
+        "block": size_text(_layout_block(group.first.blocks)),
+        "pattern": "sequential",
+        "load": {"iodepth": 8},
+        "until": {"written": "1x"},
+    }
+    return DraftStep(called, {**keys, "label": "lay the file out"}, job, place=group.first.job.place)
+
+
+def _layout_block(blocks: Blocks) -> int:
+    """Large, and such that whole blocks of the job are written; the job's own where it is odd."""
+    block = blocks.one_size or _LAY_OUT_BYTES
+    return max(block, _LAY_OUT_BYTES) if _LAY_OUT_BYTES % block == 0 else block
+
+
+def _job(made: Sequence[Conversion]) -> dict[str, Value]:
+    """The job of all: of one workload, or of streams. Streams have what is the job's in common, and end by time."""
     first = made[0]
+    streams = [(name, keys) for one in made for name, keys in _named(one)]
+    if len(streams) == 1:
+        return {**streams[0][1], **first.of_job()}
     for other in made[1:]:
-        if other.of_job() != first.of_job():
+        if other.of_job() != first.of_job() or other.ramp_s != first.ramp_s:
             raise UsageError(
                 f"{other.job.place}: [{first.job.name}] and [{other.job.name}] run at once, and differ in direct, "
-                "runtime or engine",
+                "runtime, ramp_time or engine",
                 "give them the same",
             )
-    if "time" not in first.until:
+    if set(first.until) != {"time"}:
         raise UsageError(
             f"{first.job.place}: [{first.job.name}] runs beside others until it has done its bytes",
             "give all jobs time_based and a runtime",
         )
-    streams = [{"name": name_of(one.job.name), **one.of_stream()} for one in made]
-    return {**first.of_job(), "streams": streams}
+    names: list[str] = []
+    for name, _ in streams:
+        names.append(name if name not in names else f"{name}-{len(names) + 1}")
+    return {
+        **first.of_job(),
+        "streams": [{"name": name, **keys} for name, (_, keys) in zip(names, streams, strict=True)],
+    }
+
+
+def _named(one: Conversion) -> list[tuple[str, dict[str, Value]]]:
+    name, parts = name_of(one.job.name), one.streams()
+    if len(parts) == 1:
+        return [(name, parts[0])]
+    return [(f"{name}-{number}", keys) for number, keys in enumerate(parts, 1)]

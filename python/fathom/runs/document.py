@@ -43,6 +43,7 @@ class TargetRecord(_Model):
     kind: Literal["device", "file", "dir", "null", "nop", "twin", "array"]
     label: str
     capacity_bytes: int
+    bound: str | None = Field(default=None, description="the name by which steps of the method ask for it")
     catalog: str | None = Field(default=None, description="catalogue device, for published figures")
     scale: float | None = Field(default=None, description="twins: simulated capacity / real capacity")
     identity: dict[str, JsonValue] = {}

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
 
+from fathom.binding import check_bound
 from fathom.errors import UsageError
 from fathom.method import Method, parse_method
 from fathom.power.meter import PowerMeter, open_meter
@@ -75,18 +76,27 @@ def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
 @contextmanager
 def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
-    writes, site = method.destructive, options.site
+    site = options.site
     _check_purge_asked(method, options)
+    check_bound(method, targets)
     for target in targets:
         check_fits(method, target)
         ensure_simulable(target)
-        site.check(target, writes=writes, destroy_tokens=options.destroy, unknown_data=options.unknown_data)
+        site.check(
+            target,
+            writes=method.writes_to(target),
+            destroy_tokens=options.destroy,
+            unknown_data=options.unknown_data,
+        )
         check_purge(target, options.purge)
     with ExitStack() as stack:
         ready = [
             stack.enter_context(
                 site.claim(
-                    target, writes=writes, destroy_tokens=options.destroy, unknown_data=options.unknown_data
+                    target,
+                    writes=method.writes_to(target),
+                    destroy_tokens=options.destroy,
+                    unknown_data=options.unknown_data,
                 )
             )
             for target in targets
@@ -111,8 +121,9 @@ def _check_purge_asked(method: Method, options: Options) -> None:
 
 def _check_measures(method: Method, targets: Sequence[Target]) -> None:
     """Raises UsageError when all that the method measures would be left out, on every target."""
-    steps = [step for step in method.steps if step.kind in ("measure", "point")] or method.steps
-    reasons = [inapplicable(step, target) for target in targets for step in steps]
+    steps = [(target, step) for target in targets for _, step in method.steps_on(target)]
+    measuring = [(target, step) for target, step in steps if step.kind in ("measure", "point")]
+    reasons = [inapplicable(step, target) for target, step in measuring or steps]
     known = list(dict.fromkeys(reason for reason in reasons if reason))
     if reasons and all(reasons):
         more = f", and {len(known) - 1} more like it" if len(known) > 1 else ""

@@ -23,7 +23,7 @@ class Course:
         self._store = store
         self._steps = method.steps
         self._target = target
-        self.keys = [StepKey(index, number, step.name) for number, step in enumerate(method.steps, 1)]
+        self.keys = [StepKey(index, number, step.name) for number, step in method.steps_on(target)]
         # What finished steps came to: each point of a curve asks for all before it.
         self._read: dict[StepKey, list[Row]] = {}
         # After which round each of the rounds was judged steady.
@@ -77,7 +77,8 @@ class Course:
             return step
         of_curve = [
             earlier
-            for earlier in self.keys[: key.number - 1]
+            for earlier in self.keys
+            if earlier.number < key.number
             if (other := self.step(earlier)).name == place.curve
             or (other.place and other.place.curve == place.curve)
         ]

@@ -16,7 +16,7 @@ def check_fits(method: Method, target: Target) -> None:
     the engine would refuse its job on a real target.
     """
     capacity_bytes = target.unit_capacity_bytes
-    for step in method.steps:
+    for _, step in method.steps_on(target):
         own = step.job.of_parts(len(target.members)) if target.members else [step.job]
         for one, whole in zip(target.members or (target,), own, strict=True):
             for job in whole.streams.values() or (whole,):

@@ -60,6 +60,7 @@ def _record(target: Target, name: str, part_of: str | None = None) -> TargetReco
         kind=target.kind,
         label=target.label if part_of is None else name,
         capacity_bytes=target.capacity_bytes,
+        bound=target.bound,
         catalog=target.catalog if part_of is not None or _is_bare_drive(target) else None,
         identity=dict(target.identity.to_json()),
         part_of=part_of,

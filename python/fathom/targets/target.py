@@ -101,7 +101,8 @@ class Target:
     remains what is checked and held. `makes` names the file system that a device is to get, with a file of
     `capacity_bytes` on it; `made` says that an earlier session of the run has made it, or the file that the target
     is. `members` are the real targets of an array of them, in the order of `parts`, which has their names. `held` is
-    what a claim found the name to be, so that the engine opens nothing else that has taken it.
+    what a claim found the name to be, so that the engine opens nothing else that has taken it. `bound` is the name by
+    which a method's steps know the target, None where they name none.
     """
 
     name: str
@@ -122,6 +123,14 @@ class Target:
     made: bool = False
     members: "tuple[Target, ...]" = ()
     held: FileId | None = None
+    bound: str | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the load goes to a file, or to files of an array."""
+        if self.members:
+            return all(member.is_file for member in self.members)
+        return self.kind in ("file", "dir") or self.makes is not None
 
     @property
     def unit_capacity_bytes(self) -> int:

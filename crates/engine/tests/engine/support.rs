@@ -11,8 +11,8 @@ use std::{
 use engine::{EngineError, Options, Run, TargetKind, TargetSpec};
 use recording::{Interval, Recording};
 use workload::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region,
-    Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern,
+    Position, Region, Until,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -142,11 +142,13 @@ pub fn job(op: Op) -> Job {
         mix: Mix {
             ops: vec![block(op, 4096, 1.0)],
         },
+        flush_every: 0,
         pattern: Pattern::Uniform,
         region: Region {
             start: Extent::Bytes(0),
             size: Extent::Fraction(1.0),
         },
+        position: Position::default(),
         align_bytes: None,
         content: Content::default(),
         placement: Vec::new(),

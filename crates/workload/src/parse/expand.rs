@@ -11,7 +11,19 @@ type Result<T> = std::result::Result<T, Refusal>;
 /// Most steps of a method written out: 25 rounds of the standard's matrix of 56 are 1400.
 const STEPS_MAX: usize = 5000;
 const ROUNDS_MAX: u32 = 1000;
-const ROUNDS_KEYS: [&str; 6] = ["name", "kind", "bench", "precision", "rounds", "steps"];
+const ROUNDS_KEYS: [&str; 9] = [
+    "name",
+    "kind",
+    "target",
+    "targets",
+    "only_files",
+    "bench",
+    "precision",
+    "rounds",
+    "steps",
+];
+/// What a step says of where and how well it runs, and passes on to those that are written out of it.
+const PASSED_ON: [&str; 5] = ["target", "targets", "only_files", "bench", "precision"];
 const OF_ROUNDS_KEYS: [&str; 6] = ["most", "window", "range", "slope", "track", "metric"];
 const AXIS_KEYS: [&str; 4] = ["key", "values", "names", "labels"];
 const SETTLE_KEYS: [&str; 6] = ["time", "round", "window", "range", "slope", "written"];
@@ -155,7 +167,7 @@ fn before(step: &Node, kind: &str, name: &str, label: &str) -> Node {
         line: step.line,
         value: Value::Table(Vec::new()),
     };
-    for key in ["bench", "precision"] {
+    for key in PASSED_ON {
         if let Some(value) = step.get(key) {
             one.set(key, value.clone());
         }
@@ -237,7 +249,7 @@ fn rounds(step: &Node) -> Result<Vec<Node>> {
     for number in 1..=most {
         for part in &inner {
             let mut one = part.clone();
-            for key in ["bench", "precision"] {
+            for key in PASSED_ON {
                 if let (Some(value), None) = (fields.get(key), part.get(key)) {
                     one.set(key, value.clone());
                 }

@@ -3,11 +3,12 @@
 mod arrivals;
 mod coverage;
 mod popularity;
+mod positions;
 
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, Pace, Pattern, Region,
-    Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, OperationPositions,
+    Pace, Pattern, Position, Region, ThreadPositions, Until,
 };
 
 const KIB: u64 = 1 << 10;
@@ -32,11 +33,13 @@ fn block(op: Op, weight: f64, sizes: &[(u32, f64)]) -> Block {
 fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
     Job {
         mix: Mix { ops },
+        flush_every: 0,
         pattern,
         region: Region {
             start: Extent::Fraction(0.0),
             size: Extent::Fraction(1.0),
         },
+        position: Position::default(),
         align_bytes: None,
         content: Content::default(),
         placement: Vec::new(),
@@ -117,6 +120,35 @@ fn operations_and_block_sizes_come_in_their_shares() {
     let expected = [0.63, 0.07, 0.20, 0.09, 0.01].map(|share| share * count as f64);
     let z = chi_square_z(&seen, &expected);
     assert!(z < 4.0, "z = {z}, {seen:?}");
+}
+
+#[test]
+fn a_flush_follows_every_so_many_writes_and_never_has_nothing_to_flush() {
+    let ops = vec![
+        block(Op::Read, 1.0, &[(4096, 1.0)]),
+        block(Op::Write, 1.0, &[(4096, 1.0)]),
+    ];
+    let plain = job(Pattern::Uniform, ops, 2);
+    let flushing = Job {
+        flush_every: 3,
+        ..plain.clone()
+    };
+    let requests = draw(&flushing, GEOMETRY, 7, 1, 1000);
+    let mut writes = 0;
+    for request in &requests {
+        match request.op {
+            Op::Write => writes += 1,
+            Op::Flush => {
+                assert_eq!((writes, request.size_bytes), (3, 0));
+                writes = 0;
+            }
+            _ => {}
+        }
+        assert!(writes <= 3);
+    }
+    let moving = requests.iter().filter(|one| one.op != Op::Flush);
+    let others = draw(&plain, GEOMETRY, 7, 1, moving.clone().count());
+    assert!(moving.eq(&others), "flushes change nothing else");
 }
 
 #[test]

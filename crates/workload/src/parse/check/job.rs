@@ -1,7 +1,7 @@
 //! Whether a job makes sense, of one workload or of several streams.
 
 use super::load::{load, pace};
-use super::pattern::{pattern, places};
+use super::pattern::{pattern, places, position};
 use super::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
 use crate::{Block, Extent, Job, Op, Pattern, Until, Verify};
 
@@ -18,8 +18,10 @@ pub fn job(job: &Job) -> Checked {
         "the mix has no operation".to_owned()
     })?;
     job.mix.ops.iter().try_for_each(block)?;
+    flushes(job)?;
     pattern(&job.pattern)?;
     places(job)?;
+    position(job)?;
     region(job)?;
     let align_bytes = job.align_bytes.unwrap_or(1);
     ensure(
@@ -50,6 +52,20 @@ pub fn job(job: &Job) -> Checked {
         "stuck is 0, expected the longest time that an I/O may take".to_owned()
     })?;
     until(job)
+}
+
+/// A flush is for the writes before it, and has one rule.
+fn flushes(job: &Job) -> Checked {
+    if job.flush_every == 0 {
+        return Ok(());
+    }
+    let has = |op| job.mix.ops.iter().any(|block| block.op == op);
+    ensure(has(Op::Write), "flush_every", || {
+        "flush_every counts writes, and the mix has none".to_owned()
+    })?;
+    ensure(!has(Op::Flush), "flush_every", || {
+        "flushes are in the mix already: leave one of the two out".to_owned()
+    })
 }
 
 /// The journal tells which sealed blocks must be there.

@@ -47,6 +47,13 @@ pub fn method(method: &Method) -> Checked {
                 other.name == offered.of
                     && matches!(other.kind, StepKind::Measure | StepKind::Curve)
             });
+            let reached = method.steps[..index]
+                .iter()
+                .filter(|other| other.name == offered.of)
+                .all(|other| covers(other, step));
+            ensure(reached, &format!("{at}.offered.of"), || {
+                format!("{:?} does not run on every target of this step", offered.of)
+            })?;
             ensure(measured, &format!("{at}.offered.of"), || {
                 format!(
                     "of is {:?}, which no measured step before this one is called",
@@ -58,8 +65,19 @@ pub fn method(method: &Method) -> Checked {
     Ok(())
 }
 
+/// Whether a step runs on every target that the other one runs on.
+fn covers(step: &Step, other: &Step) -> bool {
+    let all = step.targets.is_empty();
+    let named =
+        !other.targets.is_empty() && other.targets.iter().all(|one| step.targets.contains(one));
+    (all || named) && (!step.only_files || other.only_files)
+}
+
 fn check_step(step: &Step) -> Checked {
     name(&step.name, "name")?;
+    for target in &step.targets {
+        name(target, "targets")?;
+    }
     name(&step.workload, "workload")?;
     job(&step.job).map_err(|fault| fault.below("job"))?;
     match step.kind {

@@ -27,9 +27,12 @@ const METHOD_KEYS: [&str; 11] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 14] = [
+const STEP_KEYS: [&str; 17] = [
     "name",
     "kind",
+    "target",
+    "targets",
+    "only_files",
     "workload",
     "label",
     "published",
@@ -148,6 +151,10 @@ fn step(node: &Node) -> Result<Step> {
             Some(node) => node.word("kind", &kinds, &[])?,
             None => StepKind::Measure,
         },
+        targets: targets(&fields)?,
+        only_files: fields
+            .get("only_files")
+            .map_or(Ok(false), |node| node.flag("only_files"))?,
         label: fields.text_or("label", &workload)?,
         published: fields
             .get("published")
@@ -165,6 +172,22 @@ fn step(node: &Node) -> Result<Step> {
         workload,
         name,
     })
+}
+
+/// `target` is one name, `targets` a list of them.
+fn targets(fields: &Fields<'_>) -> Result<Vec<String>> {
+    match (fields.get("target"), fields.get("targets")) {
+        (Some(_), Some(twice)) => {
+            Err(twice.fault("`target` and `targets` say the same: leave one out".to_owned()))
+        }
+        (Some(one), None) => Ok(vec![one.parsed("target", check::parse_name)?]),
+        (None, Some(list)) => list
+            .list("targets")?
+            .iter()
+            .map(|one| one.parsed("targets", check::parse_name))
+            .collect(),
+        (None, None) => Ok(Vec::new()),
+    }
 }
 
 fn offered(node: &Node) -> Result<Offered> {

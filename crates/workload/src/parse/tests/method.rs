@@ -370,3 +370,67 @@ fn fill_and_settle_that_make_no_sense_are_refused_at_their_line() {
     ];
     refuses_each(LEVELS, &cases);
 }
+
+const ON_TARGETS: &str = r#"
+schema = "fathom-method/1"
+name   = "two"
+
+[[steps]]
+name   = "reads"
+target = "a"
+fill   = "1x"
+settle = { time = "10min" }
+job    = { mix = "read", block = "4KiB", pattern = "uniform", load = {}, until = { time = "1s" } }
+
+[[steps]]
+name       = "writes"
+targets    = ["a", "b"]
+only_files = true
+job        = { mix = "write", block = "4KiB", pattern = "uniform", load = {}, until = { time = "1s" } }
+"#;
+
+#[test]
+fn what_goes_before_a_step_runs_on_the_step_s_targets_alone() {
+    let method = Method::from_toml(ON_TARGETS, "m.toml").expect("parses");
+    let on: Vec<_> = method
+        .steps
+        .iter()
+        .map(|step| (step.name.as_str(), step.targets.join(" "), step.only_files))
+        .collect();
+    assert_eq!(
+        on,
+        [
+            ("fill-reads", "a".into(), false),
+            ("settle-reads", "a".into(), false),
+            ("reads", "a".into(), false),
+            ("writes", "a b".into(), true),
+        ]
+    );
+    let json = serde_json::to_string(&method).expect("serialises");
+    assert_eq!(Method::from_json(&json, "m.json"), Ok(method));
+}
+
+#[test]
+fn targets_that_make_no_sense_are_refused_at_their_line() {
+    for (from, to, line, what) in [
+        ("\"a\"\nfill", "\"A b\"\nfill", 7, "is not of the form"),
+        ("[\"a\", \"b\"]", "[]", 14, "a list with at least one entry"),
+        (
+            "targets    =",
+            "target     = \"a\"\ntargets    =",
+            15,
+            "leave one out",
+        ),
+        (
+            "only_files = true",
+            "offered    = { of = \"reads\", share = \"50%\" }",
+            15,
+            "\"reads\" does not run on every target of this step",
+        ),
+    ] {
+        let refused = Method::from_toml(&ON_TARGETS.replace(from, to), "m.toml");
+        let error = refused.expect_err(to);
+        assert_eq!(error.line, line, "{error}");
+        assert!(error.message.contains(what), "{error}");
+    }
+}

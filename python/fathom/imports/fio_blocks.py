@@ -1,0 +1,120 @@
+"""Operations and block sizes of a job of fio, in a method's words."""
+
+from collections.abc import Sequence
+
+from fathom.imports.draft import Value
+from fathom.imports.fio_given import Given
+from fathom.imports.units import size_text
+
+_OPS: dict[str, tuple[str, ...]] = {
+    "read": ("read",),
+    "write": ("write",),
+    "trim": ("trim",),
+    "rw": ("read", "write"),
+    "readwrite": ("read", "write"),
+    "randread": ("read",),
+    "randwrite": ("write",),
+    "randtrim": ("trim",),
+    "randrw": ("read", "write"),
+}
+#: Most block sizes of an operation of a job.
+_MOST_SIZES = 64
+
+Sizes = list[tuple[int, float]]
+
+
+class Blocks:
+    """What is issued, in which sizes: `sizes` of each operation in bytes with their shares."""
+
+    def __init__(self, given: Given) -> None:
+        """Raises UsageError."""
+        self._given = given
+        self.rw, _, self.modifier = given.text("rw", "read").partition(":")
+        if self.rw not in _OPS:
+            raise given.error("rw", f"{self.rw} has no counterpart", f"expected one of {', '.join(_OPS)}")
+        self.ops = _OPS[self.rw]
+        self.sizes = self._sizes()
+
+    @property
+    def random(self) -> bool:
+        """Whether offsets are drawn."""
+        return self.rw.startswith("rand")
+
+    @property
+    def one_size(self) -> int | None:
+        """The size of every block, where there is one."""
+        sizes = {size for op in self.sizes.values() for size, _ in op}
+        return sizes.pop() if len(sizes) == 1 else None
+
+    @property
+    def least(self) -> dict[str, int]:
+        """The smallest block of each operation, by which fio aligns it."""
+        return {op: min(size for size, _ in sizes) for op, sizes in self.sizes.items()}
+
+    def mean(self, op: str) -> float:
+        """The mean size of an operation's blocks, by their shares."""
+        sizes = self.sizes[op]
+        return sum(size * share for size, share in sizes) / sum(share for _, share in sizes)
+
+    def block(self, ops: Sequence[str]) -> Value:
+        """The key `block` for the operations that are issued at all."""
+        texts = {op: _block_of(sizes) for op, sizes in self.sizes.items() if op in ops}
+        first = texts[ops[0]]
+        return first if all(text == first for text in texts.values()) else texts
+
+    def _sizes(self) -> dict[str, Sizes]:
+        given = self._given
+        bs = given.per_op("bs", "4k", self.ops)
+        sizes = {op: [(self._block_size(size, "bs"), 100.0)] for op, size in bs.items()}
+        if given.has("bsrange"):
+            given.idle("bs", "bsrange says the sizes")
+            ranges = given.per_op("bsrange", "", self.ops)
+            sizes = {op: self._range(text) for op, text in ranges.items()}
+        if given.has("bssplit"):
+            given.idle("bs", "bssplit says the sizes")
+            given.idle("bsrange", "bssplit says the sizes")
+            splits = given.per_op("bssplit", "", self.ops)
+            sizes = {op: self._split(text) for op, text in splits.items()}
+        return sizes
+
+    def _block_size(self, text: str, key: str) -> int:
+        size = self._given.size_of(text, key)
+        if not 0 < size <= 1 << 30:
+            raise self._given.error(key, f"{text} is no block size", "write one up to 1g")
+        return size
+
+    def _range(self, text: str) -> Sizes:
+        """`4k-64k`: every multiple of the smallest is as likely."""
+        least_text, _, most_text = text.partition("-")
+        least, most = (self._block_size(one, "bsrange") for one in (least_text, most_text))
+        if most < least or most % least or most // least > _MOST_SIZES:
+            raise self._given.error(
+                "bsrange",
+                f"{text}: the largest size is no multiple of the smallest, or more than {_MOST_SIZES} times that",
+                "list sizes with shares: bssplit",
+            )
+        return [(size, 1.0) for size in range(least, most + 1, least)]
+
+    def _split(self, text: str) -> Sizes:
+        """`4k/60:64k/40`; those without a share divide what is left."""
+        given = self._given
+        parts = [one.partition("/") for one in text.split(":")]
+        shares = [given.number_of(share, "bssplit") if share else None for _, _, share in parts]
+        known = sum(share or 0.0 for share in shares)
+        open_ones = shares.count(None)
+        if known > 100 or (known < 100 and not open_ones):
+            raise given.error("bssplit", f"{text}: the shares come to {known:g} %", "make them 100 together")
+        left = (100.0 - known) / max(open_ones, 1)
+        sizes = [
+            (self._block_size(size, "bssplit"), left if share is None else share)
+            for (size, _, _), share in zip(parts, shares, strict=True)
+        ]
+        if len(sizes) > _MOST_SIZES:
+            raise given.error("bssplit", f"{len(sizes)} sizes", f"list {_MOST_SIZES} at most")
+        return [(size, share) for size, share in sizes if share]
+
+
+def _block_of(sizes: Sizes) -> Value:
+    if len(sizes) == 1:
+        return size_text(sizes[0][0])
+    return [{"size": size_text(size), "share": share} for size, share in sizes]

@@ -1,0 +1,61 @@
+"""Options that belong to one of fio's engines (`fio --enghelp=ENGINE`): use, what it says, `name/alias=neutral,...`."""
+
+_SUBMITS = "says how fio's engine submits; Fathom submits by io_uring"
+_POLLS = "waits for completions in another way, so that latencies are others"
+_KERNEL = "asks the kernel for I/O of another kind"
+_PRIORITY = "gives I/O a priority"
+
+#: Engines that are refused whole, with their options.
+_OF_REFUSED_ENGINES = {
+    "cpuio": "cpuload cpumode cpuchunks exit_on_io_done",
+    "dfs": "pool cont chunk_size object_class svcl",
+    "e4defrag": "donorname inplace",
+    "exec": "program arguments grace_time std_redirect",
+    "filestat": "stat_type",
+    "http": "https http_host http_user http_pass http_s3_key http_s3_keyid http_swift_auth_token http_s3_region "
+    "http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_mode http_verbose",
+    "libhdfs": "namenode hdfsdirectory single_instance hdfs_use_direct",
+    "libiscsi": "initiator",
+    "librpma": "serverip direct_write_to_pmem busy_wait_polling",
+    "mmap": "thp",
+    "mtd": "skip_bad",
+    "nbd": "uri",
+    "net": "hostname port protocol/proto nodelay listen pingpong interface ttl window_size mss netsplice",
+    "nfs": "nfs_url",
+    "rados, rbd": "clustername rbdname clientname conf busy_poll touch_objects",
+    "rdma": "bindname verb",
+    "glusterfs": "volume brick",
+    "sg": "sg_write_mode writefua readfua stream_id",
+    "skeleton": "dummy",
+    "windowsaio": "no_completion_thread",
+    "xnvme": "xnvme_be xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_iovec xnvme_mem",
+    "libblkio": "libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries "
+    "libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim "
+    "libblkio_wait_mode libblkio_force_enable_completion_eventfd",
+}
+
+OF_ENGINES: tuple[tuple[str, str, str], ...] = (
+    ("applied", "`sqpoll`", "sqthread_poll"),
+    ("applied", "passthrough to an NVMe namespace: the target `/dev/ngXnY`", "cmd_type"),
+    ("applied", "how reads come to the GPU, where it differs", "cuda_io"),
+    ("told", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_ids"),
+    ("told", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_id=0"),
+    *(
+        ("told", _SUBMITS, name)
+        for name in ("fixedbufs", "registerfiles", "nonvectored", "force_async", "userspace_reap")
+    ),
+    ("told", "the kernel's thread runs where the kernel puts it", "sqthread_poll_cpu"),
+    ("refused", _POLLS, "hipri=0"),
+    ("refused", _POLLS, "hipri_percentage"),
+    ("refused", _KERNEL, "uncached=0"),
+    ("refused", _KERNEL, "nowait=0"),
+    *(
+        ("refused", _PRIORITY, name)
+        for name in ("cmdprio_percentage=0", "cmdprio_class", "cmdprio", "cmdprio_bssplit")
+    ),
+    *(
+        ("refused", f"is of the engine {engine}, which has no counterpart", name)
+        for engine, names in _OF_REFUSED_ENGINES.items()
+        for name in names.split()
+    ),
+)

@@ -1,0 +1,67 @@
+"""Which files a job of fio works on, and the target that stands for them."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from fathom.errors import UsageError
+from fathom.imports.fio_file import FioJob, Option
+
+
+@dataclass(frozen=True)
+class Files:
+    """Paths of devices or files. `own` says that fio names them itself, one for each of its jobs."""
+
+    paths: tuple[str, ...]
+    own: bool = False
+
+    @property
+    def called(self) -> str:
+        """What a person calls them."""
+        return PurePosixPath(self.paths[0]).name or "target"
+
+    @property
+    def target(self) -> str:
+        """The text of the target."""
+        texts = [_target(path) for path in self.paths]
+        return texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
+
+
+def files_of(job: FioJob) -> Files:
+    """The files of a job. Raises UsageError where they have no counterpart."""
+    if job.options.get("ioengine", Option("", "")).value == "null":
+        return Files(("null:",))
+    directory = _text(job, "directory")
+    if ":" in directory.replace("\\:", ""):
+        raise UsageError(f"{_place(job, 'directory')}: several directories have no counterpart", "give one")
+    if "filename" not in job.options:
+        return Files(
+            tuple(f"{directory or '.'}/{job.name}.{number}.0" for number in range(_jobs(job))), own=True
+        )
+    paths = [path.replace("\0", ":") for path in _text(job, "filename").replace("\\:", "\0").split(":")]
+    if len(paths) > 1:
+        raise UsageError(
+            f"{_place(job, 'filename')}: {len(paths)} files of one job share its iodepth and size, which has no "
+            "counterpart",
+            "give each a job of its own",
+        )
+    if paths[0] in ("", "-"):
+        raise UsageError(f"{_place(job, 'filename')}: {paths[0] or 'nothing'} is no file", "give a path")
+    # fio puts the directory before every name, even one that begins with a slash.
+    return Files((str(PurePosixPath(f"{directory}/{paths[0]}")) if directory else paths[0],))
+
+
+def _jobs(job: FioJob) -> int:
+    text = _text(job, "numjobs") or "1"
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 1
+
+
+def _target(path: str) -> str:
+    return path if path.startswith("/dev/") or path == "null:" else f"file:{path}"
+
+
+def _text(job: FioJob, key: str) -> str:
+    return job.options[key].value if key in job.options else ""
+
+
+def _place(job: FioJob, key: str) -> str:
+    return f"{job.options[key].place}: {key}"

@@ -1,0 +1,137 @@
+"""The options of one job of fio as a conversion asks for them, and what is said of those that it does not apply."""
+
+import re
+
+from fathom.errors import UsageError
+from fathom.imports.draft import Draft
+from fathom.imports.fio_file import FioJob
+from fathom.imports.fio_options import OPTIONS, REPORTS, FioOption, Use
+
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SECONDS = {
+    "us": 1e-6,
+    "usec": 1e-6,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
+_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?%?")
+_ORDER = ("read", "write", "trim")
+
+
+class Given:
+    """The options of a job as they are asked for. Applied ones that nobody asked for are an internal fault."""
+
+    def __init__(self, job: FioJob, draft: Draft) -> None:
+        """Of a job, with notes for a draft. Raises UsageError for an option that would make it another test."""
+        self._job = job
+        self._draft = draft
+        self._asked: set[str] = set()
+        self._kb_base = 1000 if self.text("kb_base", "1024") in ("1000", "si", "SI") else 1024
+        for key, one in job.options.items():
+            option = OPTIONS[key]
+            if option.use is Use.APPLIED or one.value in option.neutral:
+                continue
+            if option.use is Use.REFUSED:
+                raise self.error(key, f"{one.value}: {option.says}", "leave it out")
+            self._tell(option, one.value, one.place)
+
+    def _tell(self, option: FioOption, value: str, place: str) -> None:
+        if option.says == REPORTS:
+            self._draft.set_aside(option.name, place)
+        else:
+            self._draft.note(f"{place}: {option.name}={value}: {option.says}")
+
+    def has(self, key: str) -> bool:
+        """Whether it is given."""
+        self._asked.add(key)
+        return key in self._job.options
+
+    def text(self, key: str, default: str) -> str:
+        """As written."""
+        return self._job.options[key].value if self.has(key) else default
+
+    def flag(self, key: str, *, usual: bool = False) -> bool:
+        """Whether it is on. Raises UsageError."""
+        value = self.text(key, str(int(usual)))
+        if value not in ("0", "1"):
+            raise self.error(key, f"{value} is neither 0 nor 1", "write one of them")
+        return value == "1"
+
+    def later(self, first: str, second: str) -> str | None:
+        """Which of two options counts: the one given later."""
+        given = [key for key in self._job.options if key in (first, second)]
+        self._asked |= {first, second}
+        return given[-1] if given else None
+
+    def number(self, key: str, default: float) -> float:
+        """Raises UsageError."""
+        return self.number_of(self.text(key, f"{default:g}"), key)
+
+    def number_of(self, text: str, key: str) -> float:
+        """A part of an option's value as a number, 0 or more. Raises UsageError."""
+        if not _NUMBER.fullmatch(text.strip()):
+            raise self.error(key, f"{text or 'nothing'} is no number", "write one")
+        return float(text.strip().rstrip("%"))
+
+    def whole(self, key: str, default: int, least: int = 0) -> int:
+        """Raises UsageError."""
+        value = self.size_of(self.text(key, str(default)), key)
+        if value < least:
+            raise self.error(key, f"{value} is too small", f"write {least} or more")
+        return value
+
+    def size(self, key: str) -> int:
+        """In bytes. Raises UsageError."""
+        return self.size_of(self.text(key, ""), key)
+
+    def size_of(self, text: str, key: str) -> int:
+        """A part of an option's value in bytes, by the job's `kb_base`. Raises UsageError."""
+        found = re.fullmatch(r"(\d{1,15})([kmgtp]?)(ib|i|b)?", text.strip().lower())
+        if not found:
+            raise self.error(key, f"{text or 'nothing'} is no size", 'expected one like "4k" or "10g"')
+        other_base = found[2] and found[3] == "ib"
+        base = (1024 if self._kb_base == 1000 else 1000) if other_base else self._kb_base
+        return int(found[1]) * base ** _POWERS[found[2]]
+
+    def seconds(self, key: str, unit: str = "s") -> float:
+        """A duration, of `unit` where it says none; 0 where it is not given. Raises UsageError."""
+        text = self.text(key, "0")
+        found = re.fullmatch(r"(\d{1,12})([a-z]*)", text.strip().lower())
+        scale = _SECONDS.get((found[2] or unit) if found else "")
+        if not found or scale is None:
+            raise self.error(key, f"{text} is no duration", 'expected one like "60" or "10m"')
+        return int(found[1]) * scale
+
+    def per_op(self, key: str, default: str, ops: tuple[str, ...]) -> dict[str, str]:
+        """A value for each operation: `reads,writes,trims`, of which the last stands for those that follow."""
+        given = self.text(key, default).split(",")
+        return {op: given[min(_ORDER.index(op), len(given) - 1)] or default for op in ops}
+
+    def place(self, key: str) -> str:
+        """Where it stands, or where its job does."""
+        one = self._job.options.get(key)
+        return f"{one.place}: {key}" if one else self._job.place
+
+    def error(self, key: str, what: str, hint: str) -> UsageError:
+        """Why it cannot be taken over."""
+        return UsageError(f"{self.place(key)}: {what}", hint)
+
+    def note(self, key: str, what: str) -> None:
+        """Says how it differs."""
+        self._draft.note(f"{self.place(key)}: {what}")
+
+    @property
+    def forgotten(self) -> list[str]:
+        """Options that the table calls applied, and that nobody asked for."""
+        return [
+            key for key in self._job.options if OPTIONS[key].use is Use.APPLIED and key not in self._asked
+        ]
+
+    def idle(self, key: str, why: str) -> None:
+        """Says of an option, where it is given, that it has no effect in fio either."""
+        if self.has(key):
+            self.note(key, f"{self.text(key, '')}: {why}")

@@ -1,0 +1,294 @@
+"""Where the I/O of a job of fio goes: pattern, position, region and alignment."""
+
+from collections.abc import Mapping
+
+from fathom.imports.draft import Value
+from fathom.imports.fio_blocks import Blocks
+from fathom.imports.fio_given import Given
+from fathom.imports.units import size_text
+
+#: A place or a length: bytes, or percent of the target.
+Extent = tuple[str, float]
+
+
+class Place:
+    """Pattern, position, region and alignment of a job, and of each of its parts where they divide a region."""
+
+    def __init__(self, given: Given, blocks: Blocks, jobs: int, *, own_files: bool) -> None:
+        """Of a job of which there are so many (`numjobs`), each with a file of its own or all on one.
+
+        Raises UsageError.
+        """
+        self._given = given
+        self._blocks = blocks
+        self._jobs = jobs
+        self._own_files = own_files
+        self._timed = given.flag("time_based")
+        self._align: int | None = None
+        self.pattern = self._pattern()
+        self.start, self.size = self._extent("offset", "0"), self._extent("size", "100%")
+        self._check_filesize()
+        self.parts = self._parts()
+
+    def keys(self) -> dict[str, Value]:
+        """The keys of a job on the region of all its parts."""
+        size = self.size if self.parts != "joined" else (self.size[0], self.size[1] * self._jobs)
+        return {**self._ordered(), **_region(self.start, size), **self._alignment()}
+
+    def part_keys(self) -> list[dict[str, Value]]:
+        """The same of each part, where they are streams of their own."""
+        unit, step = self._extent("offset_increment", "0")
+        return [
+            {
+                **self._ordered(),
+                **_region((unit, self.start[1] + number * step), self.size),
+                **self._alignment(),
+            }
+            for number in range(self._jobs)
+        ]
+
+    def _ordered(self) -> dict[str, Value]:
+        threads = 1 if self.parts == "apart" or self._own_files else self._jobs
+        position: dict[str, Value] = {}
+        mixed = isinstance(self.pattern, Mapping) and "random" in self.pattern
+        if threads > 1 and self.parts != "joined" and (mixed or self.pattern in ("sequential", "backwards")):
+            position["threads"] = "start"
+        if self.pattern == "sequential" and len(self._blocks.ops) > 1:
+            position["operations"] = "apart"
+        keys: dict[str, Value] = {"pattern": self.pattern}
+        if position:
+            keys["position"] = position if "operations" in position else "start"
+        return keys
+
+    def _alignment(self) -> dict[str, Value]:
+        return {} if self._align is None else {"align": size_text(self._align)}
+
+    # Patterns
+
+    def _pattern(self) -> Value:
+        if (zones := self._zones()) is not None:
+            return zones
+        if not self._blocks.random:
+            for key in ("random_distribution", "percentage_random", "norandommap"):
+                self._given.idle(key, "has no effect on sequential I/O")
+            return self._sequence()
+        if self._blocks.modifier:
+            raise self._given.error(
+                "rw",
+                f"{self._blocks.rw}:{self._blocks.modifier}: runs of one length have no counterpart",
+                "percentage_random has",
+            )
+        self._align_random()
+        kind, _, rest = self._given.text("random_distribution", "random").partition(":")
+        if kind != "random":
+            self._given.idle("norandommap", "has no effect on such a distribution")
+            self._given.idle("percentage_random", "has no effect on such a distribution")
+        match kind:
+            case "random":
+                return self._random()
+            case "zipf" | "pareto":
+                usual = "1.1" if kind == "zipf" else "0.2"
+                return {kind: self._given.number_of(rest or usual, "random_distribution")}
+            case "zoned":
+                return self._hot_spots(rest)
+            case _:
+                raise self._given.error(
+                    "random_distribution", f"{kind} has no counterpart", "random, zipf, pareto and zoned have"
+                )
+
+    def _zones(self) -> "Value | None":
+        given = self._given
+        mode = given.text("zonemode", "none")
+        each, together = given.has("job_max_open_zones"), given.has("max_open_zones")
+        if mode == "none":
+            for key in ("zonesize", "max_open_zones", "job_max_open_zones"):
+                if given.text(key, "0") != "0":
+                    raise given.error(key, "goes through zones without zonemode=zbd", "give zonemode=zbd")
+            return None
+        if mode != "zbd":
+            raise given.error("zonemode", f"{mode} has no counterpart", "leave zones out")
+        if not self._blocks.random:
+            raise given.error(
+                "zonemode",
+                "zones in their order have no counterpart: here a zone is drawn at random",
+                "rw=randwrite has",
+            )
+        for key in ("random_distribution", "percentage_random", "norandommap", "ba"):
+            given.idle(key, "has no effect on zones here")
+        if each == together:
+            raise given.error(
+                "zonemode", "how many zones are kept open?", "give max_open_zones or job_max_open_zones"
+            )
+        zones = given.whole("job_max_open_zones" if each else "max_open_zones", 0, 1)
+        if together and zones % self._jobs:
+            raise given.error(
+                "max_open_zones",
+                f"{zones} zones of {self._jobs} jobs are not as many of each",
+                "give a multiple",
+            )
+        return {"zones": zones // self._jobs if together else zones}
+
+    def _sequence(self) -> Value:
+        given, modifier = self._given, self._blocks.modifier
+        if given.has("ba"):
+            given.idle("ba", "has no effect on sequential I/O")
+        if not modifier:
+            return "sequential"
+        size = self._blocks.one_size
+        backwards = modifier.startswith("-")
+        skip = given.size_of(modifier.lstrip("+-"), "rw")
+        if size and len(self._blocks.ops) == 1 and backwards and skip == 2 * size:
+            given.note(
+                "rw",
+                "fio begins with the first block and leaves out the last one; here it is the other way round",
+            )
+            return "backwards"
+        if not size or backwards or not skip:
+            raise given.error(
+                "rw",
+                f"steps of {modifier} have no counterpart",
+                "twice the block backwards, or a gap forwards, have",
+            )
+        if not (self._timed or self._own_files):
+            raise given.error(
+                "rw",
+                "without time_based, gaps lead fio beyond `size` on a device or a larger file",
+                "give time_based and a runtime",
+            )
+        self._align = size + skip
+        return "sequential"
+
+    def _random(self) -> Value:
+        given = self._given
+        if given.has("percentage_random"):
+            per_op = given.per_op("percentage_random", "100", self._blocks.ops)
+            shares = {op: given.number_of(one, "percentage_random") for op, one in per_op.items()}
+            if set(shares.values()) == {0.0}:
+                given.idle("norandommap", "has no effect without random I/O")
+                return "sequential"
+            if set(shares.values()) != {100.0}:
+                if not given.flag("norandommap"):
+                    given.note(
+                        "percentage_random", "the random ones are drawn anew each time, as with norandommap"
+                    )
+                texts = {op: f"{share:g}%" for op, share in shares.items()}
+                return {"random": texts if len(set(texts.values())) > 1 else next(iter(texts.values()))}
+        if given.flag("norandommap"):
+            return "uniform"
+        if self._blocks.one_size is None:
+            given.note(
+                next((key for key in ("bssplit", "bsrange") if given.has(key)), "bs"),
+                "several block sizes: blocks are drawn anew each time, as with norandommap",
+            )
+            return "uniform"
+        if self._jobs > 1 and not self._own_files:
+            given.note(
+                "numjobs",
+                "the threads together visit each block as often as fio's jobs do, each of which has a map of its own",
+            )
+        return "random-once"
+
+    def _align_random(self) -> None:
+        """fio aligns random offsets to the smallest block of the operation, or to `ba`."""
+        given = self._given
+        if given.has("ba"):
+            aligns = {given.size_of(one, "ba") for one in given.per_op("ba", "0", self._blocks.ops).values()}
+        elif all(len(sizes) == 1 for sizes in self._blocks.sizes.values()):
+            return
+        else:
+            aligns = set(self._blocks.least.values())
+        if len(aligns) > 1 or not aligns.copy().pop():
+            raise given.error(
+                "ba", "alignments that differ by operation have no counterpart", "give one for all"
+            )
+        self._align = aligns.pop()
+
+    def _hot_spots(self, rest: str) -> Value:
+        given = self._given
+        if "," in rest:
+            raise given.error(
+                "random_distribution",
+                "bands that differ by operation have no counterpart",
+                "give one for all",
+            )
+        bands = [band.partition("/") for band in rest.split(":")]
+        return {
+            "hot-spots": [
+                {
+                    "area": given.number_of(area, "random_distribution"),
+                    "access": given.number_of(access, "random_distribution"),
+                }
+                for access, _, area in bands
+            ]
+        }
+
+    # Regions
+
+    def _extent(self, key: str, usual: str) -> Extent:
+        text = self._given.text(key, usual)
+        if text.endswith("%"):
+            share = self._given.number_of(text, key)
+            if share > 100:
+                raise self._given.error(key, f"{text} is more than there is", "write at most 100%")
+            return "%", share
+        return "B", float(self._given.size_of(text, key))
+
+    def _check_filesize(self) -> None:
+        given = self._given
+        if given.whole("nrfiles", 1) != 1:
+            raise given.error(
+                "nrfiles", "a set of files has no counterpart", "give one file of the whole size"
+            )
+        if not given.has("filesize"):
+            return
+        filesize = ("B", float(given.size("filesize")))
+        if self.size not in (("%", 100.0), filesize) or self.start[1]:
+            raise given.error(
+                "filesize", "differs from size, or goes with an offset", "leave one of them out"
+            )
+        self.size = filesize
+
+    def _parts(self) -> str:
+        """How parts of `numjobs` lie: "same" place for all, "joined" in one region, or "apart" as streams."""
+        given = self._given
+        increment = self._extent("offset_increment", "0")
+        if not increment[1] or self._jobs == 1:
+            return "same"
+        if self._own_files:
+            raise given.error("offset_increment", "an offset of each file has no counterpart", "leave it out")
+        if increment[0] != self.size[0] or (self.start[1] and self.start[0] != self.size[0]):
+            raise given.error(
+                "offset_increment",
+                "percentages and bytes side by side have no counterpart",
+                "write all in one",
+            )
+        if self._timed:
+            return "apart"
+        in_order = self.pattern in ("sequential", "random-once") and self._align is None
+        if increment == self.size and in_order and given.whole("loops", 1) == 1:
+            return "joined"
+        raise given.error(
+            "offset_increment",
+            "parts that end by bytes have a counterpart only where they follow on each other",
+            "make it equal to size, without loops, or give time_based",
+        )
+
+
+def _region(start: Extent, size: Extent) -> dict[str, Value]:
+    region: dict[str, Value] = {}
+    if start[1]:
+        region["start"] = _text(start)
+    if start[1] and size == ("%", 100.0):
+        return {"region": region}
+    if start[0] == "%" and size[0] == "%":
+        size = ("%", min(size[1], 100.0 - start[1]))
+    if size != ("%", 100.0):
+        region["size"] = _text(size)
+    if not region:
+        return {}
+    return {"region": region["size"] if set(region) == {"size"} else region}
+
+
+def _text(extent: Extent) -> str:
+    unit, value = extent
+    return f"{value:.10g}%" if unit == "%" else size_text(round(value))

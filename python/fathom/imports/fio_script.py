@@ -1,0 +1,120 @@
+"""Jobs of fio from the commands of a shell script, one command after the other.
+
+A line that calls fio is taken or refused: none is passed over.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from fathom.errors import UsageError
+from fathom.imports.draft import Draft
+from fathom.imports.fio_file import FioJob, Option, set_option, waits
+
+#: A call of fio, however it is reached.
+CALL = re.compile(r"(?<![\w./-])(?:\S*/)?fio\s+-", re.MULTILINE)
+
+#: Programs before fio that say where or as whom it runs.
+_LAUNCHERS = frozenset(
+    ("sudo", "env", "taskset", "numactl", "nice", "nohup", "exec", "time", "stdbuf", "command")
+)
+
+_SHELL = "$|><&`;()"
+
+#: Options of a command that say nothing of the I/O.
+_OF_THE_PROGRAM = re.compile(
+    r"output|output-format|append-terse|minimal|terse-version|eta|eta-newline|eta-interval|status-interval|debug"
+    r"|bandwidth-log|latency-log|alloc-size|warnings-fatal|max-jobs|aux-path|readonly"
+)
+
+
+def jobs_of_script(text: str, file: str, draft: Draft) -> list[FioJob]:
+    """The jobs of a script's fio commands. Raises UsageError."""
+    jobs: list[FioJob] = []
+    for place, words in _commands(text, file, draft):
+        shared: dict[str, Option] = {}
+        first = len(jobs)
+        for word in words:
+            if not word.startswith("-"):
+                raise UsageError(f"{place}: {word}: a job file among the options", "import that file")
+            name, _, value = word.lstrip("-").partition("=")
+            if name == "name":
+                jobs.append(FioJob(value, place, dict(shared)))
+            elif not _OF_THE_PROGRAM.fullmatch(name):
+                into = jobs[-1].options if len(jobs) > first else shared
+                set_option(into, word.lstrip("-"), place)
+        if len(jobs) == first:
+            raise UsageError(f"{place}: a fio command without --name", "give each job its --name")
+        for number, job in enumerate(jobs[first:]):
+            job.waits = number == 0 or waits(job)
+    return jobs
+
+
+def _commands(text: str, file: str, draft: Draft) -> Iterator[tuple[str, list[str]]]:
+    """The arguments of each fio command, with its line. Values follow their option after `=` or a space."""
+    for place, line in _logical_lines(text, file):
+        words = _words(line, place)
+        called = [at for at, word in enumerate(words[:-1]) if word.rpartition("/")[2] == "fio"]
+        called = [at for at in called if at == 0 or words[at + 1].startswith("-")]
+        if not called:
+            if CALL.search(line.partition("#")[0]):
+                raise _within_shell(place, line)
+            continue
+        before, arguments = words[: called[0]], words[called[0] + 1 :]
+        if arguments == ["--version"]:
+            continue
+        _check_launched(before, place, line)
+        if before:
+            draft.note(f"{place}: {' '.join(before)}: says where or as whom fio runs, and is left out")
+        yield place, _joined(arguments, place)
+
+
+def _logical_lines(text: str, file: str) -> Iterator[tuple[str, str]]:
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        place, line = f"{file}:{number + 1}", lines[number]
+        while line.endswith("\\") and number + 1 < len(lines):
+            number += 1
+            line = line[:-1] + " " + lines[number].strip()
+        number += 1
+        if "fio" in line and not line.lstrip().startswith("#"):
+            yield place, line
+
+
+def _words(line: str, place: str) -> list[str]:
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError as error:
+        if not CALL.search(line):
+            return []
+        raise UsageError(f"{place}: {error}", "write the command without shell syntax") from error
+
+
+def _check_launched(before: Sequence[str], place: str, line: str) -> None:
+    """Raises UsageError for words before fio that do more than say where it runs."""
+    left = list(before)
+    while left and re.fullmatch(r"\w+=.*", left[0]):
+        left.pop(0)
+    launched = not left or left[0].rpartition("/")[2] in _LAUNCHERS
+    if not launched or any(mark in word for word in left for mark in _SHELL):
+        raise _within_shell(place, line)
+
+
+def _within_shell(place: str, line: str) -> UsageError:
+    return UsageError(
+        f"{place}: {line.strip()[:60]}: fio is called within other shell syntax",
+        "write each fio command on a line of its own",
+    )
+
+
+def _joined(words: Sequence[str], place: str) -> list[str]:
+    arguments: list[str] = []
+    for word in words:
+        if any(mark in word for mark in "$|><&`") or word in (";", "&&", "||"):
+            raise UsageError(f"{place}: {word}: shell syntax", "write the value that it stands for")
+        if word.startswith("-") or not arguments or "=" in arguments[-1]:
+            arguments.append(word)
+        else:
+            arguments[-1] += f"={word}"
+    return arguments
