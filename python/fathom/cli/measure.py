@@ -202,6 +202,9 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
     """
     from fathom.progress import LiveObserver, ProgressConsole
 
+    for note in (note for target in targets for note in target.said_before):
+        print(f"fathom: {note}", file=sys.stderr)
+
     def interrupt(number: int, frame: object) -> None:
         if options.interrupt.is_set():
             raise KeyboardInterrupt
