@@ -144,6 +144,8 @@ def print_plan(
         lines += _of_purge(method, target, purge)
         for line in lines:
             console.print(line, style="dim", highlight=False, soft_wrap=True)
+        for note in target.said_before:
+            console.print(note, style="dim", highlight=False, soft_wrap=True, markup=False)
         if refusal := _refusal(target, method, purge):
             console.print(
                 f"would not run: {refusal}",

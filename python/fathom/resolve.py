@@ -40,17 +40,23 @@ def targets_of_run(
         members = [one for one in document.targets if one.part_of == record.name and record.kind == "array"]
         sizes = [one.capacity_bytes for one in members or [record] if one.kind in ("file", "dir")]
         [target] = resolve([record.name], sizes[0] if sizes else None)
-        for one, now in zip(members or [record], target.members or [target], strict=True):
+        began = [Identity.from_json(one.identity) for one in members or [record]]
+        for one, then, now in zip(members or [record], began, target.members or [target], strict=True):
             if one.kind == "device" or now.makes:
-                ensure_same(one.name, Identity.from_json(one.identity), now.identity)
-        found.append(replace(_made(target), bound=record.bound))
+                ensure_same(one.name, then, now.identity)
+        found.append(replace(_made(target, began), bound=record.bound))
     return found
 
 
-def _made(target: Target) -> Target:
-    """The target as an earlier session of the run has left it."""
-    members = tuple(_made(member) for member in target.members)
-    return replace(target, made=target.makes is not None or target.kind in ("file", "dir"), members=members)
+def _made(target: Target, began: Sequence[Identity]) -> Target:
+    """The target, or the members of an array, as an earlier session of the run has left them."""
+    made = target.makes is not None or target.kind in ("file", "dir")
+    if target.members:
+        members = [_made(member, [then]) for member, then in zip(target.members, began, strict=True)]
+        return replace(target, made=made, members=tuple(members))
+    [then] = began
+    identity = replace(target.identity, file_uuid=then.file_uuid, file_system_uuid=then.file_system_uuid)
+    return replace(target, made=made, identity=identity)
 
 
 def together(texts: Sequence[str]) -> list[str]:

@@ -15,10 +15,13 @@ from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.review import review_targets
 from fathom.targets import files
 from fathom.targets.claim import check_target, claim, recheck
-from fathom.targets.files import file_target, is_own, remove_file, scratch_file
+from fathom.targets.files import file_target, remove_file, scratch_file
+from fathom.targets.own_file import file_bytes, own
 from fathom.targets.target import Target
 
 MIB = 1 << 20
+WHOLE = file_bytes(MIB)
+"""Of a file whose load sees a MiB."""
 
 
 def make(path: Path, size_bytes: int = MIB, *, writes: bool = True) -> Target:
@@ -35,9 +38,9 @@ def refused(target: Target, *, writes: bool = True) -> str:
 def test_an_absent_file_is_made_with_its_blocks_reserved_and_marked(tmp_path: Path):
     path = tmp_path / "x.bin"
     ready = make(path)
-    assert path.stat().st_size == MIB
+    assert (path.stat().st_size, ready.capacity_bytes) == (WHOLE, MIB)
     assert path.stat().st_blocks * 512 >= MIB
-    assert is_own(path)
+    assert own(path)
     assert ready.direct_align_bytes in (512, 4096)
 
 
@@ -51,10 +54,11 @@ def test_an_own_file_is_used_again_and_takes_the_size_asked_for(tmp_path: Path):
     make(path)
     inode = path.stat().st_ino
     make(path, 2 * MIB)
-    assert (path.stat().st_ino, path.stat().st_size) == (inode, 2 * MIB)
+    assert (path.stat().st_ino, path.stat().st_size) == (inode, file_bytes(2 * MIB))
     make(path, MIB)
-    assert path.stat().st_size == MIB
-    assert is_own(path)
+    assert path.stat().st_size == WHOLE
+    assert own(path)
+    assert file_target(path, None).capacity_bytes == MIB
 
 
 def test_somebody_elses_file_is_read_but_never_written(tmp_path: Path):
@@ -82,13 +86,13 @@ def test_a_copy_of_an_own_file_with_all_its_attributes_is_not_own(tmp_path: Path
     make(tmp_path / "x.bin")
     sh("cp", "--archive", tmp_path / "x.bin", tmp_path / "copy.bin")
     assert os.getxattr(tmp_path / "copy.bin", "user.fathom")
-    assert not is_own(tmp_path / "copy.bin")
+    assert not own(tmp_path / "copy.bin")
 
 
 def test_a_renamed_own_file_stays_own(tmp_path: Path):
     make(tmp_path / "x.bin")
     moved = (tmp_path / "x.bin").rename(tmp_path / "y.bin")
-    assert is_own(moved)
+    assert own(moved)
 
 
 @pytest.fixture
@@ -105,7 +109,7 @@ def test_without_extended_attributes_a_side_car_marks_the_file(tmp_path: Path):
     path = tmp_path / "x.bin"
     target = make(path)
     assert (tmp_path / ".x.bin.fathom-mark").exists()
-    assert is_own(path)
+    assert own(path)
     remove_file(target)
     assert list(tmp_path.iterdir()) == []
 
@@ -154,7 +158,7 @@ def test_a_file_system_without_locks_is_used_all_the_same(tmp_path: Path, monkey
 
     monkeypatch.setattr(files.fcntl, "flock", no_locks)
     make(tmp_path / "x.bin")
-    assert (tmp_path / "x.bin").stat().st_size == MIB
+    assert (tmp_path / "x.bin").stat().st_size == WHOLE
 
 
 def test_symlinks_and_special_files_are_refused(tmp_path: Path):
@@ -252,8 +256,10 @@ def test_a_file_that_was_replaced_shrunk_or_removed_fails_the_recheck(tmp_path: 
     target = make(path)
     recheck(target, writes=True)
     os.truncate(path, 4096)
-    with pytest.raises(RefusedError, match="shrunk"):
+    with pytest.raises(RefusedError, match="changed by others"):
         recheck(target, writes=True)
+    with pytest.raises(RefusedError, match="shrunk"):
+        recheck(target, writes=False)
     path.unlink()
     with pytest.raises(FathomError, match="gone"):
         recheck(target, writes=True)
@@ -295,8 +301,8 @@ def test_growing_an_own_file_on_a_full_disk_leaves_it_as_it_was(
     monkeypatch.setattr(files, "_free_bytes", lambda _: 1 << 40)
     with pytest.raises(FathomError, match="not enough space"):
         make(path, 64 * MIB)
-    assert path.stat().st_size == MIB
-    assert is_own(path)
+    assert path.stat().st_size == WHOLE
+    assert own(path)
 
 
 def test_a_read_only_file_system_is_one_line(small_ext4: Callable[..., Path]):
@@ -356,7 +362,7 @@ def test_a_file_system_that_cannot_reserve_space_is_used_and_said(
 
     monkeypatch.setattr(files, "fallocate", unsupported)
     ready = make(tmp_path / "x.bin")
-    assert (tmp_path / "x.bin").stat().st_size == MIB
+    assert (tmp_path / "x.bin").stat().st_size == WHOLE
     assert "reserves no space" in ready.notes[0]
 
 

@@ -216,6 +216,9 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
     """
     from fathom.progress import LiveObserver, ProgressConsole
 
+    for note in (note for target in targets for note in target.said_before):
+        print(f"fathom: {note}", file=sys.stderr)
+
     def interrupt(number: int, frame: object) -> None:
         if options.interrupt.is_set():
             raise KeyboardInterrupt
@@ -246,11 +249,11 @@ def _conclude(
     """
     from fathom.analysis.validity.of_figures import WRONG_DATA
     from fathom.errors import FathomError
-    from fathom.report import print_table, runs_json, write_html
+    from fathom.report import REPORT, print_table, runs_json, write_html
 
     own = [run.path for run in finished]
     runs = [*own, *beside]
-    path = write_html(runs, own[0] / "report.html", prices=prices)
+    path = write_html(runs, own[0] / REPORT, prices=prices)
     if as_json:
         print_json(runs_json(own))
     else:

@@ -4,7 +4,7 @@ Nothing here touches a target or measures anything; whatever it says was in the 
 """
 
 from fathom.report.export import run_csv, run_json, runs_json
-from fathom.report.page import write_html
+from fathom.report.page import REPORT, write_html
 from fathom.report.terminal import print_table
 
-__all__ = ["print_table", "run_csv", "run_json", "runs_json", "write_html"]
+__all__ = ["REPORT", "print_table", "run_csv", "run_json", "runs_json", "write_html"]

@@ -11,13 +11,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from fathom.errors import UsageError
+from fathom.output_file import check_output, write_output
 from fathom.report import sections, style
 from fathom.report.blocks import Figure, Section
 from fathom.report.comparison import Comparison, compare, run_letter
 from fathom.report.data import RunData, load
 from fathom.report.published import Lookup, catalogue
 from fathom.sizing.files import Prices
+
+REPORT = "report.html"
+"""What a report is called in the folder of its run."""
 
 STATUS = {
     "running": "This run still goes on.",
@@ -37,13 +40,12 @@ def write_html(
 ) -> Path:
     """Writes the report of one or more run directories to `out` and returns it. `prices`, `pool`: as of `compare`.
 
-    Raises FathomError when a run cannot be read, UsageError where `out` is a directory.
+    Raises FathomError when a run cannot be read, and what `write_output` raises where `out` is not Fathom's to write.
     """
-    if out.is_dir():
-        raise UsageError(f"{out} is a directory", f"name the file, such as {out / 'report.html'}")
+    of_a_run = out.parent in runs and out.name == REPORT
+    check_output(out, of_a_run=of_a_run)
     page = render(compare([load(run) for run in runs], lookup, prices, pool=pool))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page, encoding="utf-8")
+    write_output(out, page.encode(), of_a_run=of_a_run)
     return out
 
 

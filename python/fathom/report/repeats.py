@@ -20,8 +20,8 @@ from fathom.runs.document import TargetRecord
 Key = tuple[str, ...]
 """(target, step, op)"""
 
-PASSING = frozenset({"device", "dev", "diskseq"})
-"""What the kernel calls a device changes from boot to boot, and the device does not."""
+PASSING = frozenset({"device", "dev", "diskseq", "file_uuid", "file_system_uuid"})
+"""What the kernel calls a device changes from boot to boot, and the device does not; files on it are made anew."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories, runs_home
+from fathom.runs.sandbox import check_asks, confine
 from fathom.runs.schema import TABLES
 from fathom.runs.store import gather
 
@@ -55,19 +57,18 @@ def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.T
 def _answer(
     sql: str, runs: Sequence[Path], readable: Sequence[Path], left_out: Callable[[str], None]
 ) -> pa.Table:
-    with duckdb.connect(":memory:") as connection:
+    with TemporaryDirectory(prefix="fathom-query-") as scratch, duckdb.connect(":memory:") as connection:
         connection.register("runs", runs_table(runs))
+        opened: list[str] = []
         for name, schema in TABLES.items():
             files = [str(path) for run in readable if (path := run / f"{name}.parquet").exists()]
             unfinished = [run for run in readable if not (run / f"{name}.parquet").exists()]
             connection.register(f"{name}_of_unfinished", _unfinished(name, schema, unfinished, left_out))
             views = [*([_view(files)] if files else []), f"select * from {name}_of_unfinished"]
             connection.execute(f"create view {name} as {' union all by name '.join(views)}")
-        statements = connection.extract_statements(sql)
-        if len(statements) > 1:
-            raise UsageError(
-                f"query: {len(statements)} statements, of which only one has an answer", "write one"
-            )
+            opened += files
+        confine(connection, opened, Path(scratch))
+        check_asks(connection, sql)
         relation = connection.sql(sql)
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")

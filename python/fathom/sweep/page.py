@@ -10,10 +10,11 @@ import pyarrow as pa
 from fathom import __version__
 from fathom.analysis.finding import joined
 from fathom.analysis.view import BANDWIDTH_FROM_BYTES
+from fathom.output_file import write_output
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis as ChartAxis
 from fathom.report.charts import Line, line_chart
-from fathom.report.page import page
+from fathom.report.page import REPORT, page
 from fathom.report.style import plain, slot, when
 from fathom.step_names import Steps, called
 from fathom.sweep.grid import Axis
@@ -52,8 +53,9 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
     }
     title = f"{plain(sweep.method.title)}: a sweep"
     quick = ["every point is a quick run"] if sweep.quick else []
-    path = folder / "report.html"
-    path.write_text(page(title, [header], [Section("sweep", "What if", blocks)], quick), encoding="utf-8")
+    path = folder / REPORT
+    html = page(title, [header], [Section("sweep", "What if", blocks)], quick)
+    write_output(path, html.encode(), of_a_run=True)
     return path
 
 

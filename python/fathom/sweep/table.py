@@ -1,5 +1,6 @@
 """The points of all runs of a sweep as one table: what was set in front, then the columns of points.parquet."""
 
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from fathom.output_file import write_output
 from fathom.runs.reader import Run
 from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis
@@ -39,9 +41,11 @@ def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
 
 
 def write_tables(table: pa.Table, folder: Path) -> None:
-    """Writes `points.parquet` and `points.csv`."""
-    pq.write_table(table, folder / PARQUET)
-    pyarrow.csv.write_csv(table, folder / CSV)
+    """Writes `points.parquet` and `points.csv`. Raises RefusedError where something else has their names."""
+    for name, write in ((PARQUET, pq.write_table), (CSV, pyarrow.csv.write_csv)):
+        content = io.BytesIO()
+        write(table, content)
+        write_output(folder / name, content.getvalue(), of_a_run=True)
 
 
 def _rows(run: Run) -> list[dict[str, object]]:

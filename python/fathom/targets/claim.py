@@ -136,7 +136,7 @@ def recheck(target: Target, *, writes: bool) -> None:
         status = target.path.lstat()
     except OSError as error:
         raise FathomError(f"{target.name}: the file is gone", NEW_RUN) from error
-    refuse(target.name, check_file(target, writes=writes))
     check_held(target)
+    refuse(target.name, check_file(target, writes=writes))
     if status.st_size < target.capacity_bytes:
         raise RefusedError(f"{target.name}: the file has shrunk to {status.st_size} bytes", NEW_RUN)

@@ -1,8 +1,7 @@
 """File targets: which files Fathom made, making them with room reserved, and the scratch file of a review.
 
-Only files that carry Fathom's mark are ever written. The mark is the extended attribute `user.fathom`; where
-the file system keeps none, a side-car `.NAME.fathom-mark`. It holds the file's birth time (its inode number
-where there is no birth time), so that a copy, or another file of the same name, is not taken for Fathom's.
+Only files that Fathom made and nobody else wrote to are ever written: `own_file` says which those are. A file is a
+block longer than what a load sees of it.
 """
 
 import errno
@@ -10,14 +9,27 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
+from uuid import uuid4
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets import sysfs
-from fathom.targets.mounts import PROC, SYS, Mount, dev_of_path, mount_of
+from fathom.targets.file_users import users_of
+from fathom.targets.mounts import Mount, dev_of_path, mount_of
+from fathom.targets.own_file import (
+    Foreign,
+    OwnFile,
+    examine,
+    file_bytes,
+    mark_closed,
+    mark_open,
+    mark_own,
+    own,
+    unmark,
+)
 from fathom.targets.safety import Refusal, refuse
 from fathom.targets.syscalls import fallocate, statx
 from fathom.targets.target import FileId, Identity, Kind, Target
@@ -31,7 +43,8 @@ _MIN_SCRATCH_BYTES = 64 << 20
 _SIZE_STEP_BYTES = 1 << 20
 _RESERVED_SHARE = 0.10
 _UNKNOWN_ALIGN_BYTES = 4096
-_MARK = "user.fathom"
+_SPARE = (Foreign.COPIED, Foreign.OLDER, Foreign.CHANGED)
+"""Files that Fathom may have made once, so that nobody may need them."""
 _MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 
 
@@ -40,20 +53,23 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
 
     Raises UsageError for paths that cannot be a file target, RefusedError for symlinks and special files.
     """
-    path = path.absolute()
+    typed = path.absolute()
+    path = _place(typed)
     status = _lstat(path)
     if status is None and not size_bytes:
         raise UsageError(
-            f"file:{path}: does not exist and no size above 0 is given", "add --size, for example --size 1GiB"
+            f"file:{typed}: does not exist and no size above 0 is given",
+            "add --size, for example --size 1GiB",
         )
-    capacity = size_bytes or (status.st_size if status else 0)
-    if status and capacity > status.st_size and not is_own(path):
+    found = own(path) if status else None
+    capacity = size_bytes or (found.capacity_bytes if found else status.st_size if status else 0)
+    if status and capacity > status.st_size and not found:
         raise RefusedError(
-            f"file:{path}: has {size(status.st_size)} and was not made by Fathom, so it is not extended to "
+            f"file:{typed}: has {size(status.st_size)} and was not made by Fathom, so it is not extended to "
             f"{size(capacity)}",
             "give another path",
         )
-    return _describe(path, f"file:{path}", "file", capacity)
+    return _describe(typed, f"file:{typed}", "file", capacity)
 
 
 def dir_target(directory: Path, size_bytes: int | None) -> Target:
@@ -63,7 +79,7 @@ def dir_target(directory: Path, size_bytes: int | None) -> Target:
         raise UsageError(f"dir:{directory}: is not a directory", "create it, or write file:PATH for a file")
     path = directory / SCRATCH_NAME
     if size_bytes:
-        _lstat(path)
+        _lstat(_place(path))
         return _describe(path, f"dir:{directory}", "dir", size_bytes)
     return replace(_planned(path, SCRATCH_BYTES), name=f"dir:{directory}", kind="dir")
 
@@ -86,14 +102,18 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
     """Plans the scratch file of a review, beside any of its name that Fathom did not make.
 
     Without a directory the user's cache and /var/tmp are tried, memory file systems last. A directory that was copied
-    or restored holds such files: their mark is that of another inode.
+    or restored holds such files. Those that Fathom may have made and no longer writes to are said in the notes.
 
     Raises FathomError when not even 64 MiB fit, RefusedError for symlinks and special files of the name.
     """
     directory = (directory or _scratch_directory()).absolute()
     names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
-    paths = (directory / name for name in names)
-    return _planned(next(path for path in paths if _lstat(path) is None or is_own(path)), want_bytes)
+    path, left = directory / next(names), list[str]()
+    while _lstat(_place(path)) and isinstance(found := examine(path), Foreign):
+        left += [f"{path} is left alone: it {found.value}"] if found in _SPARE else []
+        path = directory / next(names)
+    target = _planned(path, want_bytes)
+    return replace(target, notes=(*target.notes, *left))
 
 
 def _planned(path: Path, want_bytes: int) -> Target:
@@ -102,7 +122,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
     A smaller size and a memory file system are said in the target's notes. Raises FathomError when not even 64 MiB fit.
     """
     directory = path.parent
-    status = _lstat(path)
+    status = _lstat(_place(path))
     usable = int(_free_bytes(directory) * (1 - _RESERVED_SHARE)) + (_allocated_bytes(status) if status else 0)
     size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
     if size_bytes < min(want_bytes, _MIN_SCRATCH_BYTES):
@@ -124,9 +144,14 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
     path = _path(target)
     if _lstat(path) is None:
         return []
-    refusals = [Refusal("held", f"in use by {user}") for user in _kernel_users(path)] if writes else []
-    if writes and not is_own(path):
-        refusals.append(Refusal("not-own", "exists and was not made by Fathom, so it is not overwritten"))
+    refusals = [Refusal("held", f"in use by {user}") for user in users_of(path)] if writes else []
+    found = examine(path)
+    if writes and isinstance(found, Foreign):
+        advice = " (remove it if you can spare it)" if found in _SPARE else ""
+        refusals.append(Refusal("not-own", f"exists and {found.value}, so it is not overwritten{advice}"))
+    began_with = target.identity.file_uuid
+    if isinstance(found, OwnFile) and began_with is not None and found.uuid != began_with:
+        refusals.append(Refusal("not-own", "is not the file that this run began with"))
     return refusals
 
 
@@ -140,8 +165,9 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
     """
     path = _path(target)
     status = _lstat(path)
-    if status is None or (is_own(path) and status.st_size != target.capacity_bytes):
-        reserved = _reserve(path, target.capacity_bytes, status)
+    found = own(path) if status else None
+    if status is None or (found and found.capacity_bytes != target.capacity_bytes):
+        reserved = _reserve(target, path, status, found)
         note = (
             f"{path}: {target.identity.file_system} reserves no space: a full disk shows only while writing"
         )
@@ -166,21 +192,44 @@ def hold_file(target: Target, *, writes: bool) -> Iterator[Target]:
     """
     fd = os.open(_path(target), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(fd, (fcntl.LOCK_EX if writes else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RefusedError(
-                f"{target.name} refused: another Fathom run is using it", "wait for it"
-            ) from error
-        except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
-                raise
+        _lock(fd, target, exclusive=writes)
         held = replace(target, held=FileId.of(os.fstat(fd)))
         check_held(held)
         refuse(target.name, check_file(held, writes=writes))
-        yield held
+        found = own(_path(target))
+        if found is None:
+            yield held
+            return
+        identity = replace(held.identity, file_uuid=found.uuid)
+        with _written(fd, _path(target), found) if writes else nullcontext():
+            yield replace(held, identity=identity)
     finally:
         os.close(fd)
+
+
+@contextmanager
+def _written(fd: int, path: Path, found: OwnFile) -> Iterator[None]:
+    """Keeps in the file's mark that a run writes to it, and at the end what the run left."""
+    try:
+        mark_open(fd, path, found)
+    except OSError as error:
+        raise _explained(path, error) from error
+    try:
+        yield
+    finally:
+        # A mark that stays open takes the file for one that a killed run left, which is used again.
+        with suppress(OSError):
+            mark_closed(fd, path, found)
+
+
+def _lock(fd: int, target: Target, *, exclusive: bool) -> None:
+    try:
+        fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise RefusedError(f"{target.name} refused: another Fathom run is using it", "wait for it") from error
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
 
 
 def check_held(target: Target) -> None:
@@ -204,24 +253,12 @@ def drop_cached(path: Path) -> None:
         os.close(fd)
 
 
-def is_own(path: Path) -> bool:
-    """Whether Fathom made the file at `path`."""
-    try:
-        mark = os.getxattr(path, _MARK, follow_symlinks=False)
-    except OSError:
-        try:
-            mark = _side_car(path).read_bytes()
-        except OSError:
-            return False
-    return mark == _mark(path)
-
-
 def remove_file(target: Target) -> None:
     """Removes the target's file and side-car if Fathom made them; leaves all others."""
     path = _path(target)
-    if _lstat(path) is not None and is_own(path):
+    if _lstat(path) is not None and own(path):
         path.unlink()
-        _side_car(path).unlink(missing_ok=True)
+        unmark(path)
 
 
 def _direct_align_bytes(target: Target, path: Path, writes: bool) -> int | None:
@@ -239,74 +276,72 @@ def _direct_align_bytes(target: Target, path: Path, writes: bool) -> int | None:
     return aligned
 
 
-def _reserve(path: Path, size_bytes: int, status: os.stat_result | None) -> bool:
+def _reserve(target: Target, path: Path, status: os.stat_result | None, found: OwnFile | None) -> bool:
     """Makes or resizes an own file and reserves its blocks, so that a full disk shows beforehand.
 
     Returns whether the file system can reserve blocks.
     """
+    size_bytes = file_bytes(target.capacity_bytes)
     held = _allocated_bytes(status) if status else 0
     free = _free_bytes(path.parent)
     if size_bytes - held > free:
         raise _no_room(path, size_bytes - held, free)
+    create = os.O_CREAT | os.O_EXCL if status is None else 0
     try:
-        if status is None:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        else:
-            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _explained(path, error) from error
     try:
-        if status is None:
-            _set_mark(path)
-        elif FileId.of(os.fstat(fd)) != FileId.of(status):
+        _lock(fd, target, exclusive=True)
+        if status is not None and FileId.of(os.fstat(fd)) != FileId.of(status):
             raise _replaced(path)
         os.ftruncate(fd, size_bytes)
-        fallocate(fd, size_bytes)
+        reserved = _allocate(fd, size_bytes)
+        mark_own(fd, path, found.uuid if found else str(uuid4()), target.capacity_bytes)
     except OSError as error:
-        if error.errno == errno.EOPNOTSUPP:
-            return False
-        _undo(path, fd, status)
+        _undo(path, fd, found)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _no_room(path, size_bytes - held, free) from error
         raise _explained(path, error) from error
     finally:
         os.close(fd)
+    return reserved
+
+
+def _allocate(fd: int, size_bytes: int) -> bool:
+    try:
+        fallocate(fd, size_bytes)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+        return False
     return True
 
 
-def _undo(path: Path, fd: int, status: os.stat_result | None) -> None:
-    if status is not None:
-        os.ftruncate(fd, status.st_size)
+def _undo(path: Path, fd: int, found: OwnFile | None) -> None:
+    """Gives a file that did not grow its size again, with the trailer that is still there; removes a new one."""
+    if found is not None:
+        os.ftruncate(fd, found.size_bytes)
+        mark_closed(fd, path, found)
         return
     path.unlink()
-    _side_car(path).unlink(missing_ok=True)
+    unmark(path)
 
 
-def _mark(path: Path) -> bytes:
-    """What the mark of the file now at `path` must say.
+def _place(path: Path) -> Path:
+    """Where the file is, through all symbolic links above it; the name itself is not followed.
 
-    A copy has another inode, even where it was made within one tick of the clock that dates births; a file that
-    was given the inode of a removed one was born later.
+    Raises UsageError for links that lead in a circle.
     """
-    return f"fathom-file/2 inode={path.lstat().st_ino} born={statx(path).born_ns}".encode()
-
-
-def _set_mark(path: Path) -> None:
-    mark = _mark(path)
     try:
-        os.setxattr(path, _MARK, mark, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EPERM, errno.ENOSPC):
-            raise
-        _side_car(path).write_bytes(mark)
+        return path.parent.resolve() / path.name
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{path}: symbolic links lead in a circle", "check the path") from error
 
 
-def _side_car(path: Path) -> Path:
-    return path.with_name(f".{path.name}.fathom-mark")
-
-
-def _describe(path: Path, name: str, kind: Kind, capacity_bytes: int) -> Target:
+def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target:
     check_utf8(name)
+    path = _place(typed)
     mount = mount_of(path.parent)
     identity = _identity(mount)
     block_bytes = identity.logical_block_bytes or _UNKNOWN_ALIGN_BYTES
@@ -317,7 +352,9 @@ def _describe(path: Path, name: str, kind: Kind, capacity_bytes: int) -> Target:
     aligned = statx(path).direct_align_bytes if _lstat(path) else None
     where = identity.model or identity.device or "an unnamed device"
     in_memory = mount is not None and mount.file_system in _MEMORY_FILE_SYSTEMS
-    note = f"{path} is on {identity.file_system}: its figures are those of memory, not of a drive"
+    notes = [f"{path} is on {identity.file_system}: its figures are those of memory, not of a drive"]
+    led = Path(os.path.normpath(typed)) != path
+    linked = [f"{typed} is {path}: symbolic links lead there"] if led else []
     return Target(
         name=name,
         kind=kind,
@@ -329,7 +366,7 @@ def _describe(path: Path, name: str, kind: Kind, capacity_bytes: int) -> Target:
         label=f"{path.name} in memory ({identity.file_system})"
         if in_memory
         else f"file on {where} ({identity.file_system})",
-        notes=(note,) if in_memory else (),
+        notes=(*(notes if in_memory else ()), *linked),
     )
 
 
@@ -371,17 +408,6 @@ def _lstat(path: Path) -> os.stat_result | None:
     if stat.S_ISLNK(status.st_mode):
         raise RefusedError(f"{path}: is a symbolic link", f"give the file itself: file:{path.resolve()}")
     raise RefusedError(f"{path}: is not a regular file", "choose another path")
-
-
-def _kernel_users(path: Path) -> list[str]:
-    """Loop devices and swap that use the file; processes may read what they like."""
-    loops = [
-        entry.parent.parent.name
-        for entry in SYS.glob("block/loop*/loop/backing_file")
-        if sysfs.text(entry) == str(path.resolve())
-    ]
-    swaps = [line.split()[0] for line in (sysfs.text(PROC / "swaps") or "").splitlines()[1:]]
-    return loops + (["swap"] if str(path.resolve()) in swaps else [])
 
 
 def _scratch_directory() -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
+_AT_EMPTY_PATH = 0x1000
 _STATX_BTIME = 0x800
 _STATX_DIOALIGN = 0x2000
 _STATX_SIZE_BYTES = 256
@@ -28,16 +29,21 @@ class ExtendedStat:
     direct_align_bytes: int | None
 
 
-def statx(path: Path) -> ExtendedStat:
-    """Reads birth time and direct-I/O alignment of `path` itself (a symlink is not followed).
+def statx(file: Path | int) -> ExtendedStat:
+    """Reads birth time and direct-I/O alignment of a descriptor, or of a path itself (a symlink is not followed).
 
     Raises OSError as stat(2) does.
     """
     buffer = ctypes.create_string_buffer(_STATX_SIZE_BYTES)
     wanted = _STATX_BTIME | _STATX_DIOALIGN
-    if _LIBC.statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, wanted, buffer) != 0:
+    where = (
+        (file, b"", _AT_EMPTY_PATH)
+        if isinstance(file, int)
+        else (_AT_FDCWD, os.fsencode(file), _AT_SYMLINK_NOFOLLOW)
+    )
+    if _LIBC.statx(*where, wanted, buffer) != 0:
         code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), str(path))
+        raise OSError(code, os.strerror(code), str(file))
     raw = buffer.raw
     mask = int.from_bytes(raw[0:4], "little")
     # struct statx, linux/stat.h: stx_btime at 80 (s64 seconds, u32 nanoseconds), stx_dio_offset_align at 156.

@@ -29,7 +29,8 @@ class Identity:
     For files and directories the device fields describe the block device below the file system, where there
     is exactly one. `dev` is `major:minor`; `diskseq` is a number the kernel never gives twice between two
     boots, so it tells a device from another that took its name. `link_max_*` is what the device can do,
-    `link_*` what it negotiated.
+    `link_*` what it negotiated. `file_uuid` is of a file that Fathom made, `file_system_uuid` of a file system that
+    it made: a resumed run goes on with no others.
     """
 
     device: str | None = None
@@ -57,6 +58,8 @@ class Identity:
     file_system: str | None = None
     mount_point: str | None = None
     mount_options: str | None = None
+    file_uuid: str | None = None
+    file_system_uuid: str | None = None
 
     def to_json(self) -> "dict[str, JsonValue]":
         """The fields that are known, for run.json."""
@@ -131,6 +134,11 @@ class Target:
         if self.members:
             return all(member.is_file for member in self.members)
         return self.kind in ("file", "dir") or self.makes is not None
+
+    @property
+    def said_before(self) -> list[str]:
+        """What the user must be told before the first I/O: the notes, of an array those of its members."""
+        return [note for one in self.members or (self,) for note in one.notes]
 
     @property
     def unit_capacity_bytes(self) -> int:

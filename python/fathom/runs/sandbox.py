@@ -1,0 +1,45 @@
+"""What a user's SQL may do: read the tables of the runs, and nothing else. DuckDB could write files and attach others.
+
+Two fences, since neither is enough alone: statements that do anything but ask are refused, and the connection opens no
+file but the runs' own tables, loads no extension, and lets none of that be changed.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from fathom.errors import UsageError
+
+_SELECT, _MULTI = duckdb.StatementType.SELECT, duckdb.StatementType.MULTI
+
+
+def confine(connection: duckdb.DuckDBPyConnection, files: Sequence[str], scratch: Path) -> None:
+    """Keeps the connection to `files`; what does not fit into memory goes to the folder `scratch`."""
+    connection.execute("set temp_directory = $scratch", {"scratch": str(scratch)})
+    connection.execute("set allowed_paths = $files", {"files": list(files)})
+    connection.execute("set autoinstall_known_extensions = false; set autoload_known_extensions = false")
+    connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
+
+
+def check_asks(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Passes for one statement that only asks. Raises UsageError, or DuckDB's own error where it cannot be parsed."""
+    statements = connection.extract_statements(sql)
+    if len(statements) > 1:
+        raise UsageError(f"query: {len(statements)} statements, of which only one has an answer", "write one")
+    if not statements:
+        raise UsageError("query: the statement has no result", "write a select")
+    if statements[0].type != _SELECT and not (statements[0].type == _MULTI and _is_subquery(connection, sql)):
+        raise UsageError(
+            "query: only reads: this statement would change or write something",
+            "write a select; --csv > FILE keeps its rows",
+        )
+
+
+def _is_subquery(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Whether it can stand inside a select, as `pivot` can, which DuckDB takes for several statements."""
+    try:
+        return len(connection.extract_statements(f"from (\n{sql.strip().rstrip(';')}\n)")) == 1
+    except duckdb.Error:
+        return False
