@@ -183,6 +183,7 @@ def test_a_device_under_the_file_of_a_loop_names_it_even_when_its_mount_is_not_s
         f"shares its bytes with {upper.name}"
     ]
     assert "held" not in rules(upper)
+    assert not any(upper.name in reason for reason in reasons(lower)), "its mount says enough"
 
 
 def test_the_devices_on_a_file_are_found_by_inode_under_any_name(loops: Loops):
