@@ -214,7 +214,7 @@ def recheck_use(target: Target) -> None:
         return
     device = block_device(target.path)
     found = uses(device, read_usage(openers=False), Stacks(device.sys))
-    _raise_all(f"{target.name} has come into use during the run", found, "end that use, then `fathom resume`")
+    _raise_all(f"{target.name} has come into use during the run", found, "end that use")
 
 
 def _raise_all(what: str, refusals: Sequence[Refusal], hint: str) -> None:
