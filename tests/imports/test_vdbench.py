@@ -43,11 +43,14 @@ def test_a_run_at_the_maximum_keeps_its_workload_threads_and_time(tmp_path: Path
             "until": {"time": "300s"},
         },
     }
-    assert notes == ["5: interval=1 says how Vdbench reports; a run directory has all of it"]
+    [reports] = notes
+    assert reports.endswith(
+        "of the tool's own reports and logs, which a run directory replaces: interval (5)"
+    )
 
 
 def test_vdbenchs_own_defaults_count_where_nothing_is_said(tmp_path: Path) -> None:
-    [step], _ = imported(tmp_path, "sd=sd1,lun=/data/file\nwd=w,sd=sd1\nrd=r,wd=w\n")
+    _, step = imported(tmp_path, "sd=sd1,lun=/data/file\nwd=w,sd=sd1\nrd=r,wd=w\n")[0]
     assert step["job"] == {
         "mix": "read",
         "block": "4KiB",
@@ -136,11 +139,10 @@ def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> No
         "monitor=/tmp/stop\nhd=h1,system=a\n" + ONE + "wd=w,sd=sd1,host=h1\nrd=r,wd=w,iorate=max,inter=5\n",
     )
     assert notes == [
-        "1: monitor=/tmp/stop says how Vdbench reports; a run directory has all of it",
         "2: system=a says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
         "4: host=h1 says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
-        "5: inter=5 says how Vdbench reports; a run directory has all of it",
         "2: hosts are given to a run: fathom run --hosts FILE",
+        " of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
     ]
 
 
@@ -173,7 +175,7 @@ def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> No
         (ONE + "wd=w,sd=sd1,seekpct=eof\nrd=r,wd=w\n", ":3: seekpct=eof needs the storage's size"),
         (
             ONE + "sd=sd2,lun=/dev/nvme1n1\nwd=w,sd=sd*\nrd=a,wd=w\nrd=b,wd=w,sd=sd2\n",
-            ":5: rd=b runs on other storage than rd=a",
+            ":5: rd=b runs on a part of the storage of rd=a",
         ),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=$rate\n", ":3: $rate is set on Vdbench's command line"),
     ],
