@@ -147,6 +147,18 @@ def test_threads_that_start_at_equal_distances_are_jobs_with_a_part_each() -> No
     assert "size=512m" in of_job(made | {"region": '"2GiB"'})
 
 
+def test_threads_that_begin_together_are_jobs_on_the_whole_region() -> None:
+    made = {
+        "pattern": '"sequential"',
+        "position": '{ threads = "start", operations = "apart" }',
+        "mix": "{ read = 1, write = 1 }",
+        "load": "{ threads = 4 }",
+    }
+    assert not [option for option in of_job(made) if option.startswith(("size=", "offset_increment="))]
+    _, notes = exported(step(job=made))
+    assert not [note for note in notes if "position" in note]
+
+
 def test_a_part_that_is_no_whole_percentage_takes_the_size_of_the_target() -> None:
     eight = step(job={"pattern": '"sequential"', "load": "{ threads = 8 }"})
     with pytest.raises(UsageError, match=r"12\.5 %.*give its --size"):
@@ -239,6 +251,18 @@ def test_a_pause_loads_nothing() -> None:
         ({"pattern": "{ zipf = 1 }"}, "zipf of 1"),
         ({"pattern": '{ random = "99.5%" }'}, "jumps of 99.5 %"),
         ({"mix": '"write"', "placement": "1"}, "placement handles"),
+        (
+            {"pattern": '"sequential"', "position": '"shared"', "load": "{ threads = 2 }"},
+            "one position that all threads go on from",
+        ),
+        (
+            {"pattern": "{ sequential = 2 }", "position": '"start"', "load": "{ threads = 2, iodepth = 2 }"},
+            "several sequential places of each thread",
+        ),
+        (
+            {"pattern": '{ random = "80%" }', "position": '{ operations = "together" }'},
+            "random jumps that reads and writes follow together",
+        ),
         ({"load": '{ iodepth = 4, rate = "10/s", arrival = "uniform" }'}, "uniform arrivals"),
         ({"load": '{ iodepth = 4, rate = [{ rate = "10/s", time = "1s" }] }'}, "a rate that changes"),
         ({"load": "{ threads = 3, iodepth = 1 }", "until": "{ count = 100 }"}, "a count that 3 jobs"),

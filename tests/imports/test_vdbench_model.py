@@ -93,7 +93,7 @@ def jobs_of(tmp_path: Path, parm: str) -> list[dict[str, Any]]:
     file = tmp_path / "case.parm"
     file.write_text(parm)
     method = parse_method(import_method(file)[0], "made.toml")
-    return [json.loads(step.job.json) for step in method.steps if step.job]
+    return [json.loads(step.job.json) for step in method.steps if step.job and step.kind != "idle"]
 
 
 def asked_of(job: dict[str, Any]) -> list[Asked]:
