@@ -240,6 +240,7 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
             ":6: max_open_zones: 4 zones",
         ),
         ("[x]\nrw=randrw\nsize=1m\nfsync=8\n", ":4: fsync: flushes beside reads"),
+        ("[x]\nrw=write\nsize=1m\nfsync=8\nioengine=libaio\niodepth=2\n", ":4: fsync: libaio submits nothing"),
         (
             "[x]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=8\nthinktime=200\n",
             ":6: thinktime: fio lets all",
