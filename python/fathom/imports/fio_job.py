@@ -330,7 +330,8 @@ class Conversion:
                 )
             until["count"] = count * self._threads
         if amount is not None:
-            until["bytes"] = size_text(amount)
+            if not count or amount < count * self._threads * self.blocks.largest:
+                until["bytes"] = size_text(amount)
         elif self.blocks.ops == ("write",):
             until["written"] = f"{volume:g}x"
         elif runtime_s:
