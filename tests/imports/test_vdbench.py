@@ -36,18 +36,21 @@ def test_a_run_at_the_maximum_keeps_its_workload_threads_and_time(tmp_path: Path
             "mix": {"read": 70, "write": 30},
             "block": [{"size": "8KiB", "share": 90}, {"size": "32KiB", "share": 10}],
             "pattern": "uniform",
-            "region": {"start": "0%", "size": "25%"},
+            "region": {"start": "0.01%", "size": "24.98%"},
             "content": {"compressible": "50%"},
             "load": {"threads": 32, "iodepth": 1},
             "direct": True,
             "until": {"time": "300s"},
         },
     }
-    assert notes == []
+    [reports] = notes
+    assert reports.endswith(
+        "of the tool's own reports and logs, which a run directory replaces: interval (5)"
+    )
 
 
 def test_vdbenchs_own_defaults_count_where_nothing_is_said(tmp_path: Path) -> None:
-    [step], _ = imported(tmp_path, "sd=sd1,lun=/data/file\nwd=w,sd=sd1\nrd=r,wd=w\n")
+    _, step = imported(tmp_path, "sd=sd1,lun=/data/file\nwd=w,sd=sd1\nrd=r,wd=w\n")[0]
     assert step["job"] == {
         "mix": "read",
         "block": "4KiB",
@@ -111,7 +114,7 @@ def test_several_storage_definitions_share_a_rate_and_have_threads_each(tmp_path
         "iodepth": 1,
         "rate": "1000/s",
         "arrival": "exponential",
-        "split": "even",
+        "split": [8, 4],
     }
 
 
@@ -130,23 +133,51 @@ def test_a_pause_is_an_idle_step(tmp_path: Path) -> None:
     assert steps[-1] == {"name": "r-pause", "kind": "idle", "time": "30s"}
 
 
-def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
-    _, notes = imported(tmp_path, "hd=h1,system=a\n" + ONE + "wd=w,sd=sd1,rhpct=20\nrd=r,wd=w,stopcurve=5\n")
+def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> None:
+    _, notes = imported(
+        tmp_path,
+        "monitor=/tmp/stop\nhd=h1,system=a\n" + ONE + "wd=w,sd=sd1,host=h1\nrd=r,wd=w,iorate=max,inter=5\n",
+    )
     assert notes == [
-        "1: many hosts are given to a run: fathom run --hosts FILE",
-        "3: rhpct has no counterpart and is left out",
-        "4: stopcurve has no counterpart and is left out",
+        "2: system=a says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
+        "4: host=h1 says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
+        "2: hosts are given to a run: fathom run --hosts FILE",
+        " of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("fsd=fsd1,anchor=/x\nrd=r,fwd=f\n", ":1: file-system workloads have no counterpart"),
-        (ONE + "wd=w,sd=sd1,xfersize=(4k,64k,4k)\nrd=r,wd=w\n", ":2: xfersize: sizes at random"),
-        (ONE + "wd=w,sd=sd1\nrd=r,wd=other\n", ":3: wd=other: there is none"),
-        (ONE + "wd=w,sd=sd1,rdpct=x\nrd=r,wd=w\n", ":2: rdpct: x is no number"),
-        (ONE + "wd=a,sd=sd1\nwd=b,sd=sd1\nrd=r,wd=(a,b),iorate=curve\n", ":4: a curve of several workloads"),
+        ("fsd=fsd1,anchor=/x\nrd=r,fwd=f\n", ":1: fsd=fsd1 is of file-system workloads"),
+        (ONE + "wd=w,sd=sd1,xfersize=(4k,1m,4k)\nrd=r,wd=w\n", ":2: xfersize=(4k,1m,4k): 256 sizes"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=other\n", ":3: wd=other: there is no other"),
+        (ONE + "wd=w,sd=sd1,rdpct=x\nrd=r,wd=w\n", ":2: rdpct=x: x is no number"),
+        (
+            ONE + "wd=a,sd=sd1\nwd=b,sd=sd1,seekpct=0\nrd=r,wd=(a,b),iorate=curve\n",
+            ":4: a curve of several streams",
+        ),
+        (ONE + "wd=w,sd=sd1,rhpct=20\nrd=r,wd=w\n", ":2: rhpct=20: aims a share of the I/O at a cache"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,stopcurve=5\n", ":3: stopcurve=5: ends a curve by its latency"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,threads=1e999\n", ":3: threads=1e999: 1e999 is no number"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=nan\n", ":3: iorate=nan: nan is no number"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,elapsed=inf\n", ":3: elapsed=inf: inf is no number"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w, iorate=max\n", ":3: to Vdbench a blank ends the line"),
+        (ONE + "wd=w,sd=sd1\nrd=r,iorate=max\n", ":3: rd=r names no wd and no sd"),
+        (
+            ONE + "wd=w,sd=sd1,frobnicate=1\nrd=r,wd=w\n",
+            ":2: frobnicate: Vdbench 5.04.06 knows no such key of wd",
+        ),
+        (
+            ONE + "wd=w,sd=sd1,range=(90,110)\nrd=r,wd=w\n",
+            ":2: range=(90,110): it goes on from the storage's end",
+        ),
+        (ONE + "wd=w,sd=sd1,seekpct=eof\nrd=r,wd=w\n", ":3: seekpct=eof needs the storage's size"),
+        (
+            ONE + "sd=sd2,lun=/dev/nvme1n1\nwd=w,sd=sd*\nrd=a,wd=w\nrd=b,wd=w,sd=sd2\n",
+            ":5: rd=b runs on a part of the storage of rd=a",
+        ),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=$rate\n", ":3: $rate is set on Vdbench's command line"),
     ],
 )
 def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, text: str, what: str) -> None:

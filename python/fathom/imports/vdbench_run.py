@@ -1,0 +1,427 @@
+"""A run (`rd`) of Vdbench as steps: one for each combination of the values that its loops list, in Vdbench's order."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fathom.errors import UsageError
+from fathom.imports.draft import Draft, DraftStep, Value, name_of
+from fathom.imports.units import duration_text, size_text
+from fathom.imports.vdbench_file import MOST_VALUES, Definition, Given
+from fathom.imports.vdbench_place import Range, Storage, range_of, region_of, same_kind
+from fathom.imports.vdbench_workload import Chosen, Workload, mix_of
+
+_Named = TypeVar("_Named", Storage, Definition)
+
+_ELAPSED_S = 30.0
+_CURVE = (10.0, 50.0, 70.0, 80.0, 90.0, 100.0)
+_MOST_THREADS = 1024
+#: Loops, and what a step's name says of their value.
+_LOOPS = {
+    "forxfersize": "",
+    "forthreads": "t",
+    "forrdpct": "r",
+    "forseekpct": "seek",
+    "forcompratio": "c",
+    "forcompression": "c",
+}
+
+
+#: By which of Vdbench's keys a job's is made.
+_SAID_BY = {
+    "mix": ("forrdpct", "readpct", "writepct"),
+    "block": ("forxfersize", "xfersize"),
+    "pattern": ("forseekpct", "seekpct"),
+    "region": ("range", "size", "offset"),
+    "align": ("align",),
+    "load": ("forthreads", "iorate", "threads"),
+    "until": ("elapsed", "maxdata"),
+    "direct": ("openflags",),
+}
+
+
+@dataclass(frozen=True)
+class File:
+    """What stands before the runs."""
+
+    storage: Sequence[Storage]
+    workloads: Sequence[Definition]
+    #: What a run without workloads does.
+    default: Definition
+    general: Definition
+
+
+class Run:
+    """One `rd` with the workloads and the storage that it names."""
+
+    def __init__(self, run: Definition, file: File, draft: Draft) -> None:
+        """Of a file. Raises UsageError."""
+        self.run = run
+        self.draft = draft
+        self._general = file.general
+        self.workloads = self._find_workloads(file)
+        self.storage = self._find_storage(file)
+
+    def _find_workloads(self, file: File) -> list[Definition]:
+        named = self.run.get("wd")
+        if named:
+            return _matching(named, {one.name: one for one in file.workloads})
+        if not self.run.get("sd"):
+            raise UsageError(f"{self.run.place}: rd={self.run.name} names no wd and no sd", "give it wd=")
+        return [file.default]
+
+    def _find_storage(self, file: File) -> list[Storage]:
+        """What all workloads of the run use. Raises UsageError where they differ."""
+        known = {one.name: one for one in file.storage}
+        found: list[list[Storage]] = []
+        for workload in self.workloads:
+            named = self.run.get("sd") or workload.get("sd")
+            if named is None:
+                raise UsageError(f"{workload.place}: wd={workload.name} names no sd", "give it sd=")
+            if named.values == ("single",):
+                raise named.error("repeats the run for each storage", "give each sd a run")
+            found.append(_matching(named, known))
+        if any({one.name for one in other} != {one.name for one in found[0]} for other in found[1:]):
+            raise UsageError(
+                f"{self.run.place}: rd={self.run.name}: workloads at once on different storage",
+                "give each wd a run of its own",
+            )
+        same_kind(found[0], self.run.place)
+        return found[0]
+
+    @property
+    def luns(self) -> tuple[str, ...]:
+        """What it runs on."""
+        return tuple(one.lun for one in self.storage)
+
+    def largest_bytes(self) -> int:
+        """The largest block of any of its steps. Raises UsageError."""
+        return max(
+            size
+            for chosen, _ in self._combinations()
+            for one in self.workloads
+            for size, _ in Workload(one, chosen).sizes
+        )
+
+    def add(self, largest_bytes: int, target: str) -> None:
+        """Adds the steps for a target (no name: the only one), with blocks of at most so many bytes there.
+
+        Raises UsageError.
+        """
+        aimed: dict[str, Value] = {"target": target} if target else {}
+        warmup_s = self.run.number("warmup", 0)
+        pause_s = self.run.number("pause", 0)
+        for chosen, ending in self._combinations():
+            step = Step(self, chosen, largest_bytes)
+            for keys, rate, suffix in self._rates():
+                name = name_of(self.run.name + ending + suffix)
+                job = step.job(rate)
+                if keys and "streams" in job:
+                    raise UsageError(
+                        f"{self.run.place}: a curve of several streams", "give each wd a run of its own"
+                    )
+                if warmup_s:
+                    warm = job | {"until": {"time": duration_text(warmup_s)}}
+                    self._add(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}", **aimed}, warm))
+                self._add(DraftStep(name, {**keys, **aimed}, job))
+                if pause_s:
+                    idle: dict[str, Value] = {"kind": "idle", "time": duration_text(pause_s)}
+                    self._add(DraftStep(f"{name}-pause", idle | aimed))
+
+    def _place_of(self, key: str) -> str:
+        """Where the file says a key of a job: in the run, else in its workload, else in its storage."""
+        for definition in (self.run, self.workloads[0], self.storage[0].definition):
+            if given := definition.get(*_SAID_BY.get(key, ())):
+                return given.place
+        return self.run.place
+
+    def _add(self, step: DraftStep) -> None:
+        step.place, step.places = self.run.place, self._place_of
+        if len(self.draft.steps) >= MOST_VALUES:
+            raise UsageError(f"{self.run.place}: more than {MOST_VALUES} runs", "list fewer values")
+        self.draft.add(step)
+
+    def _combinations(self) -> Iterator[tuple[Chosen, str]]:
+        """The values of all loops, the first of the file outermost, and what a step's name ends in."""
+        axes: list[list[tuple[str, float, str]]] = []
+        for given in self.run.keys.values():
+            letter = _LOOPS.get(given.key.name)
+            if letter is not None:
+                values = given.numbers()
+                several = len(values) > 1
+                axes.append(
+                    [(given.key.name, one, f"-{letter}{_value(one)}" if several else "") for one in values]
+                )
+        if math.prod(map(len, axes)) > MOST_VALUES:
+            raise UsageError(f"{self.run.place}: more than {MOST_VALUES} combinations", "list fewer values")
+        for combination in itertools.product(*axes):
+            yield {key: value for key, value, _ in combination}, "".join(ending for *_, ending in combination)
+
+    def _rates(self) -> Iterator[tuple[Mapping[str, Value], float | None, str]]:
+        """Keys of a step, its rate (None: as fast as it can), and what its name ends in."""
+        given = self.run.get("iorate")
+        if given is None:
+            self.draft.note(f"{self.run.place}: rd={self.run.name} has no iorate: it runs as fast as it can")
+            yield {}, None, ""
+        elif given.values == ("curve",):
+            yield self._curve(), None, ""
+        elif [text.lower() for text in given.values] == ["max"]:
+            yield {}, None, ""
+        else:
+            rates = given.numbers()
+            for rate in rates:
+                if rate <= 0:
+                    raise given.error("a rate of 0", "write a rate above 0")
+                yield {}, rate, f"-{rate:g}" if len(rates) > 1 else ""
+
+    def _curve(self) -> dict[str, Value]:
+        points = self.run.get("curve")
+        values = points.numbers() if points else _CURVE
+        curve: dict[str, Value] = {
+            "points": [f"{point:g}%" for point in values],
+            "time": duration_text(self.seconds),
+            "response": "service",
+        }
+        return {"kind": "curve", "curve": curve}
+
+    @property
+    def seconds(self) -> float:
+        """How long it is measured. Raises UsageError."""
+        seconds = self.run.number("elapsed", _ELAPSED_S)
+        if not seconds and (given := self.run.get("elapsed")):
+            raise given.error("no time", "write seconds above 0")
+        return seconds
+
+    def content(self, chosen: Chosen) -> dict[str, Value]:
+        """What writes carry: the run's own compression, else the file's. Raises UsageError."""
+        ratio = None
+        if "forcompratio" in chosen or "forcompression" in chosen:
+            ratio = chosen.get("forcompratio") or 100.0 / max(chosen.get("forcompression", 100.0), 0.1)
+        elif given := self._general.get("compratio", "compression"):
+            number = given.number()
+            ratio = number if given.key.name == "compratio" else 100.0 / max(number, 0.1)
+        if ratio is None or ratio <= 1:
+            return {}
+        return {"content": {"compressible": f"{100 * (1 - 1 / ratio):.4g}%"}}
+
+    def direct(self, workload: Definition) -> bool:
+        """Whether the page cache is bypassed: by the run's flags, else the workload's, else the storage's."""
+        given = self.run.get("openflags") or workload.get("openflags")
+        found = {self._is_direct(one, given or one.definition.get("openflags")) for one in self.storage}
+        if len(found) > 1:
+            raise UsageError(f"{self.run.place}: openflags differ between its storage", "give all the same")
+        return found.pop()
+
+    def _is_direct(self, storage: Storage, given: Given | None) -> bool:
+        """By its flags; without any a device is. Raises UsageError for flags that change the I/O."""
+        if given is None:
+            if storage.is_device:
+                self.draft.note(
+                    f"{storage.definition.place}: no openflags=o_direct, without which Vdbench opens no device on "
+                    "Linux: the page cache is bypassed"
+                )
+            return storage.is_device
+        flags = {one.lower() for one in given.values}
+        if other := flags - {"o_direct", "directio", "directio_off", "fsync"}:
+            raise given.error(f"{min(other)} has no counterpart", "a method flushes by mix = { flush = ... }")
+        return bool(flags & {"o_direct", "directio"})
+
+
+class Step:
+    """One combination of a run's values."""
+
+    def __init__(self, run: Run, chosen: Chosen, largest_bytes: int) -> None:
+        """Of a run, with blocks of at most so many bytes on its storage."""
+        self._run = run
+        self._place = run.run.place
+        self._chosen = chosen
+        self._largest_bytes = largest_bytes
+        self._workloads = [Workload(one, chosen) for one in run.workloads]
+
+    def job(self, rate: float | None) -> dict[str, Value]:
+        """The whole job. Raises UsageError."""
+        direct = {self._run.direct(one.definition) for one in self._workloads}
+        if len(direct) > 1:
+            raise UsageError(f"{self._place}: openflags differ between its workloads", "give all the same")
+        own: dict[str, Value] = {"direct": direct.pop(), "until": self._until()}
+        if together := self._together():
+            only = self._workloads[0].rate if len(self._workloads) == 1 else 0.0
+            return {
+                **together,
+                **self._run.content(self._chosen),
+                "load": self._load(rate or only or None),
+                **own,
+            }
+        return {**own, "streams": [self._stream(one, share, rate) for one, share in self._shares()]}
+
+    def _together(self) -> dict[str, Value] | None:
+        """All workloads as one: a single one, a mix in one region, or bands of one. None: they are streams."""
+        first = self._workloads[0]
+        if len(self._workloads) == 1:
+            return {**mix_of([(first, 100.0)]), **self._where(first)}
+        if any(one.rate or not one.is_random for one in self._workloads):
+            return None
+        ranges = [self._range(one) for one in self._workloads]
+        if not any(one.skew for one in self._workloads):
+            self._run.draft.note(
+                f"{self._place}: workloads without skew= have equal shares here, which Vdbench does not promise"
+            )
+        if len(set(ranges)) == 1:
+            return {**mix_of(self._shares()), **self._where(first)}
+        alike = len({(one.reads, one.sizes) for one in self._workloads}) == 1
+        return self._bands(ranges) if alike else None
+
+    def _bands(self, ranges: Sequence[Range]) -> dict[str, Value] | None:
+        """Bands that lie side by side from the start to the end of the storage."""
+        shares = [share for _, share in self._shares()]
+        laid = sorted(zip(ranges, shares, strict=True), key=lambda one: one[0].low)
+        edges = [0.0, *(one.high for one, _ in laid)]
+        if edges[-1] != 100 or any(one.low != edge for (one, _), edge in zip(laid, edges, strict=False)):
+            return None
+        first = self._workloads[0]
+        bands: Value = [{"area": one.high - one.low, "access": share} for one, share in laid]
+        return {
+            **mix_of([(first, 100.0)]),
+            **self._where(first, Range(0, 100)),
+            "pattern": {"hot-spots": bands},
+        }
+
+    def _range(self, workload: Workload) -> Range:
+        return range_of(workload.definition, self._run.storage[0])
+
+    def _where(self, workload: Workload, span: Range | None = None) -> dict[str, Value]:
+        """Pattern, position, region and alignment."""
+        storage = self._run.storage[0]
+        place = workload.definition.place
+        writes = any(one.reads < 100 for one in self._workloads)
+        region = region_of(span or self._range(workload), storage, self._largest_bytes, place, writes=writes)
+        keys = workload.pattern(min(self._threads()))
+        return {**keys, **({"region": region} if region else {}), **self._align(workload)}
+
+    def _align(self, workload: Workload) -> dict[str, Value]:
+        given = self._run.storage[0].definition.get("align")
+        align_bytes = int(given.number()) if given else 0
+        if not given or not align_bytes:
+            return {}
+        if align_bytes % 512:
+            raise given.error("no multiple of 512", "write one like 4k")
+        if workload.is_random:
+            return {"align": size_text(align_bytes)}
+        if any(size % align_bytes for size, _ in workload.sizes):
+            raise given.error("sequential blocks that are no multiples of it", "take align= out")
+        return {}
+
+    def _threads(self) -> list[int]:
+        """I/Os in flight of each storage."""
+        chosen = self._chosen.get("forthreads")
+        threads = [max(int(chosen), 1) if chosen is not None else one.threads for one in self._run.storage]
+        if min(threads) < 1 or sum(threads) > _MOST_THREADS**2:
+            raise UsageError(
+                f"{self._place}: {sum(threads)} threads", f"write 1 to {_MOST_THREADS**2} over all storage"
+            )
+        return threads
+
+    def _load(self, rate: float | None, share: float = 1.0) -> dict[str, Value]:
+        """Closed, or open at a rate; over all targets together where there are several."""
+        each = self._threads()
+        total = max(round(sum(each) * share), len(each))
+        threads = next(one for one in range(min(total, _MOST_THREADS), 0, -1) if total % one == 0)
+        if total // threads > 1 and total <= _MOST_THREADS:
+            threads = total
+        load: dict[str, Value] = {"threads": threads, "iodepth": total // threads}
+        if rate is not None:
+            load |= {"rate": f"{rate:g}/s", "arrival": self._arrival()}
+        if len(each) > 1:
+            load["split"] = "even" if len(set(each)) == 1 else [float(one) for one in each]
+        return load
+
+    def _arrival(self) -> str:
+        given = self._run.run.get("distribution")
+        if given is None:
+            return "exponential"
+        for known in ("exponential", "uniform", "deterministic"):
+            if known.startswith(given.text.lower()) and len(given.values) == 1:
+                return known
+        raise given.error("arrivals that have no counterpart", "use exponential, uniform or deterministic")
+
+    def _shares(self) -> list[tuple[Workload, float]]:
+        """Each workload's percent of the I/O: its skew, else an equal part of what is left. Raises UsageError."""
+        given = [one.skew for one in self._workloads]
+        free = [index for index, one in enumerate(self._workloads) if not one.skew and not one.rate]
+        left = 100.0 - sum(given)
+        shares = [left / len(free) if index in free else one for index, one in enumerate(given)]
+        rated = all(one.rate for one in self._workloads)
+        if not rated and (abs(sum(shares) - 100) > 1e-4 or (free and left <= 0)):
+            raise UsageError(
+                f"{self._place}: the skew of its workloads adds up to {sum(given):g}", "make it 100"
+            )
+        return list(zip(self._workloads, shares, strict=True))
+
+    def _stream(self, workload: Workload, share: float, rate: float | None) -> dict[str, Value]:
+        """One of several workloads at once."""
+        if workload.rate or rate is not None:
+            own = workload.rate or (rate or 0.0) * share / 100
+            part = share or 100.0 / len(self._workloads)
+        else:
+            own, part = None, share
+            self._run.draft.note(
+                f"{self._place}: iorate=max over several workloads: each has its part of the threads and runs "
+                "as fast as it can; Vdbench keeps their rates at their skew"
+            )
+        io = {**mix_of([(workload, 100.0)]), **self._where(workload), **self._run.content(self._chosen)}
+        name = name_of(workload.definition.name)
+        return {"name": name, **io, "load": self._load(own, part / 100)}
+
+    def _until(self) -> dict[str, Value]:
+        until: dict[str, Value] = {"time": duration_text(self._run.seconds)}
+        ends = any(one.seeks < 0 for one in self._workloads)
+        given = self._run.run.get("maxdata")
+        if len(self._workloads) > 1 and (ends or given):
+            raise UsageError(
+                f"{self._place}: several workloads that end by bytes", "give each wd a run of its own"
+            )
+        if ends:
+            until |= self._pass(1.0, "seekpct=eof", self._range(self._workloads[0]))
+        if given:
+            amount = given.number()
+            if amount <= 100:
+                until |= self._pass(amount, "maxdata", Range(0, 100))
+            else:
+                until["bytes"] = size_text(int(amount) // len(self._run.storage))
+        return until
+
+    def _pass(self, times: float, what: str, span: Range) -> dict[str, Value]:
+        """So many times the storage, or once through its range."""
+        storage = self._run.storage[0]
+        only_writes = self._workloads[0].reads == 0
+        whole = self._range(self._workloads[0]) == span
+        if only_writes and whole:
+            return {"written": f"{times:g}x"}
+        if storage.size_bytes is None and span.percents:
+            raise UsageError(f"{self._place}: {what} needs the storage's size", "give the sd a size=")
+        if what == "maxdata":
+            return {"bytes": size_text(int(times * (storage.size_bytes or 0)))}
+        bounds = region_of(span, storage, self._largest_bytes, self._place, writes=True)
+        return {"bytes": bounds["size"] if isinstance(bounds, dict) else bounds or "0"}
+
+
+def _matching(named: Given, among: Mapping[str, _Named]) -> list[_Named]:
+    """Those that a key names, ranges and stars at the end included. Raises UsageError where there is none of a name."""
+    found: dict[str, _Named] = {}
+    for name in named.names():
+        star, begin = name.endswith("*"), name.removesuffix("*")
+        matching = {one: among[one] for one in among if (one.startswith(begin) if star else one == name)}
+        if not matching:
+            raise named.error(f"there is no {name}", f"define it above, with {named.word}={name}")
+        found |= matching
+    return list(found.values())
+
+
+def _value(value: float) -> str:
+    return (
+        size_text(int(value)).removesuffix("iB").lower()
+        if value >= 1024 and value == int(value)
+        else f"{value:g}"
+    )
