@@ -147,6 +147,18 @@ def test_threads_that_start_at_equal_distances_are_jobs_with_a_part_each() -> No
     assert "size=512m" in of_job(made | {"region": '"2GiB"'})
 
 
+def test_threads_that_begin_together_are_jobs_on_the_whole_region() -> None:
+    made = {
+        "pattern": '"sequential"',
+        "position": '{ threads = "start", operations = "apart" }',
+        "mix": "{ read = 1, write = 1 }",
+        "load": "{ threads = 4 }",
+    }
+    assert not [option for option in of_job(made) if option.startswith(("size=", "offset_increment="))]
+    _, notes = exported(step(job=made))
+    assert not [note for note in notes if "position" in note]
+
+
 def test_a_part_that_is_no_whole_percentage_takes_the_size_of_the_target() -> None:
     eight = step(job={"pattern": '"sequential"', "load": "{ threads = 8 }"})
     with pytest.raises(UsageError, match=r"12\.5 %.*give its --size"):
@@ -224,6 +236,22 @@ def test_rounds_until_steady_stand_once_and_counted_ones_each() -> None:
     assert exported(rounds % (3, 3))[0].count("\n[r.") == 3
 
 
+def test_a_flush_after_so_many_writes_is_fio_s() -> None:
+    made = of_job({"mix": '"write"', "flush_every": "8"})
+    assert "fsync=8" in made
+    text, notes = exported(step("laid", 'kind = "fill"\nonly_files = true', FILL) + step())
+    assert "[laid]" not in text
+    assert notes == ["laid: left out: fio lays out the files that it reads, and a device keeps what it holds"]
+
+
+FILL = {"mix": '"write"', "until": '{ written = "1x" }'}
+
+
+def test_steps_with_targets_of_their_own_are_not_put_on_one() -> None:
+    with pytest.raises(UsageError, match="its steps run on targets of their own"):
+        exported(step(keys='target = "a"'))
+
+
 def test_a_pause_loads_nothing() -> None:
     text, _ = exported(step() + '[[steps]]\nname = "rest"\nkind = "idle"\ntime = "30s"\n')
     assert {"ioengine=null", "runtime=30s", "time_based"} <= set(options(text, "rest"))
@@ -236,9 +264,25 @@ def test_a_pause_loads_nothing() -> None:
         ({"mix": "{ read = 1, trim = 1 }"}, "trims beside other operations"),
         ({"mix": '"write-zeroes"'}, "write-zeroes, which fio does not issue"),
         ({"mix": "{ write = 5, flush = 2 }"}, "flushes that are not one for so many writes"),
+        (
+            {"mix": "{ read = 1, write = 1 }", "flush_every": "4"},
+            "flushes after writes that go beside other I/O",
+        ),
         ({"pattern": "{ zipf = 1 }"}, "zipf of 1"),
         ({"pattern": '{ random = "99.5%" }'}, "jumps of 99.5 %"),
         ({"mix": '"write"', "placement": "1"}, "placement handles"),
+        (
+            {"pattern": '"sequential"', "position": '"shared"', "load": "{ threads = 2 }"},
+            "one position that all threads go on from",
+        ),
+        (
+            {"pattern": "{ sequential = 2 }", "position": '"start"', "load": "{ threads = 2, iodepth = 2 }"},
+            "several sequential places of each thread",
+        ),
+        (
+            {"pattern": '{ random = "80%" }', "position": '{ operations = "together" }'},
+            "random jumps that reads and writes follow together",
+        ),
         ({"load": '{ iodepth = 4, rate = "10/s", arrival = "uniform" }'}, "uniform arrivals"),
         ({"load": '{ iodepth = 4, rate = [{ rate = "10/s", time = "1s" }] }'}, "a rate that changes"),
         ({"load": "{ threads = 3, iodepth = 1 }", "until": "{ count = 100 }"}, "a count that 3 jobs"),
@@ -334,7 +378,7 @@ _BLOCKS = _SIZES.map(json.dumps) | st.tuples(_SIZES, _SIZES, st.integers(1, 99))
 )
 _PATTERNS = st.sampled_from(
     [
-        *('"sequential"', '"uniform"', '"random-once"', '"backwards"', '{ stride = "2MiB" }'),
+        *('"sequential"', '"uniform"', '"random-once"', '"backwards"'),
         *("{ zipf = 0.8 }", "{ pareto = 0.3 }", '{ random = "80%" }'),
         "{ hot-spots = [{ area = 5, access = 50 }, { area = 15, access = 30 }] }",
     ]
@@ -393,6 +437,8 @@ def test_import_makes_the_same_job_of_an_export(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direct: bool, **job: str
 ) -> None:
     monkeypatch.setenv("TARGET", "/dev/nvme0n1")
+    if position := _fio_position(job):
+        job["position"] = position
     try:
         steps = step(job=job | {"direct": str(direct).lower()})
         text, _ = exported(steps)
@@ -401,8 +447,31 @@ def test_import_makes_the_same_job_of_an_export(
         return
     file = tmp_path / "made.fio"
     file.write_text(text)
-    again, _ = import_method(file)
-    assert normal(parse_method(again, "again").steps[0].job.json) == normal(method(steps).steps[0].job.json)
+    try:
+        again, _ = import_method(file)
+    except UsageError as error:
+        refusal = error.message
+    else:
+        refusal = ""
+    if refusal:
+        # Other tests than a method's: jobs that stay in parts of their own, reads that end with the target, a mix that
+        # goes backwards from two places.
+        known = ("offset_increment: parts that end by bytes", "has read its files once", "steps of -")
+        assert any(reason in refusal for reason in known)
+        return
+    [measured] = [one for one in parse_method(again, "again").steps if one.kind == "measure"]
+    made = normal(measured.job.json)
+    if measured.job.streams:
+        assert job["pattern"] == '"random-once"'
+        return
+    assert made == normal(method(steps).steps[0].job.json)
+
+
+def _fio_position(job: Mapping[str, str]) -> str | None:
+    """Where fio's jobs go on from: each from the start, reads and writes by themselves."""
+    if job["pattern"] == '"sequential"':
+        return '{ threads = "start", operations = "apart" }'
+    return '"start"' if job["pattern"] in ('"backwards"', '{ random = "80%" }') else None
 
 
 @needs_fio

@@ -241,6 +241,10 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ),
         ("[x]\nrw=randrw\nsize=1m\nfsync=8\n", ":4: fsync: flushes beside reads"),
         (
+            "[x]\nrw=write\nsize=1m\nfsync=8\nioengine=libaio\niodepth=2\n",
+            ":4: fsync: libaio submits nothing",
+        ),
+        (
             "[x]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=8\nthinktime=200\n",
             ":6: thinktime: fio lets all",
         ),
@@ -287,6 +291,78 @@ def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, tex
     with pytest.raises(UsageError) as error:
         imported(tmp_path, text)
     assert what in str(error.value)
+
+
+def test_sections_with_files_of_their_own_keep_to_them(tmp_path: Path) -> None:
+    file = tmp_path / "job.fio"
+    file.write_text(
+        "[global]\nsize=1m\n[a]\nfilename=/dev/sdy\nrw=randread\n[b]\nstonewall\nfilename=/dev/sdz\nrw=randwrite\n"
+        "[c]\nstonewall\nfilename=/dev/sdy\nrw=read\ndirect=1\n"
+    )
+    text, notes = import_method(file)
+    steps = tomllib.loads(text)["steps"]
+    assert [(step["name"], step["target"], step["job"]["mix"]) for step in steps] == [
+        ("lay-out-sdy", "sdy", "write"),
+        ("a", "sdy", "read"),
+        ("b", "sdz", "write"),
+        ("c", "sdy", "read"),
+    ]
+    assert steps[0]["only_files"] is True
+    assert "# To be run on sdy=/dev/sdy sdz=/dev/sdz" in text
+    assert any("all steps on one target are run before those on the next" in note for note in notes)
+
+
+def test_what_an_earlier_job_wrote_whole_is_not_laid_out_again(tmp_path: Path) -> None:
+    text = "[w]\nfilename=f\nrw=write\nsize=1m\n[r]\nstonewall\nfilename=f\nrw=read\nsize={size}\ndirect=1\n"
+    steps, _ = imported(tmp_path, text.format(size="1m"))
+    assert [step["name"] for step in steps] == ["w", "r"]
+    steps, _ = imported(tmp_path, text.format(size="2m"))
+    assert [step["name"] for step in steps] == ["w", "lay-out-r", "r"]
+
+
+def test_jobs_on_one_file_all_begin_at_its_start_and_a_mix_has_two_positions(tmp_path: Path) -> None:
+    assert job(tmp_path, "rw=read", "numjobs=4")["position"] == "start"
+    assert job(tmp_path, "rw=rw")["position"] == {"operations": "apart"}
+    both = job(tmp_path, "rw=rw", "numjobs=4")["position"]
+    assert both == {"threads": "start", "operations": "apart"}
+
+
+def test_programs_before_fio_are_told_and_their_line_is_not_lost(tmp_path: Path) -> None:
+    command = "fio --name=x --filename=/dev/sdz --direct=1 --rw=write --size=1m"
+    for before in (
+        "taskset -c 0",
+        "numactl -N 0 -m 0",
+        "sudo -E",
+        "env A=B",
+        "A=B",
+        "nice -n 5 /usr/bin/env",
+    ):
+        steps, notes = imported(tmp_path, f"#!/bin/sh\n# fio --name=not\n{before} {command}\n")
+        assert [step["name"] for step in steps] == ["x"]
+        assert notes == [f"3: {before}: says where or as whom fio runs, and is left out"]
+
+
+def test_an_included_file_has_places_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "common.fio").write_text("size=1m\nnice=3\n")
+    steps, _ = imported(tmp_path, "[x]\nfilename=f\ndirect=1\ninclude common.fio\nrw=write\n")
+    assert steps[0]["job"]["region"] == "1MiB"
+    (tmp_path / "job.fio").write_text("[x]\ninclude common.fio\nrw=write\n")
+    assert any(
+        note.startswith(f"{tmp_path}/common.fio:2: nice=3") for note in import_method(tmp_path / "job.fio")[1]
+    )
+    (tmp_path / "common.fio").write_text("include common.fio\n")
+    with pytest.raises(UsageError, match="more than 8 files within files"):
+        imported(tmp_path, "[x]\ninclude common.fio\n")
+    with pytest.raises(UsageError, match=r"nowhere\.fio"):
+        imported(tmp_path, "[x]\ninclude nowhere.fio\n")
+
+
+def test_a_region_by_its_start_alone_is_refused_at_the_user_s_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        imported(tmp_path, "[x]\nrw=write\nfilename=/dev/sdz\noffset=1m\n")
+    assert str(error.value).startswith(
+        f"{tmp_path}/job.fio:4: offset: as a method: a region that starts at a byte"
+    )
 
 
 LINES = st.sampled_from(

@@ -36,18 +36,21 @@ def test_a_run_at_the_maximum_keeps_its_workload_threads_and_time(tmp_path: Path
             "mix": {"read": 70, "write": 30},
             "block": [{"size": "8KiB", "share": 90}, {"size": "32KiB", "share": 10}],
             "pattern": "uniform",
-            "region": {"start": "0.01%", "size": "24.98%"},
+            "region": {"start": "0.1%", "size": "24.8%"},
             "content": {"compressible": "50%"},
             "load": {"threads": 32, "iodepth": 1},
             "direct": True,
             "until": {"time": "300s"},
         },
     }
-    assert notes == ["5: interval=1 says how Vdbench reports; a run directory has all of it"]
+    [reports] = notes
+    assert reports.endswith(
+        "of the tool's own reports and logs, which a run directory replaces: interval (5)"
+    )
 
 
 def test_vdbenchs_own_defaults_count_where_nothing_is_said(tmp_path: Path) -> None:
-    [step], _ = imported(tmp_path, "sd=sd1,lun=/data/file\nwd=w,sd=sd1\nrd=r,wd=w\n")
+    _, step = imported(tmp_path, "sd=sd1,lun=/data/file\nwd=w,sd=sd1\nrd=r,wd=w\n")[0]
     assert step["job"] == {
         "mix": "read",
         "block": "4KiB",
@@ -136,12 +139,57 @@ def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> No
         "monitor=/tmp/stop\nhd=h1,system=a\n" + ONE + "wd=w,sd=sd1,host=h1\nrd=r,wd=w,iorate=max,inter=5\n",
     )
     assert notes == [
-        "1: monitor=/tmp/stop says how Vdbench reports; a run directory has all of it",
         "2: system=a says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
         "4: host=h1 says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
-        "5: inter=5 says how Vdbench reports; a run directory has all of it",
         "2: hosts are given to a run: fathom run --hosts FILE",
+        " of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
     ]
+
+
+def test_an_included_file_stands_where_it_is_named_and_has_lines_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "storage.parm").write_text("* the devices\n" + ONE + "eof\nnonsense\n")
+    [step], _ = imported(tmp_path, "include=storage.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
+    assert step["name"] == "r"
+    (tmp_path / "storage.parm").write_text("\nsd=sd1,lun=/dev/sdb,size=nan\n")
+    with pytest.raises(UsageError, match=r"storage\.parm:2: size=nan: nan is no number"):
+        imported(tmp_path, "include=storage.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
+    (tmp_path / "storage.parm").write_text("include=storage.parm\n")
+    with pytest.raises(UsageError, match=r"storage\.parm:1: .*includes no other"):
+        imported(tmp_path, "include=storage.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
+    with pytest.raises(UsageError, match=r"oltp\.parm:1: include=other\.parm: there is no such file"):
+        imported(tmp_path, "include=other.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
+
+
+def test_several_storage_definitions_and_their_count_are_one_array(tmp_path: Path) -> None:
+    file = tmp_path / "x.parm"
+    file.write_text(
+        "sd=sd,lun=/dev/sd*,count=(1,3),openflags=o_direct\nwd=w,sd=(sd1-sd3)\nrd=r,wd=w,iorate=max\n"
+    )
+    method, _ = import_method(file)
+    assert "# To be run on array:/dev/sd1,/dev/sd2,/dev/sd3\n" in method
+    assert tomllib.loads(method)["steps"][0]["job"]["load"] == {"threads": 24, "iodepth": 1, "split": "even"}
+
+
+def test_runs_on_different_storage_name_their_targets_and_write_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "x.parm"
+    file.write_text(
+        "sd=data,lun=/dev/sdb,openflags=o_direct\nsd=log,lun=/tmp/log,size=1g,openflags=o_direct\n"
+        "wd=r,sd=data\nwd=w,sd=log,rdpct=0,seekpct=0\nrd=one,wd=r,iorate=max\nrd=two,wd=w,iorate=max,threads=1\n"
+    )
+    method, notes = import_method(file)
+    steps = tomllib.loads(method)["steps"]
+    assert [(step["name"], step["target"], step["job"]["mix"]) for step in steps] == [
+        ("one", "data", "read"),
+        ("lay-out-log", "log", "write"),
+        ("two", "log", "write"),
+    ]
+    assert "# To be run on data=/dev/sdb log=file:/tmp/log\n" in method
+    assert [note for note in notes if "all steps on one target are run before" in note]
+
+
+def test_what_a_method_cannot_be_names_the_line_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"oltp\.parm:3: as a method: "):
+        imported(tmp_path, ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=1000000g\n")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +221,7 @@ def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> No
         (ONE + "wd=w,sd=sd1,seekpct=eof\nrd=r,wd=w\n", ":3: seekpct=eof needs the storage's size"),
         (
             ONE + "sd=sd2,lun=/dev/nvme1n1\nwd=w,sd=sd*\nrd=a,wd=w\nrd=b,wd=w,sd=sd2\n",
-            ":5: rd=b runs on other storage than rd=a",
+            ":5: rd=b runs on a part of the storage of rd=a",
         ),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=$rate\n", ":3: $rate is set on Vdbench's command line"),
     ],

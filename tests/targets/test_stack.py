@@ -71,6 +71,17 @@ def test_a_loop_on_an_image_whose_name_is_gone_is_refused_by_the_mount(
     assert f"{lower.name} is mounted on {point} (ext4)" in reasons(upper)
 
 
+def test_another_file_under_the_name_of_a_backing_file_is_not_taken_for_it(loops: Loops):
+    image = loops.image(64 * MIB)
+    node = loops.attach(image, "--offset", "32M")
+    assert reasons(node) == []
+    blank = loops.image(64 * MIB)
+    image.unlink()
+    blank.rename(f"{image} (deleted)")
+    (refusal,) = check_device(node)
+    assert (refusal.rule, "another file has its name" in refusal.reason) == ("unreadable", True)
+
+
 def test_a_part_of_an_image_that_is_mounted_from_another_offset_is_refused(loops: Loops):
     image = loops.image(128 * MIB)
     inner = loops.attach(image, "--offset", "64M")
@@ -183,6 +194,7 @@ def test_a_device_under_the_file_of_a_loop_names_it_even_when_its_mount_is_not_s
         f"shares its bytes with {upper.name}"
     ]
     assert "held" not in rules(upper)
+    assert not any(upper.name in reason for reason in reasons(lower)), "its mount says enough"
 
 
 def test_the_devices_on_a_file_are_found_by_inode_under_any_name(loops: Loops):

@@ -19,6 +19,11 @@ def export_method(
     Without a target it is the environment's `TARGET`; `size_bytes` is then its size, where that is known. Raises
     UsageError for a target that fio cannot use, and where no step has a counterpart.
     """
+    if method.target_names:
+        raise UsageError(
+            f"{method.name}: its steps run on targets of their own, and a job file is made for one",
+            "divide its steps over a method file for each target",
+        )
     if target is None:
         found, file = None, FioFile(method, Place(size_bytes))
         where = ["filename=${TARGET}", "ioengine=io_uring"]

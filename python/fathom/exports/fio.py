@@ -103,6 +103,9 @@ class FioFile:
         if step.place and step.place.share is None:
             self._leave_out(step, "a search goes by what the points before it have shown")
             return
+        if step.only_files:
+            self._leave_out(step, "fio lays out the files that it reads, and a device keeps what it holds")
+            return
         if step.kind == "purge" and self._place.is_file:
             self._leave_out(step, "a file cannot be purged")
             return

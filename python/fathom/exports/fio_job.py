@@ -48,6 +48,7 @@ class FioOptions:
         self._of_another = of_another
         self._kind = job["pattern"]["kind"]
         self._flushes = next((op["weight"] for op in job["mix"]["ops"] if op["op"] == "flush"), 0.0)
+        self._flush_every = job.get("flush_every", 0)
         self._ops = [op for op in job["mix"]["ops"] if op["op"] != "flush"]
         self._check()
         self.numjobs, self._iodepth = self._workers()
@@ -117,6 +118,10 @@ class FioOptions:
             self._tell(
                 "a flush comes after each so many writes and is waited for, where Fathom's are at random"
             )
+        if self._flush_every:
+            if mixed:
+                raise NoCounterpartError("flushes after writes that go beside other I/O")
+            options.append(f"fsync={self._flush_every}")
         if self._has("trim") and self._iodepth > 1:
             self._tell("fio waits for each trim, whatever the iodepth")
         return options
@@ -381,10 +386,11 @@ class FioOptions:
 
     def _count(self, count: int, *, sized: bool) -> list[str]:
         """So many I/Os; fio ends by its size too, which is therefore large enough."""
-        if self._flushes or count % self.numjobs:
+        flushes = self._flushes or self._flush_every
+        if flushes or count % self.numjobs:
             raise NoCounterpartError(
                 "a count with flushes, which fio does not count"
-                if self._flushes
+                if flushes
                 else f"a count that {self.numjobs} jobs cannot do in equal parts"
             )
         each = count // self.numjobs

@@ -109,6 +109,7 @@ class NormalJob(TypedDict):
     """A job."""
 
     mix: Mix
+    flush_every: NotRequired[int]
     pattern: Pattern
     position: NotRequired[Position]
     region: Region

@@ -118,12 +118,14 @@ class HostAgent:
         return target
 
     def check(
-        self, target: Target, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool
+        self, target: Target, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool = False
     ) -> Target:
         """Passes when the target may be used here. Raises RefusedError."""
         return check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
-    def hold(self, target: Target, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool) -> Target:
+    def hold(
+        self, target: Target, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool = False
+    ) -> Target:
         """Prepares the target and holds it until `release`."""
         with ExitStack() as stack:
             ready = stack.enter_context(

@@ -51,6 +51,11 @@ class Blocks:
         """The smallest block of each operation, by which fio aligns it."""
         return {op: min(size for size, _ in sizes) for op, sizes in self.sizes.items()}
 
+    @property
+    def largest(self) -> int:
+        """The largest block of any operation."""
+        return max(size for sizes in self.sizes.values() for size, _ in sizes)
+
     def mean(self, op: str) -> float:
         """The mean size of an operation's blocks, by their shares."""
         sizes = self.sizes[op]

@@ -54,7 +54,10 @@ def jobs_of_file(text: str, file: str) -> list[FioJob]:
             raise UsageError(f"{place}: an option before any [job]", "begin with [global] or a job's name")
         else:
             set_option(into, line, place)
+    if named := shared.get("name"):
+        raise UsageError(f"{named.place}: name: [global] is no job to be named", "leave it out")
     for job in jobs:
+        job.name = job.options.get("name", Option(job.name, job.place)).value
         job.waits = waits(job)
     return jobs
 

@@ -158,6 +158,12 @@ class Conversion:
                 "flushes beside reads or trims, at a rate, or of both kinds have no counterpart",
                 "a job that only writes has",
             )
+        if self._engine != "io_uring" and self._engine in _ASYNCHRONOUS and given.whole("iodepth", 1) > 1:
+            raise given.error(
+                asked[0],
+                f"{self._engine} submits nothing while it flushes; here writes go on meanwhile",
+                "give iodepth=1, or ioengine=io_uring, which does not wait either",
+            )
         if asked == ["fdatasync"]:
             given.note("fdatasync", "the flush is an fsync, which writes the file's times and size too")
         return {"flush_every": every[asked[0]]}
@@ -324,7 +330,8 @@ class Conversion:
                 )
             until["count"] = count * self._threads
         if amount is not None:
-            until["bytes"] = size_text(amount)
+            if not count or amount < count * self._threads * self.blocks.largest:
+                until["bytes"] = size_text(amount)
         elif self.blocks.ops == ("write",):
             until["written"] = f"{volume:g}x"
         elif runtime_s:

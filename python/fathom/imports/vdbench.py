@@ -4,10 +4,14 @@ Meanings and defaults are those of the sources of Vdbench 5.04.06. A key is appl
 `vdbench_keys` says.
 """
 
+from collections.abc import Sequence
+
 from fathom.errors import UsageError
-from fathom.imports.draft import Draft
+from fathom.imports.draft import Draft, DraftStep, Value, name_of
+from fathom.imports.fio_options import Use
+from fathom.imports.units import size_text
 from fathom.imports.vdbench_file import Definition, Given, definitions
-from fathom.imports.vdbench_keys import Section, Use
+from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
 from fathom.imports.vdbench_run import File, Run
 
@@ -40,10 +44,15 @@ def from_vdbench(text: str, file: str) -> Draft:
     runs = [Run(one, known, draft) for one in found[Section.RUN]]
     if not runs:
         raise UsageError(f"{file}: no run", "expected an rd= line")
-    _aim(runs, draft)
+    names = _name_targets(runs, draft)
     largest_bytes = max(run.largest_bytes() for run in runs)
+    laid_out: set[tuple[str, ...]] = set()
     for run in runs:
-        run.add(largest_bytes)
+        target = names[run.luns]
+        if run.luns not in laid_out and not run.storage[0].is_device:
+            draft.add(_lay_out(run, target))
+            laid_out.add(run.luns)
+        run.add(largest_bytes, target)
     return draft
 
 
@@ -54,7 +63,10 @@ def _judge(given: Given, draft: Draft) -> None:
         return
     if key.use is Use.REFUSED:
         raise given.error(key.says, "leave it out")
-    draft.note(f"{given.place}: {given.word}={given.written} {key.says}")
+    if key.says == REPORTS:
+        draft.set_aside(given.word, given.place)
+    else:
+        draft.note(f"{given.place}: {given.word}={given.written} {key.says}")
 
 
 def _storage(definition: Definition) -> list[Storage]:
@@ -82,14 +94,42 @@ def _numbered(name: str, number: int) -> str:
     return name.replace("*", str(number)) if "*" in name else f"{name}{number}"
 
 
-def _aim(runs: list[Run], draft: Draft) -> None:
-    """Keeps the targets, which must be those of every run. Raises UsageError."""
+def _name_targets(runs: Sequence[Run], draft: Draft) -> dict[tuple[str, ...], str]:
+    """Names the targets where runs have different ones, and keeps how to call for them. Raises UsageError."""
+    first: dict[tuple[str, ...], Run] = {}
     for run in runs:
-        if [one.lun for one in run.storage] != [one.lun for one in runs[0].storage]:
-            raise UsageError(
-                f"{run.run.place}: rd={run.run.name} runs on other storage than rd={runs[0].run.name}, and a method's "
-                "steps run on the same targets",
-                "import the runs of each storage from a file of their own",
-            )
-    for one in runs[0].storage:
-        draft.aim(one.lun if one.lun.startswith("/dev/") else f"file:{one.lun}")
+        for luns, other in first.items():
+            if luns != run.luns and set(luns) & set(run.luns):
+                raise UsageError(
+                    f"{run.run.place}: rd={run.run.name} runs on a part of the storage of rd={other.run.name}, and a "
+                    "device has one name in a method",
+                    "import each of the two from a file of its own",
+                )
+        first.setdefault(run.luns, run)
+    names: dict[tuple[str, ...], str] = {}
+    for luns, run in first.items():
+        called = [one.name for one in run.storage]
+        names[luns] = name_of("-".join(dict.fromkeys((called[0], called[-1])))) if len(first) > 1 else ""
+        texts = [lun if lun.startswith("/dev/") else f"file:{lun}" for lun in luns]
+        text = texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
+        draft.aim(f"{names[luns]}={text}" if names[luns] else text)
+    if len(set(names.values())) < len(names):
+        raise UsageError(
+            f"{runs[0].run.place}: names of storage that are alike as {names[runs[0].luns]}", "rename them"
+        )
+    if len(first) > 1:
+        draft.note(f"{runs[0].run.place}: all steps on one target are run before those on the next")
+    return names
+
+
+def _lay_out(run: Run, target: str) -> DraftStep:
+    """A fill of its files, which Vdbench writes whole where they do not have their size yet."""
+    keys: dict[str, Value] = {"kind": "fill", "only_files": True}
+    if target:
+        keys["target"] = target
+    job: dict[str, Value] = {"mix": "write", "block": "128KiB", "pattern": "sequential"}
+    if (size_bytes := run.storage[0].size_bytes) is not None:
+        job["region"] = size_text(size_bytes)
+    job |= {"load": {"iodepth": 8}, "until": {"written": "1x"}}
+    place = run.storage[0].definition.place
+    return DraftStep(f"lay-out-{target or name_of(run.storage[0].name)}", keys, job, place=place)

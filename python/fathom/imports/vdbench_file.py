@@ -154,7 +154,7 @@ def definitions(text: str, file: str) -> Iterator[tuple[Definition | None, Given
         if key is None:
             raise UsageError(
                 f"{place}: {word}: Vdbench 5.04.06 knows no such key of {section}",
-                "see docs/reference/import.md",
+                "see docs/reference/import-vdbench.md",
             )
         values, listed = _values(value)
         given = Given(key, word, values, place, listed)

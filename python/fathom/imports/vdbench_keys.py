@@ -8,13 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-
-class Use(StrEnum):
-    """What becomes of a key."""
-
-    APPLIED = "applied"
-    TOLD = "told"
-    REFUSED = "refused"
+from fathom.imports.fio_options import Use
 
 
 class Section(StrEnum):
@@ -52,7 +46,7 @@ class VdbenchKey:
 FILE_SYSTEM_WORDS = frozenset(("fsd", "fwd"))
 FILE_SYSTEMS = "is of file-system workloads, which are not imported"
 
-_REPORTS = "says how Vdbench reports; a run directory has all of it"
+REPORTS = "says how Vdbench reports; a run directory has all of it"
 _HOSTS = "says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE"
 _PROCESS = "says how Vdbench itself runs"
 _COMMANDS = "runs commands of its own around the load"
@@ -90,7 +84,7 @@ def _general() -> Iterable[VdbenchKey]:
         "ends a run at so many failed I/Os; see `errors` of a job",
         "data_errors/dataerrors",
     )
-    yield from _keys(section, Use.TOLD, _REPORTS, "swat")
+    yield from _keys(section, Use.TOLD, REPORTS, "swat")
     yield from _keys(section, Use.REFUSED, _VALIDATES, "validate=no", "journal!=no")
     yield from _keys(section, Use.REFUSED, _COMMANDS, "startcmd/start_cmd!", "endcmd/end_cmd!")
     yield from _keys(section, Use.TOLD, _PROCESS, "heartbeat_error!")
@@ -100,15 +94,15 @@ def _general() -> Iterable[VdbenchKey]:
     yield from _keys(
         section, Use.REFUSED, "writes all storage before the runs, or leaves it unwritten", "formatsds=no"
     )
-    yield from _keys(section, Use.TOLD, _REPORTS, "report", "report_run_totals", "histogram")
+    yield from _keys(section, Use.TOLD, REPORTS, "report", "report_run_totals", "histogram")
     yield from _keys(section, Use.TOLD, _PROCESS, "psrset")
-    yield from _keys(section, Use.TOLD, _REPORTS, "auxreport", "monitor")
+    yield from _keys(section, Use.TOLD, REPORTS, "auxreport", "monitor")
     yield from _keys(section, Use.REFUSED, "makes one target of several", "concatenatesds=no")
-    yield from _keys(section, Use.TOLD, _REPORTS, "messagescan")
+    yield from _keys(section, Use.TOLD, REPORTS, "messagescan")
     yield from _keys(section, Use.TOLD, "fails a run whose shares are missed", "abort_failed_skew")
     yield from _keys(section, Use.REFUSED, "switches on Vdbench's own test code", "misc")
     yield from _keys(section, Use.TOLD, _PROCESS, "pattern_buffer!")
-    yield from _keys(section, Use.TOLD, _REPORTS, "showlba!")
+    yield from _keys(section, Use.TOLD, REPORTS, "showlba!")
     yield from _keys(section, Use.TOLD, "repeats all runs; see fathom run --repeats", "loop!")
 
 
@@ -142,7 +136,7 @@ def _storage() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.TOLD, "counts only with rhpct and whpct, which are refused", "hitarea")
     yield from _keys(section, Use.APPLIED, "`region.start`, moved by so much", "offset")
     yield from _keys(section, Use.APPLIED, "`align` of random I/O", "align")
-    yield from _keys(section, Use.TOLD, _REPORTS, "kstat", "instance")
+    yield from _keys(section, Use.TOLD, REPORTS, "kstat", "instance")
     yield from _keys(section, Use.REFUSED, _REPLAY, "replay")
     yield from _keys(section, Use.REFUSED, _VALIDATES, "journal")
     yield from _keys(section, Use.REFUSED, "resets devices under load", "resetlun=0", "resetbus=0")
@@ -184,7 +178,7 @@ def _runs() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.APPLIED, "points of a curve", "curve")
     yield from _keys(section, Use.REFUSED, "ends a curve by its latency", "stopcurve")
     yield from _keys(section, Use.APPLIED, "`until.time`, 30 s by itself", "elapsed")
-    yield from _keys(section, Use.TOLD, _REPORTS, "interval")
+    yield from _keys(section, Use.TOLD, REPORTS, "interval")
     yield from _keys(section, Use.APPLIED, "a step of its own before", "warmup")
     yield from _keys(section, Use.REFUSED, _REPLAY, "replay!")
     yield from _keys(section, Use.APPLIED, "an idle step after each", "pause")
@@ -225,7 +219,7 @@ def find_key(section: Section, word: str) -> VdbenchKey | None:
 
 
 def reference() -> str:
-    """The tables of `docs/reference/import.md` for Vdbench."""
+    """The tables of `docs/reference/import-vdbench.md`."""
     titles = {
         Section.GENERAL: "Before the definitions",
         Section.HOST: "`hd`, hosts",

@@ -1,8 +1,8 @@
 """Where a Vdbench workload's I/O goes on its storage: the bytes that Vdbench computes from size, range, offset and the
 largest block (`WG_entry.calculateContext`), as a region of a method.
 
-Vdbench never touches the first block of a device, and cuts a range to whole blocks of the largest size. A method that
-writes keeps to that; one that only reads a device of unknown size may read its edges.
+Vdbench never touches the first block of a device, and cuts a range to whole blocks of the largest size. A method keeps
+to that; only one that reads the whole of a device of unknown size reads its first block too.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from fathom.imports.vdbench_file import Definition, Given
 
 #: More bytes than any device has: all there is from a start on.
 _ALL_THERE_IS = "up to 1024PiB"
-#: A share of a device is whole MiB in a method and whole blocks in Vdbench: writes stay this far inside.
-_MARGIN_PERCENT = 0.01
+#: A share of a device is whole MiB in a method and whole blocks in Vdbench: a method stays this far inside.
+_MARGIN_PERCENT = 0.1
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def region_of(
     size_bytes = storage.size_bytes
     spared_bytes = largest_bytes if storage.is_device and (writes or size_bytes is not None) else 0
     if size_bytes is None:
-        return _of_unknown(span, offset_bytes, spared_bytes, place, writes=writes)
+        return _of_unknown(span, offset_bytes, spared_bytes, place)
     low = int(size_bytes * span.low / 100) if span.low <= 100 else int(span.low)
     high = int(size_bytes * span.high / 100) if span.percents else int(span.high)
     if high > size_bytes:
@@ -122,7 +122,7 @@ def _table(start_bytes: int, size_bytes: int) -> dict[str, Value] | str:
 
 
 def _of_unknown(
-    span: Range, offset_bytes: int, spared_bytes: int, place: str, *, writes: bool
+    span: Range, offset_bytes: int, spared_bytes: int, place: str
 ) -> dict[str, Value] | str | None:
     """The region on a target whose size only a run knows."""
     if not span.percents and (span.low > 100 or span.low == 0):
@@ -139,9 +139,8 @@ def _of_unknown(
         raise UsageError(
             f"{place}: a share of the storage with offset= needs its size", "give the sd a size="
         )
-    margin = _MARGIN_PERCENT if writes else 0.0
-    low = span.low + margin if span.low or spared_bytes else 0.0
-    high = span.high - margin if span.high < 100 else 100.0
+    low = span.low + _MARGIN_PERCENT if span.low or spared_bytes else 0.0
+    high = span.high - _MARGIN_PERCENT if span.high < 100 else 100.0
     return {"start": f"{_short(low)}%", "size": f"{_short(high - low)}%"}
 
 

@@ -29,6 +29,19 @@ _LOOPS = {
 }
 
 
+#: By which of Vdbench's keys a job's is made.
+_SAID_BY = {
+    "mix": ("forrdpct", "readpct", "writepct"),
+    "block": ("forxfersize", "xfersize"),
+    "pattern": ("forseekpct", "seekpct"),
+    "region": ("range", "size", "offset"),
+    "align": ("align",),
+    "load": ("forthreads", "iorate", "threads"),
+    "until": ("elapsed", "maxdata"),
+    "direct": ("openflags",),
+}
+
+
 @dataclass(frozen=True)
 class File:
     """What stands before the runs."""
@@ -78,6 +91,11 @@ class Run:
         same_kind(found[0], self.run.place)
         return found[0]
 
+    @property
+    def luns(self) -> tuple[str, ...]:
+        """What it runs on."""
+        return tuple(one.lun for one in self.storage)
+
     def largest_bytes(self) -> int:
         """The largest block of any of its steps. Raises UsageError."""
         return max(
@@ -87,8 +105,12 @@ class Run:
             for size, _ in Workload(one, chosen).sizes
         )
 
-    def add(self, largest_bytes: int) -> None:
-        """Adds the steps, with blocks of at most so many bytes on its storage. Raises UsageError."""
+    def add(self, largest_bytes: int, target: str) -> None:
+        """Adds the steps for a target (no name: the only one), with blocks of at most so many bytes there.
+
+        Raises UsageError.
+        """
+        aimed: dict[str, Value] = {"target": target} if target else {}
         warmup_s = self.run.number("warmup", 0)
         pause_s = self.run.number("pause", 0)
         for chosen, ending in self._combinations():
@@ -102,12 +124,21 @@ class Run:
                     )
                 if warmup_s:
                     warm = job | {"until": {"time": duration_text(warmup_s)}}
-                    self._add(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}"}, warm))
-                self._add(DraftStep(name, dict(keys), job))
+                    self._add(DraftStep(f"{name}-warmup", {"label": f"warm-up of {name}", **aimed}, warm))
+                self._add(DraftStep(name, {**keys, **aimed}, job))
                 if pause_s:
-                    self._add(DraftStep(f"{name}-pause", {"kind": "idle", "time": duration_text(pause_s)}))
+                    idle: dict[str, Value] = {"kind": "idle", "time": duration_text(pause_s)}
+                    self._add(DraftStep(f"{name}-pause", idle | aimed))
+
+    def _place_of(self, key: str) -> str:
+        """Where the file says a key of a job: in the run, else in its workload, else in its storage."""
+        for definition in (self.run, self.workloads[0], self.storage[0].definition):
+            if given := definition.get(*_SAID_BY.get(key, ())):
+                return given.place
+        return self.run.place
 
     def _add(self, step: DraftStep) -> None:
+        step.place, step.places = self.run.place, self._place_of
         if len(self.draft.steps) >= MOST_VALUES:
             raise UsageError(f"{self.run.place}: more than {MOST_VALUES} runs", "list fewer values")
         self.draft.add(step)

@@ -22,7 +22,7 @@ from fathom.targets.mounts import SYS, Usage, dev_of_path, dev_text, read_usage
 from fathom.targets.refusal import Refusal
 from fathom.targets.stack import Stacks, loops_under
 from fathom.targets.sysfs import SECTOR_BYTES, BlockDevice
-from fathom.targets.target import Identity, Target
+from fathom.targets.target import FileId, Identity, Target
 from fathom.targets.uses import uses
 
 _SAME_DEVICE = ("model", "serial", "wwid", "namespace", "size_bytes", "backing_file")
@@ -214,7 +214,7 @@ def recheck_use(target: Target) -> None:
         return
     device = block_device(target.path)
     found = uses(device, read_usage(openers=False), Stacks(device.sys))
-    _raise_all(f"{target.name} has come into use during the run", found, "end that use, then `fathom resume`")
+    _raise_all(f"{target.name} has come into use during the run", found, "end that use")
 
 
 def _raise_all(what: str, refusals: Sequence[Refusal], hint: str) -> None:
@@ -262,6 +262,8 @@ def _contents_below(device: BlockDevice) -> Iterator[Refusal]:
         where = Path(backing.path)
         try:
             with _opened(where) as fd:
+                if isinstance(backing.container, FileId) and FileId.of(os.fstat(fd)) != backing.container:
+                    raise FileNotFoundError(errno.ENOENT, "another file has its name")
                 size_bytes = os.lseek(fd, 0, os.SEEK_END)
                 if backing.offset == 0 and loop.size_bytes >= size_bytes // SECTOR_BYTES * SECTOR_BYTES:
                     continue

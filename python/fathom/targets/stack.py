@@ -80,18 +80,25 @@ class Stacks:
             for extent in reversed(self.extents(device, through_files=through_files))
         }
 
-    def relatives(self, device: BlockDevice) -> list[BlockDevice]:
-        """All other devices that have bytes in common with the device: below it, on it, or beside it."""
+    def relatives(self, device: BlockDevice, *, through_files: bool = False) -> list[BlockDevice]:
+        """All other devices that have bytes in common with the device: below it, on it, or beside it.
+
+        `through_files` adds the loop devices over files of a file system that is on it.
+        """
         own = self.extents(device)
-        return [other for other in self.devices if other != device and self._meets(own, other)]
+        return [
+            other
+            for other in self.devices
+            if other != device and self._meets(own, other, through_files=through_files)
+        ]
 
     def on_file(self, file: FileId) -> list[BlockDevice]:
         """All devices that lie on a regular file, whatever name they know it by."""
         whole = (Extent(file, 0, _WHOLE_FILE),)
-        return [device for device in self.devices if self._meets(whole, device)]
+        return [device for device in self.devices if self._meets(whole, device, through_files=True)]
 
-    def _meets(self, own: tuple[Extent, ...], other: BlockDevice) -> bool:
-        theirs = self.extents(other, through_files=True)
+    def _meets(self, own: tuple[Extent, ...], other: BlockDevice, *, through_files: bool) -> bool:
+        theirs = self.extents(other, through_files=through_files)
         return any(one.meets(another) for one in own for another in theirs)
 
     def _walk(self, device: BlockDevice, through_files: bool) -> tuple[Extent, ...]:

@@ -18,6 +18,9 @@ def uses(device: BlockDevice, usage: Usage, stacks: Stacks) -> list[Refusal]:
     """Every present use of the device's bytes by others, as a reason not to write there."""
     below = stacks.below(device)
     relatives = stacks.relatives(device)
+    # A mount explains the files that are on it; where none is seen, the files speak for themselves.
+    if not any(one.dev in usage.mounts for one in [device, *relatives]):
+        relatives = stacks.relatives(device, through_files=True)
     found = [*_root_disk(device, usage, stacks), *_of_device(device, "", usage)]
     found += _openers(usage.openers.get(device.dev, []), "")
     for other in relatives:

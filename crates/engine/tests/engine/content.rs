@@ -245,3 +245,30 @@ fn the_share_of_duplicates_is_the_one_asked_for_and_duplicates_compress_as_the_r
         assert!((zeroes - 0.25).abs() < 0.01, "{zeroes}");
     }
 }
+
+#[test]
+fn every_sector_that_was_written_is_known_as_the_engines_own() {
+    let mut job = job(Op::Write);
+    job.pattern = Pattern::Sequential;
+    job.until = fill_once();
+    for block_bytes in [512, 4096, 65536] {
+        for (compressible, dedup) in [(0.0, 0.0), (0.5, 0.0), (0.97, 0.0), (1.0, 0.0), (0.25, 0.6)]
+        {
+            job.mix.ops = vec![block(Op::Write, block_bytes, 1.0)];
+            job.content.compressible = compressible;
+            job.content.dedup = dedup;
+            for options in [Options::default(), threads()] {
+                let file = Scratch::filled(MIB, 1);
+                run(&job, &file.spec(MIB), &options);
+                let mut data = file.read();
+                assert_eq!(
+                    engine::first_foreign(&data),
+                    None,
+                    "{block_bytes} {compressible}"
+                );
+                data[100_000] ^= 1;
+                assert_eq!(engine::first_foreign(&data), Some(100_000 / 512 * 512));
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+"""The rule of an import: every option of fio is applied, told with its line, or refused; never passed over."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fathom.errors import FathomError, UsageError
+from fathom.imports import import_method
+from fathom.imports.fio_job import Conversion
+from fathom.imports.fio_options import ALIASES, OPTIONS, Use, table
+
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "import.md"
+BASE = (
+    "filename=/dev/sdz",
+    "ioengine=libaio",
+    "rw=randrw",
+    "size=1g",
+    "direct=1",
+    "runtime=60",
+    "time_based",
+)
+WRITES = (*BASE, "rw=write")
+ONCE = ("filename=f", "ioengine=libaio", "rw=write", "size=1m", "direct=1")
+THREADS = (*BASE, "rw=read", "numjobs=2")
+
+#: For each applied option lines of a job without it, and a line of it that asks for something else.
+CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
+    "description": (BASE, "description=what it is for"),
+    "name": (BASE, "name=other"),
+    "filename": (ONCE, "filename=g"),
+    "directory": (ONCE, "directory=d"),
+    "rw": (BASE, "rw=randread"),
+    "ioengine": ((*BASE, "iodepth=4"), "ioengine=psync"),
+    "iodepth": (BASE, "iodepth=7"),
+    "iodepth_batch_complete_min": ((*BASE, "iodepth=8"), "iodepth_batch_complete=4"),
+    "size": (BASE, "size=2g"),
+    "io_size": (ONCE, "io_size=2m"),
+    "offset": (BASE, "offset=1m"),
+    "number_ios": (ONCE, "number_ios=7"),
+    "offset_increment": (THREADS, "offset_increment=2g"),
+    "loops": (ONCE, "loops=3"),
+    "numjobs": (BASE, "numjobs=3"),
+    "runtime": (BASE, "runtime=61"),
+    "time_based": ((*ONCE, "runtime=5"), "time_based"),
+    "ramp_time": (BASE, "ramp_time=5"),
+    "bs": (BASE, "bs=8k"),
+    "bssplit": (BASE, "bssplit=4k/50:8k/50"),
+    "bsrange": (BASE, "bsrange=4k-8k"),
+    "ba": (BASE, "blockalign=16k"),
+    "rwmixread": (BASE, "rwmixread=70"),
+    "rwmixwrite": (BASE, "rwmixwrite=70"),
+    "norandommap": (BASE, "norandommap"),
+    "random_distribution": (BASE, "random_distribution=zipf:1.2"),
+    "percentage_random": (BASE, "percentage_random=50"),
+    "direct": (BASE, "direct=0"),
+    "buffered": (BASE, "buffered=1"),
+    "fsync": (WRITES, "fsync=8"),
+    "fdatasync": (WRITES, "fdatasync=8"),
+    "thinktime": (BASE, "thinktime=100"),
+    "rate": (BASE, "rate=1m"),
+    "rate_iops": (BASE, "rate_iops=100"),
+    "rate_process": ((*BASE, "rate_iops=100"), "rate_process=poisson"),
+    "verify": (ONCE, "verify=md5"),
+    "do_verify": ((*ONCE, "verify=md5"), "do_verify=0"),
+    "zero_buffers": (BASE, "zero_buffers"),
+    "buffer_compress_percentage": (BASE, "buffer_compress_percentage=40"),
+    "dedupe_percentage": (BASE, "dedupe_percentage=40"),
+    "zonemode": ((*BASE, "rw=randwrite"), "zonemode=zbd\nmax_open_zones=1"),
+    "max_open_zones": ((*BASE, "rw=randwrite", "zonemode=zbd", "max_open_zones=4"), "max_open_zones=3"),
+    "job_max_open_zones": (
+        (*BASE, "rw=randwrite", "zonemode=zbd", "job_max_open_zones=4"),
+        "job_max_open_zones=3",
+    ),
+    "mem": (BASE, "iomem=mmaphuge"),
+    "kb_base": (BASE, "kb_base=1000"),
+    "stonewall": ((*BASE, "[other]", *BASE), "stonewall"),
+    "nrfiles": (BASE, "nrfiles=3"),
+    "filesize": (("filename=f", "rw=write"), "filesize=1m"),
+    "overwrite": (ONCE, "overwrite=1"),
+    "fdp_pli": (WRITES, "plids=1,2"),
+    "sqthread_poll": (BASE, "sqthread_poll=1"),
+    "cmd_type": ((*BASE, "ioengine=io_uring_cmd"), "cmd_type=other"),
+    "cuda_io": ((*BASE, "ioengine=libcufile"), "cuda_io=posix"),
+}
+
+
+def outcome(tmp_path: Path, lines: tuple[str, ...]) -> str:
+    """The method without its comments, and the notes; or why there is none."""
+    file = tmp_path / "job.fio"
+    file.write_text("\n".join(["[x]", *lines, ""]))
+    try:
+        method, notes = import_method(file)
+    except UsageError as refusal:
+        return str(refusal)
+    aims = [line for line in method.splitlines() if line.startswith("# To be run")]
+    return "\n".join([*(line for line in method.splitlines() if not line.startswith("#")), *notes, *aims])
+
+
+@pytest.mark.parametrize("name", [one.name for one in OPTIONS.values() if one.use is Use.APPLIED])
+def test_an_applied_option_changes_what_the_method_does_or_says(tmp_path: Path, name: str) -> None:
+    lines, change = CHANGES[name]
+    before = outcome(tmp_path, lines)
+    assert before.startswith("\nschema"), f"the job without it is refused: {before}"
+    assert outcome(tmp_path, (*lines, change)) != before
+
+
+def test_an_applied_option_that_no_conversion_asks_for_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Conversion, "_placement", lambda self: {})
+    assert ":9: fdp_pli: was not applied; this is an internal fault" in outcome(tmp_path, (*BASE, "plids=1"))
+
+
+KEYS = [*OPTIONS, *ALIASES]
+VALUES = st.sampled_from(
+    [
+        "0",
+        "1",
+        "2",
+        "4k",
+        "1m",
+        "50",
+        "50%",
+        "none",
+        "read",
+        "write",
+        "x",
+        "nan",
+        "1e999",
+        "-1",
+        "4k/50:8k",
+        "a:b",
+    ]
+)
+LINES = st.tuples(st.sampled_from(KEYS), VALUES)
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(base=st.sampled_from([BASE, WRITES, ONCE, THREADS]), lines=st.lists(LINES, min_size=1, max_size=3))
+def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_told(
+    tmp_path: Path, base: tuple[str, ...], lines: list[tuple[str, str]]
+) -> None:
+    file = tmp_path / "job.fio"
+    file.write_text("\n".join(["[x]", *base, *(f"{key}={value}" for key, value in lines), ""]))
+    try:
+        _, notes = import_method(file)
+    except FathomError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+    if refusal:
+        assert refusal.startswith(f"{file}:")
+        return
+    last = {ALIASES.get(key, key): value for key, value in lines}
+    for key, value in last.items():
+        option = OPTIONS[key]
+        assert option.use is not Use.REFUSED or value in option.neutral, key
+        if option.use is Use.TOLD and value not in option.neutral:
+            assert any(key in note for note in notes), key
+
+
+def test_what_is_told_or_refused_names_the_line(tmp_path: Path) -> None:
+    told = outcome(tmp_path, (*BASE, "nice=5"))
+    assert f"{tmp_path}/job.fio:9: nice=5: says on which processors" in told
+    assert f"{tmp_path}/job.fio:9: startdelay: 5: begins jobs at other times" in outcome(
+        tmp_path, (*BASE, "startdelay=5")
+    )
+
+
+def listed(*arguments: str) -> list[str]:
+    output = subprocess.run(["fio", *arguments], capture_output=True, text=True, check=False).stdout
+    return [line.partition(":")[0].strip() for line in output.splitlines() if ":" in line]
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_every_option_of_the_installed_fio_is_in_the_table() -> None:
+    engines = subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=True).stdout
+    names = listed("--cmdhelp=all")
+    for engine in engines.splitlines()[1:]:
+        names += listed(f"--enghelp={engine.strip()}")
+    assert len(names) > 200
+    known = {one.replace("-", "_") for one in KEYS}
+    assert [name for name in names if name.replace("-", "_") not in known] == []
+
+
+def test_the_docs_have_the_table() -> None:
+    assert table() in DOCS.read_text(), "write fathom.imports.fio_options.table() into it"
+
+
+def test_names_and_aliases_are_each_of_one_option() -> None:
+    assert not set(ALIASES) & set(OPTIONS)

@@ -1,0 +1,227 @@
+"""The rule of an import: every key of a Vdbench file is applied, told with its line, or refused; never passed over."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fathom.errors import FathomError, UsageError
+from fathom.imports import import_method
+from fathom.imports.fio_options import Use
+from fathom.imports.vdbench_keys import KEYS, Section, VdbenchKey, find_key, reference
+from fathom.method import parse_method
+
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "import-vdbench.md"
+S, W, R = Section.STORAGE, Section.WORKLOAD, Section.RUN
+
+#: For each applied key two ways to write it that ask for different I/O.
+CHANGES: dict[tuple[Section, str], tuple[str, str]] = {
+    (Section.GENERAL, "compression"): ("compression=50", "compression=20"),
+    (Section.GENERAL, "compratio"): ("compratio=2", "compratio=4"),
+    (S, "lun"): ("lun=/dev/sdb", "lun=/dev/sdc"),
+    (S, "count"): ("count=(1,1)", "count=(1,3)"),
+    (S, "size"): ("size=1g", "size=2g"),
+    (S, "threads"): ("threads=1", "threads=9"),
+    (S, "offset"): ("offset=0", "offset=1m"),
+    (S, "align"): ("align=4k", "align=8k"),
+    (S, "openflags"): ("openflags=o_direct", "openflags=directio_off"),
+    (S, "range"): ("range=(0,50)", "range=(0,60)"),
+    (W, "sd"): ("sd=sd1", "sd=other"),
+    (W, "skew"): ("skew=20", "skew=30"),
+    (W, "xfersize"): ("xfersize=4k", "xfersize=8k"),
+    (W, "readpct"): ("rdpct=30", "readpct=40"),
+    (W, "writepct"): ("wrpct=30", "writepct=40"),
+    (W, "range"): ("range=(0,50)", "range=(0,60)"),
+    (W, "seekpct"): ("seekpct=0", "seekpct=50"),
+    (W, "iorate"): ("iorate=100", "iorate=200"),
+    (W, "openflags"): ("openflags=o_direct", "openflags=directio_off"),
+    (R, "wd"): ("wd=wd1", "wd=wd2"),
+    (R, "sd"): ("sd=sd1", "sd=other"),
+    (R, "iorate"): ("iorate=100", "iorate=200"),
+    (R, "maxdata"): ("maxdata=1g", "maxdata=2g"),
+    (R, "curve"): ("iorate=curve,curve=(10,20)", "iorate=curve,curve=(10,30)"),
+    (R, "elapsed"): ("elapsed=10", "elapsed=1m"),
+    (R, "warmup"): ("warmup=0", "warmup=5"),
+    (R, "pause"): ("pause=0", "pause=5"),
+    (R, "forxfersize"): ("xfersize=4k", "forxfersize=(4k,8k)"),
+    (R, "forthreads"): ("threads=4", "forthreads=(4,8)"),
+    (R, "forrdpct"): ("rdpct=40", "forrdpct=(40,50)"),
+    (R, "forseekpct"): ("forseekpct=0", "forseekpct=(0,50)"),
+    (R, "forcompratio"): ("compratio=2", "forcompratio=(2,4)"),
+    (R, "forcompression"): ("compression=50", "forcompression=20"),
+    (R, "distribution"): ("iorate=100,distribution=e", "iorate=100,distribution=d"),
+    (R, "openflags"): ("openflags=o_direct", "openflags=directio_off"),
+}
+
+
+def parm(section: Section, line: str) -> str:
+    """A whole file with a line of that section."""
+    at = {one: f",{line}" if one is section else "" for one in Section}
+    general = f"{line}\n" if section is Section.GENERAL else ""
+    host = f"hd=default,{line}\n" if section is Section.HOST else ""
+    # What comes last counts, so that a line may give what the file has already.
+    lun = "" if line.startswith("lun=") else ",lun=/dev/sdb"
+    rate = "" if "iorate=" in line else ",iorate=max"
+    skewed = line.startswith("skew")
+    workload = "" if line.startswith("wd=") else ",wd=wd*" if skewed else ",wd=wd1"
+    return (
+        f"{general}{host}sd=sd1{lun},align=4k{at[S]}\nsd=other,lun=/dev/sdz\n"
+        f"wd=wd1,sd=sd1*,rdpct=50{at[W]}\nwd=wd2,sd=sd1*,rdpct=0\nrd=rd1{workload}{rate}{at[R]}\n"
+    )
+
+
+def imported(tmp_path: Path, text: str) -> tuple[str, list[str]]:
+    file = tmp_path / "x.parm"
+    file.write_text(text)
+    method, notes = import_method(file)
+    return re.sub(r"#.*Imported.*\n", "", method), notes
+
+
+def of(use: Use) -> list[VdbenchKey]:
+    return [key for key in KEYS if key.use is use]
+
+
+@pytest.mark.parametrize("key", of(Use.APPLIED), ids=lambda key: f"{key.section}-{key.name}")
+def test_an_applied_key_changes_the_method(key: VdbenchKey, tmp_path: Path) -> None:
+    first, second = (
+        imported(tmp_path, parm(key.section, line))[0] for line in CHANGES[key.section, key.name]
+    )
+    assert first != second
+
+
+@pytest.mark.parametrize("key", of(Use.TOLD), ids=lambda key: f"{key.section}-{key.name}")
+def test_a_key_that_is_told_is_named_with_its_line(key: VdbenchKey, tmp_path: Path) -> None:
+    text = parm(key.section, f"{key.name}=5")
+    number = next(at for at, line in enumerate(text.splitlines(), 1) if f"{key.name}=5" in line)
+    _, notes = imported(tmp_path, text)
+    told = f"x.parm:{number}: {key.name}=5 "
+    assert any(told in note or f"{key.name} ({number})" in note for note in notes), notes
+
+
+@pytest.mark.parametrize("key", of(Use.REFUSED), ids=lambda key: f"{key.section}-{key.name}")
+def test_a_key_that_would_make_another_test_is_refused_with_its_line(key: VdbenchKey, tmp_path: Path) -> None:
+    text = parm(key.section, f"{key.name}=5")
+    number = next(at for at, line in enumerate(text.splitlines(), 1) if f"{key.name}=5" in line)
+    with pytest.raises(UsageError, match=rf"x\.parm:{number}: {key.name}=5"):
+        imported(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "key", [key for key in of(Use.REFUSED) if key.neutral], ids=lambda key: f"{key.section}-{key.name}"
+)
+def test_a_refused_key_that_asks_for_nothing_is_accepted(key: VdbenchKey, tmp_path: Path) -> None:
+    method, _ = imported(tmp_path, parm(key.section, f"{key.name}={key.neutral[0]}"))
+    without = "".join(
+        line.replace(f",{key.name}={key.neutral[0]}", "") + "\n"
+        for line in parm(key.section, f"{key.name}={key.neutral[0]}").splitlines()
+        if not line.startswith(f"{key.name}=")
+    )
+    assert tomllib.loads(method) == tomllib.loads(imported(tmp_path, without)[0])
+
+
+def test_words_are_abbreviated_as_vdbench_does() -> None:
+    for section, word, name in [
+        (R, "el", "elapsed"),
+        (R, "in", "interval"),
+        (R, "io", "iorate"),
+        (R, "th", "forthreads"),
+        (R, "xf", "forxfersize"),
+        (W, "see", "seekpct"),
+        (W, "ho", "hotband"),
+        (W, "str", "stride"),
+        (W, "sk", "skew"),
+        (S, "si", "size"),
+        (S, "re", "replay"),
+        (S, "openflag", "openflags"),
+    ]:
+        key = find_key(section, word)
+        assert key is not None, (section, word)
+        assert key.name == name
+    assert find_key(R, "maxdat") is None
+    assert find_key(W, "rdpcts") is None
+
+
+def test_the_reference_page_has_the_table() -> None:
+    assert reference() in DOCS.read_text(), (
+        "put the output of fathom.imports.vdbench_keys.reference() into the page"
+    )
+
+
+VALUES = st.sampled_from(
+    [
+        "5",
+        "0",
+        "100",
+        "1k",
+        "4k",
+        "1g",
+        "max",
+        "no",
+        "yes",
+        "sd1",
+        "wd1",
+        "sd*",
+        "/dev/sdb",
+        "o_direct",
+        "eof",
+        "(4k,8k)",
+        "(0,50)",
+        "(1-4,d)",
+        "(10-30,10)",
+        "(1,2)",
+        "curve",
+        "random",
+        "seq",
+        "1e999",
+        "nan",
+        "inf",
+        "-1",
+    ]
+)
+WORDS = [(key.section, name) for key in KEYS for name in (key.name, *key.aliases)]
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    keys=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(2, 20), VALUES), max_size=6),
+    unknown=st.booleans(),
+)
+def test_no_file_is_accepted_with_a_key_that_is_neither_applied_nor_told(
+    tmp_path: Path, keys: list[tuple[tuple[Section, str], int, str]], unknown: bool
+) -> None:
+    """Random files from all keys, abbreviated at random, each key on a line of its own."""
+    lines: list[tuple[Section, str, str]] = [
+        (S, "sd", "sd1"),
+        (S, "lun", "/dev/sdb"),
+        (W, "wd", "wd1"),
+        (W, "sd", "sd1"),
+        (R, "rd", "rd1"),
+        (R, "wd", "wd1"),
+    ]
+    lines += [(section, word[:length], value) for (section, word), length, value in keys]
+    if unknown:
+        lines.append((W, "frobnicate", "1"))
+    order = list(Section)
+    lines.sort(key=lambda line: order.index(line[0]))
+    text = "hd=default\n" if any(section is Section.HOST for section, *_ in lines) else ""
+    text = "".join(f"{word}={value}\n" for section, word, value in lines if section is Section.GENERAL) + text
+    text += "".join(f"{word}={value}\n" for section, word, value in lines if section is not Section.GENERAL)
+    try:
+        method, notes = imported(tmp_path, text)
+    except FathomError:
+        return
+    assert not unknown
+    assert parse_method(method, "again").steps
+    numbers = {line: at for at, line in enumerate(text.splitlines(), 1)}
+    for section, word, value in lines:
+        key = find_key(section, word)
+        if key is None:
+            assert word in ("sd", "wd", "rd")
+        elif key.use is Use.REFUSED:
+            assert value in key.neutral
+        elif key.use is Use.TOLD:
+            at = numbers[f"{word}={value}"]
+            assert any(f"x.parm:{at}: {word}={value}" in note or word in note for note in notes)
