@@ -20,7 +20,7 @@ from fathom.session import Options, resume_run, start_run
 
 TARGETS = ("twin:samsung-pm9a3-7.68tb", "twin:wd-ultrastar-dc-sn861-7.68tb")
 CHANGES = ("fsync", "rename", "replace", "unlink", "mkdir", "rmdir", "open")
-MOST_CHANGES = 160
+MOST_CHANGES = 70
 LONGEST_S = 3.0
 
 
@@ -80,7 +80,7 @@ def until_the_end(method: str, chance: random.Random, report: bool) -> int:
     kills = 0
     while True:
         number, after = chance.randrange(1, MOST_CHANGES), chance.random() < 0.5
-        if kills >= 3:
+        if kills >= 4:
             prepare: Callable[[], None] = lambda: None  # noqa: E731
         elif chance.random() < 0.8:
             prepare = lambda: die_at_change(number, after)  # noqa: E731, B023

@@ -1,7 +1,11 @@
 """The run directory: what is written survives a crash at any moment and reads back as it was."""
 
 import json
+import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import cast
 
 import pyarrow as pa
@@ -56,6 +60,67 @@ def test_a_step_that_was_being_written_when_the_power_went_does_not_exist(runs_h
     assert reopened.outcome(KEY) is None
     assert not half.exists()
     reopened.finish_step(KEY, {"points": [point(7.0)]}, COMPLETE)
+    assert Run(store.path).points.num_rows == 1
+
+
+class Killed(BaseException):
+    """Ends a writer as a signal would."""
+
+
+@pytest.mark.parametrize("change", ["rename", "rmdir", "unlink", "fsync"])
+@pytest.mark.parametrize("number", range(1, 5))
+@pytest.mark.parametrize("after", [False, True])
+def test_a_step_that_is_written_again_is_there_once_whenever_the_writer_is_killed(
+    runs_home: Path, monkeypatch: pytest.MonkeyPatch, change: str, number: int, after: bool
+) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, StepOutcome("partial", None, "", 0.5, 0))
+    left = number
+    lock = Lock()
+    call = getattr(os, change)
+
+    def deadly(*arguments: object, **named: object) -> object:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left < 0 or (left == 0 and not after):
+                raise Killed
+        result = call(*arguments, **named)
+        if left == 0:
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, change, deadly)
+        with suppress(Killed):
+            store.finish_step(KEY, {"points": [point(2.0)]}, COMPLETE)
+    assert Run(store.path).points["iops"].to_pylist() in ([], [1.0], [2.0])
+    reopened = RunStore.reopen(store.path)
+    outcome = reopened.outcome(KEY)
+    assert outcome is not None
+    assert Run(store.path).points["iops"].to_pylist() == [2.0 if outcome.status == "complete" else 1.0]
+    ends = [event["status"] for event in read_journal(store.path) if event["event"] == "step-end"]
+    assert ends == ["partial", "complete"][: 2 if outcome.status == "complete" else 1]
+
+
+def test_the_end_of_a_step_that_a_crash_kept_from_the_journal_is_in_it_when_the_run_goes_on(
+    runs_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = new_store(runs_home)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "journal", lambda *_, **__: None)
+        store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
+    for _ in range(2):
+        RunStore.reopen(store.path)
+    events = [event["event"] for event in read_journal(store.path)]
+    assert events == ["run-start", "run-resume", "step-end", "run-resume"]
+
+
+def test_a_step_that_is_still_being_written_has_no_rows(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
+    folder = store.path / "steps" / KEY.folder
+    shutil.copytree(folder, folder.with_name(f".{KEY.folder}.new"))
     assert Run(store.path).points.num_rows == 1
 
 
