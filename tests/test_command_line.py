@@ -157,6 +157,38 @@ def test_a_name_that_is_no_text_is_one_line_wherever_it_is_given(tmp_path: Path,
     assert not runs_home.exists()
 
 
+def test_a_home_of_runs_whose_name_is_no_text_is_one_line() -> None:
+    result = fathom("runs", FATHOM_RUNS=os.fsdecode(b"/tmp/\xff"))
+    assert result.returncode == 2
+    assert result.stderr == "fathom: /tmp/\\udcff: not UTF-8, as reports and tables are; rename it\n"
+
+
+def test_a_check_names_every_damage_and_repairs_tables_from_the_steps(runs_home: Path) -> None:
+    made = run(str(Path(__file__).parent / "data" / "two-reads.toml"), [TWIN], out=runs_home)
+    whole = fathom("check", "last")
+    assert whole.returncode == 0, whole.stderr
+    assert whole.stdout == f"run {made.id}: whole: its 9 files are as they were written\n"
+    before = (made.path / "points.parquet").read_bytes()
+    (made.path / "points.parquet").write_bytes(before[:-1])
+    (made.path / "latency.parquet").unlink()
+    damaged = fathom("check", "last")
+    assert damaged.returncode == 1
+    assert damaged.stdout.splitlines() == [
+        f"run {made.id}: damaged",
+        "  points.parquet is not as it was written; its rows are read from the folders of the steps",
+        "  latency.parquet is missing; its rows are read from the folders of the steps",
+    ]
+    repaired = fathom("check", "last", "--repair")
+    assert repaired.returncode == 0, repaired.stderr
+    assert repaired.stderr == (
+        f"fathom: run {made.id}: written again: points.parquet, latency.parquet, manifest.json\n"
+    )
+    assert (made.path / "points.parquet").read_bytes() == before
+    (made.path / "manifest.json").unlink()
+    assert fathom("check", "last").returncode == 1
+    assert fathom("check", "last", "--repair").returncode == 0
+
+
 def test_a_job_of_flushes_alone_has_a_report(tmp_path: Path) -> None:
     method = tmp_path / "flush.toml"
     method.write_text(

@@ -12,6 +12,8 @@ from typing import IO, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.runs.files import refusals_told
+
 ROWS_IN_MEMORY = 1 << 14
 """About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
 ROWS_AT_ONCE = 1 << 8
@@ -78,8 +80,9 @@ class Spool:
         self._waiting_rows += table.num_rows
         if self._waiting_rows < ROWS_IN_MEMORY:
             return
-        if self._writer is None:
-            self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 (lives as long as the step)
-            self._writer = pq.ParquetWriter(self._file, self.schema, compression="zstd")
-        self._writer.write_table(pa.concat_tables(self._waiting))
+        with refusals_told(self._directory or Path(tempfile.gettempdir())):
+            if self._writer is None:
+                self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 (lives as long as the step)
+                self._writer = pq.ParquetWriter(self._file, self.schema, compression="zstd")
+            self._writer.write_table(pa.concat_tables(self._waiting))
         self._waiting, self._waiting_rows = [], 0
