@@ -5,11 +5,10 @@ from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from fathom.runs.files import sync_directory, sync_files
 from fathom.runs.schema import TABLES
-from fathom.runs.spool import Spool
+from fathom.runs.spool import Spool, Writer
 from fathom.runs.tables import Tables
 
 Row = Mapping[str, object]
@@ -52,6 +51,6 @@ def batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
 
 
 def _write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
-    with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
+    with Writer(path, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in batches(tables):
             writer.write_table(pa.concat_tables(batch))
