@@ -1,11 +1,14 @@
 """Shared fixtures: every test has its own home of runs, and asks for what it needs by name."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+
+from fathom.runs.document import RunDocument
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +40,13 @@ def interrupted(tmp_path: Path) -> Callable[[Path, Iterable[str]], Path]:
         shutil.copytree(run, copy)
         for folder in lost:
             shutil.rmtree(copy / "steps" / folder)
-        document = copy / "run.json"
-        complete = document.read_text()
-        running = complete.replace('"status": "complete"', '"status": "running"')
-        assert running != complete
-        document.write_text(running)
+        (copy / "manifest.json").unlink()
+        document = RunDocument.load(copy)
+        document.status = "running"
+        document.save(copy)
+        journal = copy / "journal.jsonl"
+        lines = journal.read_text().splitlines(keepends=True)
+        journal.write_text("".join(line for line in lines if json.loads(line).get("folder") not in lost))
         return copy
 
     return copy_without

@@ -17,6 +17,7 @@ import pytest
 from fathom import run
 from fathom.errors import UsageError
 from fathom.runs.writer import writing_run
+from old_runs import changed
 
 SHORT = Path(__file__).parent / "data" / "short.toml"
 TWIN = "twin:samsung-pm9a3-7.68tb"
@@ -156,6 +157,38 @@ def test_a_name_that_is_no_text_is_one_line_wherever_it_is_given(tmp_path: Path,
     assert not runs_home.exists()
 
 
+def test_a_home_of_runs_whose_name_is_no_text_is_one_line() -> None:
+    result = fathom("runs", FATHOM_RUNS=os.fsdecode(b"/tmp/\xff"))
+    assert result.returncode == 2
+    assert result.stderr == "fathom: /tmp/\\udcff: not UTF-8, as reports and tables are; rename it\n"
+
+
+def test_a_check_names_every_damage_and_repairs_tables_from_the_steps(runs_home: Path) -> None:
+    made = run(str(Path(__file__).parent / "data" / "two-reads.toml"), [TWIN], out=runs_home)
+    whole = fathom("check", "last")
+    assert whole.returncode == 0, whole.stderr
+    assert whole.stdout == f"run {made.id}: whole: its 9 files are as they were written\n"
+    before = (made.path / "points.parquet").read_bytes()
+    (made.path / "points.parquet").write_bytes(before[:-1])
+    (made.path / "latency.parquet").unlink()
+    damaged = fathom("check", "last")
+    assert damaged.returncode == 1
+    assert damaged.stdout.splitlines() == [
+        f"run {made.id}: damaged",
+        "  points.parquet is not as it was written; its rows are read from the folders of the steps",
+        "  latency.parquet is missing; its rows are read from the folders of the steps",
+    ]
+    repaired = fathom("check", "last", "--repair")
+    assert repaired.returncode == 0, repaired.stderr
+    assert repaired.stderr == (
+        f"fathom: run {made.id}: written again: points.parquet, latency.parquet, manifest.json\n"
+    )
+    assert (made.path / "points.parquet").read_bytes() == before
+    (made.path / "manifest.json").unlink()
+    assert fathom("check", "last").returncode == 1
+    assert fathom("check", "last", "--repair").returncode == 0
+
+
 def test_a_job_of_flushes_alone_has_a_report(tmp_path: Path) -> None:
     method = tmp_path / "flush.toml"
     method.write_text(
@@ -182,12 +215,18 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path, runs_home: 
     assert text == f"fathom: {tmp_path} is a directory; name the file, such as {tmp_path / 'report.html'}"
 
 
-def test_a_report_of_a_run_with_a_damaged_table_is_one_line(tmp_path: Path, runs_home: Path) -> None:
+def test_a_report_of_a_run_with_a_damaged_table_says_so_in_one_line_and_comes_from_the_steps(
+    tmp_path: Path, runs_home: Path
+) -> None:
     made = run(str(SHORT), [TWIN], out=runs_home)
     (made.path / "latency.parquet").write_bytes(b"PAR1")
-    code, text = refused("report", "last", "--out", tmp_path / "report.html")
-    assert code == 1
-    assert f"{made.path}: table latency is damaged: " in text
+    done = fathom("report", "last", "--out", tmp_path / "report.html")
+    assert done.returncode == 0
+    assert done.stderr == (
+        f"fathom: run {made.id}: latency.parquet is not as it was written; "
+        "its rows are read from the folders of the steps\n"
+    )
+    assert "latency.parquet is not as it was written" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
@@ -381,8 +420,7 @@ def test_a_killed_run_goes_on_where_it_was(disk: Path, runs_home: Path) -> None:
 def test_a_run_that_goes_on_is_told_from_a_killed_one_and_not_resumed(runs_home: Path) -> None:
     assert fathom("run", SHORT, "null:").returncode == 0
     [path] = runs_home.glob("*/run.json")
-    path.write_text(path.read_text().replace('"status": "complete"', '"status": "running"'))
-    run = path.parent
+    run = changed(path.parent, status="running")
     with writing_run(run):
         assert status_of(run) == "running"
         code, line = refused("resume", run.name)

@@ -1,19 +1,26 @@
 """The run directory: what is written survives a crash at any moment and reads back as it was."""
 
 import json
+import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import cast
 
 import pyarrow as pa
 import pytest
 
-from fathom.errors import FathomError, UsageError
+from fathom.errors import DamageWarning, FathomError, UsageError
+from fathom.runs.compact import ROW_GROUP_BYTES, batches
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
-from fathom.runs.files import append_line, drop_cut_line, read_lines, write_atomically
+from fathom.runs.files import append_line, drop_cut_line, write_atomically
 from fathom.runs.home import find_run, run_directories
+from fathom.runs.journal import read_journal, scan_journal
+from fathom.runs.manifest import leave_out_steps
 from fathom.runs.query import query
 from fathom.runs.reader import Run
-from fathom.runs.store import ROW_GROUP_BYTES, RunStore, StepKey, StepOutcome, batches
+from fathom.runs.store import RunStore, StepKey, StepOutcome
 
 KEY = StepKey(0, 1, "read")
 COMPLETE = StepOutcome("complete", None, "", 1.0, 0)
@@ -56,15 +63,75 @@ def test_a_step_that_was_being_written_when_the_power_went_does_not_exist(runs_h
     assert Run(store.path).points.num_rows == 1
 
 
+class Killed(BaseException):
+    """Ends a writer as a signal would."""
+
+
+@pytest.mark.parametrize("change", ["rename", "rmdir", "unlink", "fsync"])
+@pytest.mark.parametrize("number", range(1, 5))
+@pytest.mark.parametrize("after", [False, True])
+def test_a_step_that_is_written_again_is_there_once_whenever_the_writer_is_killed(
+    runs_home: Path, monkeypatch: pytest.MonkeyPatch, change: str, number: int, after: bool
+) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, StepOutcome("partial", None, "", 0.5, 0))
+    left = number
+    lock = Lock()
+    call = getattr(os, change)
+
+    def deadly(*arguments: object, **named: object) -> object:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left < 0 or (left == 0 and not after):
+                raise Killed
+        result = call(*arguments, **named)
+        if left == 0:
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, change, deadly)
+        with suppress(Killed):
+            store.finish_step(KEY, {"points": [point(2.0)]}, COMPLETE)
+    assert Run(store.path).points["iops"].to_pylist() in ([], [1.0], [2.0])
+    reopened = RunStore.reopen(store.path)
+    outcome = reopened.outcome(KEY)
+    assert outcome is not None
+    assert Run(store.path).points["iops"].to_pylist() == [2.0 if outcome.status == "complete" else 1.0]
+    ends = [event["status"] for event in read_journal(store.path) if event["event"] == "step-end"]
+    assert ends == ["partial", "complete"][: 2 if outcome.status == "complete" else 1]
+
+
+def test_the_end_of_a_step_that_a_crash_kept_from_the_journal_is_in_it_when_the_run_goes_on(
+    runs_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = new_store(runs_home)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "journal", lambda *_, **__: None)
+        store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
+    for _ in range(2):
+        RunStore.reopen(store.path)
+    events = [event["event"] for event in read_journal(store.path)]
+    assert events == ["run-start", "run-resume", "step-end", "run-resume"]
+
+
+def test_a_step_that_is_still_being_written_has_no_rows(runs_home: Path) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
+    folder = store.path / "steps" / KEY.folder
+    shutil.copytree(folder, folder.with_name(f".{KEY.folder}.new"))
+    assert Run(store.path).points.num_rows == 1
+
+
 def test_a_line_cut_short_is_dropped_and_the_log_goes_on(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     append_line(log, {"a": 1})
     with log.open("a") as file:
         file.write('{"a": 2')
-    assert read_lines(log) == [{"a": 1}]
     drop_cut_line(log)
     append_line(log, {"a": 3})
-    assert read_lines(log) == [{"a": 1}, {"a": 3}]
+    assert [json.loads(line) for line in log.read_text().splitlines()] == [{"a": 1}, {"a": 3}]
 
 
 def test_an_atomic_write_replaces_the_whole_file(tmp_path: Path) -> None:
@@ -86,7 +153,7 @@ def test_every_event_is_in_the_journal_with_its_time(runs_home: Path) -> None:
     store = new_store(runs_home)
     store.journal("step-start", KEY, kind="measure")
     store.finish_step(KEY, {}, COMPLETE)
-    events = read_lines(store.path / "journal.jsonl")
+    events = read_journal(store.path)
     assert [event["event"] for event in events] == ["run-start", "step-start", "step-end"]
     assert events[1]["target"] == "null:"
     assert all(str(event["time"]).endswith("Z") for event in events)
@@ -98,7 +165,7 @@ def test_queries_see_every_finished_run(runs_home: Path) -> None:
         store.finish_step(KEY, {"points": [point(iops)]}, COMPLETE)
         store.document.status = "complete"
         store.compact()
-        store.save()
+        store.seal()
     assert query("select avg(iops) as mean from points").to_pylist() == [{"mean": 20.0}]
     assert query("select count(distinct run) as n from points join runs using (run)").to_pylist() == [
         {"n": 2}
@@ -137,23 +204,45 @@ def test_a_damaged_run_is_one_line(runs_home: Path, damage: bytes) -> None:
         Run(path)
 
 
-def test_a_damaged_table_is_one_line_that_says_how_to_go_on(runs_home: Path) -> None:
+def test_a_damaged_step_is_named_and_resume_measures_it_again(runs_home: Path) -> None:
     store = new_store(runs_home)
     store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
-    folder = store.path / "steps" / KEY.folder
-    (folder / "points.parquet").write_bytes(b"PAR1")
-    with pytest.raises(FathomError, match=r"points\.parquet: damaged: .* remove the folder .*read"):
-        Run(store.path).table("points")
-    (folder / "step.json").write_text("{")
-    with pytest.raises(FathomError, match=r"step\.json: damaged: .* remove the folder .*read"):
-        store.outcome(KEY)
+    other = StepKey(0, 2, "other")
+    store.finish_step(other, {"points": [point(2.0) | {"step": "other"}]}, COMPLETE)
+    (store.path / "steps" / KEY.folder / "points.parquet").write_bytes(b"PAR1")
+    with pytest.warns(DamageWarning, match=r"read/points\.parquet is not as it was written; it is left out"):
+        assert Run(store.path).points["iops"].to_pylist() == [2.0]
+    with pytest.warns(DamageWarning, match=r"read/points\.parquet"):
+        reopened = RunStore.reopen(store.path)
+    assert reopened.outcome(KEY) is None
+    assert reopened.outcome(other) == COMPLETE
+    assert (store.path / "damaged" / f"{KEY.folder}-1" / "points.parquet").read_bytes() == b"PAR1"
+    reopened.finish_step(KEY, {"points": [point(3.0)]}, COMPLETE)
+    assert Run(store.path).damage == []
 
 
-def test_a_damaged_line_of_the_journal_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    path.write_bytes(b'{"a": 1}\n\xff\xfe\n{"a": 2}\n')
-    with pytest.raises(FathomError, match=r"journal\.jsonl:2: damaged"):
-        read_lines(path)
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"5",
+        b"[]",
+        b"\xff\xfe",
+        b"{",
+        b"[" * 100_000,
+        b'{"time": "", "event": "remark"}',
+        b'{"time": "", "event": "run-end"}',
+    ],
+)
+def test_a_damaged_line_of_the_journal_is_named_and_left_aside(runs_home: Path, line: bytes) -> None:
+    store = new_store(runs_home)
+    store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
+    with (store.path / "journal.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    events, damaged = scan_journal(store.path)
+    assert [event["event"] for event in events] == ["run-start", "step-end"]
+    assert [one.file for one in damaged] == ["journal.jsonl:3"]
+    with pytest.warns(DamageWarning, match=r"journal\.jsonl:3 is not as it was written; it is left out"):
+        assert Run(store.path).points.num_rows == 1
 
 
 def test_a_damaged_run_hides_no_other_run(runs_home: Path) -> None:
@@ -172,7 +261,10 @@ def test_a_query_is_answered_from_the_other_runs_where_one_is_damaged(runs_home:
     for number, iops in enumerate((10.0, 30.0, 50.0)):
         store = new_store(runs_home, f"20260101-00000{number}-short-000{number}")
         store.finish_step(KEY, {"points": [point(iops + one) for one in range(5000)]}, COMPLETE)
+        store.document.status = "complete"
         store.compact()
+        store.seal()
+        leave_out_steps(store.path, store.document.id)
     table = runs_home / "20260101-000001-short-0001" / "points.parquet"
     whole = table.read_bytes()
     middle = len(whole) // 4
@@ -181,7 +273,8 @@ def test_a_query_is_answered_from_the_other_runs_where_one_is_damaged(runs_home:
     found = query("select run, min(iops) as least from points group by run order by run", said.append)
     assert [row["least"] for row in found.to_pylist()] == [10, 50]
     assert len(said) == 1
-    assert "run 20260101-000001-short-0001 is left out: points.parquet is damaged" in said[0]
+    wanted = "run 20260101-000001-short-0001: points.parquet is not as it was written; it is left out"
+    assert said[0] == wanted
     with pytest.raises(UsageError, match="nothing"):
         query("select nothing from points")
 

@@ -383,7 +383,7 @@ def test_no_load_goes_on_when_its_figures_cannot_be_kept(tmp_path: Path) -> None
     data = tmp_path / "data.bin"
     data.write_bytes(bytes(1 << 20))
     options = Options(observer=FullDisk(), out=tmp_path / "runs")
-    with pytest.raises(OSError, match="no room") as failed:
+    with pytest.raises(FathomError, match="no room") as failed:
         start_run(load_method(str(path)), parse_targets([f"file:{data}"]), options)
     # The traceback, which holds the step's frames, is still there.
     assert failed.tb

@@ -70,3 +70,11 @@ class InterruptedRunError(FathomError):
     """The user stopped the run; what was measured is saved."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+class DamageWarning(UserWarning):
+    """A file of a run is damaged, and the figures come from what else there is. One line."""
+
+
+class UnverifiedWarning(UserWarning):
+    """A run has no checksums, so damage may go unnoticed. One line."""

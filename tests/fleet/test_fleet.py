@@ -20,6 +20,7 @@ from fathom.method import parse_method
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
 from fathom.targets.target import Target
+from old_runs import changed
 
 T = TypeVar("T")
 
@@ -332,8 +333,7 @@ def test_a_run_of_a_fleet_resumes_with_a_fleet(pool: ThreadPoolExecutor, tmp_pat
     shared = tmp_path / "shared"
     shared.mkdir()
     run = run_shared(fleet_of(hosts(pool, 2)), shared, tmp_path / "runs")
-    document = json.loads((run.path / "run.json").read_text()) | {"status": "interrupted"}
-    (run.path / "run.json").write_text(json.dumps(document))
+    changed(run.path, status="interrupted")
     fleet = fleet_of(hosts(pool, 2))
     resumed = resume_run(run.path, Options(site=fleet))
     assert resumed.points.equals(run.points)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from test_fleet import METHOD
 
-from fathom.runs.files import read_lines
+from fathom.runs.journal import read_journal
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 
@@ -49,7 +49,7 @@ def processes(address: str) -> list[int]:
 
 def read_is_ordered(runs: Path) -> bool:
     """Whether the step `read` has been ordered; its hosts may begin later."""
-    events = (event for journal in runs.glob("*/journal.jsonl") for event in read_lines(journal))
+    events = (event for journal in runs.glob("*/journal.jsonl") for event in read_journal(journal.parent))
     return any(event["event"] == "step-start" and event["step"] == "read" for event in events)
 
 

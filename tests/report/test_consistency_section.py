@@ -1,7 +1,6 @@
 """A long step on a twin, and what the report's section says of its end."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from fathom.report.data import load
 from fathom.report.rows import Second
 from fathom.report.sections import consistency as section
 from fathom.runs.reader import Run
+from old_runs import copy_of
 
 METHOD = """
 schema = "fathom-method/1"
@@ -99,8 +99,15 @@ def test_the_accuracy_of_a_power_meter_is_in_the_interval_of_iops_per_watt(
     even_runs: list[Run], tmp_path: Path
 ) -> None:
     copy = tmp_path / "metered"
-    shutil.copytree(even_runs[0].path, copy)
-    event = {"event": "power", "target": "twin:micron-m510dc-480gb", "step": "write", "accuracy": 0.2}
+    copy_of(even_runs[0].path, copy)
+    event = {
+        "time": "",
+        "event": "power",
+        "target": "twin:micron-m510dc-480gb",
+        "step": "write",
+        "accuracy": 0.2,
+    }
+    event |= {"joules": 1.0, "half_width_j": 0.1, "interval_s": 1.0}
     with (copy / "journal.jsonl").open("a") as file:
         file.write(json.dumps(event) + "\n")
     assert efficiency_cell(Run(copy))[0].startswith("± 20.")

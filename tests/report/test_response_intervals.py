@@ -1,6 +1,5 @@
 """Response latency has the intervals that service latency has: in points, of operations together, and in the report."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from fathom.report.sections import curves
 from fathom.runs.query import query
 from fathom.runs.reader import Run
 from fathom.runs.schema import POINTS
+from old_runs import copy_of
 
 CURVE = Path(__file__).parent.parent / "data" / "curve.toml"
 SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
@@ -107,7 +107,7 @@ def test_intervals_can_be_asked_for_in_sql(reads: Run, monkeypatch: pytest.Monke
 
 def split(run: Run, path: Path) -> Path:
     """The run with half of the bins of its reads called writes'."""
-    shutil.copytree(run.path, path)
+    copy_of(run.path, path)
     latency = pq.read_table(path / "latency.parquet")
     odd = latency["low_ns"].to_numpy() >> 10 & 1
     op = pa.array(np.where(odd, "write", "read").tolist())

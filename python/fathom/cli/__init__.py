@@ -2,6 +2,8 @@
 
 import os
 import sys
+import warnings
+from typing import TextIO
 
 import typer
 
@@ -10,8 +12,8 @@ from fathom.cli.imports import export_file, import_file
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
-from fathom.cli.results import query, report, runs
-from fathom.errors import ExitCode, FathomError
+from fathom.cli.results import check, query, report, runs
+from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
 from fathom.text_file import check_utf8
 
 app = typer.Typer(
@@ -38,6 +40,7 @@ for function in (
     choose,
     runs,
     query,
+    check,
 ):
     app.command(cls=Command)(function)
 app.command("import", cls=Command)(import_file)
@@ -46,6 +49,7 @@ app.command("export", cls=Command)(export_file)
 
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
+    _say_warnings()
     status = _status()
     try:
         sys.stdout.flush()
@@ -77,3 +81,27 @@ def _status() -> int | str | None:
         print(f"fathom: {where}{error.strerror or error}", file=sys.stderr)
         return ExitCode.FAILED
     return ExitCode.OK
+
+
+def _say_warnings() -> None:
+    """Warnings of damaged runs are lines on stderr, each said once; those of libraries stay what they are."""
+    others = warnings.showwarning
+    said: set[str] = set()
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, DamageWarning | UnverifiedWarning):
+            others(message, category, filename, lineno, file, line)
+        elif str(message) not in said:
+            said.add(str(message))
+            print(f"fathom: {message}", file=sys.stderr)
+
+    warnings.showwarning = show
+    for category in (DamageWarning, UnverifiedWarning):
+        warnings.simplefilter("always", category)

@@ -1,4 +1,4 @@
-"""Commands that read runs: report, runs and query."""
+"""Commands that read runs: report, runs, query and check."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ def runs(as_json: AsJson = False) -> None:
     from fathom.runs.query import runs_table
     from fathom.runs.views import print_runs
 
-    table = runs_table(run_directories())
+    table = runs_table(run_directories(), left_out=_say)
     if as_json:
         print_json({"schema": "fathom-run-list/1", "runs": table.to_pylist()})
     else:
@@ -63,10 +63,53 @@ def query(
     from fathom.runs.views import json_rows, print_csv, print_result
 
     one_form(as_json, as_csv)
-    table = run_query(sql, left_out=lambda text: print(f"fathom: {text}", file=sys.stderr))
+    table = run_query(sql, left_out=_say)
     if as_json:
         print_json({"schema": "fathom-query/1", "rows": json_rows(table)})
     elif as_csv:
         print_csv(table)
     else:
         print_result(stdout(), table)
+
+
+def check(
+    runs: Annotated[list[str], typer.Argument(help="runs to look at", metavar="RUN...")],
+    repair: Annotated[
+        bool, typer.Option("--repair", help="write damaged tables again from the folders of the steps")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether runs are whole: every file against its checksum."""
+    from fathom.errors import FathomError
+    from fathom.runs.check import check as look
+    from fathom.runs.check import in_words, to_json
+    from fathom.runs.home import find_run
+
+    paths = [find_run(name) for name in runs]
+    if repair:
+        for path in paths:
+            _mend(path)
+    found = [look(path) for path in paths]
+    if as_json:
+        print_json({"schema": "fathom-check/1", "runs": [to_json(one) for one in found]})
+    else:
+        print("\n".join(line for one in found for line in in_words(one)))
+    if damaged := [one for one in found if not one.whole]:
+        hint = None if repair else "--repair writes damaged tables again where the steps have their rows"
+        raise FathomError(f"{len(damaged)} of {len(found)} runs damaged", hint)
+
+
+def _mend(run: Path) -> None:
+    """Says what was written again, or why nothing could be; the check that follows has the last word."""
+    from fathom.errors import FathomError
+    from fathom.runs.check import repair
+
+    try:
+        if written := repair(run):
+            _say(f"run {run.name}: written again: {', '.join(written)}")
+    except FathomError as error:
+        _say(str(error))
+
+
+def _say(text: str) -> None:
+    print(f"fathom: {text}", file=sys.stderr)

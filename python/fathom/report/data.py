@@ -22,7 +22,6 @@ from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint
 from fathom.report.together import together_us
 from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
-from fathom.runs.journal import read_journal
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
 from fathom.step_names import Steps, called
@@ -220,7 +219,7 @@ class RunData:
     def _meter_accuracies(self) -> dict[tuple[str, str], float]:
         return {
             (str(event["target"]), str(event["step"])): cast("float", event["accuracy"])
-            for event in read_journal(self.run.path)
+            for event in self.run.events
             if event["event"] == "power" and event.get("accuracy")
         }
 
@@ -341,7 +340,7 @@ class RunData:
 
         `beside` are small tables for it to be joined with, by name.
         """
-        files = [str(path) for path in self._files(table) if path.exists()]
+        files = [str(path) for path in self.run.files(table)]
         with duckdb.connect(":memory:") as connection:
             try:
                 if files:
@@ -354,19 +353,12 @@ class RunData:
                 for name, other in (beside or {}).items():
                     connection.register(name, other)
                 return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
-            except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            except duckdb.Error as error:
                 first = str(error).partition("\n")[0]
                 raise FathomError(
                     f"{self.run.path}: table {table} is damaged: {first}",
                     "bring it back from a copy of the run",
                 ) from error
-
-    def _files(self, table: str) -> list[Path]:
-        """The files of a table: the run's own, or those of the steps that are finished."""
-        folder = self.run.path / "steps"
-        finished = [] if self.document.status == "complete" else sorted(folder.glob("*/step.json"))
-        steps = [path.with_name(f"{table}.parquet") for path in finished]
-        return steps or [self.run.path / f"{table}.parquet"]
 
 
 def _lists(column: pa.ChunkedArray) -> list[NDArray[np.int64]]:

@@ -23,7 +23,7 @@ def run_json(run: Path) -> dict[str, object]:
     `run` is run.json without its schema and notes. Raises FathomError when the run cannot be read.
     """
     data = load(run)
-    document = data.document.model_dump(by_alias=True, mode="json", exclude={"format", "notes"})
+    document = data.document.model_dump(by_alias=True, mode="json", exclude={"format", "notes", "sha256"})
     notes = [note.model_dump(mode="json") for note in data.document.notes]
     return {
         "schema": RUN_SCHEMA,

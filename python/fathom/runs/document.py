@@ -1,17 +1,26 @@
 """run.json as a checked model: what was run, on what, where, and how it ended."""
 
+import json
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from fathom.errors import FathomError
-from fathom.runs.files import write_json
+from fathom.runs.checksums import is_sound, signed
+from fathom.runs.damage import DamagedFileError, Fault
+from fathom.runs.files import write_atomically
+from fathom.runs.layout import RUN
+from fathom.runs.manifest import Manifest
 from fathom.runs.schema import RUN_SCHEMA
 from fathom.runs.writer import is_written
 
 Status = Literal["running", "killed", "complete", "interrupted", "failed"]
 """`killed` is never written: it is what a reader makes of `running` where nobody writes the run any more."""
+
+ENDED: frozenset[Status] = frozenset({"complete", "interrupted", "failed"})
+"""Of a run whose tables, notes and manifest are written."""
+FROM_A_COPY = "bring it back from a copy of the run"
 
 
 class _Model(BaseModel):
@@ -85,9 +94,26 @@ class RunDocument(_Model):
     versions: dict[str, str] = {}
     notes: list[NoteRecord] = []
 
+    sha256: str | None = Field(default=None, description="checksum of the other keys")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run's tables and its manifest are written, if it has checksums at all."""
+        return self.status in ENDED
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether the run was written with checksums."""
+        return self.sha256 is not None
+
+    def text(self) -> str:
+        """What run.json has in it."""
+        document = signed(self.model_dump(by_alias=True, mode="json"))
+        return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
     def save(self, run: Path) -> None:
         """Replaces run.json atomically."""
-        write_json(run / "run.json", self.model_dump(by_alias=True, mode="json"))
+        write_atomically(run / RUN, self.text())
 
     @classmethod
     def load(cls, run: Path) -> "RunDocument":
@@ -95,9 +121,11 @@ class RunDocument(_Model):
 
         Raises FathomError for a run of another format version or a damaged file.
         """
-        path = run / "run.json"
+        path = run / RUN
         try:
-            document = cls.model_validate_json(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            document = cls.model_validate_json(text)
+            sound = not document.has_sums or is_sound(json.loads(text))
         except (OSError, UnicodeDecodeError, ValidationError) as error:
             match error:
                 case ValidationError():
@@ -111,6 +139,18 @@ class RunDocument(_Model):
             raise FathomError(
                 f"{path}: format {document.format}, this Fathom reads {RUN_SCHEMA}", "update Fathom"
             )
+        if not sound:
+            raise DamagedFileError(str(path), Fault.CHANGED, FROM_A_COPY)
+        if document.has_ended:
+            _check_listed(run, document)
         if document.status == "running" and not is_written(run):
             document.status = "killed"
         return document
+
+
+def _check_listed(run: Path, document: RunDocument) -> None:
+    """Raises FathomError where the manifest lists another run.json, or one with checksums."""
+    manifest = Manifest.load(run)
+    if isinstance(manifest, Manifest) and (fault := manifest.fault(run, RUN)):
+        foreign = document.has_sums and manifest.of != document.id
+        raise DamagedFileError(str(run / RUN), Fault.FOREIGN if foreign else fault, FROM_A_COPY)

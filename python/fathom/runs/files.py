@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fathom.errors import FathomError
@@ -26,30 +27,19 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
 
 
 def append_line(path: Path, document: Mapping[str, object]) -> None:
-    """Appends one JSON object as a line and waits until it is on the disk."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(document, allow_nan=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def read_lines(path: Path) -> list[dict[str, object]]:
-    """The JSON objects of a line file; a last line that a crash cut short is left out.
-
-    Raises FathomError for any other line that is not JSON.
-    """
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    complete = lines[:-1]
-    return [_parse_line(path, number, line) for number, line in enumerate(complete, 1) if line]
-
-
-def _parse_line(path: Path, number: int, line: str) -> dict[str, object]:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise FathomError(f"{path}:{number}: damaged: {error}", "remove that line") from error
+    """Appends one JSON object as a line and waits until it is on the disk: the whole line, or nothing of it."""
+    line = (json.dumps(document, allow_nan=False) + "\n").encode("utf-8")
+    with path.open("ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(before)
+            raise
 
 
 @contextmanager
@@ -64,9 +54,19 @@ def refusals_told(run: Path) -> Iterator[None]:
         ) from error
 
 
+def sync_files(paths: Sequence[Path]) -> None:
+    """Waits until files and folders are on the disk. All at once takes a file system little longer than one alone."""
+    with ThreadPoolExecutor(max_workers=max(1, len(paths))) as pool:
+        list(pool.map(_sync, paths))
+
+
 def sync_directory(path: Path) -> None:
     """Makes renames inside a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.runs.layout import is_run
+from fathom.text_file import check_utf8
 
 FIRST_RUN = "`fathom review` makes the first"
 """What to do where there are no runs yet."""
@@ -14,8 +16,10 @@ FIRST_RUN = "`fathom review` makes the first"
 def runs_home() -> Path:
     """The folder of all runs: $FATHOM_RUNS, else $XDG_DATA_HOME/fathom/runs, else ~/.local/share/fathom/runs."""
     if chosen := os.environ.get("FATHOM_RUNS"):
+        check_utf8(chosen)
         return Path(chosen)
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    check_utf8(data)
     return Path(data) / "fathom" / "runs"
 
 
@@ -27,7 +31,7 @@ def new_run_id(method: str) -> str:
 def run_directories() -> list[Path]:
     """Every run in the home folder, oldest first."""
     home = runs_home()
-    return sorted(p.parent for p in home.glob("*/run.json")) if home.is_dir() else []
+    return sorted(path for path in home.iterdir() if is_run(path)) if home.is_dir() else []
 
 
 def find_run(text: str) -> Path:
@@ -36,7 +40,7 @@ def find_run(text: str) -> Path:
     Raises UsageError when none or several match.
     """
     path = Path(text)
-    if (path / "run.json").is_file():
+    if is_run(path):
         return path
     if path.is_dir() and path.name != text:
         raise UsageError(f"{text}: a folder without run.json, so no run", "`fathom runs` lists the runs")

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories, runs_home
+from fathom.runs.layout import STEPS, is_run
 from fathom.runs.sandbox import check_asks, confine
 from fathom.runs.schema import TABLES
-from fathom.runs.store import gather
+from fathom.runs.tables import Tables
 
 RUNS = pa.schema(
     [
@@ -29,65 +30,103 @@ RUNS = pa.schema(
 )
 
 
-MISWRITTEN = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
-"""What DuckDB raises of a statement that no run could answer."""
-
-
 def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
-    """Runs one statement over the views runs, points, intervals, latency and telemetry.
+    """Runs one statement over the views runs, points, streams, intervals, latency and telemetry.
 
-    The table views have a column `run` in front. Where a run's tables are damaged the others answer, and `left_out` is
-    told which run is not among them and why. Raises UsageError with DuckDB's own first line.
+    The table views have a column `run` in front. Only the tables that the statement names are read, each after its
+    checksum; `left_out` is told of every damaged file, and the others answer. Raises UsageError with DuckDB's own first
+    line.
     """
     runs = run_directories()
     try:
-        return _answer(sql, runs, runs, left_out)
-    except duckdb.Error as error:
-        damaged = {} if isinstance(error, MISWRITTEN) else {run: why for run in runs if (why := _damage(run))}
-        if not damaged:
-            raise _refused(error, runs) from error
-    for run, why in damaged.items():
-        left_out(f"run {run.name} is left out: {why}; bring it back from a copy of the run")
-    try:
-        return _answer(sql, runs, [run for run in runs if run not in damaged], left_out)
+        return _answer(sql, runs, left_out)
     except duckdb.Error as error:
         raise _refused(error, runs) from error
 
 
-def _answer(
-    sql: str, runs: Sequence[Path], readable: Sequence[Path], left_out: Callable[[str], None]
-) -> pa.Table:
+def _answer(sql: str, runs: Sequence[Path], left_out: Callable[[str], None]) -> pa.Table:
     with TemporaryDirectory(prefix="fathom-query-") as scratch, duckdb.connect(":memory:") as connection:
-        connection.register("runs", runs_table(runs))
+        check_asks(connection, sql)
+        named = _tables_named(sql, connection)
+        sources = [_Source.of(run, left_out) for run in runs]
         opened: list[str] = []
         for name, schema in TABLES.items():
-            files = [str(path) for run in readable if (path := run / f"{name}.parquet").exists()]
-            unfinished = [run for run in readable if not (run / f"{name}.parquet").exists()]
-            connection.register(f"{name}_of_unfinished", _unfinished(name, schema, unfinished, left_out))
-            views = [*([_view(files)] if files else []), f"select * from {name}_of_unfinished"]
+            files = (
+                [] if name not in named else [file for one in sources for file in one.files(name, left_out)]
+            )
+            connection.register(f"no_{name}", schema.insert(0, pa.field("run", pa.string())).empty_table())
+            own = [file for file in files if file.parent.parent.name != STEPS or is_run(file.parent)]
+            of_steps = [file for file in files if file not in own]
+            views = [_view(some, run_at) for some, run_at in ((own, -2), (of_steps, -4)) if some]
+            views.append(f"select * from no_{name}")
             connection.execute(f"create view {name} as {' union all by name '.join(views)}")
-            opened += files
+            opened += map(str, files)
+        if "runs" in named:
+            connection.register(
+                "runs", pa.Table.from_pylist([one.row(left_out) for one in sources], schema=RUNS)
+            )
         confine(connection, opened, Path(scratch))
-        check_asks(connection, sql)
         relation = connection.sql(sql)
         if relation is None:
             raise UsageError("query: the statement has no result", "write a select")
         return relation.to_arrow_table()
 
 
-def _unfinished(
-    name: str, schema: pa.Schema, runs: Sequence[Path], left_out: Callable[[str], None]
-) -> pa.Table:
-    """What finished steps of runs that go on, or were killed, have in their own folders."""
-    tables = [schema.insert(0, pa.field("run", pa.string())).empty_table()]
-    for run in runs:
+def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The views that a statement reads; all where the parser does not say."""
+    views = {"runs", *TABLES}
+    for name in views:
+        connection.execute(f"create table {name} (run varchar)")
+    try:
+        named = connection.get_table_names(sql)
+    except duckdb.Error:
+        named = views
+    for name in views:
+        connection.execute(f"drop table {name}")
+    return named & views
+
+
+class _Source:
+    """One run that is asked. Each damaged file is told of once."""
+
+    def __init__(self, run: Path, document: RunDocument | None) -> None:
+        self.run = run
+        self._document = document
+        self._tables = Tables(run, document)
+        self._told = 0
+
+    @classmethod
+    def of(cls, run: Path, left_out: Callable[[str], None]) -> "_Source":
         try:
-            rows = gather(run, name)
+            document = RunDocument.load(run)
         except FathomError as error:
-            left_out(f"{name} of run {run.name} are left out: {error}")
-            continue
-        tables.append(rows.add_column(0, "run", pa.array([run.name] * rows.num_rows, pa.string())))
-    return pa.concat_tables(tables)
+            left_out(f"run {run.name}: {error}")
+            document = None
+        return cls(run, document)
+
+    def files(self, name: str, left_out: Callable[[str], None]) -> list[Path]:
+        files = self._tables.files(name)
+        found = self._tables.damage
+        for one in found[self._told :]:
+            left_out(f"run {self.run.name}: {one}")
+        self._told = len(found)
+        return files
+
+    def row(self, left_out: Callable[[str], None]) -> dict[str, object]:
+        document = self._document
+        if document is None:
+            return {"run": self.run.name, "status": "damaged", "targets": [], "path": str(self.run)}
+        rows = sum(pq.read_metadata(path).num_rows for path in self.files("points", left_out))
+        return {
+            "run": self.run.name,
+            "created": document.created,
+            "status": document.status,
+            "method": document.method.name,
+            "quick": document.quick is not None,
+            "targets": [target.name for target in document.targets if target.part_of is None],
+            "points": rows,
+            "path": str(self.run),
+        }
 
 
 def _refused(error: duckdb.Error, runs: Sequence[Path]) -> UsageError:
@@ -96,47 +135,15 @@ def _refused(error: duckdb.Error, runs: Sequence[Path]) -> UsageError:
     return UsageError(f"query: {first.removesuffix('!')}", views)
 
 
-def _damage(run: Path) -> str | None:
-    """Why a table of the run cannot be read to its end; None where all can."""
-    for name in TABLES:
-        path = run / f"{name}.parquet"
-        try:
-            if path.exists():
-                with pq.ParquetFile(path) as file:
-                    for _ in file.iter_batches():
-                        pass
-        except (OSError, pa.ArrowInvalid) as error:
-            return f"{path.name} is damaged: {str(error).splitlines()[0]}"
-    return None
+def runs_table(runs: Sequence[Path], left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
+    """One row per run; schema `RUNS`. A run that cannot be read has the status `damaged` and no more."""
+    return pa.Table.from_pylist([_Source.of(run, left_out).row(left_out) for run in runs], schema=RUNS)
 
 
-def _view(files: Sequence[str]) -> str:
-    quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+def _view(files: Sequence[Path], run_at: int) -> str:
+    """Rows of files with the run, which is that part of their paths, in front."""
+    quoted = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     return (
-        "select parse_path(filename)[-2] as run, * exclude (filename) "
+        f"select parse_path(filename)[{run_at}] as run, * exclude (filename) "
         f"from read_parquet([{quoted}], filename = true, union_by_name = true)"
     )
-
-
-def runs_table(runs: Sequence[Path]) -> pa.Table:
-    """One row per run; schema `RUNS`. A run that cannot be read has the status `damaged` and no more."""
-    return pa.Table.from_pylist([_runs_row(run) for run in runs], schema=RUNS)
-
-
-def _runs_row(run: Path) -> dict[str, object]:
-    points = run / "points.parquet"
-    try:
-        document = RunDocument.load(run)
-        rows = pq.read_metadata(points).num_rows if points.exists() else gather(run, "points").num_rows
-    except (FathomError, OSError, pa.ArrowInvalid):
-        return {"run": run.name, "status": "damaged", "targets": [], "path": str(run)}
-    return {
-        "run": run.name,
-        "created": document.created,
-        "status": document.status,
-        "method": document.method.name,
-        "quick": document.quick is not None,
-        "targets": [target.name for target in document.targets if target.part_of is None],
-        "points": rows,
-        "path": str(run),
-    }

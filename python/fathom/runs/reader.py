@@ -1,28 +1,52 @@
 """Reading a run: the document, its four tables, and their hand-over to Arrow, pandas and polars."""
 
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from fathom.errors import UnverifiedWarning
+from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
 from fathom.runs.home import find_run
-from fathom.runs.journal import read_journal
-from fathom.runs.store import gather, read_table
+from fathom.runs.journal import Event
+from fathom.runs.schema import TABLES
+from fathom.runs.tables import Tables
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
+REPAIR = "look at all of it with `fathom check RUN`, and bring back what can be brought back with --repair"
+
 
 class Run:
     """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.runs.schema`."""
 
-    def __init__(self, path: Path, *, compacted: bool | None = None) -> None:
+    def __init__(self, path: Path, *, just_written: bool = False) -> None:
+        """Opens a run and compares what it reads with its checksums.
+
+        What is damaged is a `DamageWarning` and a note; the figures come from what is whole. Raises FathomError where
+        run.json is damaged. `just_written` is for the writer: it reads its own tables as they are.
+        """
         self.path = path
         self.document = RunDocument.load(path)
-        self._compacted = self.document.status == "complete" if compacted is None else compacted
+        self._tables = Tables(path, self.document, "own" if just_written else "whole")
+        self._events = self._tables.check_journal()
+        if just_written:
+            return
+        for name in TABLES:
+            self._tables.files(name)
+        warn_of(path, self.damage)
+        self.document.notes += [
+            NoteRecord(rule="damaged-run", level="error", text=str(one), next_step=REPAIR)
+            for one in self.damage
+        ]
+        if self.document.has_ended and not self.document.has_sums:
+            text = f"run {path.name} has no checksums, as runs of earlier versions: damage may go unnoticed"
+            warnings.warn(text, UnverifiedWarning, stacklevel=2)
 
     @classmethod
     def open(cls, text: str | Path) -> "Run":
@@ -46,10 +70,21 @@ class Run:
 
     def table(self, name: str) -> pa.Table:
         """`points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
-        path = self.path / f"{name}.parquet"
-        if not (self._compacted and path.exists()):
-            return gather(self.path, name)
-        return read_table(path, "remove the file and it is read from the folders of the steps")
+        return self._tables.read(name)
+
+    def files(self, name: str) -> list[Path]:
+        """The Parquet files that hold a table, each whole."""
+        return self._tables.files(name)
+
+    @property
+    def damage(self) -> list[Damage]:
+        """What is damaged of the run, as far as it was read; `fathom check` reads all of it."""
+        return self._tables.damage
+
+    @property
+    def events(self) -> list[Event]:
+        """The journal, without damaged lines."""
+        return self._events
 
     @cached_property
     def points(self) -> pa.Table:
@@ -75,7 +110,7 @@ class Run:
     def setups(self) -> dict[str, dict[str, dict[str, str]]]:
         """How the load on real targets was made: target -> aspect -> each way -> the first step made so."""
         found: dict[str, dict[str, dict[str, str]]] = {}
-        for event in read_journal(self.path):
+        for event in self.events:
             setup = event.get("setup")
             for aspect, way in setup.items() if isinstance(setup, dict) else ():
                 ways = found.setdefault(str(event["target"]), {}).setdefault(str(aspect), {})

@@ -6,16 +6,36 @@ disk file has no name, so nothing is left of it whatever happens; what must surv
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.runs.files import refusals_told
+
 ROWS_IN_MEMORY = 1 << 14
 """About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
 ROWS_AT_ONCE = 1 << 8
 """Rows that become a table together: it costs the same for one row as for these."""
+
+
+class Writer(pq.ParquetWriter):
+    """A Parquet writer that gives up where its file cannot be written; the library's tries again as it is collected."""
+
+    def close(self) -> None:
+        """Ends the file. Raises OSError, once."""
+        if getattr(self, "is_open", False):
+            self.is_open = False
+            self.writer.close()
+            if self.file_handle is not None:
+                self.file_handle.close()
+
+    def __del__(self) -> None:
+        """Drops a file that nobody waits for any more."""
+        with suppress(OSError, pa.ArrowException):
+            self.close()
 
 
 class Spool:
@@ -29,7 +49,7 @@ class Spool:
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
         self._file: IO[bytes] | None = None
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: Writer | None = None
 
     def __iadd__(self, rows: Iterable[Mapping[str, object]]) -> Self:
         """Adds rows behind the others."""
@@ -78,8 +98,9 @@ class Spool:
         self._waiting_rows += table.num_rows
         if self._waiting_rows < ROWS_IN_MEMORY:
             return
-        if self._writer is None:
-            self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 (lives as long as the step)
-            self._writer = pq.ParquetWriter(self._file, self.schema, compression="zstd")
-        self._writer.write_table(pa.concat_tables(self._waiting))
+        with refusals_told(self._directory or Path(tempfile.gettempdir())):
+            if self._writer is None:
+                self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 (lives as long as the step)
+                self._writer = Writer(self._file, self.schema, compression="zstd")
+            self._writer.write_table(pa.concat_tables(self._waiting))
         self._waiting, self._waiting_rows = [], 0

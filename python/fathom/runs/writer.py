@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fathom.errors import RefusedError
 from fathom.runs.files import refusals_told
-from fathom.runs.journal import JOURNAL
+from fathom.runs.layout import JOURNAL
 
 ATTEMPTS = 20
 PAUSE_S = 0.05

@@ -6,6 +6,8 @@ from fathom.analysis.view import Remark
 from fathom.runs.journal import read_journal
 from fathom.runs.store import RunStore, StepKey
 
+MEASURED_AGAIN = "its files were damaged, so it was measured again when the run was resumed"
+
 
 class Said:
     """Remarks on steps, and what nobody can sample, by target. Begins with what the journal has."""
@@ -15,15 +17,22 @@ class Said:
         self.remarks: list[Remark] = []
         self.not_measured: dict[str, list[str]] = {}
         self._setups: dict[str, Mapping[str, str]] = {}
+        again: list[Remark] = []
         for event in read_journal(store.path):
             if event["event"] == "remark":
-                self.remarks.append(Remark(str(event["target"]), str(event["step"]), str(event["text"])))
+                self._add(Remark(str(event["target"]), str(event["step"]), str(event["text"])))
+            elif event["event"] == "step-start":
+                self._forget(str(event["target"]), str(event["step"]))
+            elif event["event"] == "step-set-aside":
+                again.append(Remark(str(event["target"]), str(event["step"]), MEASURED_AGAIN))
             elif event["event"] == "not-measured":
                 self.not_measured.setdefault(str(event["target"]), []).append(str(event["text"]))
+        for remark in again:
+            self._add(remark)
 
     def remark(self, key: StepKey, target: str, text: str) -> None:
         """What a backend says of a step, or why it is left out."""
-        self.remarks.append(Remark(target, key.name, text))
+        self._add(Remark(target, key.name, text))
         self._store.journal("remark", key, text=text)
 
     def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
@@ -39,3 +48,12 @@ class Said:
             if text not in known:
                 known.append(text)
                 self._store.journal("not-measured", target=target, text=text)
+
+    def _add(self, remark: Remark) -> None:
+        """Once: a crash may have come between a remark and the end of its step."""
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+
+    def _forget(self, target: str, step: str) -> None:
+        """Drops what was said of an attempt that did not end: the next one says its own."""
+        self.remarks = [one for one in self.remarks if (one.target, one.step) != (target, step)]

@@ -69,9 +69,9 @@ class Session:
         error = None
         try:
             TargetRun(self.store, self.method, target, course, self.options, self.meter, self.said).run()
-        except (FathomError, _core.BackendError) as failure:
-            self.errors[index] = failure
-            error = str(failure)
+        except (FathomError, _core.BackendError, OSError) as failure:
+            self.errors[index] = _as_error(failure)
+            error = str(self.errors[index])
             rules = failure.rules if isinstance(failure, RefusedError) else ()
             self.store.journal("target-failed", target=target.name, error=error, rules=list(rules))
         self.options.observer.target_ended(target, error)
@@ -86,8 +86,8 @@ class Session:
         document.environment |= self.options.site.to_json()
         self.store.compact()
         document.notes = self._notes()
-        self.store.save()
         self.store.journal("run-end", status=document.status)
+        self.store.seal()
         if interrupted:
             raise InterruptedRunError(
                 f"interrupted; what was measured is in {self.store.path}",
@@ -126,7 +126,7 @@ class Session:
             for text in target.notes
         ]
         verdicts = {key: text for course in self.courses for key, text in course.verdicts().items()}
-        run = Run(self.store.path, compacted=True)
+        run = Run(self.store.path, just_written=True)
         view = RunView.of(run, self.said.remarks, verdicts, self.said.not_measured)
         return [
             *about_targets,
@@ -135,3 +135,11 @@ class Session:
             *idle_notes(self.method, self.store.document.targets),
             *(note.record() for note in validity.notes(view)),
         ]
+
+
+def _as_error(failure: FathomError | _core.BackendError | OSError) -> FathomError | _core.BackendError:
+    """A target that died under a check, or an output that cannot be written, as the user's error."""
+    if not isinstance(failure, OSError):
+        return failure
+    where = f"{failure.filename}: " if failure.filename else ""
+    return FathomError(f"{where}{failure.strerror or failure}")

@@ -22,6 +22,7 @@ from fathom.method import Method, parse_method
 from fathom.resolve import resolve_targets
 from fathom.runs.document import RunDocument
 from fathom.runs.files import sync_directory, write_json
+from fathom.runs.manifest import leave_out_steps
 from fathom.session import Options, start_run
 from fathom.sweep.grid import Axis, Combination
 from fathom.workers import Workers, as_they_end
@@ -91,6 +92,7 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
             run = start_run(method, chosen, Options(seed=seed, out=Path(folder)))
         except FathomError as error:
             raise _without_run(error, Path(folder)) from error
+        leave_out_steps(run.path, run.id)
         return {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
 
 

@@ -1,0 +1,67 @@
+"""Checksums of files, and of JSON objects that carry their own: what is damaged never passes for what was measured."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from fathom.runs.damage import Fault
+
+OWN = "sha256"
+"""The key under which an object keeps the checksum of its other keys."""
+
+
+class FileSum(BaseModel):
+    """Size and SHA-256 of a file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> "FileSum":
+        """Reads the whole file. Raises OSError."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+            return cls(bytes=file.tell(), sha256=digest.hexdigest())
+
+    @classmethod
+    def of_text(cls, text: str) -> "FileSum":
+        """The sum of the file that a text makes."""
+        data = text.encode("utf-8")
+        return cls(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+def signed(document: Mapping[str, object]) -> dict[str, object]:
+    """The object with its own checksum as the last key."""
+    return {**_without(document), OWN: _digest(document)}
+
+
+def is_sound(document: Mapping[str, object]) -> bool:
+    """Whether the object is as it was signed; False as well for one that was not."""
+    return document.get(OWN) == _digest(document)
+
+
+def _without(document: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in document.items() if key != OWN}
+
+
+def _digest(document: Mapping[str, object]) -> str:
+    canonical = json.dumps(_without(document), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+def fault_of(path: Path, listed: FileSum | None) -> Fault | None:
+    """What is wrong with a file of that sum; a file that nobody listed is foreign."""
+    try:
+        if listed is None:
+            return Fault.FOREIGN
+        same = path.stat().st_size == listed.bytes and FileSum.of(path) == listed
+    except FileNotFoundError:
+        return Fault.MISSING
+    except OSError:
+        return Fault.UNREADABLE
+    return None if same else Fault.CHANGED

@@ -1,0 +1,56 @@
+"""The tables of a step and of a run as Parquet files, with page checksums. A file is complete or not there."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from fathom.runs.files import sync_directory, sync_files
+from fathom.runs.schema import TABLES
+from fathom.runs.spool import Spool, Writer
+from fathom.runs.tables import Tables
+
+Row = Mapping[str, object]
+ROW_GROUP_BYTES = 1 << 24
+"""Of the run's tables, in memory, that are written together: rows with the long name of an array are few then."""
+
+
+def write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> None:
+    """A step's table, a row group at a time. Without rows there is no file."""
+    listed = isinstance(rows, Sequence)
+    tables = [pa.Table.from_pylist([dict(row) for row in rows], schema=schema)] if listed else rows.tables()
+    with_rows = (table for table in tables if table.num_rows)
+    first = next(with_rows, None)
+    if first is not None:
+        _write(path, chain([first], with_rows), schema)
+
+
+def compact(run: Path, tables: Tables, names: Iterable[str] = tuple(TABLES)) -> None:
+    """Writes the run's own tables from those that `tables` reads."""
+    for name in names:
+        temporary = run / f".{name}.parquet.new"
+        _write(temporary, tables.parts(name), TABLES[name])
+        sync_files([temporary])
+        temporary.replace(run / f"{name}.parquet")
+    sync_directory(run)
+
+
+def batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Small tables by the row group: a file of a thousand tiny ones is slow to write and to read."""
+    batch: list[pa.Table] = []
+    size_bytes = 0
+    for table in tables:
+        batch.append(table)
+        size_bytes += table.nbytes
+        if size_bytes >= ROW_GROUP_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    if batch:
+        yield batch
+
+
+def _write(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
+    with Writer(path, schema, compression="zstd", write_page_checksum=True) as writer:
+        for batch in batches(tables):
+            writer.write_table(pa.concat_tables(batch))

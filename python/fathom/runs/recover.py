@@ -1,0 +1,84 @@
+"""Brings a run directory that is taken up again into order: what a crash left half done, and steps that are damaged."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathom.runs.damage import Damage
+from fathom.runs.files import sync_directory
+from fathom.runs.journal import Event
+from fathom.runs.layout import SET_ASIDE, STEPS, step_folders
+from fathom.runs.steps import StepKey, StepOutcome, read_outcome, step_faults
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A damaged step whose folder is out of the way now, so that it is measured again."""
+
+    key: StepKey
+    damage: tuple[Damage, ...]
+
+
+def finish_renames(run: Path, run_id: str) -> None:
+    """Ends what finishing a step does behind its last write: a whole step comes to its place, a half one goes."""
+    steps = run / STEPS
+    for building in sorted(steps.glob(".*.new")):
+        name = building.name[1:].removesuffix(".new")
+        if step_faults(building, run_id, name):
+            shutil.rmtree(building)
+        else:
+            move_in(building, steps / name)
+    for old in sorted(steps.glob(".*.old")):
+        final = steps / old.name[1:].removesuffix(".old")
+        if final.exists():
+            shutil.rmtree(old)
+        else:
+            old.rename(final)
+    for folder in step_folders(run):
+        live_log(folder).unlink(missing_ok=True)
+    sync_directory(steps)
+
+
+def move_in(building: Path, final: Path) -> None:
+    """Puts a step's folder in its place. An earlier attempt is there until the new one is."""
+    old = final.with_name(f".{final.name}.old")
+    if final.exists():
+        final.rename(old)
+    building.rename(final)
+    sync_directory(final.parent)
+    if old.exists():
+        shutil.rmtree(old)
+
+
+def live_log(folder: Path) -> Path:
+    """Where a step's seconds are while it runs."""
+    return folder.with_name(f"{folder.name}.live.jsonl")
+
+
+def set_aside(run: Path, damaged: dict[str, list[Damage]]) -> Iterator[SetAside]:
+    """Moves damaged steps out of the way, one after the other."""
+    for name, damage in damaged.items():
+        key, folder = StepKey.of_folder(name), run / STEPS / name
+        if key is None:
+            continue
+        if folder.exists():
+            aside = run / SET_ASIDE
+            aside.mkdir(exist_ok=True)
+            folder.rename(aside / f"{name}-{len(list(aside.glob(f'{name}-*'))) + 1}")
+            sync_directory(folder.parent)
+        yield SetAside(key, tuple(damage))
+
+
+def unsaid_ends(run: Path, events: list[Event], targets: list[str]) -> Iterator[tuple[StepKey, StepOutcome]]:
+    """Finished steps whose end the journal does not have: a crash came between the folder and the line."""
+    said: dict[tuple[object, object], tuple[object, ...]] = {}
+    for event in events:
+        if event["event"] == "step-end":
+            said[event.get("target"), event.get("step")] = (event.get("status"), event.get("window_s"))
+    for folder in step_folders(run):
+        key, outcome = StepKey.of_folder(folder.name), read_outcome(folder)
+        if key is None or outcome is None or key.target >= len(targets):
+            continue
+        if said.get((targets[key.target], key.name)) != (outcome.status, outcome.window_s):
+            yield key, outcome

@@ -1,0 +1,123 @@
+"""A finished step's folder: how the step ended, which tables it has, and whether they are as they were written."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fathom.runs.checksums import FileSum, fault_of, is_sound, signed
+from fathom.runs.damage import DamagedFileError, Fault
+from fathom.runs.files import write_json
+from fathom.runs.layout import STEP
+
+
+@dataclass(frozen=True)
+class StepKey:
+    """Which step of which target."""
+
+    target: int
+    number: int
+    name: str
+
+    @property
+    def folder(self) -> str:
+        """Folder name, sorted by target and order of execution."""
+        return f"{self.target:02d}-{self.number:03d}-{self.name}"
+
+    @classmethod
+    def of_folder(cls, folder: str) -> "StepKey | None":
+        """The step of a folder name; None where it is none."""
+        target, _, rest = folder.partition("-")
+        number, _, name = rest.partition("-")
+        return cls(int(target), int(number), name) if target.isdecimal() and number.isdecimal() else None
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """How a step ended. `partial`: interrupted; its figures cover less than was asked."""
+
+    status: Literal["complete", "partial"]
+    steady: bool | None
+    reason: str
+    window_s: float
+    written_bytes: int
+
+
+class StepRecord(BaseModel):
+    """The whole of step.json. Steps of versions before checksums have the outcome alone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: Literal["complete", "partial"]
+    steady: bool | None
+    reason: str
+    window_s: float
+    written_bytes: int
+    of: str | None = Field(default=None, description="RUN-ID/FOLDER, so that no other step passes for it")
+    files: dict[str, FileSum] | None = Field(default=None, description="the step's tables")
+    sha256: str | None = Field(default=None, description="checksum of the other keys")
+
+    @property
+    def outcome(self) -> StepOutcome:
+        """How the step ended."""
+        return StepOutcome(self.status, self.steady, self.reason, self.window_s, self.written_bytes)
+
+
+def write_record(folder: Path, run_id: str, name: str, outcome: StepOutcome) -> None:
+    """Writes step.json of a folder that has all its tables; `name` is the folder's when it is finished."""
+    sums = {path.name: FileSum.of(path).model_dump() for path in sorted(folder.glob("*.parquet"))}
+    write_json(folder / STEP, signed(asdict(outcome) | {"of": f"{run_id}/{name}", "files": sums}))
+
+
+def load_record(folder: Path, run_id: str | None = None, name: str | None = None) -> StepRecord | Fault:
+    """Reads step.json, or returns why it cannot be trusted. Without `run_id` a step of any run will do."""
+    try:
+        document = json.loads((folder / STEP).read_text(encoding="utf-8"))
+        record = StepRecord.model_validate(document)
+    except FileNotFoundError:
+        return Fault.MISSING
+    except OSError:
+        return Fault.UNREADABLE
+    except (ValueError, RecursionError):
+        return Fault.CHANGED
+    if record.sha256 is not None and not is_sound(document):
+        return Fault.CHANGED
+    if run_id and record.of is not None and record.of != f"{run_id}/{name or folder.name}":
+        return Fault.FOREIGN
+    return record
+
+
+def step_faults(folder: Path, run_id: str | None = None, name: str | None = None) -> dict[str, Fault]:
+    """What is wrong with a step, by file name; empty where it is whole. Without checksums, only step.json is read."""
+    record = load_record(folder, run_id, name)
+    if isinstance(record, Fault):
+        return {STEP: record}
+    listed = record.files or {}
+    found = {one: fault_of(folder / one, listed[one]) for one in listed}
+    if record.files is not None:
+        found |= {path.name: Fault.FOREIGN for path in folder.glob("*.parquet") if path.name not in listed}
+    return {one: fault for one, fault in found.items() if fault is not None}
+
+
+def read_outcome(folder: Path) -> StepOutcome | None:
+    """The outcome of a step's folder, or None when the step is not finished.
+
+    Raises FathomError for a damaged step.json.
+    """
+    if not folder.is_dir():
+        return None
+    record = load_record(folder)
+    if isinstance(record, Fault):
+        raise DamagedFileError(str(folder / STEP), record, "`fathom resume` measures that step again")
+    return record.outcome
+
+
+def has_sums(folder: Path) -> bool:
+    """Whether the step keeps checksums of its tables, sound or not."""
+    try:
+        document = json.loads((folder / STEP).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return True
+    return isinstance(document, dict) and "sha256" in document

@@ -1,0 +1,221 @@
+"""Which files hold the tables of a run. Each is compared with its checksum before anything is read from it.
+
+A run that has ended has its own file of each table. Where that is damaged, the folders of the steps have the same rows.
+Runs of versions before checksums are read as they are.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fathom.runs.checksums import fault_of
+from fathom.runs.damage import Damage, DamagedFileError, Fault, Instead, first_of_each_file
+from fathom.runs.document import RunDocument
+from fathom.runs.journal import Event, scan_journal
+from fathom.runs.layout import JOURNAL, MANIFEST, STEP, STEPS, step_folders
+from fathom.runs.manifest import Manifest
+from fathom.runs.schema import SPARSE, TABLES
+from fathom.runs.steps import StepRecord, load_record
+
+
+class Tables:
+    """The tables of one run. Without a document, run.json being damaged, what the manifest vouches for.
+
+    `source` is where to read: `own` tables that this process has just written, the folders of the `steps`, or, by
+    default, what is whole.
+    """
+
+    def __init__(
+        self, run: Path, document: RunDocument | None, source: Literal["whole", "own", "steps"] = "whole"
+    ) -> None:
+        self._run = run
+        self._document = document
+        self._found: list[Damage] = []
+        self._files: dict[str, list[Path]] = {}
+        self._records: dict[str, StepRecord] | None = None
+        self._source = source
+        self._manifest = self._load_manifest() if source == "whole" else None
+
+    @property
+    def damage(self) -> list[Damage]:
+        """What has been found of the files that were asked for."""
+        return first_of_each_file(self._found)
+
+    def files(self, name: str) -> list[Path]:
+        """The Parquet files of a table in order of target and step, each whole."""
+        if name not in self._files:
+            self._files[name] = self._own(name) or self._of_steps(name)
+        return self._files[name]
+
+    def read(self, name: str) -> pa.Table:
+        """A whole table. Raises FathomError for a file without a checksum that cannot be read."""
+        return pa.concat_tables([TABLES[name].empty_table(), *self.parts(name)])
+
+    def parts(self, name: str) -> Iterator[pa.Table]:
+        """The same in parts, so that a long run is never in memory whole."""
+        for path in self.files(name):
+            yield from read_parts(path)
+
+    def check_steps(self) -> dict[str, list[Damage]]:
+        """What is wrong with the finished steps, by folder, every file of each; `damage` has it afterwards."""
+        damaged: dict[str, list[Damage]] = {}
+        self.records()
+        for name in TABLES:
+            self._of_steps(name)
+        for one in self.damage:
+            if one.file.startswith(f"{STEPS}/"):
+                damaged.setdefault(Path(one.file).parent.name, []).append(one)
+        return damaged
+
+    def check_journal(self) -> list[Event]:
+        """The sound events of the journal; what is wrong with it is in `damage` afterwards."""
+        try:
+            events, damaged = scan_journal(self._run)
+        except OSError:
+            self._found.append(Damage(JOURNAL, Fault.UNREADABLE, Instead.LEFT_OUT))
+            return []
+        if isinstance(self._manifest, Manifest) and not damaged:
+            damaged = self._listed(JOURNAL, Instead.LINES_READ)
+        first = events[0] if events else {}
+        if not damaged and self._document and first.get("run", self._document.id) != self._document.id:
+            damaged = [Damage(JOURNAL, Fault.FOREIGN, Instead.LINES_READ)]
+        self._found += damaged
+        return events
+
+    def _load_manifest(self) -> Manifest | None:
+        document = self._document
+        if document is not None and not (document.has_ended and document.has_sums):
+            return None
+        manifest = Manifest.load(self._run)
+        if isinstance(manifest, Manifest) and document is not None and manifest.of != document.id:
+            manifest = Fault.FOREIGN
+        if isinstance(manifest, Fault):
+            if document is not None:
+                self._found.append(Damage(MANIFEST, manifest, Instead.UNVERIFIED))
+            return None
+        return manifest
+
+    @property
+    def _has_own_tables(self) -> bool:
+        if self._manifest:
+            return True
+        document = self._document if self._source == "whole" else None
+        if document is None or document.status != "complete":
+            return False
+        # Without its manifest the tables of a run with checksums cannot be verified, and its steps can.
+        return not (document.has_sums and step_folders(self._run))
+
+    def _own(self, name: str) -> list[Path]:
+        """The run's own table, in a list; empty where the steps have to do."""
+        path = self._run / f"{name}.parquet"
+        if self._source == "own":
+            return [path]
+        if not self._has_own_tables or not (path.exists() or self._manifest):
+            return []
+        instead = Instead.FROM_STEPS if step_folders(self._run) else Instead.LEFT_OUT
+        fault = self._manifest.fault(self._run, path.name) if self._manifest else unreadable(path)
+        if fault:
+            self._found.append(Damage(path.name, fault, instead))
+        return [] if fault else [path]
+
+    def _listed(self, name: str, instead: Instead) -> list[Damage]:
+        fault = self._manifest.fault(self._run, name) if self._manifest else None
+        return [Damage(name, fault, instead)] if fault else []
+
+    def _of_steps(self, name: str) -> list[Path]:
+        found = []
+        for folder, record in self.records().items():
+            path = self._run / STEPS / folder / f"{name}.parquet"
+            listed = (record.files or {}).get(path.name)
+            expected = listed if record.files is not None else path.exists() or name not in SPARSE
+            if not expected:
+                continue
+            fault = fault_of(path, listed) if listed else unreadable(path)
+            if fault:
+                self._found.append(Damage(f"{STEPS}/{folder}/{path.name}", fault, Instead.LEFT_OUT))
+            else:
+                found.append(path)
+        return found
+
+    def records(self) -> dict[str, StepRecord]:
+        """The steps whose step.json is whole, by folder, in order."""
+        if self._records is None:
+            self._records = {}
+            run_id = self._document.id if self._document else self._manifest.of if self._manifest else None
+            present = {folder.name: load_record(folder, run_id) for folder in step_folders(self._run)}
+            known = {name: present.get(name, Fault.MISSING) for name in sorted({*present, *self._expected()})}
+            for name, record in known.items():
+                fault = record if isinstance(record, Fault) else self._listed_fault(name)
+                if isinstance(record, StepRecord) and not fault:
+                    self._records[name] = record
+                elif fault:
+                    self._found.append(Damage(f"{STEPS}/{name}/{STEP}", fault, Instead.STEP_LEFT_OUT))
+        return self._records
+
+    def _listed_fault(self, folder: str) -> Fault | None:
+        return self._manifest.fault(self._run, f"{STEPS}/{folder}/{STEP}") if self._manifest else None
+
+    def _expected(self) -> set[str]:
+        """Folders of steps that have ended: as the manifest says, or, until there is one, the journal."""
+        if self._manifest:
+            return {Path(name).parent.name for name in self._manifest.files if name.endswith(f"/{STEP}")}
+        try:
+            ended = ended_steps(scan_journal(self._run)[0])
+        except OSError:
+            return set()
+        # A crash between two renames leaves the step under another name, and `resume` takes it from there.
+        steps = self._run / STEPS
+        return {
+            name for name in ended if not any((steps / f".{name}.{end}").exists() for end in ("new", "old"))
+        }
+
+
+def ended_steps(events: list[Event]) -> set[str]:
+    """The folders of steps that the journal says have ended, and were not set aside since."""
+    ended: set[str] = set()
+    for event in events:
+        folder = event.get("folder")
+        if isinstance(folder, str) and event["event"] == "step-end":
+            ended.add(folder)
+        elif isinstance(folder, str) and event["event"] == "step-set-aside":
+            ended.discard(folder)
+    return ended
+
+
+def read_parts(path: Path) -> Iterator[pa.Table]:
+    """A table a row group at a time, columns as in the schema. Raises FathomError when it is damaged."""
+    schema = TABLES[path.stem]
+    try:
+        # Half the time of `pq.read_table` on a small file, and a run of a thousand steps has six thousand of them.
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            if not file.schema_arrow.equals(schema):
+                yield pq.read_table(path, schema=schema, page_checksum_verification=True)
+            elif file.num_row_groups <= 1:
+                yield file.read()
+            else:
+                for group in range(file.num_row_groups):
+                    yield file.read_row_group(group)
+    except (OSError, pa.ArrowException) as error:
+        raise DamagedFileError(
+            str(path), Fault.UNREADABLE, "`fathom check` says what else there is"
+        ) from error
+
+
+def unreadable(path: Path) -> Fault | None:
+    """What can be seen to be wrong with a table that has no checksum, from reading it to its end."""
+    try:
+        for part in read_parts(path):
+            part.validate(full=True)
+    except pa.ArrowException:
+        return Fault.UNREADABLE
+    except DamagedFileError as error:
+        return error.fault if path.exists() else Fault.MISSING
+    return None
+
+
+def read_table(path: Path) -> pa.Table:
+    """A table of a run or a step. Raises FathomError when it is damaged."""
+    return pa.concat_tables(read_parts(path))
