@@ -15,7 +15,8 @@ from fathom.fleet import clocks, load
 from fathom.fleet import fleet as fleet_module
 from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.fleet import Fleet
-from fathom.fleet.hosts import hosts_of_file, ray_cluster
+from fathom.fleet.hosts import hosts_of_file
+from fathom.fleet.ray_cluster import ray_connected
 from fathom.method import parse_method
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
@@ -415,7 +416,7 @@ def test_a_ray_cluster_that_does_not_answer_is_told_at_once():
         refused = pytest.raises(
             FathomError, match=f"{address}: no Ray cluster there: Connection refused; give"
         )
-        with refused, ray_cluster(address):
+        with refused, ray_connected(address):
             pass
 
 

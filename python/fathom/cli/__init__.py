@@ -12,6 +12,7 @@ from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import query, report, runs
 from fathom.errors import ExitCode, FathomError
+from fathom.printed import cleaned_streams
 from fathom.text_file import check_utf8
 
 app = typer.Typer(
@@ -46,7 +47,8 @@ app.command("export", cls=Command)(export_file)
 
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
-    status = _status()
+    with cleaned_streams():
+        status = _status()
     try:
         sys.stdout.flush()
     except BrokenPipeError:

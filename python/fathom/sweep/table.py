@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from fathom.printed import no_formula
 from fathom.runs.reader import Run
 from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis
@@ -41,7 +42,16 @@ def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
 def write_tables(table: pa.Table, folder: Path) -> None:
     """Writes `points.parquet` and `points.csv`."""
     pq.write_table(table, folder / PARQUET)
-    pyarrow.csv.write_csv(table, folder / CSV)
+    _write_csv(table, folder / CSV)
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    """As CSV, with no text that is a formula."""
+    for number, field in enumerate(table.schema):
+        if field.type == pa.string():
+            texts = [text and no_formula(text) for text in table[number].to_pylist()]
+            table = table.set_column(number, field, pa.array(texts, field.type))
+    pyarrow.csv.write_csv(table, path)
 
 
 def _rows(run: Run) -> list[dict[str, object]]:
