@@ -1,7 +1,7 @@
 """What is printed steers neither the terminal nor the spreadsheet that opens it.
 
-Texts come from outside: models, serials, labels, hosts, files, errors, methods, queries. `cleaned_streams` takes control
-characters out of all that is written to the standard streams, whoever writes it; `fathom.terminal` draws past that.
+Texts come from outside: models, serials, labels, hosts, files, errors, methods, queries. `cleaned_streams` takes
+control characters out of all that is written to the standard streams, whoever writes it; `fathom.terminal` draws past.
 """
 
 import csv
@@ -20,7 +20,7 @@ _STEERING = re.compile(
     r"\u2028\u2029"  # ends of lines that are none to most programs
     r"\ud800-\udfff]"  # bytes of names that are no UTF-8
 )
-_FORMULA = tuple("=+-@\t\r")
+_FORMULA = tuple("=+-@\t")
 """With any of these a spreadsheet begins to calculate (OWASP, CSV injection)."""
 
 
@@ -46,6 +46,7 @@ class Cleaned:
             self.write(line)
 
     def __getattr__(self, name: str) -> object:
+        """Everything else is the stream's own."""
         return getattr(self.beneath, name)
 
 
@@ -65,10 +66,11 @@ def csv_text(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (names, *rows):
-        writer.writerow([no_formula(value) if isinstance(value, str) else value for value in row])
+        writer.writerow([cell_text(value) if isinstance(value, str) else value for value in row])
     return out.getvalue()
 
 
-def no_formula(text: str) -> str:
-    """A text of a table with an apostrophe in front where a spreadsheet would take it for a formula."""
+def cell_text(text: str) -> str:
+    """A text as a cell of a table may have it: printable, with an apostrophe in front of what would be a formula."""
+    text = printable(text)
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -8,6 +8,7 @@ from typing import IO, Any, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from fathom.printed import Cleaned, printable
 
@@ -17,6 +18,10 @@ class Terminal(Console):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of rich's own)
         super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401
+        """A text as it may be drawn, so that its width is that of what is drawn."""
+        return super().render_str(printable(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """What is drawn; what rich itself steers the terminal by stays."""

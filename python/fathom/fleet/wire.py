@@ -27,7 +27,7 @@ _LENGTH = struct.Struct(">I")
 _JSON = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants")
 
 
-class WireError(Exception):
+class WireError(FathomError):
     """The other side sent what it may not send."""
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from fathom.printed import no_formula
+from fathom.printed import cell_text
 from fathom.runs.reader import Run
 from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis
@@ -49,7 +49,7 @@ def _write_csv(table: pa.Table, path: Path) -> None:
     """As CSV, with no text that is a formula."""
     for number, field in enumerate(table.schema):
         if field.type == pa.string():
-            texts = [text and no_formula(text) for text in table[number].to_pylist()]
+            texts = [text and cell_text(text) for text in table[number].to_pylist()]
             table = table.set_column(number, field, pa.array(texts, field.type))
     pyarrow.csv.write_csv(table, path)
 
