@@ -511,6 +511,17 @@ def test_a_file_that_is_not_fathoms_is_refused_with_the_host_named(
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_folder_of_a_host_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    victim, shared = tmp_path / "victim", tmp_path / "shared"
+    victim.mkdir()
+    shared.mkdir()
+    (shared / "fathom-h1").symlink_to(victim)
+    for name in ("h1", "x/../../victim"):
+        with pytest.raises(RefusedError, match="leads elsewhere"):
+            HostAgent(name).resolve(f"dir:{shared}", 1 << 20)
+    assert not [*victim.iterdir()]
+
+
 def test_twins_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
     with pytest.raises(UsageError, match="hosts load real targets"):
         fleet_of(hosts(pool, 1)).resolve(["twin:samsung-pm9a3-7.68tb"], None)

@@ -19,7 +19,7 @@ from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 
 from fathom import __version__, _core
 from fathom.backend import engine_target, pins
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
@@ -139,11 +139,17 @@ class HostAgent:
                     f"{text}: {shared} is not a directory on {self.name}",
                     "create it, or mount it on every host",
                 )
-            folder = shared / FOLDER.format(host=self.name)
-            folder.mkdir(exist_ok=True)
-            text = f"dir:{folder}"
+            text = f"dir:{self._own_folder(shared)}"
         [target] = parse_targets([text], size_bytes=size_bytes)
         return target
+
+    def _own_folder(self, shared: Path) -> Path:
+        """This host's folder in a shared directory. Raises RefusedError where somebody else leads it elsewhere."""
+        folder = shared / FOLDER.format(host=self.name)
+        if folder.parent != shared or folder.is_symlink():
+            raise RefusedError(f"{folder}: leads elsewhere", "remove it, or give another directory")
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def check(self, target: Target, writes: bool, destroy_tokens: Sequence[str]) -> Target:
         """Passes when the target may be used here. Raises RefusedError."""

@@ -153,7 +153,7 @@ class Fleet:
             try:
                 before, host.offset = host.offset, _offset(host)
             except FathomError as error:
-                host.lost = error.message
+                host.lost = error.message.removeprefix(f"host {host.name}: ")
                 continue
             moved_ns = abs(host.offset.offset_ns - before.offset_ns)
             if moved_ns > slewed_ns + before.error_ns + host.offset.error_ns + clocks.MOST_SPREAD_NS:

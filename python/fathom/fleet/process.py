@@ -30,7 +30,7 @@ MOST_UNSENT = 4096
 MOST_ERROR_BYTES = 16 << 20
 LAST_WORDS = 20
 LAST_WORDS_S = 1.0
-SAME = "the same Fathom must be installed there"
+SAME = "see that it can be reached, and that the same Fathom is installed there"
 
 T = TypeVar("T")
 
@@ -84,10 +84,10 @@ class HostProcess:
     def close(self) -> None:
         """Ends the agent, which lets go what it holds, and the shell; by force where they do not end."""
         self._lose(FathomError("the run is over"))
-        self._unsent.put(None)
         try:
+            self._unsent.put_nowait(None)
             self._process.wait(END_S)
-        except subprocess.TimeoutExpired:
+        except (Full, subprocess.TimeoutExpired):
             self._kill()
             self._process.wait()
 
@@ -150,7 +150,9 @@ class HostProcess:
         while line := answers.readline(left):
             if line.endswith(hello):
                 self._words.clear()
-                self._began.set_result(None)
+                with self._lock:
+                    if self._lost is None:
+                        self._began.set_result(None)
                 return True
             self._words.append(line.decode(errors="replace"))
             left -= len(line)
@@ -164,15 +166,20 @@ class HostProcess:
         """Raises WireError for an answer that nobody waits for, or one of a wrong type."""
         answer, values = wire.parse_answer(frame)
         with self._lock:
-            function, future = self._waiting.get(answer.id, (None, None))
+            function, future = self._waiting.pop(answer.id, (None, None))
         if function is None or future is None:
             raise wire.WireError("answered what it was not asked")
         if answer.failure is not None:
             future.set_exception(wire.error_of(answer.failure))
-        else:
-            future.set_result(wire.result_of(function, values))
-        with self._lock:
-            self._waiting.pop(answer.id, None)
+            return
+        try:
+            result = wire.result_of(function, values)
+        except wire.WireError as error:
+            # Lost before its caller looks whether it is.
+            self._fail(error.message)
+            future.set_exception(error)
+            raise
+        future.set_result(result)
 
     def _read_errors(self, errors: BinaryIO) -> None:
         left = MOST_ERROR_BYTES
@@ -208,11 +215,10 @@ class HostProcess:
                 return False
             self._lost = error
             waiting, self._waiting = self._waiting, {}
-        if not self._began.done():
-            self._began.set_exception(FathomError(f"host {self.name}: {error.message}", error.hint))
+            if not self._began.done():
+                self._began.set_exception(FathomError(f"host {self.name}: {error.message}", error.hint))
         for _, future in waiting.values():
-            if not future.done():
-                future.set_exception(error)
+            future.set_exception(error)
         return True
 
 
