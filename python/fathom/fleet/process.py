@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
@@ -28,7 +27,7 @@ ALIVE_S = 1.0
 MOST_UNSENT = 4096
 """Calls that a host has not taken yet: one that reads nothing is not waited for with ever more memory."""
 MOST_ERROR_BYTES = 16 << 20
-LAST_WORDS = 20
+LAST_WORDS_BYTES = wire.MOST_WORDS
 LAST_WORDS_S = 1.0
 SAME = "see that it can be reached, and that the same Fathom is installed there"
 
@@ -46,7 +45,7 @@ class HostProcess:
         self._waiting: dict[int, tuple[Callable[..., object], Future[object]]] = {}
         self._number = 0
         self._unsent: Queue[bytes | None] = Queue(MOST_UNSENT)
-        self._words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._words = b""
         self._lost: FathomError | None = None
         self._began: Future[None] = Future()
         self._process = _start(name, shell)
@@ -149,12 +148,12 @@ class HostProcess:
         left = wire.MOST_NOISE_BYTES
         while line := answers.readline(left):
             if line.endswith(hello):
-                self._words.clear()
+                self._words = b""
                 with self._lock:
                     if self._lost is None:
                         self._began.set_result(None)
                 return True
-            self._words.append(line.decode(errors="replace"))
+            self._words = (self._words + line)[-LAST_WORDS_BYTES:]
             left -= len(line)
             if not left:
                 raise wire.WireError(
@@ -184,9 +183,10 @@ class HostProcess:
     def _read_errors(self, errors: BinaryIO) -> None:
         left = MOST_ERROR_BYTES
         with suppress(OSError):
-            while line := errors.readline(wire.MOST_NOISE_BYTES):
-                self._words.append(line[: wire.MOST_WORDS].decode(errors="replace"))
-                left -= len(line)
+            # By what is there, not by lines: a flood of short ones would take its time.
+            while chunk := os.read(errors.fileno(), wire.MOST_NOISE_BYTES):
+                self._words = (self._words + chunk)[-LAST_WORDS_BYTES:]
+                left -= len(chunk)
                 if left < 0:
                     self._fail(f"printed more than {MOST_ERROR_BYTES} bytes of errors")
                     return
@@ -194,7 +194,8 @@ class HostProcess:
     def _why_ended(self) -> str:
         """The last words that came on standard error may be a moment behind."""
         self._hears_errors.join(LAST_WORDS_S)
-        last = next((line.strip() for line in reversed([*self._words]) if line.strip()), "")
+        lines = self._words.decode(errors="replace").strip().splitlines()
+        last = lines[-1] if lines else ""
         if not self._began.done():
             return f"did not start: {last or 'no reason given'}"
         return f"the host or its agent has died{last and f': {last}'}"
