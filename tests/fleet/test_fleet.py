@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -19,7 +20,7 @@ from fathom.fleet import fleet as fleet_module
 from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
-from fathom.fleet.ray_cluster import ray_connected
+from fathom.fleet.ray_cluster import RayHost, ray_connected
 from fathom.method import parse_method
 from fathom.runs.files import read_lines
 from fathom.runs.reader import Run
@@ -589,6 +590,26 @@ def test_a_ray_cluster_that_does_not_answer_is_told_at_once():
         )
         with refused, ray_connected(address):
             pass
+
+
+@pytest.mark.parametrize(("sent", "given"), [(5, 5), ("soon", FathomError), (-1, FathomError)])
+def test_what_a_node_of_ray_sends_is_checked_too(sent: object, given: object) -> None:
+    class Actor:
+        class clock_ns:
+            @staticmethod
+            def remote() -> Any:
+                answer: Future[object] = Future()
+                answer.set_result(sent)
+                return SimpleNamespace(future=lambda: answer)
+
+    host = RayHost.__new__(RayHost)
+    host._actor = cast(Any, Actor)
+    answer = host.submit(HostAgent.clock_ns)
+    if given is FathomError:
+        with pytest.raises(FathomError, match=r"wrong type|does not return"):
+            answer.result(1)
+    else:
+        assert answer.result(1) == given
 
 
 def test_a_shared_directory_that_a_host_does_not_have_is_told_with_the_host():
