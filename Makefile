@@ -3,9 +3,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+SUPPLY_CHAIN := tools/uv run --no-project --quiet --python '>=3.11' --no-python-downloads --with pip-audit==2.10.1 \
+  --with cyclonedx-bom==7.5.0 python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help review test test-rust test-python test-full test-vm lint format bench docs lock clean
+.PHONY: help review test test-rust test-python test-full test-vm lint audit sbom format bench docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +36,12 @@ lint: .venv/.built ## Formatting, lints and types, Rust and Python
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --warnings
+
+audit: ## Licences and sources of what is built in, and known faults, as far as their databases can be asked
+	@if $(SUPPLY_CHAIN) -c ''; then $(SUPPLY_CHAIN) tools/supply_chain.py audit; else echo "audit: NOT done: its tools cannot be fetched here"; fi
+
+sbom: ## Lists of what is built in, as CycloneDX, into target/sbom/
+	@if $(SUPPLY_CHAIN) -c ''; then $(SUPPLY_CHAIN) tools/supply_chain.py sbom; else echo "sbom: NOT written: its tools cannot be fetched here"; fi
 
 format: .venv/.ready ## Rewrite all sources in the house format
 	cargo fmt --all

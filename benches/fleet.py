@@ -1,6 +1,6 @@
 """What a fleet's coordinator pays for each second of load: taking in, adding up and keeping the intervals of 100 hosts.
 
-The hosts are agents that answer with one recorded interval; what is left out is Ray's own part of the calls.
+The hosts are agents that answer with one recorded interval; what is left out is the way of the calls.
 """
 
 import statistics

@@ -108,6 +108,7 @@ def print_plan(
 ) -> None:
     """The plan as tables, one per target, each with what so many repeats come to."""
     from rich.table import Table
+    from rich.text import Text
 
     shortened = ""
     if quick := method.quick:
@@ -116,7 +117,7 @@ def print_plan(
             + (f", volumes / {quick.divide_volumes_by:g}" if quick.divide_volumes_by != 1 else "")
             + ")"
         )
-    console.print(f"[bold]{method.title}[/]{shortened}\n{method.summary}", highlight=False)
+    console.print(Text.assemble((method.title, "bold"), f"{shortened}\n{method.summary}"))
     for target in targets:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", title_justify="left")
         for column, justify in (
@@ -131,10 +132,8 @@ def print_plan(
         plan = plan_of(method, target)
         for members in _together(plan.steps):
             table.add_row(*_cells(members))
-        console.print(
-            f"\n{_bound(target)}[bold]{target.label}[/] ({target.name}, {capacity(target.capacity_bytes)})",
-            highlight=False,
-        )
+        what = f" ({target.name}, {capacity(target.capacity_bytes)})"
+        console.print(Text.assemble("\n", _bound(target), (target.label, "bold"), what))
         console.print(table)
         lines = [*_totals(plan), *_of_repeats(plan, repeats)]
         if target.kind == "twin":

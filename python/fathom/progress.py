@@ -15,6 +15,7 @@ from fathom.method import Step
 from fathom.runs.store import StepOutcome
 from fathom.stepper import Progress
 from fathom.targets.target import Target
+from fathom.terminal import Terminal
 from fathom.text import duration, iops_text, latency_text, mbps_text
 
 
@@ -30,7 +31,7 @@ class _Line:
     ended: str | None = None
 
 
-class ProgressConsole(Console):
+class ProgressConsole(Terminal):
     """Standard error while a run goes on. When nobody reads it any more, it falls silent."""
 
     def on_broken_pipe(self) -> None:

@@ -73,6 +73,10 @@ class Site(Protocol):
         """What run.json keeps of it, beside the environment."""
         ...
 
+    def shortfall(self) -> str | None:
+        """Why the figures of the last step are of less than it was asked for."""
+        ...
+
     def notes(self) -> "list[NoteRecord]":
         """What a reader must know of it."""
         ...
@@ -114,6 +118,10 @@ class ThisMachine:
     def to_json(self) -> "dict[str, JsonValue]":
         """Nothing: the environment says it."""
         return {}
+
+    def shortfall(self) -> str | None:
+        """Nothing that the engine does not say itself."""
+        return None
 
     def notes(self) -> "list[NoteRecord]":
         """None of its own."""

@@ -27,10 +27,13 @@ class Workers(Protocol):
 
 
 @contextmanager
-def local_workers() -> Iterator[Workers]:
-    """A process for each core that this one may use; when the `with` ends by an error they are ended too."""
+def local_workers(cores: int | None = None) -> Iterator[Workers]:
+    """So many processes, or one for each core that this one may use.
+
+    When the `with` ends by an error they are ended too.
+    """
     context = multiprocessing.get_context("spawn")
-    cores = len(os.sched_getaffinity(0))
+    cores = cores or len(os.sched_getaffinity(0))
     with ProcessPoolExecutor(cores, mp_context=context, initializer=_leave_interrupts) as pool:
         try:
             yield pool

@@ -27,6 +27,10 @@ fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> PyResult<T> {
     serde_json::from_slice(bytes).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+fn cannot_be_counts() -> PyErr {
+    PyValueError::new_err("its counts contradict each other, or are too large")
+}
+
 fn nothing_to_merge() -> PyErr {
     PyValueError::new_err("nothing to merge")
 }
@@ -299,7 +303,11 @@ impl Interval {
     /// An interval of `target` from the wire.
     #[staticmethod]
     fn from_bytes(bytes: &[u8], target: usize) -> PyResult<Self> {
-        Ok(Self::new(target, from_bytes(bytes)?))
+        let inner = from_bytes::<recording::Interval>(bytes)?;
+        if !inner.is_sound() {
+            return Err(cannot_be_counts());
+        }
+        Ok(Self::new(target, inner))
     }
 
     #[getter]
@@ -426,7 +434,11 @@ impl Recording {
     /// A recording from the wire.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        from_bytes::<recording::Recording>(bytes).map(Self::from)
+        let inner = from_bytes::<recording::Recording>(bytes)?;
+        if !inner.is_sound() {
+            return Err(cannot_be_counts());
+        }
+        Ok(Self::from(inner))
     }
 
     #[getter]

@@ -274,3 +274,32 @@ impl SparseHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 }
+
+impl Bins {
+    /// Whether somebody can have counted this: bins that exist, in ascending order, of at most `most` each.
+    pub(crate) fn is_sound(&self, most: u64) -> bool {
+        let exist = self
+            .0
+            .iter()
+            .all(|&(bin, n)| usize::from(bin) < BINS && (1..=most).contains(&n));
+        exist && self.0.windows(2).all(|pair| pair[0].0 < pair[1].0)
+    }
+}
+
+impl SparseHistogram {
+    /// Whether somebody can have counted this: the bins add up to the count, and hold the extremes and the sum.
+    pub(crate) fn is_sound(&self, most: u64) -> bool {
+        let bins = self.bins();
+        let (Some(&(first, _)), Some(&(last, _))) = (bins.first(), bins.last()) else {
+            return self.count == 0 && self.sum_ns == 0;
+        };
+        let count: u128 = bins.iter().map(|&(_, n)| u128::from(n)).sum();
+        let sums = u128::from(self.min_ns) * count..=u128::from(self.max_ns) * count;
+        self.bins.is_sound(most)
+            && self.count <= most
+            && count == u128::from(self.count)
+            && bin_index(self.min_ns) == usize::from(first)
+            && bin_index(self.max_ns) == usize::from(last)
+            && sums.contains(&self.sum_ns)
+    }
+}

@@ -11,6 +11,7 @@ mod histogram;
 mod interval;
 mod recorder;
 mod recording;
+mod sound;
 
 pub use batch::{Batch, OpBins};
 pub use fault::{Fault, FaultCounter, merge_faults};

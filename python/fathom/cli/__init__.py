@@ -14,6 +14,7 @@ from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import check, query, report, runs
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
+from fathom.printed import cleaned_streams
 from fathom.text_file import check_utf8
 
 app = typer.Typer(
@@ -49,8 +50,9 @@ app.command("export", cls=Command)(export_file)
 
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
-    _say_warnings()
-    status = _status()
+    with cleaned_streams():
+        _say_warnings()
+        status = _status()
     try:
         sys.stdout.flush()
     except BrokenPipeError:

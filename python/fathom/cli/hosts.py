@@ -1,14 +1,15 @@
 """Where load and simulations come from: this machine, or hosts that live as long as a command."""
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fathom.fleet.hosts import Nodes
+    from contextlib import AbstractContextManager
+
+    from fathom.fleet.process import HostProcess
     from fathom.site import Site
     from fathom.workers import Workers
 
@@ -16,15 +17,21 @@ if TYPE_CHECKING:
 @contextmanager
 def site_of(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Site"]:
     """Where the load comes from; hosts live as long as the `with`."""
-    if hosts is ray is local_hosts is None:
+    if not _given(hosts, ray, local_hosts):
         from fathom.site import ThisMachine
 
         yield ThisMachine()
         return
-    from fathom.fleet.hosts import fleet_of
+    from fathom.fleet.fleet import Fleet
 
-    with _nodes(hosts, shell, ray, local_hosts) as nodes:
-        yield fleet_of(nodes)
+    if ray is not None:
+        from fathom.fleet.ray_cluster import RayHost, ray_connected
+
+        with _without_rays_words(), ray_connected(ray) as nodes:
+            yield Fleet([(name, RayHost(name, node_id)) for name, node_id in nodes])
+    else:
+        with _started(hosts, shell, local_hosts) as found:
+            yield Fleet([(host.name, host) for host in found])
 
 
 @contextmanager
@@ -32,33 +39,47 @@ def workers_of(
     hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None
 ) -> Iterator["Workers"]:
     """Where simulations run; hosts live as long as the `with`."""
-    if hosts is ray is local_hosts is None:
+    if not _given(hosts, ray, local_hosts):
         from fathom.workers import local_workers
 
         with local_workers() as workers:
             yield workers
         return
-    from fathom.fleet.workers import RayWorkers
+    from fathom.fleet.workers import HostWorkers, RayWorkers
 
-    with _nodes(hosts, shell, ray, local_hosts):
-        yield RayWorkers()
+    if ray is not None:
+        from fathom.fleet.ray_cluster import ray_connected
+
+        with _without_rays_words(), ray_connected(ray):
+            yield RayWorkers()
+    else:
+        with _started(hosts, shell, local_hosts) as found:
+            yield HostWorkers(found)
+
+
+def _given(*options: object) -> bool:
+    """Whether one of the options that name hosts is given. Raises UsageError for more than one."""
+    from fathom.errors import UsageError
+
+    given = sum(option is not None for option in options)
+    if given > 1:
+        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give one of them")
+    return given == 1
+
+
+def _started(
+    hosts: Path | None, shell: str, local_hosts: int | None
+) -> "AbstractContextManager[list[HostProcess]]":
+    """Brings the hosts up."""
+    from fathom.fleet import hosts as fleet_hosts
+
+    if hosts is not None:
+        return fleet_hosts.hosts_of_file(hosts, shell)
+    return fleet_hosts.local_hosts(local_hosts or 0)
 
 
 @contextmanager
-def _nodes(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Nodes"]:
-    """Brings the hosts of one of the options up."""
-    from fathom.errors import UsageError
-    from fathom.fleet.hosts import hosts_of_file, local_nodes, ray_cluster
-
-    if sum(given is not None for given in (hosts, ray, local_hosts)) > 1:
-        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give one of them")
-    if hosts is not None:
-        found = hosts_of_file(hosts, shell)
-    elif ray is not None:
-        found = ray_cluster(ray)
-    else:
-        found = local_nodes(local_hosts or 0)
-    print("bringing the hosts up: about ten seconds for each", file=sys.stderr)
-    # Ray prints what its nodes have to say to standard output, which is the result's.
-    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), found as nodes:
-        yield nodes
+def _without_rays_words() -> Iterator[None]:
+    """Ray prints what its nodes have to say to standard output, which is the result's."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        yield

@@ -245,11 +245,12 @@ def _conclude(
 ) -> None:
     """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result.
 
-    Raises FathomError where blocks did not hold what was written.
+    Raises FathomError where blocks did not hold what was written, or a host was lost.
     """
     from fathom.analysis.validity.of_figures import WRONG_DATA
     from fathom.errors import FathomError
     from fathom.report import REPORT, print_table, runs_json, write_html
+    from fathom.runs.document import LOST_HOST
 
     own = [run.path for run in finished]
     runs = [*own, *beside]
@@ -264,6 +265,8 @@ def _conclude(
             console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
     if wrong := [note for run in finished for note in run.notes if note.rule == WRONG_DATA]:
         raise FathomError(f"{wrong[0].target}, {wrong[0].step}: {wrong[0].text}", wrong[0].next_step)
+    if lost := [note for run in finished for note in run.notes if note.rule == LOST_HOST]:
+        raise FathomError(lost[0].text, lost[0].next_step)
 
 
 def _options(

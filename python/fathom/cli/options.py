@@ -51,7 +51,7 @@ RayAddress = Annotated[
     str | None, typer.Option("--ray", help="do it on every node of a Ray cluster", metavar="ADDRESS")
 ]
 LocalHosts = Annotated[
-    int | None, typer.Option(help="do it on N nodes on this machine, to try a fleet out", metavar="N")
+    int | None, typer.Option(help="do it by N processes on this machine, to try a fleet out", metavar="N")
 ]
 Power = Annotated[
     str | None,

@@ -12,16 +12,16 @@ PIPED_COLUMNS = 160
 
 def stdout() -> "Console":
     """Standard output; into a file or a pipe tables are as wide as they need to be."""
-    from rich.console import Console
+    from fathom.terminal import Terminal
 
-    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS)
+    return Terminal(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS)
 
 
 def stderr() -> "Console":
     """Standard error: progress, and what is said beside a JSON document."""
-    from rich.console import Console
+    from fathom.terminal import Terminal
 
-    return Console(stderr=True)
+    return Terminal(stderr=True)
 
 
 def print_json(document: object) -> None:

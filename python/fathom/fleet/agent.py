@@ -13,14 +13,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 
 from fathom import __version__, _core
 from fathom.backend import engine_target, pins
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
-from fathom.targets.telemetry import Telemetry, TelemetryRow
+from fathom.targets.telemetry import Telemetry
 
 LEASE_S = 5.0
 LEASE_TICKS = 5
@@ -29,6 +32,10 @@ FIRST_POLL_S = 60.0
 """The lease before the first poll of a step: on a slow host the answer that it has begun takes a while to leave."""
 FOLDER = "fathom-{host}"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+Words = Annotated[str, StringConstraints(max_length=200)]
+UnixNs = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 def machine() -> str:
@@ -40,11 +47,19 @@ def machine() -> str:
 class HostFacts:
     """Who a host is. Hosts with the same `machine` share its cores."""
 
-    name: str
-    machine: str
-    version: str
-    kernel: str
-    cores: int
+    name: Words
+    machine: Words
+    version: Words
+    kernel: Words
+    cores: PositiveInt
+
+    def require_same_fathom(self, host: str) -> None:
+        """Raises UsageError where that host has another version than this one."""
+        if self.version != __version__:
+            raise UsageError(
+                f"host {host} has Fathom {self.version}, this is {__version__}",
+                "install the same version on every host",
+            )
 
 
 @dataclass(frozen=True)
@@ -52,8 +67,21 @@ class News:
     """What has happened on a host since the last poll. `intervals` are as `Interval.to_bytes` gives them."""
 
     intervals: list[bytes] = field(default_factory=list)
-    started_unix_ns: int | None = None
+    started_unix_ns: UnixNs | None = None
     done: bool = False
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One row of telemetry."""
+
+    target: str | None
+    step: Words
+    start_s: FiniteFloat
+    length_s: FiniteFloat
+    name: Words
+    value: FiniteFloat
+    unit: Words
 
 
 @dataclass(frozen=True)
@@ -61,7 +89,7 @@ class Ended:
     """A host's part of a step: its recording on the wire, and what it sampled meanwhile."""
 
     recording: bytes
-    telemetry: list[TelemetryRow]
+    telemetry: list[Sampled]
 
 
 @dataclass(frozen=True)
@@ -98,7 +126,7 @@ class HostAgent:
             len(os.sched_getaffinity(0)),
         )
 
-    def clock_ns(self) -> int:
+    def clock_ns(self) -> UnixNs:
         """This host's time, ns since 1970."""
         return time.time_ns()
 
@@ -111,11 +139,17 @@ class HostAgent:
                     f"{text}: {shared} is not a directory on {self.name}",
                     "create it, or mount it on every host",
                 )
-            folder = shared / FOLDER.format(host=self.name)
-            folder.mkdir(exist_ok=True)
-            text = f"dir:{folder}"
+            text = f"dir:{self._own_folder(shared)}"
         [target] = parse_targets([text], size_bytes=size_bytes)
         return target
+
+    def _own_folder(self, shared: Path) -> Path:
+        """This host's folder in a shared directory. Raises RefusedError where somebody else leads it elsewhere."""
+        folder = shared / FOLDER.format(host=self.name)
+        if folder.parent != shared or folder.is_symlink():
+            raise RefusedError(f"{folder}: leads elsewhere", "remove it, or give another directory")
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def check(
         self, target: Target, writes: bool, destroy_tokens: Sequence[str], unknown_data: bool = False
@@ -150,6 +184,11 @@ class HostAgent:
             if held is self._running:
                 self.stop()
             held.stack.close()
+
+    def close(self) -> None:
+        """Lets everything go."""
+        for name in [*self._held]:
+            self.release(name)
 
     def start(self, name: str, job_json: str, seed: int, step: str, start_at_unix_ns: int, pin: bool) -> News:
         """Starts a step on the target of that name at that time of this host's clock; returns once it has begun.
@@ -210,7 +249,7 @@ class HostAgent:
         except _core.BackendError as error:
             raise FathomError(str(error)) from error
         rows = self._running.telemetry.drain() if self._running is not None else []
-        return Ended(recording.to_bytes(), rows)
+        return Ended(recording.to_bytes(), [Sampled(**row) for row in rows])
 
     def _held_one(self, name: str) -> "_Held":
         if name not in self._held:

@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
-from fathom import __version__
 from fathom._core import Precision
 from fathom.errors import FathomError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
 from fathom.fleet.load import FleetLoad, Host, Remote, reason
 from fathom.parts import split_job
-from fathom.runs.document import NoteRecord
+from fathom.runs.document import LOST_HOST, NoteRecord
 from fathom.stepper import step_seed
 from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
@@ -35,6 +34,11 @@ HEAD_START_NS = 2_000_000_000
 CALL_S = 60.0
 RENEW_S = 1.0
 MOST_SKEW_NS = 5_000_000
+MOST_SLEW_NS_PER_S = 500_000
+"""By so much the kernel speeds a clock up, or slows it down, that NTP sets (adjtimex(2))."""
+KINDS = ("device", "file", "dir", "null", "nop")
+MOST_BLOCK_BYTES = 1 << 20
+MOST_CAPACITY_BYTES = (1 << 63) - 1
 
 T = TypeVar("T")
 
@@ -47,11 +51,15 @@ class Fleet:
         self.facts = {host.name: _wait_for(host, host.remote.submit(HostAgent.facts)) for host in self.hosts}
         self.skews_ns: list[int] = []
         self._first_offsets = {host.name: host.offset for host in self.hosts}
+        self._compared_s = time.monotonic()
+        self._jumps_ns: dict[str, int] = {}
+        self._lost_in_step: list[str] = []
         self._targets: dict[str, dict[str, Target]] = {}
         self.cramped = self._of_shared_machines()
         for host in self.hosts:
             host.crowded = host.name in self.cramped or self.facts[host.name].machine == machine()
-        self._check_versions()
+        for name, facts in self.facts.items():
+            facts.require_same_fathom(name)
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
         """The targets as the hosts see them, each host with a file of its own in a shared directory."""
@@ -131,21 +139,33 @@ class Fleet:
         """The target as each host sees it, by host."""
         return self._targets[target.name]
 
-    def step_ended(self, skew_ns: int | None) -> None:
-        """Keeps how far apart the hosts began, where two are known, and compares the clocks after the step too."""
+    def step_ended(self, skew_ns: int | None, lost: Sequence[Host]) -> None:
+        """Keeps who was lost and how far apart the hosts began; compares the clocks after the step too."""
         if skew_ns is not None:
             self.skews_ns.append(skew_ns)
+        self._lost_in_step = [host.name for host in lost]
         self.compare_clocks()
 
+    def shortfall(self) -> str | None:
+        """The hosts that the last step lost."""
+        if not self._lost_in_step:
+            return None
+        return f"lost {', '.join(self._lost_in_step)}"
+
     def compare_clocks(self) -> None:
-        """Measures every host's clock again; a host that does not answer is lost."""
+        """Measures every host's clock again; a host that does not answer, or not with a clock, is lost."""
+        now_s = time.monotonic()
+        slewed_ns = (now_s - self._compared_s) * MOST_SLEW_NS_PER_S
+        self._compared_s = now_s
         for host in self._left():
             try:
-                host.offset = clocks.measure(
-                    lambda host=host: _wait_for(host, host.remote.submit(HostAgent.clock_ns))
-                )
+                before, host.offset = host.offset, _offset(host)
             except FathomError as error:
-                host.lost = str(error)
+                host.lost = error.message.removeprefix(f"host {host.name}: ")
+                continue
+            moved_ns = abs(host.offset.offset_ns - before.offset_ns)
+            if moved_ns > slewed_ns + before.error_ns + host.offset.error_ns + clocks.MOST_SPREAD_NS:
+                self._jumps_ns[host.name] = max(moved_ns, self._jumps_ns.get(host.name, 0))
 
     def to_json(self) -> "dict[str, JsonValue]":
         """The fleet for run.json."""
@@ -153,7 +173,7 @@ class Fleet:
 
     def notes(self) -> list[NoteRecord]:
         """What a reader must know of the hosts before reading totals."""
-        return [*self._losses(), *self._starts(), *self._shared_cores()]
+        return [*self._losses(), *self._starts(), *self._jumps(), *self._shared_cores()]
 
     def _host_json(self, host: Host) -> "dict[str, JsonValue]":
         facts, first = self.facts[host.name], self._first_offsets[host.name]
@@ -171,7 +191,7 @@ class Fleet:
     def _losses(self) -> list[NoteRecord]:
         return [
             NoteRecord(
-                rule="lost-host",
+                rule=LOST_HOST,
                 level="error",
                 text=f"host {host.name} was lost: {host.lost}. Its figures up to then are kept; the total of the "
                 "step in which it was lost is of the seconds in which every host was active, those of later steps "
@@ -201,6 +221,18 @@ class Fleet:
             )
         ]
 
+    def _jumps(self) -> list[NoteRecord]:
+        """Clocks that moved by more than setting them evenly explains."""
+        return [
+            NoteRecord(
+                rule="clock-jump",
+                level="warning",
+                text=f"the clock of host {name} moved by {moved_ns / 1e6:.1f} ms against this one's between two steps",
+                next_step="set the hosts' clocks by NTP or PTP, and run again",
+            )
+            for name, moved_ns in self._jumps_ns.items()
+        ]
+
     def _shared_cores(self) -> list[NoteRecord]:
         if not self.cramped:
             return []
@@ -228,6 +260,8 @@ class Fleet:
             )
         answers = [(host, host.remote.submit(HostAgent.resolve, text, size_bytes)) for host in self.hosts]
         seen = {host.name: _wait_for(host, answer) for host, answer in answers}
+        for host, own in seen.items():
+            _require_plausible(host, text, own)
         self._targets[text] = seen
         first = next(iter(seen.values()))
         return replace(
@@ -250,14 +284,6 @@ class Fleet:
         own = self._targets[target.name]
         answers = [(host, call(host, own[host.name])) for host in self._left()]
         return {host.name: _wait_through(host, answer) for host, answer in answers}
-
-    def _check_versions(self) -> None:
-        for name, facts in self.facts.items():
-            if facts.version != __version__:
-                raise UsageError(
-                    f"host {name} has Fathom {facts.version}, this is {__version__}",
-                    "install the same version on every host",
-                )
 
 
 class FleetBackend:
@@ -296,7 +322,7 @@ class FleetBackend:
             return []
         names = dict(zip((host.name for host in self._fleet.hosts), self.parts, strict=True))
         return [
-            TelemetryRow(**(row | {"target": names[host.name]}))  # pyright: ignore[reportArgumentType]
+            TelemetryRow(**(asdict(row) | {"target": names[host.name]}))  # pyright: ignore[reportArgumentType]
             for host, row in self._load.telemetry
         ]
 
@@ -347,7 +373,7 @@ def _once(said: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _meet(name: str, remote: Remote) -> Host:
     host = Host(name, remote, clocks.Offset(0, 0))
-    host.offset = clocks.measure(lambda: _wait_for(host, remote.submit(HostAgent.clock_ns)))
+    host.offset = _offset(host)
     if not host.offset.usable:
         raise UsageError(
             f"host {name}: a round trip takes {2 * host.offset.error_ns / 1e6:.1f} ms, so its clock is known to no "
@@ -355,6 +381,36 @@ def _meet(name: str, remote: Remote) -> Host:
             "take a host within 10 ms",
         )
     return host
+
+
+def _offset(host: Host) -> clocks.Offset:
+    """How far its clock is ahead. Raises FathomError for a clock that jumps whenever it is looked at."""
+    offset = _measured(host)
+    if not offset.even:
+        # A clock that is set just then jumps once.
+        offset = _measured(host)
+    if not offset.even:
+        raise FathomError(
+            f"host {host.name}: its clock jumps: two readings are {offset.spread_ns / 1e6:.1f} ms further apart than "
+            "the time between them",
+            "set it by NTP or PTP, or leave the host out",
+        )
+    return offset
+
+
+def _measured(host: Host) -> clocks.Offset:
+    return clocks.measure(lambda: _wait_for(host, host.remote.submit(HostAgent.clock_ns)))
+
+
+def _require_plausible(host: str, text: str, own: Target) -> None:
+    """Raises FathomError for a target that no host can have."""
+    if (
+        own.kind not in KINDS
+        or not 0 < own.capacity_bytes <= MOST_CAPACITY_BYTES
+        or not 0 < own.logical_block_bytes <= MOST_BLOCK_BYTES
+        or not 0 <= own.direct_align_bytes <= MOST_BLOCK_BYTES
+    ):
+        raise FathomError(f"host {host}: it describes {text} as what it cannot be", "look at that host")
 
 
 def _wait_for(host: Host, answer: "Future[T]") -> T:

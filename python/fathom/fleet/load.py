@@ -1,8 +1,8 @@
 """A step that runs on all hosts of a fleet at once: a handle like any other, whose parts are the hosts.
 
 The coordinator asks every host for news without waiting for any of them. A second of the total is the sum of the hosts'
-own; the recording of the total is of the seconds in which every host that began was active. A host that fails, dies or
-falls silent is lost: what it sent is kept, the others go on, nothing is sent to it again.
+own; the recording of the total is of the seconds in which every host that began was active. A host that fails, dies,
+falls silent or sends what cannot be is lost: what it sent is kept, the others go on, nothing is sent to it again.
 
 Death is seen at once, by the connection. Silence is a matter of patience: a host with a machine of its own may be cut
 off; one that shares the coordinator's, or another host's, cannot be, and is rather starved of the processor.
@@ -17,16 +17,18 @@ from typing import Any, Protocol, TypeVar
 
 from fathom import _core
 from fathom.errors import FathomError
-from fathom.fleet.agent import Ended, HostAgent, News
+from fathom.fleet.agent import Ended, HostAgent, News, Sampled
 from fathom.fleet.clocks import Offset
+from fathom.fleet.wire import MOST_WORDS
 from fathom.parts import Totals
-from fathom.targets.telemetry import TelemetryRow
 
 POLL_S = 1.0
 SILENCE_S = 6.0
 CROWDED_SILENCE_S = 30.0
 RESULT_S = 60.0
 START_S = 60.0
+AHEAD_S = 5.0
+"""By so much the seconds of a host may be ahead of the coordinator's own clock: it is slow to look at times."""
 
 T = TypeVar("T")
 
@@ -66,7 +68,10 @@ class _Member:
     patience_s: float = START_S
     started_unix_ns: int | None = None
     done: bool = False
+    seconds: int = 0
+    """Intervals that have come in; the number of the next."""
     recording: _core.Recording | None = None
+    lost_here: bool = False
 
     @property
     def active(self) -> bool:
@@ -74,6 +79,7 @@ class _Member:
 
     def lose(self, why: str) -> None:
         self.host.lost = why
+        self.lost_here = True
         self.news = None
 
 
@@ -88,11 +94,11 @@ class FleetLoad:
         self,
         hosts: Sequence[Host],
         starts: "Mapping[str, Future[News]]",
-        on_end: Callable[[int | None], None],
+        on_end: Callable[[int | None, Sequence[Host]], None],
     ) -> None:
-        now_s = time.monotonic()
-        self.members = [_Member(host, starts.get(host.name), now_s) for host in hosts]
-        self.telemetry: list[tuple[Host, TelemetryRow]] = []
+        self._ordered_s = time.monotonic()
+        self.members = [_Member(host, starts.get(host.name), self._ordered_s) for host in hosts]
+        self.telemetry: list[tuple[Host, Sampled]] = []
         self._on_end = on_end
         self._totals = Totals(len(self.members))
 
@@ -143,7 +149,7 @@ class FleetLoad:
         ]
         for member, future in asked:
             self._take_result(member, future)
-        self._on_end(self.skew_ns())
+        self._on_end(self.skew_ns(), [member.host for member in self.members if member.lost_here])
         parts = [
             member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)
         ]
@@ -163,27 +169,56 @@ class FleetLoad:
         member.news = None
         try:
             news = future.result()
+            fresh = self._intervals(member, news.intervals)
         except Exception as error:  # noqa: BLE001 (whatever a remote call raises, the host cannot be used on)
             member.lose(reason(error))
             return []
-        place = self.members.index(member) + 1
-        fresh = [_core.Interval.from_bytes(data, place) for data in news.intervals]
         for interval in fresh:
             self._totals.add(interval)
         member.started_unix_ns = news.started_unix_ns or member.started_unix_ns
         member.done = news.done
         return fresh
 
+    def _intervals(self, member: _Member, sent: Sequence[bytes]) -> list[_core.Interval]:
+        """The next seconds of a host. Raises FathomError where they are none, not the next, or from the future."""
+        place = self.members.index(member) + 1
+        most_s = time.monotonic() - self._ordered_s + AHEAD_S
+        fresh = []
+        for number, data in enumerate(sent, member.seconds):
+            try:
+                interval = _core.Interval.from_bytes(data, place)
+            except ValueError as error:
+                raise FathomError(f"it sent what is no second of a load: {error}") from error
+            if interval.index != number:
+                raise FathomError(f"it sent second {interval.index} where second {number} was due")
+            if interval.start_s + interval.length_s > most_s:
+                raise FathomError(f"it sent second {number} of a step that is {most_s - AHEAD_S:.0f} s old")
+            fresh.append(interval)
+        member.seconds += len(fresh)
+        return fresh
+
     def _take_result(self, member: _Member, future: "Future[Ended]") -> None:
         try:
             ended = future.result(RESULT_S)
+            recording = self._recording(member, ended.recording)
         except NotInTime:
             member.lose(f"did not give its result within {RESULT_S:.0f} s")
         except Exception as error:  # noqa: BLE001 (as above)
             member.lose(reason(error))
         else:
-            member.recording = _core.Recording.from_bytes(ended.recording)
+            member.recording = recording
             self.telemetry += [(member.host, row) for row in ended.telemetry]
+
+    def _recording(self, member: _Member, sent: bytes) -> _core.Recording:
+        """A host's whole step. Raises FathomError where it is not what its seconds come to."""
+        try:
+            recording = _core.Recording.from_bytes(sent)
+        except ValueError as error:
+            raise FathomError(f"it sent what is no recording: {error}") from error
+        seconds = self._totals.sums[self.members.index(member)]
+        if _moved(recording) != _moved(seconds):
+            raise FathomError("its recording is not the sum of the seconds that it sent")
+        return recording
 
     def _miss_the_silent(self) -> None:
         for member in self.members:
@@ -191,13 +226,17 @@ class FleetLoad:
                 member.lose(f"has not answered for {member.patience_s:.0f} s")
 
 
+def _moved(recording: _core.Recording) -> dict[str, int]:
+    return {op.op: op.bytes for op in recording.ops if op.bytes}
+
+
 def reason(error: BaseException) -> str:
     """One line on why a host is lost: Fathom's own words, or the kind of failure and its first line."""
     cause: Any = getattr(error, "cause", None) or error
     if isinstance(cause, FathomError):
         return str(cause)
-    lines = str(cause).strip().splitlines()
     name = type(cause).__name__
     if name in ("ActorDiedError", "ActorUnavailableError", "NodeDiedError"):
         return "the host or its agent has died"
-    return f"{name}: {lines[0]}" if lines else name
+    lines = str(cause).strip().splitlines()
+    return f"{name}: {lines[0][:MOST_WORDS]}" if lines else name

@@ -1,12 +1,11 @@
 """A run as one JSON document or one CSV table, for other programs. Rows and names are those of points.parquet."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from fathom.analysis.uncertainty import Interval
+from fathom.printed import csv_text
 from fathom.report.capacity import capacities_of
 from fathom.report.data import RunData, load
 from fathom.report.repeats import is_pooled, repeats_by_target
@@ -109,8 +108,5 @@ def run_csv(run: Path) -> str:
 
     Raises FathomError when the run cannot be read.
     """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Point)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(point) for point in load(run).points)
-    return text.getvalue()
+    names = [field.name for field in fields(Point)]
+    return csv_text(names, ([getattr(point, name) for name in names] for point in load(run).points))

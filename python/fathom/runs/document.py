@@ -61,6 +61,10 @@ class TargetRecord(_Model):
     )
 
 
+LOST_HOST = "lost-host"
+"""The rule of the note on a host that a fleet lost: the run's figures are not of all that it was asked for."""
+
+
 class NoteRecord(_Model):
     """A validity note: what a reader must know before trusting a figure."""
 

@@ -1,7 +1,5 @@
 """Lists of runs and query results on a terminal."""
 
-import csv
-import io
 import math
 import sys
 from typing import TYPE_CHECKING
@@ -107,11 +105,10 @@ def json_rows(table: pa.Table) -> list[dict[str, object]]:
 
 def print_csv(table: pa.Table) -> None:
     """A query's rows as CSV on stdout."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(row.values() for row in table.to_pylist())
-    sys.stdout.write(buffer.getvalue())
+    from fathom.printed import csv_text
+
+    columns = [column.to_pylist() for column in table.columns]
+    sys.stdout.write(csv_text(table.column_names, zip(*columns, strict=True)))
 
 
 def _cell(value: object) -> str:

@@ -182,6 +182,8 @@ class TargetRun:
         failure = mostly_failed(step, recordings[0])
         if failure is not None:
             outcome = replace(outcome, status="partial", reason=failure)
+        elif shortfall := self.options.site.shortfall():
+            outcome = replace(outcome, status="partial", reason=shortfall)
         store.finish_step(key, rows.tables(), outcome)
         if failure is not None:
             raise FathomError(failure)

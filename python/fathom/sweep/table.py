@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from fathom.output_file import write_output
+from fathom.printed import cell_text
 from fathom.runs.reader import Run
 from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis
@@ -42,10 +43,19 @@ def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
 
 def write_tables(table: pa.Table, folder: Path) -> None:
     """Writes `points.parquet` and `points.csv`. Raises RefusedError where something else has their names."""
-    for name, write in ((PARQUET, pq.write_table), (CSV, pyarrow.csv.write_csv)):
+    for name, write in ((PARQUET, pq.write_table), (CSV, _write_csv)):
         content = io.BytesIO()
         write(table, content)
         write_output(folder / name, content.getvalue(), of_a_run=True)
+
+
+def _write_csv(table: pa.Table, into: io.BytesIO) -> None:
+    """As CSV, with no text that is a formula."""
+    for number, field in enumerate(table.schema):
+        if field.type == pa.string():
+            texts = [text and cell_text(text) for text in table[number].to_pylist()]
+            table = table.set_column(number, field, pa.array(texts, field.type))
+    pyarrow.csv.write_csv(table, into)
 
 
 def _rows(run: Run) -> list[dict[str, object]]:

@@ -10,8 +10,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
+from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, PlainSerializer
 
 from fathom import _core
 from fathom.analysis.depths import enough
@@ -84,11 +86,19 @@ class AtDepth:
     interval_pct: float | None
 
 
+ByOp = Annotated[
+    dict[str | None, OpFigures],
+    PlainSerializer(lambda ops: [*ops.items()], return_type=list[tuple[str | None, OpFigures]]),
+    BeforeValidator(lambda pairs: dict(pairs) if isinstance(pairs, list) else pairs),
+]
+"""Figures by operation, all of them under `None`. As pairs where they are JSON, whose names are all text."""
+
+
 @dataclass(frozen=True)
 class Measured:
-    """What a trial found. `ops` is by operation, all of them under `None`."""
+    """What a trial found."""
 
-    ops: dict[str | None, OpFigures]
+    ops: ByOp
     window_s: float
     interval_pct: float | None
     """Half the 95 % interval of the mean rate, of the mean; None with too few rounds."""
