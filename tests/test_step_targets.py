@@ -76,8 +76,7 @@ def test_each_step_runs_on_its_own_target_and_one_that_is_only_read_is_not_writt
     before = precious.read_bytes()
     log = tmp_path / "log.bin"
     run = fathom.run(method, {"data": f"file:{precious}", "log": f"file:{log}"}, size_bytes=SIZE_BYTES)
-    points = run.to_pandas("points")
-    done = {(row.step, Path(row.target.removeprefix("file:")).name) for row in points.itertuples()}
+    done = {(row["step"], Path(row["target"]).name) for row in run.points.to_pylist()}
     assert done == {("reads", "precious.bin"), ("writes", "log.bin")}
     assert precious.read_bytes() == before
     document = json.loads((run.path / "run.json").read_text())

@@ -320,6 +320,13 @@ def test_what_an_earlier_job_wrote_whole_is_not_laid_out_again(tmp_path: Path) -
     assert [step["name"] for step in steps] == ["w", "lay-out-r", "r"]
 
 
+def test_a_name_is_of_its_section_and_one_of_global_is_told(tmp_path: Path) -> None:
+    text = "[global]\nname=all\ndirect=1\nsize=1m\nfilename=f\nrw=write\n[a]\n[b]\nname=c\nstonewall\n"
+    steps, notes = imported(tmp_path, text)
+    assert [step["name"] for step in steps] == ["a", "c"]
+    assert notes == ["2: name=all: jobs have names of their own"]
+
+
 def test_jobs_on_one_file_all_begin_at_its_start_and_a_mix_has_two_positions(tmp_path: Path) -> None:
     assert job(tmp_path, "rw=read", "numjobs=4")["position"] == "start"
     assert job(tmp_path, "rw=rw")["position"] == {"operations": "apart"}

@@ -146,6 +146,7 @@ def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_told(
 ) -> None:
     file = tmp_path / "job.fio"
     file.write_text("\n".join(["[x]", *base, *(f"{key}={value}" for key, value in lines), ""]))
+    notes: list[str] = []
     try:
         _, notes = import_method(file)
     except FathomError as error:

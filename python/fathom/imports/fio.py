@@ -12,7 +12,7 @@ from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, Value, name_of
 from fathom.imports.fio_blocks import Blocks
 from fathom.imports.fio_file import FioJob, Option, jobs_of_file
-from fathom.imports.fio_files import Files, files_of
+from fathom.imports.fio_files import NOTHING, Files, files_of
 from fathom.imports.fio_job import Conversion
 from fathom.imports.fio_script import jobs_of_script
 from fathom.imports.units import duration_text, size_text
@@ -24,7 +24,7 @@ def from_fio(text: str, file: str) -> Draft:
     """The method that does what a job file, or the commands of a script, do. Raises UsageError."""
     draft = Draft(source="fio")
     sectioned = re.search(r"^\s*\[[^\]]+\]", text, re.MULTILINE)
-    jobs = jobs_of_file(text, file) if sectioned else jobs_of_script(text, file, draft)
+    jobs = jobs_of_file(text, file, draft) if sectioned else jobs_of_script(text, file, draft)
     if not jobs:
         raise UsageError(f"{file}: no job", "expected a [section] with its options")
     groups = [_Group(draft, jobs) for jobs in _groups(jobs)]
@@ -125,7 +125,8 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
     if text := first.job.options.get("description"):
         step.keys["label"] = text.value
     _check_cached(group, state)
-    if any(_needs_data(one) for one in made) and not state.laid_out and first.region not in state.filled:
+    laid = any(_needs_data(one) for one in made) and group.files != NOTHING
+    if laid and not state.laid_out and first.region not in state.filled:
         draft.add(_layout(group))
         state.laid_out = True
     if first.ramp_s:

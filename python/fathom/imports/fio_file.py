@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.imports.draft import Draft
 from fathom.imports.fio_options import ALIASES, OPTIONS
 from fathom.text_file import read_text
 
@@ -38,7 +39,7 @@ class FioJob:
     """Whether it begins only when those before it have ended."""
 
 
-def jobs_of_file(text: str, file: str) -> list[FioJob]:
+def jobs_of_file(text: str, file: str, draft: Draft) -> list[FioJob]:
     """The jobs of a job file. Raises UsageError."""
     jobs: list[FioJob] = []
     shared: dict[str, Option] = {}
@@ -54,10 +55,12 @@ def jobs_of_file(text: str, file: str) -> list[FioJob]:
             raise UsageError(f"{place}: an option before any [job]", "begin with [global] or a job's name")
         else:
             set_option(into, line, place)
-    if named := shared.get("name"):
-        raise UsageError(f"{named.place}: name: [global] is no job to be named", "leave it out")
     for job in jobs:
-        job.name = job.options.get("name", Option(job.name, job.place)).value
+        named = job.options.get("name")
+        if named and named is not shared.get("name"):
+            job.name = named.value
+        elif named:
+            draft.note(f"{named.place}: name={named.value}: jobs have names of their own")
         job.waits = waits(job)
     return jobs
 

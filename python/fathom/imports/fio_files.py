@@ -26,10 +26,14 @@ class Files:
         return texts[0] if len(texts) == 1 else f"array:{','.join(texts)}"
 
 
+#: What the engine `null` works on.
+NOTHING = Files(("null:",))
+
+
 def files_of(job: FioJob) -> Files:
     """The files of a job. Raises UsageError where they have no counterpart."""
     if job.options.get("ioengine", Option("", "")).value == "null":
-        return Files(("null:",))
+        return NOTHING
     directory = _text(job, "directory")
     if ":" in directory.replace("\\:", ""):
         raise UsageError(f"{_place(job, 'directory')}: several directories have no counterpart", "give one")

@@ -206,6 +206,8 @@ class Conversion:
 
     def _is_buffered(self) -> bool:
         latest = self._given.later("direct", "buffered")
+        if self._engine == "io_uring_cmd":
+            return False
         buffered = latest is None or self._given.flag(latest) is (latest == "buffered")
         if buffered and self._engine != "null":
             self._given.note(
