@@ -13,8 +13,10 @@ from fathom.errors import FathomError, InterruptedRunError, RefusedError, UsageE
 from fathom.file_system import with_file_system
 from fathom.method import Step, load_method
 from fathom.resolve import resolve_targets
+from fathom.runs.document import RunDocument
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.targets import made as made_module
 from fathom.targets.claim import check_target, claim
 from fathom.targets.made import MAKERS, check_maker
 from fathom.targets.mounts import mount_of
@@ -143,7 +145,113 @@ def test_an_interrupted_run_leaves_its_file_system_for_resume_alone(loops: Loops
     assert check_target(parse_target(str(node)), writes=True, destroy_tokens=[token(node)])
 
 
-def test_a_run_whose_file_system_is_gone_does_not_resume_on_another(loops: Loops, tmp_path: Path) -> None:
+MAKE = {
+    "ext4": ("mkfs.ext4", "-q", "-F", "-L", "fathom"),
+    "xfs": ("mkfs.xfs", "-q", "-f", "-L", "fathom"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f", "-L", "fathom"),
+}
+
+
+def users_file_system(loops: Loops, node: Path, file_system: str) -> Path:
+    """A user's own file system that has the label of Fathom's, mounted, with a file on it."""
+    sh(*MAKE[file_system], node)
+    point = loops.mount(node)
+    (point / "thesis").write_text("three years of work")
+    return point
+
+
+@pytest.mark.parametrize("file_system", ["btrfs", "xfs", "ext4"])
+def test_resume_does_not_touch_a_users_own_file_system_of_the_same_label(
+    loops: Loops, tmp_path: Path, file_system: str
+) -> None:
+    node = loops.attach(SIZE)
+    target, options = made(node, file_system), Options(destroy=(token(node),), out=tmp_path)
+    options.observer = Interrupting(options)
+    (tmp_path / "two.toml").write_text(TWO_STEPS)
+    with pytest.raises(InterruptedRunError):
+        start_run(load_method(str(tmp_path / "two.toml")), [target], options)
+    [path] = tmp_path.glob("*/run.json")
+    point = users_file_system(loops, node, file_system)
+    sh("umount", point)
+    with pytest.raises(RefusedError, match=f"refused: holds {file_system[:3]}"):
+        resume_run(path.parent, Options(destroy=(token(node),)))
+    sh("mount", node, point)
+    assert (point / "thesis").read_text() == "three years of work"
+
+
+def test_the_uuid_of_the_file_system_is_in_run_json_from_the_start(loops: Loops, tmp_path: Path) -> None:
+    node = loops.attach(SIZE)
+    target, options = made(node, "ext4"), Options(destroy=(token(node),), out=tmp_path)
+    options.observer = Interrupting(options)
+    (tmp_path / "two.toml").write_text(TWO_STEPS)
+    with pytest.raises(InterruptedRunError):
+        start_run(load_method(str(tmp_path / "two.toml")), [target], options)
+    [path] = tmp_path.glob("*/run.json")
+    recorded = RunDocument.load(path.parent).targets[0].identity["file_system_uuid"]
+    assert recorded == sh("blkid", "--probe", "--match-tag", "UUID", "--output", "value", node)
+
+
+def test_a_run_of_an_earlier_version_that_kept_no_uuid_does_not_lift_the_refusal(loops: Loops) -> None:
+    node = loops.attach(SIZE)
+    sh(*MAKE["ext4"], node)
+    with pytest.raises(RefusedError, match="holds ext"):
+        check_target(replace(made(node, "ext4"), made=True), writes=True, destroy_tokens=[token(node)])
+
+
+def test_at_the_end_nothing_is_wiped_that_the_run_did_not_make(
+    loops: Loops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = loops.attach(SIZE)
+    run, commands = made_module._run, []
+
+    def meanwhile(target: Target, *command: str) -> None:
+        run(target, *command)
+        commands.append(command[0])
+        if command[0] == "umount":
+            sh(*MAKE["ext4"], node)
+
+    monkeypatch.setattr(made_module, "_run", meanwhile)
+    with (
+        pytest.raises(RefusedError, match="holds something else than the file system that this run made"),
+        claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),
+    ):
+        pass
+    assert commands[-1] == "umount"
+    assert sh("blkid", "--probe", "--match-tag", "LABEL", "--output", "value", node) == "fathom"
+
+
+def test_at_the_end_a_file_system_that_is_mounted_elsewhere_too_is_left(loops: Loops, tmp_path: Path) -> None:
+    node = loops.attach(SIZE)
+    with (
+        pytest.raises(RefusedError, match="is in use, so the file system that this run made is left on it"),
+        claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),
+    ):
+        loops.mount(node)
+    assert [path.name for path in tmp_path.glob("mount-*/*.bin")] == ["fathom-scratch.bin"]
+
+
+def test_another_device_in_the_place_of_the_claimed_one_is_not_wiped(
+    loops: Loops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = loops.attach(SIZE)
+    run = made_module._run
+
+    def meanwhile(target: Target, *command: str) -> None:
+        run(target, *command)
+        if command[0] == "umount":
+            loops.reattach(node, SIZE)
+            sh(*MAKE["ext4"], node)
+
+    monkeypatch.setattr(made_module, "_run", meanwhile)
+    with (
+        pytest.raises(RefusedError, match="is not the same device any more"),
+        claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),
+    ):
+        pass
+    assert sh("blkid", "--probe", "--match-tag", "LABEL", "--output", "value", node) == "fathom"
+
+
+def test_a_run_whose_file_system_is_gone_does_not_resume_on_another(loops: Loops) -> None:
     node = loops.attach(SIZE)
     target = replace(made(node, "ext4"), made=True)
     with (

@@ -1,9 +1,11 @@
 """File systems that Fathom makes: `/dev/NAME/btrfs`, a whole device turned into one file to measure.
 
 Made and mounted for one run, under the device's own safety: nothing happens without its `--destroy` token. At the end
-it is unmounted and its signatures are wiped; after an interrupt or an error it stays, labelled, for `fathom resume`.
+it is unmounted and its signatures are wiped. After an interrupt or an error it stays for `fathom resume`, which knows
+it by its UUID: run.json keeps the one that was drawn for it.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -12,16 +14,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import uuid4
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.targets.contents import blank
 from fathom.targets.files import dir_target, hold_file, prepare_file
-from fathom.targets.mounts import mount_of
-from fathom.targets.safety import ExclusiveHold, Refusal
+from fathom.targets.mounts import dev_text, mount_of
+from fathom.targets.safety import ExclusiveHold, Refusal, recheck_identity
 from fathom.targets.target import Target
 
 LABEL = "fathom"
-"""By which a file system that an interrupted run left is known; XFS takes 12 letters at most."""
+"""By which a person knows a file system that a run left; XFS takes 12 letters at most."""
 PREFIX = "fathom-"
 _ON_ZONES = ("-d", "single", "-m", "single")
 
@@ -34,12 +37,13 @@ class Maker:
     package: str
     options: tuple[str, ...]
     mounts_as: str
+    uuid_option: tuple[str, ...] = ("-U", "{uuid}")
 
 
 MAKERS = {
     "btrfs": Maker("mkfs.btrfs", "btrfs-progs", ("-q", "-f"), "btrfs"),
     "btrfs-zoned": Maker("mkfs.btrfs", "btrfs-progs", ("-q", "-f", "-O", "zoned", *_ON_ZONES), "btrfs"),
-    "xfs": Maker("mkfs.xfs", "xfsprogs", ("-q", "-f"), "xfs"),
+    "xfs": Maker("mkfs.xfs", "xfsprogs", ("-q", "-f"), "xfs", ("-m", "uuid={uuid}")),
     # Tables that ext4 would write in the background of the first hours are written at once.
     "ext4": Maker(
         "mkfs.ext4", "e2fsprogs", ("-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"), "ext4"
@@ -72,7 +76,7 @@ def check_maker(target: Target) -> None:
 
 def lifted(target: Target, refusals: Sequence[Refusal]) -> list[Refusal]:
     """The refusals without that of the file system which an interrupted run has left for its `fathom resume`."""
-    if not target.made or _on_device(target) != (_maker(target).mounts_as, LABEL):
+    if not target.made or not _is_the_runs_own(target):
         return list(refusals)
     return [refusal for refusal in refusals if refusal.rule != "signed"]
 
@@ -85,45 +89,69 @@ def made_file_system(target: Target, *, unknown_data: bool = False) -> Iterator[
         FathomError: it cannot be made or mounted, or the one that the run began with is gone.
     """
     if target.made:
-        if _on_device(target) != (_maker(target).mounts_as, LABEL):
+        if not _is_the_runs_own(target):
             raise FathomError(f"{target.name}: the file system that this run made is gone", NEW_RUN)
     else:
         # What makes and mounts it needs the device for itself, so the claim ends when all is examined.
         with ExclusiveHold(target, unknown_data=unknown_data):
             pass
+        target = replace(target, identity=replace(target.identity, file_system_uuid=str(uuid4())))
         _make(target)
     with _mounted(target) as directory:
         file = prepare_file(_file_on(target, directory), writes=True)
         with hold_file(file, writes=True) as held:
             yield held
-    _run(target, "wipefs", "--quiet", "--all", str(target.path))
-    _blank(target)
-
-
-def _blank(target: Target) -> None:
-    """Overwrites what is left of the file system where a later run looks for data that it does not know.
-
-    In zones nothing is looked for, and nothing can be overwritten.
-    """
-    if target.path is None or target.identity.zoned not in (None, "none"):
-        return
-    fd = os.open(target.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
-    try:
-        blank(fd, os.lseek(fd, 0, os.SEEK_END))
-    except OSError as error:
-        raise FathomError(f"{target.name}: {error.strerror}", "look at the kernel log") from error
-    finally:
-        os.close(fd)
+    _wipe(target)
 
 
 def _make(target: Target) -> None:
     maker = _maker(target)
     zoned = _ON_ZONES if target.identity.zoned == "host-managed" else ()
-    _run(target, maker.program, *maker.options, *zoned, "-L", LABEL, str(target.path))
+    uuid = [word.format(uuid=target.identity.file_system_uuid) for word in maker.uuid_option]
+    _run(target, maker.program, *maker.options, *zoned, *uuid, "-L", LABEL, str(target.path))
+
+
+def _wipe(target: Target) -> None:
+    """Wipes the signatures of the run's own file system, which nobody else may use meanwhile.
+
+    Raises RefusedError where the device is another by now, or holds or serves something else; nothing is wiped then.
+    """
+    try:
+        fd = os.open(str(target.path), os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+    except OSError as error:
+        why = "is in use" if error.errno == errno.EBUSY else (error.strerror or str(error)).lower()
+        raise RefusedError(
+            f"{target.name}: {target.path} {why}, so the file system that this run made is left on it",
+            f"when nobody uses it: wipefs --all {target.path}",
+        ) from error
+    try:
+        recheck_identity(target)
+        if dev_text(os.fstat(fd).st_rdev) != target.identity.dev or not _is_the_runs_own(target):
+            raise RefusedError(
+                f"{target.name}: {target.path} holds something else than the file system that this run made, so "
+                "nothing is wiped",
+                "look at it, for example with blkid",
+            )
+        # The claim on the descriptor keeps others off; --force lets wipefs work beside it.
+        _run(target, "wipefs", "--quiet", "--force", "--all", str(target.path))
+        # A later run would find data that it does not know. In zones nothing is looked for, nor can be overwritten.
+        if target.identity.zoned in (None, "none"):
+            _blank(target, fd)
+    finally:
+        os.close(fd)
+
+
+def _blank(target: Target, fd: int) -> None:
+    """Overwrites what is left of the file system at the places that are examined. Raises FathomError."""
+    try:
+        blank(fd, os.lseek(fd, 0, os.SEEK_END))
+    except OSError as error:
+        raise FathomError(f"{target.name}: {error.strerror}", "look at the kernel log") from error
 
 
 @contextmanager
 def _mounted(target: Target) -> Iterator[Path]:
+    recheck_identity(target)
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
     try:
         _run(target, "mount", "-t", _maker(target).mounts_as, str(target.path), str(directory))
@@ -139,13 +167,19 @@ def _file_on(target: Target, directory: Path) -> Target:
     """Fathom's file on what is mounted, under the target's own name. Raises RefusedError for another device."""
     file = dir_target(directory, target.capacity_bytes)
     mount = mount_of(directory)
-    if mount is None or file.identity.device != target.identity.device:
+    attached = (target.identity.dev, target.identity.diskseq)
+    if (
+        mount is None
+        or (file.identity.dev, file.identity.diskseq) != attached
+        or not _is_the_runs_own(target)
+    ):
         raise RefusedError(f"{target.name}: another device was mounted in its place", "try again")
-    return replace(file, name=target.name, label=target.label)
+    identity = replace(file.identity, file_system_uuid=target.identity.file_system_uuid)
+    return replace(file, name=target.name, label=target.label, identity=identity)
 
 
-def _on_device(target: Target) -> tuple[str | None, str | None]:
-    """Type and label of the file system on the device, read from it and from no cache."""
+def _is_the_runs_own(target: Target) -> bool:
+    """Whether the device holds the file system that the run made, by type and UUID, read from it and from no cache."""
     found = subprocess.run(
         ["blkid", "--probe", "--output", "export", str(target.path)],
         capture_output=True,
@@ -153,7 +187,8 @@ def _on_device(target: Target) -> tuple[str | None, str | None]:
         check=False,
     )
     values = dict(line.split("=", 1) for line in found.stdout.splitlines() if "=" in line)
-    return values.get("TYPE"), values.get("LABEL")
+    uuid = target.identity.file_system_uuid
+    return uuid is not None and (values.get("TYPE"), values.get("UUID")) == (_maker(target).mounts_as, uuid)
 
 
 def _maker(target: Target) -> Maker:
