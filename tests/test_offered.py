@@ -98,6 +98,6 @@ def test_a_share_of_a_step_without_results_is_left_out(tmp_path: Path, block: st
     journal = (run.path / "journal.jsonl").read_text()
     for step in SHARES:
         assert (
-            f"step {step} left out: it is offered a share of the rate of writes, which has no results"
+            f'"step": "{step}", "code": "left-out", "reason": "it is offered a share of the rate of writes, which has no'
             in journal
         )

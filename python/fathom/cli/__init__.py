@@ -11,6 +11,7 @@ from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import query, report, runs
+from fathom.cli.supervise import report_to_terminal
 from fathom.errors import ExitCode, FathomError
 from fathom.text_file import check_utf8
 
@@ -46,6 +47,7 @@ app.command("export", cls=Command)(export_file)
 
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
+    report_status = report_to_terminal(sys.argv[1:])
     status = _status()
     try:
         sys.stdout.flush()
@@ -54,6 +56,7 @@ def main() -> None:
     if status == ExitCode.OUTPUT_CLOSED:
         # What is left in the buffer would be written, and complained about, when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    report_status(status if isinstance(status, int) else int(status is not None))
     sys.exit(status)
 
 

@@ -228,7 +228,7 @@ def _conclude(
 ) -> None:
     """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result.
 
-    Raises FathomError where blocks did not hold what was written.
+    Raises FathomError where blocks did not hold what was written, or too much I/O failed.
     """
     from fathom.analysis.validity.of_figures import WRONG_DATA
     from fathom.errors import FathomError
@@ -247,6 +247,20 @@ def _conclude(
             console.print(f"run     {run.id}", highlight=False, soft_wrap=True)
     if wrong := [note for run in finished for note in run.notes if note.rule == WRONG_DATA]:
         raise FathomError(f"{wrong[0].target}, {wrong[0].step}: {wrong[0].text}", wrong[0].next_step)
+    for run in finished:
+        _check_failed_io(run)
+
+
+def _check_failed_io(run: "Run") -> None:
+    """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
+    from fathom.analysis.view import RunView
+    from fathom.errors import FathomError
+    from fathom.failed import in_words, is_marked
+
+    marked = [(key, share) for key, (_, share) in RunView.of(run).errors().items() if is_marked(share)]
+    if marked:
+        (target, step), share = max(marked, key=lambda one: one[1])
+        raise FathomError(f"{target}, {step}: {in_words(share)}", "the notes above say how and where")
 
 
 def _options(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from fathom.analysis.view import Remark
+from fathom.remarks import Fact, fact_of, in_words
 from fathom.runs.journal import read_journal
 from fathom.runs.store import RunStore, StepKey
 
@@ -17,14 +18,14 @@ class Said:
         self._setups: dict[str, Mapping[str, str]] = {}
         for event in read_journal(store.path):
             if event["event"] == "remark":
-                self.remarks.append(Remark(str(event["target"]), str(event["step"]), str(event["text"])))
+                self.remarks.append(Remark(str(event["target"]), str(event["step"]), fact_of(event)))
             elif event["event"] == "not-measured":
                 self.not_measured.setdefault(str(event["target"]), []).append(str(event["text"]))
 
-    def remark(self, key: StepKey, target: str, text: str) -> None:
-        """What a backend says of a step, or why it is left out."""
-        self.remarks.append(Remark(target, key.name, text))
-        self._store.journal("remark", key, text=text)
+    def remark(self, key: StepKey, target: str, fact: Fact) -> None:
+        """Keeps what a backend says of a step, or why it is left out: with its code and values, and in words."""
+        self.remarks.append(Remark(target, key.name, fact))
+        self._store.journal("remark", key, **(fact.model_dump(mode="json") | {"text": in_words(fact)}))
 
     def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
         """How a real load was made, by aspect; only where it is not as in the target's step before."""
