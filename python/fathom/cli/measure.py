@@ -33,6 +33,7 @@ from fathom.cli.options import (
     size_bytes,
 )
 from fathom.cli.output import print_json, stderr, stdout
+from fathom.cli.supervise import outlive_terminal
 
 if TYPE_CHECKING:
     from fathom.method import Method
@@ -204,6 +205,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
 
     def interrupt(number: int, frame: object) -> None:
         if options.interrupt.is_set():
+            outlive_terminal()
             raise KeyboardInterrupt
         options.interrupt.set()
         with suppress(OSError):

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from fathom.errors import ExitCode
 
@@ -19,7 +20,9 @@ COMMANDS = ("run", "review", "resume")
 ASKING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 TICK_S = 0.1
 GRACE_S = 1.5
-"""How long the worker may take to end after its last word, or after the second request to end."""
+"""How long the worker may take to save what was measured, from the second request to end on."""
+END_S = 0.3
+"""How long it may take to end after its last word."""
 PR_SET_PDEATHSIG = 1
 
 Report = Callable[[int], None]
@@ -38,15 +41,26 @@ def report_to_terminal(arguments: list[str]) -> Report:
         os.close(writing)
         os._exit(_wait(worker, reading))
     os.close(reading)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _die_with_terminal(signal.SIGKILL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
     if os.getppid() != supervisor:
         os._exit(ExitCode.INTERRUPTED)
     return lambda status: _send(writing, status)
 
 
+def outlive_terminal() -> None:
+    """Lets the worker save what was measured for longer than the terminal waits."""
+    _die_with_terminal(0)
+
+
+def _die_with_terminal(by: int) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by)
+
+
 def _send(writing: int, status: int) -> None:
-    os.write(writing, bytes([status]))
+    # Nobody listens where the terminal did not wait.
+    with suppress(BrokenPipeError):
+        os.write(writing, bytes([status]))
 
 
 def _wait(worker: int, reading: int) -> int:
@@ -69,5 +83,5 @@ def _wait(worker: int, reading: int) -> int:
                 give_up_s = time.monotonic() + GRACE_S
         if status is None and select.select([reading], [], [], 0)[0] and (said := os.read(reading, 1)):
             status = said[0]
-            give_up_s = time.monotonic() + GRACE_S
+            give_up_s = time.monotonic() + END_S
     return ExitCode.INTERRUPTED if status is None else status
