@@ -44,6 +44,11 @@ class OpResult:
     response_p99999_us: float | None
     service_bins: list[tuple[int, int, int]]
     response_bins: list[tuple[int, int, int]]
+    censored: int
+    censored_us: float | None
+    response_censored_us: float | None
+    censored_service_bins: list[tuple[int, int, int]]
+    censored_response_bins: list[tuple[int, int, int]]
 
 @final
 class OpBins:
@@ -114,6 +119,7 @@ class Recording:
     half_widths: HalfWidths | None
     errno: dict[int, int]
     setup: dict[str, str]
+    remarks: list[str]
     notes: list[str]
     def limited_by(self) -> str | None: ...
     def __init__(self) -> None: ...
@@ -130,6 +136,7 @@ class Handle:
     def held(self) -> bool: ...
     def proceed(self) -> None: ...
     def stop(self) -> None: ...
+    def abandon(self) -> None: ...
     def done(self) -> bool: ...
     def result(self) -> list[Recording]: ...
 

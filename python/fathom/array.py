@@ -100,6 +100,10 @@ class ArrayLoad:
         """Ends the load on every drive; what is in flight completes."""
         self._handle.stop()
 
+    def abandon(self) -> None:
+        """Ends the load and gives up what is in flight."""
+        self._handle.abandon()
+
     def done(self) -> bool:
         """Whether every drive has ended and all intervals have been polled, the total's too."""
         return self._done

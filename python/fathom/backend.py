@@ -45,6 +45,10 @@ class Handle(Protocol):
         """Ends the job; what is in flight completes."""
         ...
 
+    def abandon(self) -> None:
+        """Ends the job and gives up what is in flight, at once."""
+        ...
+
     def done(self) -> bool:
         """Whether the job has ended and all its intervals have been polled."""
         ...

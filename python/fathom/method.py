@@ -157,6 +157,14 @@ class Job:
         return bool(json.loads(self.json)["direct"])
 
     @property
+    def ends_by_time(self) -> bool:
+        """Whether its time alone ends it."""
+        job: JobJson = json.loads(self.json)
+        jobs = [job, *(stream["job"] for stream in job.get("streams", ()))]
+        others = (value for one in jobs for name, value in one["until"].items() if name != "time_ns")
+        return self.time_s is not None and self.pattern != "random-once" and not any(others)
+
+    @property
     def most_bytes(self) -> int | None:
         """Bytes of a region that smaller targets cut; None for any other."""
         return int(self._region["up-to"]) if "up-to" in self._region else None

@@ -40,6 +40,8 @@ MOST_TURNOVER = 2
 VOLUME_ROUNDS = 64
 """Rounds of a twin's precondition that ends by volume too: its slice may take all of it within a minute."""
 WITHOUT_LIMIT = (1 << 64) - 1
+WHOLE_LEAST = 0.99
+"""Least part of the time asked for that is a whole window."""
 ROUND_WIDENING = 3
 """A round may be known that much less well than a result: five of them are judged within 10 and 20 %."""
 
@@ -115,8 +117,8 @@ def run_step(
     """
     rounds = _Rounds(judge) if judge else None
     handle = backend.start(step.job.json, seed, judge.round_s if judge else None, precision_of(step, backend))
+    enough = False
     try:
-        enough = False
         moved_bytes = 0
         watched_s = monotonic()
         while not handle.done():
@@ -137,13 +139,21 @@ def run_step(
                         handle.stop()
                 on_progress(_progress(interval, moved_bytes, rounds))
             _answer_hold(handle, enough)
+    except KeyboardInterrupt:
+        # The second request to end: what hangs is not waited for, what was measured is kept.
+        if not interrupt.is_set():
+            _end(handle)
+            raise
+        handle.abandon()
     except BaseException:
         _end(handle)
         raise
     recordings = handle.result()
     recording = recordings[0]
+    # A lost host shortens the total alone, and is said as that.
+    short = backend.real_time and not enough and all(_is_short(step, one) for one in recordings)
     return recordings, StepOutcome(
-        status="partial" if interrupt.is_set() else "complete",
+        status="partial" if interrupt.is_set() or short else "complete",
         steady=judge.steady if judge else None,
         reason=judge.conclude() if judge else "",
         window_s=recording.window_s,
@@ -194,6 +204,12 @@ def _count_for(job: Job, percentile: float) -> int:
     share = min(weights.values()) / sum(weights.values())
     needed = count_for(percentile)
     return ceil((needed + 4 * sqrt(needed * (1 - share))) / share)
+
+
+def _is_short(step: Step, recording: _core.Recording) -> bool:
+    """Whether the window is shorter than asked: an I/O that never returned may have kept a load thread from its end."""
+    asked_s = step.job.time_s
+    return step.job.ends_by_time and asked_s is not None and recording.window_s < WHOLE_LEAST * asked_s
 
 
 def _end(handle: Handle) -> None:

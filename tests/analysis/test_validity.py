@@ -1,9 +1,11 @@
 """Validity notes: a sound run has none, and each thing that can be wrong is said with its figure and the next step."""
 
+import ast
+import errno
 import json
 import os
-import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,9 +24,25 @@ from judged_runs import (
     twin,
 )
 
+import fathom
 from fathom import _core
-from fathom.analysis.validity import link_mbps, notes
+from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
 from fathom.analysis.view import Remark
+from fathom.remarks import (
+    CpuWait,
+    Fact,
+    FailedIo,
+    Fallback,
+    Fault,
+    LateArrivals,
+    LeftOut,
+    LostIo,
+    Refused,
+    ShortWindow,
+    UncountedArrivals,
+    Words,
+    facts_of,
+)
 
 
 def uneven(rates: Sequence[float]) -> list[float]:
@@ -236,6 +254,76 @@ def test_failed_io_comes_first_as_an_error():
     assert "3 I/Os failed" in found[0].text
 
 
+def test_failed_io_is_said_with_its_share_and_every_way_in_which_it_failed():
+    places = (Fault(op="read", start_bytes=0, end_bytes=4096, n=2),)
+    facts = [FailedIo(errno=5, n=2, ranges=places), FailedIo(errno=28, n=1)]
+    note = only(sound(errors=3, remarks=[Remark(DEVICE, "4k-rand-read", fact) for fact in facts]))
+    assert note.rule == "errors"
+    assert "2 I/O failed: Input/output error" in note.text
+    assert "2 x read between byte 0 and byte 4096" in note.text
+    assert "1 I/O failed: No space left" in note.text
+
+
+def test_io_that_never_returned_and_windows_that_ended_early_are_errors():
+    facts = [LostIo(n=4, waited_ns=30 * 10**9, age_ns=37 * 10**9), ShortWindow(window_s=2.0, asked_s=10.0)]
+    found = notes(sound(remarks=[Remark(DEVICE, "4k-rand-read", fact) for fact in facts]))
+    assert [(note.rule, note.level) for note in found] == [("lost-io", "error"), ("short-window", "error")]
+    assert "the oldest was in flight for 37.0 s" in found[0].text
+
+
+def test_io_in_flight_at_the_end_is_said_with_its_age():
+    late = {"censored": 4, "censored_us": 6e6, "max_us": 6e6}
+    note = only(run_view([Measured(DEVICE, RATES, point=late)]))
+    assert (note.rule, note.level) == ("in-flight", "warning")
+    assert note.text.startswith("4 I/Os were in flight at the end of the window for longer than any")
+    assert "the oldest for 6 s" in note.text
+
+
+EVERY_FACT: list[Fact] = [
+    FailedIo(errno=5, n=2),
+    FailedIo(errno=errno.EILSEQ, n=1),
+    LostIo(n=1, waited_ns=1, age_ns=1),
+    Refused(op="write", offset_bytes=0, size_bytes=1, about="full"),
+    LateArrivals(mean_ns=1e5),
+    UncountedArrivals(thread_ns=1),
+    CpuWait(share=0.5),
+    Fallback(reason="EPERM"),
+    LeftOut(reason="no handles"),
+    ShortWindow(window_s=1, asked_s=2),
+    Words(
+        text="I/O failed: the data read are not those written; load threads waited 31 %; step x left out: y"
+    ),
+]
+
+
+def test_every_kind_of_fact_is_among_those_tried():
+    assert {type(fact) for fact in EVERY_FACT} == set(Fact.__args__)
+
+
+@pytest.mark.parametrize("fact", EVERY_FACT, ids=lambda fact: fact.code)
+def test_no_rule_reads_the_words_of_a_fact(fact: Fact, monkeypatch: pytest.MonkeyPatch):
+    view = sound(errors=3, remarks=[Remark(DEVICE, "4k-rand-read", fact)])
+    before = [(note.rule, note.level, note.target, note.step) for note in notes(view)]
+    for module in (of_figures, of_run):
+        monkeypatch.setattr(module, "in_words", lambda fact: "x")
+    after = [(note.rule, note.level, note.target, note.step) for note in notes(view)]
+    assert before == after
+    if isinstance(fact, Words):
+        assert [rule for rule, *_ in before] == ["errors", "load-generator"]
+
+
+def test_only_the_module_of_words_reads_what_rust_says_in_words():
+    """A rule that matched a recording's notes or a remark's words would hang on how they are put."""
+    package = Path(fathom.__file__).parent
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                read = f"{node.value.id}.{node.attr}"
+                told = read in ("recording.notes", "remark.text", "fact.text")
+                assert not told or path.name == "remarks.py", f"{path}:{node.lineno}: {read}"
+
+
 def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
     text = only(run_view([Measured(DEVICE, [1000.0] * 15)])).text
     assert "p99.99 in 1 step (it takes 1,000,000 I/Os), p99.9 in 1 step (it takes 100,000 I/Os)" in text
@@ -339,28 +427,26 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
 
 
 def test_a_fallback_from_io_uring_is_said_once_for_all_steps():
-    text = "measured with a thread per outstanding I/O instead of io_uring (EPERM): more CPU per I/O, lower peak IOPS"
-    remarks = [Remark(DEVICE, "4k-rand-read", text), Remark(DEVICE, "fill", text)]
+    fact = Fallback(reason="EPERM")
+    remarks = [Remark(DEVICE, "4k-rand-read", fact), Remark(DEVICE, "fill", fact)]
     note = only(sound(remarks=remarks))
     assert (note.rule, note.step) == ("io-uring-fallback", None)
+    assert "instead of io_uring (EPERM)" in note.text
 
 
-def remark_of_crowded_cores() -> str:
-    """What the engine says itself where each core has four load threads that never rest."""
+def test_an_engine_whose_threads_wait_for_cores_says_so_with_their_share():
     job = {"mix": "read", "block": "4KiB", "pattern": "uniform", "until": {"time": "500ms"}}
     job["load"] = {"threads": min(4 * (os.cpu_count() or 1), 1024), "iodepth": 1}
     handle = _core.start_engine(json.dumps(job), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
     while not handle.done():
         handle.poll()
-    [text] = [note for note in handle.result()[0].notes if "waited" in note]
-    return text
+    [fact] = [fact for fact in facts_of(handle.result()[0]) if isinstance(fact, CpuWait)]
+    assert 0.05 < fact.share < 1
 
 
 def test_waits_for_cores_are_one_note_a_target_of_the_worst_step():
-    said = remark_of_crowded_cores()
-    assert len(re.findall(r"\d+", said)) == 1
-    shares = {"4k-rand-read": 9, "fill": 31, "4k-rand-write": 12}
-    remarks = [Remark(DEVICE, step, re.sub(r"\d+", str(pct), said)) for step, pct in shares.items()]
+    shares = {"4k-rand-read": 0.09, "fill": 0.31, "4k-rand-write": 0.12}
+    remarks = [Remark(DEVICE, step, CpuWait(share=share)) for step, share in shares.items()]
     note = only(sound(remarks=remarks))
     assert (note.rule, note.step) == ("cpu-wait", "fill")
     assert note.text.startswith("load threads waited 31 %")
@@ -368,8 +454,7 @@ def test_waits_for_cores_are_one_note_a_target_of_the_worst_step():
 
 
 def test_late_arrivals_are_one_note_a_target_of_the_worst_step():
-    said = "arrivals were issued {} us late on average by the load generator itself; response latency includes that"
-    remarks = [Remark(DEVICE, f"{us}-late", said.format(us)) for us in (12, 90, 31)]
+    remarks = [Remark(DEVICE, f"{us}-late", LateArrivals(mean_ns=1000 * us)) for us in (12, 90, 31)]
     note = only(sound(remarks=remarks))
     assert (note.rule, note.step) == ("cpu-wait", "90-late")
     assert note.text.startswith("arrivals were issued 90 us late")
@@ -377,7 +462,7 @@ def test_late_arrivals_are_one_note_a_target_of_the_worst_step():
 
 
 def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tells_it():
-    said = "load threads waited 55 % of the time for a core that something else had"
+    said = CpuWait(share=0.55)
     busy = sample("cpu_busy", 99.0, unit="%")
     view = sound(
         telemetry=[{**busy, "target": None, "step": "4k-rand-read"}], remarks=[Remark(DEVICE, "fill", said)]
@@ -391,7 +476,7 @@ def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tel
 
 def test_steps_left_out_for_one_reason_are_one_note_a_target():
     reasons = {"fill-log": "no handles", "fill-small": "no handles", "purge": "a file cannot be purged"}
-    remarks = [Remark(DEVICE, step, f"step {step} left out: {why}") for step, why in reasons.items()]
+    remarks = [Remark(DEVICE, step, LeftOut(reason=why)) for step, why in reasons.items()]
     found = notes(sound(remarks=remarks))
     assert {note.rule for note in found} == {"left-out"}
     assert [note.text for note in found] == [
@@ -402,7 +487,7 @@ def test_steps_left_out_for_one_reason_are_one_note_a_target():
 
 def test_a_step_left_out_of_every_round_is_named_once_as_tables_name_it():
     names = [f"iops.{number:02}.rnd-512b-r0" for number in (1, 2, 3)]
-    remarks = [Remark(DEVICE, name, f"step {name} left out: blocks of 4 KiB") for name in names]
+    remarks = [Remark(DEVICE, name, LeftOut(reason="blocks of 4 KiB")) for name in names]
     view = sound(remarks=remarks)
     steps = [
         {"name": name, "round": {"of": "iops", "step": "rnd-512b-r0", "number": number}}

@@ -95,9 +95,9 @@ def test_a_write_out_of_order_is_reported_with_zone_and_pointer(smr: Path) -> No
     (n, errors) = counts(recording)["write"]
     assert errors > 0
     assert n + errors == 50
-    notes = [note for note in recording.notes if "was refused: zone" in note]
-    assert notes
-    assert "has its write pointer at" in notes[0] or "is full" in notes[0]
+    [refused] = [fact for fact in facts_of(recording) if isinstance(fact, Refused)]
+    assert refused.op == "write"
+    assert "has its write pointer at" in refused.about or "is full" in refused.about
 
 
 def test_more_writes_in_flight_than_open_zones_are_refused_with_the_remedy(smr: Path) -> None:

@@ -180,7 +180,7 @@ impl Drop for Twins {
 }
 
 enum Source {
-    Engine(engine::Run),
+    Engine(Box<engine::Run>),
     Twins(Twins),
     Finished,
 }
@@ -193,6 +193,7 @@ pub struct Handle {
     /// Locked for a moment only: another thread may ask while one waits.
     source: Mutex<Source>,
     stop: Stop,
+    abandon: Stop,
 }
 
 impl Handle {
@@ -200,7 +201,8 @@ impl Handle {
     pub fn engine(run: engine::Run) -> Self {
         Self {
             stop: Box::new(run.stopper()),
-            source: Mutex::new(Source::Engine(run)),
+            abandon: Box::new(run.abandoner()),
+            source: Mutex::new(Source::Engine(Box::new(run))),
         }
     }
 
@@ -208,6 +210,7 @@ impl Handle {
     pub fn twins(twins: Twins) -> Self {
         Self {
             stop: twins.stopper(),
+            abandon: twins.stopper(),
             source: Mutex::new(Source::Twins(twins)),
         }
     }
@@ -299,6 +302,11 @@ impl Handle {
     /// Ends the job, at once and from any thread: no further I/O is issued, what is in flight completes.
     fn stop(&self) {
         (self.stop)();
+    }
+
+    /// Ends the job as `stop` does, and gives up at once what is in flight on a real target.
+    fn abandon(&self) {
+        (self.abandon)();
     }
 
     /// Whether the job has ended and all its intervals have been polled.

@@ -1,9 +1,14 @@
 //! Recordings and intervals as Python sees them: read-only, plain numbers in user units.
 
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use recording::{Counters, OpStats, SparseHistogram, Streams, bin_bounds_ns};
+use recording::{
+    Censored, CensoredOps, Counters, OpStats, SparseHistogram, Streams, bin_bounds_ns, bin_index,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use workload::Op;
 
@@ -61,6 +66,15 @@ pub struct OpResult {
     service_bins: Vec<(u64, u64, u64)>,
     /// The same of response latency; empty under closed load.
     response_bins: Vec<(u64, u64, u64)>,
+    /// I/O that was in flight at the end for longer than any that returned. It counts with its age in the mean,
+    /// percentiles and maximum, and not in `n`.
+    censored: u64,
+    /// From here on service latencies are lower bounds.
+    censored_us: Option<f64>,
+    /// The same of response latency; only under open load.
+    response_censored_us: Option<f64>,
+    censored_service_bins: Vec<(u64, u64, u64)>,
+    censored_response_bins: Vec<(u64, u64, u64)>,
 }
 
 fn bins(occupied: &[(u16, u64)]) -> Vec<(u64, u64, u64)> {
@@ -73,23 +87,48 @@ fn bins(occupied: &[(u16, u64)]) -> Vec<(u64, u64, u64)> {
         .collect()
 }
 
+/// The lower edge of the bin of the least value, us.
+fn least_us(histogram: &SparseHistogram) -> Option<f64> {
+    let (low_ns, _) = bin_bounds_ns(bin_index(histogram.min_ns()?));
+    Some(low_ns as f64 / 1e3)
+}
+
+/// What returned, and what did not with its age.
+fn with<'h>(
+    returned: &'h SparseHistogram,
+    censored: Option<&SparseHistogram>,
+) -> Cow<'h, SparseHistogram> {
+    let Some(censored) = censored else {
+        return Cow::Borrowed(returned);
+    };
+    let mut all = returned.clone();
+    all.merge(censored);
+    Cow::Owned(all)
+}
+
 impl OpResult {
-    fn new(op: Op, stats: &OpStats) -> Self {
-        let service = &stats.service;
-        let response = stats.response.as_ref();
+    fn new(op: Op, stats: &OpStats, censored: Option<&Censored>) -> Self {
+        let late = censored.and_then(|censored| censored.response.as_ref());
+        let censored = censored.map(|censored| &censored.service);
+        let service = with(&stats.service, censored);
+        let response = match (&stats.response, late) {
+            (Some(returned), late) => Some(with(returned, late)),
+            (None, late) => late.map(Cow::Borrowed),
+        };
+        let response = response.as_deref();
         let response_us = |parts| response.and_then(|h| quantile_us(h, parts));
         Self {
             op: op.name(),
-            n: service.count(),
+            n: stats.service.count(),
             bytes: stats.bytes,
             errors: stats.errors,
             mean_us: service.mean_ns().map(|ns| ns / 1e3),
-            p50_us: quantile_us(service, 50_000),
-            p95_us: quantile_us(service, 95_000),
-            p99_us: quantile_us(service, 99_000),
-            p999_us: quantile_us(service, 99_900),
-            p9999_us: quantile_us(service, 99_990),
-            p99999_us: quantile_us(service, 99_999),
+            p50_us: quantile_us(&service, 50_000),
+            p95_us: quantile_us(&service, 95_000),
+            p99_us: quantile_us(&service, 99_000),
+            p999_us: quantile_us(&service, 99_900),
+            p9999_us: quantile_us(&service, 99_990),
+            p99999_us: quantile_us(&service, 99_999),
             max_us: service.max_ns().map(|ns| ns as f64 / 1e3),
             response_mean_us: response
                 .and_then(SparseHistogram::mean_ns)
@@ -100,8 +139,17 @@ impl OpResult {
             response_p999_us: response_us(99_900),
             response_p9999_us: response_us(99_990),
             response_p99999_us: response_us(99_999),
-            service_bins: bins(service.bins()),
-            response_bins: response.map(|h| bins(h.bins())).unwrap_or_default(),
+            service_bins: bins(stats.service.bins()),
+            response_bins: stats
+                .response
+                .as_ref()
+                .map(|h| bins(h.bins()))
+                .unwrap_or_default(),
+            censored: censored.map_or(0, SparseHistogram::count),
+            censored_us: censored.and_then(least_us),
+            response_censored_us: late.and_then(least_us),
+            censored_service_bins: censored.map(|h| bins(h.bins())).unwrap_or_default(),
+            censored_response_bins: late.map(|h| bins(h.bins())).unwrap_or_default(),
         }
     }
 }
@@ -197,16 +245,25 @@ pub struct Utilisation {
     waiting: f64,
 }
 
-fn op_results(ops: &BTreeMap<Op, OpStats>) -> Vec<OpResult> {
-    ops.iter()
-        .map(|(&op, stats)| OpResult::new(op, stats))
+/// Of every operation of which something is known.
+fn op_results(ops: &BTreeMap<Op, OpStats>, censored: Option<&CensoredOps>) -> Vec<OpResult> {
+    let of = |op| censored.and_then(|censored| censored.get(op));
+    let nothing = OpStats::default();
+    let known: BTreeSet<&Op> = ops
+        .keys()
+        .chain(censored.into_iter().flat_map(BTreeMap::keys))
+        .collect();
+    let each = known.into_iter();
+    each.map(|op| OpResult::new(*op, ops.get(op).unwrap_or(&nothing), of(op)))
         .collect()
 }
 
-fn stream_results(streams: &Streams) -> BTreeMap<String, Vec<OpResult>> {
-    streams
-        .iter()
-        .map(|(name, ops)| (name.clone(), op_results(ops)))
+fn stream_results(
+    streams: &Streams,
+    censored: &BTreeMap<String, CensoredOps>,
+) -> BTreeMap<String, Vec<OpResult>> {
+    let each = streams.iter();
+    each.map(|(name, ops)| (name.clone(), op_results(ops, censored.get(name))))
         .collect()
 }
 
@@ -340,12 +397,12 @@ impl Interval {
     }
     #[getter]
     fn ops(&self) -> Vec<OpResult> {
-        op_results(&self.inner.ops)
+        op_results(&self.inner.ops, None)
     }
     /// As of a recording.
     #[getter]
     fn streams(&self) -> BTreeMap<String, Vec<OpResult>> {
-        stream_results(&self.inner.streams)
+        stream_results(&self.inner.streams, &BTreeMap::new())
     }
     #[getter]
     fn counters(&self) -> BTreeMap<&'static str, f64> {
@@ -405,7 +462,7 @@ impl Recording {
         sum.into()
     }
 
-    /// With the failures, set-up and notes of `parts`, and how well their sum is known.
+    /// With the failures, set-up, remarks and notes of `parts`, and how well their sum is known.
     fn with_parts(&self, parts: Vec<Py<Recording>>) -> Self {
         let mut sum = self.inner.clone();
         sum.half_widths = recording::HalfWidths::of_sum(parts.iter().map(|part| &part.get().inner));
@@ -413,12 +470,18 @@ impl Recording {
             let recording::Recording {
                 errno,
                 setup,
+                censored,
+                censored_streams,
+                remarks,
                 notes,
                 ..
             } = part.get().inner.clone();
             sum.merge(&recording::Recording {
                 errno,
                 setup,
+                censored,
+                censored_streams,
+                remarks,
                 notes,
                 ..recording::Recording::default()
             });
@@ -459,12 +522,12 @@ impl Recording {
     }
     #[getter]
     fn ops(&self) -> Vec<OpResult> {
-        op_results(&self.inner.ops)
+        op_results(&self.inner.ops, Some(&self.inner.censored))
     }
     /// By name the streams of the job; empty for a job of one workload.
     #[getter]
     fn streams(&self) -> BTreeMap<String, Vec<OpResult>> {
-        stream_results(&self.inner.streams)
+        stream_results(&self.inner.streams, &self.inner.censored_streams)
     }
     #[getter]
     fn counters(&self) -> BTreeMap<&'static str, f64> {
@@ -498,6 +561,15 @@ impl Recording {
     fn setup(&self) -> BTreeMap<String, String> {
         self.inner.setup.clone()
     }
+    /// What is to be said beside the figures, each as a JSON object with its code and values.
+    #[getter]
+    fn remarks(&self) -> PyResult<Vec<String>> {
+        let each = self.inner.remarks.iter();
+        let text = |remark| serde_json::to_string(remark);
+        each.map(|remark| text(remark).map_err(|error| PyValueError::new_err(error.to_string())))
+            .collect()
+    }
+    /// The same where it is for people only, in plain words: no rule reads them.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.inner.notes.clone()

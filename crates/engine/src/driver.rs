@@ -59,7 +59,8 @@ pub(crate) fn drive<Q: QueuePair>(lane: &Lane, queues: Q, clock: Clock) -> (Mete
     if let Err(error) = ended.and(drained) {
         driver.meter.give_up(format!("the load failed: {error}"));
     }
-    driver.meter.summary.lost = driver.in_flight() as u64;
+    driver.count_lost();
+    driver.meter.summary.remarks = driver.queues.remarks();
     driver.meter.summary.notes = driver.queues.notes();
     (driver.meter, driver.queues)
 }
@@ -261,7 +262,8 @@ impl<Q: QueuePair> Driver<Q> {
     /// Waits for what is in flight without counting it, for a bounded time.
     fn drain(&mut self, timeout: Duration) -> io::Result<()> {
         let give_up_ns = self.clock.now_ns() + timeout.as_nanos() as u64;
-        while self.in_flight() > 0 && self.clock.now_ns() < give_up_ns {
+        while self.in_flight() > 0 && self.clock.now_ns() < give_up_ns && !self.meter.is_abandoned()
+        {
             self.queues.submit(1)?;
             while let Some((slot, result)) = self.queues.next() {
                 let request = &self.slots[usize::from(slot)].request;
@@ -272,6 +274,14 @@ impl<Q: QueuePair> Driver<Q> {
             }
         }
         Ok(())
+    }
+
+    /// Counts what is still in flight as lost.
+    fn count_lost(&mut self) {
+        let oldest = oldest(&self.slots, &self.free[..self.free_len]);
+        let age_ns = oldest.map(|(.., issued_ns)| self.clock.now_ns().saturating_sub(issued_ns));
+        self.meter.summary.lost = self.in_flight() as u64;
+        self.meter.summary.lost_age_ns = age_ns.unwrap_or_default();
     }
 
     /// Queues a request in a free slot.
@@ -297,6 +307,10 @@ impl<Q: QueuePair> Driver<Q> {
         let issued_ns = self.clock.now_ns();
         for &index in &self.free[self.free_len..][..self.unsent] {
             self.slots[usize::from(index)].issued_ns = issued_ns;
+        }
+        if self.unsent > 0 {
+            let last = usize::from(self.free[self.free_len]);
+            self.meter.issuing(self.slots[last].request.op, issued_ns);
         }
         self.issued += self.unsent as u64;
         self.unsent = 0;
@@ -378,6 +392,12 @@ impl<Q: QueuePair> Driver<Q> {
         self.meter.set_idle(self.queues.idle_ns());
         let (now_ns, issued) = (self.clock.now_ns(), self.issued);
         let (slots, free) = (&self.slots, &self.free[..self.free_len]);
+        let is_open = offered.is_some();
+        let each = busy(slots, free).map(|slot| {
+            let arrival_ns = is_open.then_some(slot.arrival_ns);
+            (slot.request.op, slot.issued_ns, arrival_ns)
+        });
+        self.meter.note_in_flight(now_ns, each);
         let age_ns = |at_ns| age_of_busy(slots, free, at_ns);
         self.meter.cut_last(now_ns, age_ns, |at_ns| {
             Some(offered.as_mut()?.report(at_ns, issued))
@@ -385,13 +405,18 @@ impl<Q: QueuePair> Driver<Q> {
     }
 }
 
-/// The I/O in flight that was issued first.
-fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
+/// Slots of I/O in flight.
+fn busy<'s>(slots: &'s [Slot], free: &[u16]) -> impl Iterator<Item = &'s Slot> {
     let mut busy = vec![true; slots.len()];
     free.iter()
         .for_each(|&index| busy[usize::from(index)] = false);
-    let in_flight = slots.iter().zip(busy).filter(|(_, busy)| *busy);
-    let (slot, _) = in_flight.min_by_key(|(slot, _)| slot.issued_ns)?;
+    let each = slots.iter().zip(busy);
+    each.filter(|(_, busy)| *busy).map(|(slot, _)| slot)
+}
+
+/// The I/O in flight that was issued first.
+fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
+    let slot = busy(slots, free).min_by_key(|slot| slot.issued_ns)?;
     let Request {
         op,
         offset_bytes,

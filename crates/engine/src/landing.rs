@@ -7,6 +7,7 @@ mod tests;
 
 use std::{collections::VecDeque, io};
 
+use recording::Remark;
 use workload::{Op, Request};
 
 use crate::{clock::Clock, lane::TICK_NS, queue_pair::QueuePair};
@@ -131,6 +132,10 @@ impl<Q: QueuePair, L: Landing> QueuePair for Landed<Q, L> {
 
     fn idle_ns(&self) -> Option<u64> {
         self.below.idle_ns()
+    }
+
+    fn remarks(&mut self) -> Vec<Remark> {
+        self.below.remarks()
     }
 
     fn notes(&mut self) -> Vec<String> {

@@ -11,10 +11,10 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::Sender,
     },
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
-use recording::{Fault, FaultCounter, Interval, Recorder, Utilisation};
+use recording::{Fault, FaultCounter, InFlight, Interval, Recorder, Remark, Utilisation};
 use workload::{Errors, Op, RequestStream};
 
 use crate::{
@@ -40,6 +40,10 @@ pub(crate) struct Shared {
     /// The most that a thread passed the gate after the start, ns.
     late_ns: AtomicU64,
     stop: AtomicBool,
+    /// When the stop was asked for.
+    stopped_at: OnceLock<Instant>,
+    /// Nobody waits for I/O in flight any more.
+    abandoned: AtomicBool,
 }
 
 const ABORT: u64 = u64::MAX;
@@ -59,7 +63,23 @@ impl Shared {
     }
 
     pub(crate) fn stop(&self) {
+        self.stopped_at.get_or_init(Instant::now);
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// When [`Shared::stop`] was called first.
+    pub(crate) fn stopped_at(&self) -> Option<Instant> {
+        self.stopped_at.get().copied()
+    }
+
+    /// Stops, and gives up what is in flight.
+    pub(crate) fn abandon(&self) {
+        self.stop();
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -122,8 +142,12 @@ pub(crate) struct Summary {
     pub(crate) errno: BTreeMap<i32, u64>,
     /// The same by operation and range.
     pub(crate) faults: Vec<Fault>,
+    /// I/O in flight when the window ended.
+    pub(crate) in_flight: Vec<InFlight>,
     /// I/O that had not returned when the drain was given up.
     pub(crate) lost: u64,
+    /// Age of the oldest of it then.
+    pub(crate) lost_age_ns: u64,
     /// Why the target is taken as failed.
     pub(crate) failure: Option<String>,
     /// Open load: (I/O issued on arrival, their summed delay in ns).
@@ -133,6 +157,8 @@ pub(crate) struct Summary {
     /// Time ready to run while something else had the core.
     pub(crate) waiting_ns: u64,
     /// What the target's protocol has to say.
+    pub(crate) remarks: Vec<Remark>,
+    /// The same in words.
     pub(crate) notes: Vec<String>,
 }
 
@@ -149,7 +175,33 @@ pub(crate) struct Post {
     /// Failed I/O of all threads of the target.
     pub(crate) failed: Arc<AtomicU64>,
     pub(crate) capacity_bytes: u64,
+    pub(crate) issuing: Arc<Issuing>,
 }
+
+/// What a load thread has given to the kernel last: all that is known of one that the kernel does not let go.
+#[derive(Debug, Default)]
+pub(crate) struct Issuing(AtomicU64);
+
+impl Issuing {
+    const OP_BITS: u32 = 3;
+
+    /// Notes an I/O that is issued now.
+    #[inline(always)]
+    pub(crate) fn note(&self, op: Op, issued_ns: u64) {
+        let noted = issued_ns << Self::OP_BITS | (op as u64 + 1);
+        self.0.store(noted, Ordering::Relaxed);
+    }
+
+    /// The operation noted last and when it was issued.
+    pub(crate) fn last(&self) -> Option<(Op, u64)> {
+        let noted = self.0.load(Ordering::Relaxed);
+        let op = (noted & ((1 << Self::OP_BITS) - 1)).checked_sub(1)?;
+        let op = Op::ALL.get(op as usize)?;
+        Some((*op, noted >> Self::OP_BITS))
+    }
+}
+
+const _: () = assert!(Op::COUNT < 1 << Issuing::OP_BITS);
 
 impl Post {
     /// A run that was dropped no longer listens; its threads end by the stop flag.
@@ -293,6 +345,32 @@ impl Meter {
     #[inline]
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
         now_ns >= self.due_ns || self.post.shared.stopped()
+    }
+
+    /// Whether nobody waits for I/O in flight any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.post.shared.is_abandoned()
+    }
+
+    /// Notes an I/O that is issued now.
+    #[inline(always)]
+    pub(crate) fn issuing(&self, op: Op, issued_ns: u64) {
+        self.post.issuing.note(op, issued_ns);
+    }
+
+    /// Notes what is in flight when the window ends, each as its operation, issue and, of an open load, arrival.
+    pub(crate) fn note_in_flight(
+        &mut self,
+        now_ns: u64,
+        in_flight: impl Iterator<Item = (Op, u64, Option<u64>)>,
+    ) {
+        let at_ns = now_ns.min(self.end_ns);
+        let ages = in_flight.map(|(op, issued_ns, arrival_ns)| InFlight {
+            op,
+            age_ns: at_ns.saturating_sub(issued_ns),
+            response_ns: arrival_ns.map(|arrival_ns| at_ns.saturating_sub(arrival_ns)),
+        });
+        self.summary.in_flight = ages.collect();
     }
 
     /// Whether the run is over for this thread.

@@ -6,6 +6,7 @@ use io_uring::{
     cqueue,
     squeue::{self, PushError, SubmissionQueue},
 };
+use recording::Remark;
 use workload::Request;
 
 use crate::buffers::Buffers;
@@ -59,6 +60,11 @@ pub(crate) trait Protocol {
     }
 
     /// What a reader of the figures must know, once the run is over.
+    fn remarks(&mut self) -> Vec<Remark> {
+        Vec::new()
+    }
+
+    /// The same in words.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }

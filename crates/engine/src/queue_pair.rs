@@ -3,6 +3,7 @@
 
 use std::io;
 
+use recording::Remark;
 use workload::Request;
 
 /// Open load: a thread sleeps until this long before the next arrival, then spins. Waking up takes
@@ -44,5 +45,10 @@ pub(crate) trait QueuePair {
     fn idle_ns(&self) -> Option<u64>;
 
     /// What a reader of the figures must know, once the run is over.
+    fn remarks(&mut self) -> Vec<Remark> {
+        Vec::new()
+    }
+
+    /// The same in words.
     fn notes(&mut self) -> Vec<String>;
 }

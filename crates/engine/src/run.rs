@@ -8,16 +8,19 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use recording::{Interval, Recording};
+use recording::{InFlight, Interval, Recording};
 
 use crate::{
     EngineError, SetupReport,
-    lane::{Message, Shared, Summary, TICK_NS},
+    clock::Clock,
+    lane::{Issuing, Message, Shared, Summary, TICK_NS},
     track::Track,
 };
 
 /// How much longer than the drain a thread may take to report before it is given up.
 const GRACE: Duration = Duration::from_secs(3);
+/// The same of a run that is abandoned.
+const ABANDONED_GRACE: Duration = Duration::from_millis(200);
 
 /// How long a run waits for what does not come.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +31,22 @@ pub(crate) struct Patience {
     pub(crate) stuck: Duration,
 }
 
+/// The time of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// Reads 0 at the start.
+    pub(crate) clock: Clock,
+    /// When the job's own time is up.
+    pub(crate) end: Option<Instant>,
+}
+
 /// A load thread of a run.
 pub(crate) struct Member {
     pub(crate) target: usize,
     pub(crate) member: usize,
+    /// The stream of the job that it belongs to.
+    pub(crate) stream: Option<Arc<str>>,
+    pub(crate) issuing: Arc<Issuing>,
     pub(crate) handle: JoinHandle<()>,
     /// When it last said something.
     pub(crate) heard: Instant,
@@ -47,8 +62,7 @@ pub struct Run {
     ready: VecDeque<(usize, Interval)>,
     setup: SetupReport,
     patience: Patience,
-    /// When the job's own time is up.
-    end: Option<Instant>,
+    timing: Timing,
     last_news: Instant,
 }
 
@@ -60,7 +74,7 @@ impl Run {
         tracks: Vec<Track>,
         setup: SetupReport,
         patience: Patience,
-        end: Option<Instant>,
+        timing: Timing,
     ) -> Self {
         Self {
             unfinished: threads.len(),
@@ -71,7 +85,7 @@ impl Run {
             ready: VecDeque::new(),
             setup,
             patience,
-            end,
+            timing,
             last_news: Instant::now(),
         }
     }
@@ -92,6 +106,12 @@ impl Run {
     pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || shared.stop()
+    }
+
+    /// Ends the run, and gives up at once what is in flight; for whoever cannot reach the run.
+    pub fn abandoner(&self) -> impl Fn() + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || shared.abandon()
     }
 
     /// When the last of the load threads began, by the system's clock.
@@ -188,15 +208,22 @@ impl Run {
                 member,
                 summary,
             } => {
-                self.unfinished -= 1;
-                self.tracks[target].finish(member, summary);
+                self.finish(target, member, summary);
             }
         }
     }
 
+    /// Takes in a thread's last word.
+    fn finish(&mut self, target: usize, member: usize, summary: Summary) {
+        self.unfinished -= 1;
+        let of = |m: &&Member| (m.target, m.member) == (target, member);
+        let stream = self.threads.iter().find(of).and_then(|m| m.stream.clone());
+        self.tracks[target].finish(member, stream, summary);
+    }
+
     /// Threads report every second, unless an I/O keeps them in the kernel.
     fn notice_stuck_threads(&mut self) {
-        if self.shared.stopped() || self.end.is_some_and(|end| Instant::now() > end) {
+        if self.shared.stopped() || self.timing.end.is_some_and(|end| Instant::now() > end) {
             return;
         }
         let patience = self.patience.stuck.saturating_add(GRACE);
@@ -222,8 +249,14 @@ impl Run {
     /// report: once the run should long be over it is taken as finished, its I/O as lost.
     fn give_up_silent_threads(&mut self) {
         let dead = |member: &Member| member.handle.is_finished();
-        let over = self.shared.stopped() || self.end.is_some_and(|end| Instant::now() > end);
-        let waited = self.last_news.elapsed() > self.patience.drain + GRACE;
+        let over = self.shared.stopped() || self.timing.end.is_some_and(|end| Instant::now() > end);
+        let patience = match self.shared.is_abandoned() {
+            true => ABANDONED_GRACE,
+            false => self.patience.drain + GRACE,
+        };
+        let since_stop = self.shared.stopped_at().map(|at| at.elapsed());
+        let waited = self.last_news.elapsed() > patience
+            && since_stop.is_none_or(|elapsed| elapsed > ABANDONED_GRACE);
         for index in 0..self.threads.len() {
             let Member { target, member, .. } = self.threads[index];
             if self.tracks[target].has_finished(member)
@@ -240,17 +273,39 @@ impl Run {
                 "a load thread ended by a defect; please report it with the method and target"
                     .into()
             });
-            let lost = u64::from(failure.is_none());
-            self.unfinished -= 1;
-            self.tracks[target].finish(
-                member,
-                Summary {
-                    lost,
+            let summary = match failure {
+                Some(_) => Summary {
                     failure,
                     ..Summary::default()
                 },
-            );
+                None => self.stuck(&self.threads[index]),
+            };
+            self.finish(target, member, summary);
         }
+    }
+
+    /// What is known of a thread that the kernel does not let go: the I/O that it was issuing.
+    fn stuck(&self, thread: &Member) -> Summary {
+        let mut summary = Summary {
+            lost: 1,
+            ..Summary::default()
+        };
+        if let Some((op, issued_ns)) = thread.issuing.last() {
+            let now_ns = self.timing.clock.now_ns();
+            let since = |at: Instant| at.elapsed().as_nanos() as u64;
+            let over_ns = [self.timing.end, self.shared.stopped_at()]
+                .into_iter()
+                .flatten();
+            let over_ns = over_ns.map(|at| now_ns.saturating_sub(since(at))).min();
+            let age_ns = over_ns.unwrap_or(now_ns).saturating_sub(issued_ns);
+            summary.in_flight.push(InFlight {
+                op,
+                age_ns,
+                response_ns: None,
+            });
+            summary.lost_age_ns = now_ns.saturating_sub(issued_ns);
+        }
+        summary
     }
 }
 
@@ -283,6 +338,8 @@ mod tests {
         let member = Member {
             target: 0,
             member: 0,
+            stream: None,
+            issuing: Arc::default(),
             handle: thread::spawn(move || stuck.recv().unwrap_or_default()),
             heard: Instant::now(),
         };
@@ -298,7 +355,10 @@ mod tests {
             vec![track],
             setup,
             patience,
-            None,
+            Timing {
+                clock: Clock::new(),
+                end: None,
+            },
         );
         run.stop();
         run.last_news -= 2 * GRACE;

@@ -20,7 +20,7 @@ use crate::{
     driver::Lane,
     lane::{Message, Post, Shared},
     null, ring,
-    run::{Member, Patience},
+    run::{Member, Patience, Timing},
     target::Target,
     threads::{self, Source, Worker},
     track::Track,
@@ -210,11 +210,12 @@ impl<'o> Starter<'o> {
                 seed: self.content_seed(),
                 post: self.post(index, thread, part.stream),
             };
+            let of = lane.post.clone();
             let body = match target.spec.kind {
                 TargetKind::Null => null::run,
                 _ => uring::run,
             };
-            self.spawn(index, target, thread, move || body(lane))?;
+            self.spawn(target, &of, move || body(lane))?;
         }
         Ok(())
     }
@@ -243,7 +244,8 @@ impl<'o> Starter<'o> {
                     fallback: Some(reason.to_owned()),
                     post: self.post(index, member, part.stream.clone()),
                 };
-                self.spawn(index, target, member, move || threads::run(worker))?;
+                let of = worker.post.clone();
+                self.spawn(target, &of, move || threads::run(worker))?;
             }
         }
         Ok(())
@@ -272,27 +274,30 @@ impl<'o> Starter<'o> {
             errors: self.jobs[target].errors,
             failed,
             capacity_bytes,
+            issuing: Arc::default(),
         }
     }
 
+    /// Starts the thread that has this post.
     fn spawn(
         &mut self,
-        target: usize,
         opened: &Target,
-        member: usize,
+        post: &Post,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), EngineError> {
         let handle = thread::Builder::new()
-            .name(format!("io-{target}.{member}"))
+            .name(format!("io-{}.{}", post.target, post.member))
             .spawn(body)
             .map_err(|source| EngineError::Thread {
                 path: opened.spec.path.clone(),
-                thread: member as u32,
+                thread: post.member as u32,
                 source,
             })?;
         self.threads.push(Member {
-            target,
-            member,
+            target: post.target,
+            member: post.member,
+            stream: post.stream.clone(),
+            issuing: Arc::clone(&post.issuing),
             handle,
             heard: Instant::now(),
         });
@@ -334,8 +339,8 @@ impl<'o> Starter<'o> {
         }
     }
 
-    /// Tells all threads the moment of the start: the one asked for, or now where that has passed.
-    fn open_gate(&self) {
+    /// Tells all threads the moment of the start, which is returned: the one asked for, or now where that has passed.
+    fn open_gate(&self) -> u64 {
         let head_start = Duration::from_nanos(HEAD_START_NS);
         let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();
         let asked = self.options.start_at;
@@ -343,10 +348,9 @@ impl<'o> Starter<'o> {
             thread::sleep(left(at).saturating_sub(head_start));
         }
         let wait = asked.map_or(head_start, left);
-        self.shared.release(
-            self.clock.now_ns() + wait.as_nanos() as u64,
-            SystemTime::now() + wait,
-        );
+        let start_ns = self.clock.now_ns() + wait.as_nanos() as u64;
+        self.shared.release(start_ns, SystemTime::now() + wait);
+        start_ns
     }
 
     /// Waits until every thread is set up, then starts them together.
@@ -360,7 +364,7 @@ impl<'o> Starter<'o> {
                 }
             }
         }
-        self.open_gate();
+        let start_ns = self.open_gate();
         self.unpark();
         self.threads
             .iter_mut()
@@ -390,7 +394,10 @@ impl<'o> Starter<'o> {
                 drain: self.options.drain_timeout,
                 stuck: Duration::from_nanos(stuck_ns.unwrap_or(u64::MAX)),
             },
-            Instant::now().checked_add(own_end),
+            Timing {
+                clock: self.clock.rebased(start_ns),
+                end: Instant::now().checked_add(own_end),
+            },
         ))
     }
 }
@@ -443,7 +450,8 @@ mod tests {
             let target = Target::open(spec, &job).unwrap();
             for member in 0..job.load.iodepth() as usize {
                 assert!(stamps.insert(starter.content_seed() << STAMP_SHIFT));
-                starter.spawn(index, &target, member, || ()).unwrap();
+                let post = starter.post(index, member, None);
+                starter.spawn(&target, &post, || ()).unwrap();
             }
         }
     }

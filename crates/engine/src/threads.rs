@@ -3,7 +3,7 @@
 //! a lock, so the I/O is the same as io_uring's; the cost per I/O is not, and the setup says so.
 
 use std::{
-    io,
+    io, iter,
     os::fd::RawFd,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -150,10 +150,13 @@ impl Thread<'_> {
             }
             let issued_ns = self.clock.now_ns();
             self.worker.source.issued_one();
+            self.meter.issuing(request.op, issued_ns);
             let result = perform(&self.worker.target, &request, &mut self.buffers);
             let now_ns = self.clock.now_ns();
             self.cut_due(now_ns, Some(issued_ns));
             if self.meter.is_over(now_ns) {
+                let in_flight = (request.op, issued_ns, is_open.then_some(arrival_ns));
+                self.meter.note_in_flight(now_ns, iter::once(in_flight));
                 break;
             }
             let service_ns = now_ns - issued_ns;

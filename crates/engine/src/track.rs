@@ -3,23 +3,18 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 
-use recording::{Fault, Interval, Recording, merge_faults};
+use recording::{CensoredOps, InFlight, Interval, Recording, Remark, censor, merge_faults};
 
-use crate::{
-    TargetKind, TargetSetup, TargetSpec,
-    lane::{Summary, describe_errno},
-};
+use crate::{TargetKind, TargetSetup, TargetSpec, lane::Summary};
 
 /// Open load: a mean delay of arrivals beyond this is worth a note.
 const LATE_NS: f64 = 20_000.0;
 /// Share of the threads' time spent waiting for a core that is worth a note.
 const WAITING: f64 = 0.05;
-
-/// Ranges of failed I/O that a note names.
-const RANGES_TOLD: usize = 3;
 
 /// One target's seconds being put together.
 pub(crate) struct Track {
@@ -34,7 +29,10 @@ pub(crate) struct Track {
     lateness: (u64, u64),
     uncounted_ns: u64,
     waiting_ns: u64,
+    /// When the window ended, by stream.
+    in_flight: BTreeMap<Option<Arc<str>>, Vec<InFlight>>,
     lost: u64,
+    lost_age_ns: u64,
 }
 
 impl Track {
@@ -49,10 +47,8 @@ impl Track {
             notes: setup.notes.clone(),
             ..Recording::default()
         };
-        if let Some(reason) = &setup.fallback {
-            recording.notes.push(format!(
-                "measured with a thread per outstanding I/O instead of io_uring ({reason}): more CPU per I/O, lower peak IOPS"
-            ));
+        if let Some(reason) = setup.fallback.clone() {
+            recording.remarks.push(Remark::Fallback { reason });
         }
         Self {
             path: spec.path.clone(),
@@ -64,7 +60,9 @@ impl Track {
             lateness: (0, 0),
             uncounted_ns: 0,
             waiting_ns: 0,
+            in_flight: BTreeMap::new(),
             lost: 0,
+            lost_age_ns: 0,
         }
     }
 
@@ -84,14 +82,18 @@ impl Track {
         }
     }
 
-    /// Takes in a thread's last word; it has no more seconds to deliver.
-    pub(crate) fn finish(&mut self, member: usize, summary: Summary) {
+    /// Takes in the last word of a thread, which was that stream's; it has no more seconds to deliver.
+    pub(crate) fn finish(&mut self, member: usize, stream: Option<Arc<str>>, summary: Summary) {
         self.next_index[member] = u32::MAX;
         for (errno, n) in summary.errno {
             *self.recording.errno.entry(errno).or_default() += n;
         }
         merge_faults(&mut self.recording.faults, summary.faults);
+        let in_flight = self.in_flight.entry(stream).or_default();
+        in_flight.extend(summary.in_flight);
         self.lost += summary.lost;
+        self.lost_age_ns = self.lost_age_ns.max(summary.lost_age_ns);
+        self.recording.remarks.extend(summary.remarks);
         self.lateness.0 += summary.lateness.0;
         self.lateness.1 += summary.lateness.1;
         self.uncounted_ns += summary.uncounted_ns;
@@ -140,67 +142,43 @@ impl Track {
             .collect()
     }
 
-    /// The recording with its notes.
-    pub(crate) fn finished(mut self, drain_timeout: Duration) -> Recording {
-        for (&errno, n) in &self.recording.errno {
-            let places = describe_places(&self.recording.faults, errno);
-            self.recording
-                .notes
-                .push(format!("{n} I/O failed: {}{places}", describe_errno(errno)));
-        }
-        if self.lost > 0 {
-            self.recording.notes.push(format!(
-                "{} I/O did not return within {} s after the end; they are not in the figures",
-                self.lost,
-                drain_timeout.as_secs()
-            ));
-        }
+    /// The recording with its remarks. I/O that was given up was waited for during `drain`.
+    pub(crate) fn finished(mut self, drain: Duration) -> Recording {
+        self.censor();
+        let failed = self.recording.errno.iter();
+        let failed: Vec<Remark> = failed
+            .map(|(&errno, &n)| Remark::failed_io(errno, n, &self.recording.faults))
+            .collect();
+        self.recording.remarks.extend(failed);
+        let lost = (self.lost > 0).then_some(Remark::LostIo {
+            n: self.lost,
+            waited_ns: drain.as_nanos() as u64,
+            age_ns: self.lost_age_ns,
+        });
         let (arrivals, delay_ns) = self.lateness;
         let mean_ns = delay_ns as f64 / arrivals.max(1) as f64;
-        if mean_ns > LATE_NS {
-            self.recording.notes.push(format!(
-                "arrivals were issued {:.0} us late on average by the load generator itself; response latency includes that",
-                mean_ns / 1000.0
-            ));
-        }
-        if self.uncounted_ns > 0 {
-            self.recording.notes.push(format!(
-                "arrivals came faster than load threads count them, and those of {:.2} thread-seconds were not counted: the offered rate and the backlog are lower bounds; ask for a lower rate, or for more threads",
-                self.uncounted_ns as f64 / 1e9
-            ));
-        }
+        let late = (mean_ns > LATE_NS).then_some(Remark::LateArrivals { mean_ns });
+        let uncounted = (self.uncounted_ns > 0).then_some(Remark::UncountedArrivals {
+            thread_ns: self.uncounted_ns,
+        });
         let thread_time_ns = self.recording.window_ns as f64 * self.next_index.len() as f64;
-        let waiting = self.waiting_ns as f64 / thread_time_ns.max(1.0);
-        if waiting > WAITING {
-            self.recording.notes.push(format!(
-                "load threads waited {:.0} % of the time for a core that something else had; rates and latencies suffer from that",
-                waiting * 100.0
-            ));
-        }
+        let share = self.waiting_ns as f64 / thread_time_ns.max(1.0);
+        let waited = (share > WAITING).then_some(Remark::CpuWait { share });
+        let remarks = [lost, late, uncounted, waited];
+        self.recording.remarks.extend(remarks.into_iter().flatten());
         self.recording.notes.extend(self.failure);
         self.recording
     }
-}
 
-/// `; 3 reads between byte 4096 and byte 16384`, for the ranges in which most I/O failed in this way.
-fn describe_places(faults: &[Fault], errno: i32) -> String {
-    let mut ranges: Vec<&Fault> = faults.iter().filter(|fault| fault.errno == errno).collect();
-    ranges.sort_by_key(|fault| std::cmp::Reverse(fault.n));
-    let told = ranges.iter().take(RANGES_TOLD).map(|fault| {
-        format!(
-            "; {} x {} between byte {} and byte {}",
-            fault.n,
-            fault.op.name(),
-            fault.start_bytes,
-            fault.end_bytes
-        )
-    });
-    let mut text: String = told.collect();
-    if ranges.len() > RANGES_TOLD {
-        text.push_str(&format!(
-            "; and in {} more ranges",
-            ranges.len() - RANGES_TOLD
-        ));
+    /// Counts I/O in flight at the end for longer than any that returned.
+    fn censor(&mut self) {
+        let all = self.in_flight.values().flatten();
+        self.recording.censored = censor(all, &self.recording.ops);
+        let of_streams = self.in_flight.iter().filter_map(|(stream, in_flight)| {
+            let stream = stream.as_deref()?;
+            let censored = censor(in_flight, self.recording.streams.get(stream)?);
+            (!censored.is_empty()).then(|| (stream.to_owned(), censored))
+        });
+        self.recording.censored_streams = of_streams.collect::<BTreeMap<String, CensoredOps>>();
     }
-    text
 }

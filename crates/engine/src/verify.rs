@@ -7,6 +7,7 @@
 use std::mem::discriminant;
 
 use io_uring::squeue::{PushError, SubmissionQueue};
+use recording::Remark;
 use workload::{Job, Op, Request, Verify};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -348,6 +349,10 @@ impl<P: Protocol> Protocol for Checked<P> {
         };
         self.tell(flight, verdict, kind, place);
         false
+    }
+
+    fn remarks(&mut self) -> Vec<Remark> {
+        self.below.remarks()
     }
 
     fn notes(&mut self) -> Vec<String> {

@@ -8,6 +8,7 @@ mod device;
 use std::{sync::Arc, time::Instant};
 
 use io_uring::squeue::{PushError, SubmissionQueue};
+use recording::Remark;
 use workload::{Job, Op, Request, Span, Zone, ZoneDevice, ZoneShare};
 
 pub(crate) use self::device::Zoned;
@@ -156,7 +157,7 @@ pub(crate) struct Layer<P> {
     share: Option<Share>,
     flights: Box<[Flight]>,
     refused: u64,
-    told: Vec<String>,
+    told: Vec<Remark>,
 }
 
 impl<P> Layer<P> {
@@ -196,10 +197,12 @@ impl<P> Layer<P> {
             Ok(None) => "there is no such zone".into(),
             Err(error) => format!("its zone cannot be reported: {error}"),
         };
-        self.told.push(format!(
-            "{} of {size} bytes at {at} was refused: {about}",
-            flight.op.name()
-        ));
+        self.told.push(Remark::Refused {
+            op: flight.op,
+            offset_bytes: at,
+            size_bytes: size,
+            about,
+        });
     }
 }
 
@@ -279,9 +282,15 @@ impl<P: Protocol> Protocol for Layer<P> {
         self.below.settle(slot, succeeded, buffers)
     }
 
+    fn remarks(&mut self) -> Vec<Remark> {
+        let mut remarks = self.told.clone();
+        remarks.extend(self.below.remarks());
+        remarks
+    }
+
     fn notes(&mut self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut self.told);
-        let untold = self.refused - notes.len() as u64;
+        let mut notes = Vec::new();
+        let untold = self.refused - self.told.len() as u64;
         if untold > 0 {
             notes.push(format!(
                 "{untold} more write(s) were refused by their zones"

@@ -5,18 +5,22 @@
 //! by addition: threads, targets and hosts alike; percentiles are never averaged.
 
 mod batch;
+mod censored;
 mod fault;
 mod half_widths;
 mod histogram;
 mod interval;
 mod recorder;
 mod recording;
+mod remark;
 mod sound;
 
 pub use batch::{Batch, OpBins};
+pub use censored::{Censored, CensoredOps, InFlight, censor};
 pub use fault::{Fault, FaultCounter, merge_faults};
 pub use half_widths::{HalfWidths, OpHalfWidths};
 pub use histogram::{BINS, Bins, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Residence, Share, Streams, Utilisation};
 pub use recorder::{Alike, Recorder, Tally};
 pub use recording::Recording;
+pub use remark::Remark;

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::Op;
 
+use crate::censored::{CensoredOps, merge_censored};
 use crate::fault::{Fault, merge_faults};
 use crate::interval::{merge_ops, merge_residence, merge_servers, merge_streams, merge_times, sum};
+use crate::remark::{Remark, merge_remarks};
 use crate::{Batch, Counters, HalfWidths, Interval, OpStats, Residence, Streams, Utilisation};
 
 /// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
@@ -53,7 +55,16 @@ pub struct Recording {
     /// How a real load was made, by aspect: what was achieved of what was asked for. Empty for twins.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub setup: BTreeMap<String, String>,
-    /// What was asked for and not achieved, in plain words.
+    /// I/O in flight at the end for longer than any that returned: it counts with its age.
+    #[serde(default, skip_serializing_if = "CensoredOps::is_empty")]
+    pub censored: CensoredOps,
+    /// The same by stream.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub censored_streams: BTreeMap<String, CensoredOps>,
+    /// What is to be said beside the figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
+    /// The same where it is for people only, in plain words: no program reads them.
     pub notes: Vec<String>,
 }
 
@@ -126,8 +137,16 @@ impl Recording {
         merge_servers(&mut self.utilisation, &other.utilisation);
     }
 
-    /// Takes over what is told beside the figures: failures, the set-up, notes.
+    /// Takes over what is told beside the figures: failures, I/O that did not return, the set-up, remarks, notes.
     fn merge_told(&mut self, other: &Self) {
+        merge_censored(&mut self.censored, &other.censored);
+        for (stream, theirs) in &other.censored_streams {
+            merge_censored(
+                self.censored_streams.entry(stream.clone()).or_default(),
+                theirs,
+            );
+        }
+        merge_remarks(&mut self.remarks, &other.remarks);
         merge_faults(&mut self.faults, other.faults.iter().cloned());
         for (&code, &n) in &other.errno {
             *self.errno.entry(code).or_default() += n;

@@ -102,8 +102,10 @@ pub fn run_until_precise<D: Device>(
         return Err(error);
     }
     driver.recording.faults = driver.faults.into_faults();
-    let notes = driver.zoning.map(|zoning| zoning.notes());
-    driver.recording.notes.extend(notes.into_iter().flatten());
+    if let Some((remarks, notes)) = driver.zoning.map(|zoning| zoning.into_remarks()) {
+        driver.recording.remarks.extend(remarks);
+        driver.recording.notes.extend(notes);
+    }
     Ok(driver.recording)
 }
 

@@ -2,6 +2,7 @@
 //! ([`workload::ZoneShare`]): what crate `engine` does on a real device. Whatever the pattern, a refused write is told
 //! with its zone and pointer. Nothing here takes time: resets are requests of the device.
 
+use recording::Remark;
 use workload::{Job, Op, Pattern, Placed, Request, Span, Zone, ZoneDevice, ZoneLimits, ZoneShare};
 
 use crate::device::Device;
@@ -37,7 +38,7 @@ pub struct Zoning {
     /// One for each thread; empty where the pattern is another: then nothing is placed, only watched.
     shares: Vec<ZoneShare>,
     flights: Vec<Flight>,
-    told: Vec<String>,
+    told: Vec<Remark>,
     refused: u64,
     resets: u64,
 }
@@ -173,27 +174,30 @@ impl Zoning {
             let (name, code) = refusal.status();
             format!(": {name} (NVMe status {code:03X}h)")
         });
-        let (name, status) = (op.name(), status.unwrap_or_default());
-        self.told.push(format!(
-            "{name} of {size_bytes} bytes at {at} was refused: {about}{status}"
-        ));
+        self.told.push(Remark::Refused {
+            op,
+            offset_bytes: at,
+            size_bytes,
+            about: about + &status.unwrap_or_default(),
+        });
     }
 
-    /// What there is to say at the end.
-    pub fn notes(mut self) -> Vec<String> {
+    /// What there is to say at the end, and what there is in words.
+    pub fn into_remarks(self) -> (Vec<Remark>, Vec<String>) {
+        let mut notes = Vec::new();
         let untold = self.refused - self.told.len() as u64;
         if untold > 0 {
-            self.told.push(format!(
+            notes.push(format!(
                 "{untold} more write(s) were refused by their zones"
             ));
         }
         if self.resets > 0 {
-            self.told.push(format!(
+            notes.push(format!(
                 "{} zone(s) were reset in line with the load",
                 self.resets
             ));
         }
-        self.told
+        (self.told, notes)
     }
 }
 

@@ -14,12 +14,16 @@ import numpy as np
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, repeats_interval
-from fathom.analysis.view import RunView, StepFigures
+from fathom.analysis.view import PointRow, RunView, StepFigures
 from fathom.limits import limit_of
-from fathom.text import percent, signed_pct, span
+from fathom.text import duration, percent, signed_pct, span
 
 SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
+STALL_US = 1e6
+STALL_MEANS = 100
+"""An I/O that takes longer than both, the second in mean latencies, is a stall: a host waits for it visibly, and a
+queue does not explain it."""
 UNSTEADY = 0.10
 """Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
 
@@ -57,6 +61,7 @@ def findings(
     return [
         *_overall(view, outcomes),
         *outcomes,
+        *_stalls(view),
         *(_published(view, ranked, published_lookup) if published_lookup else ()),
         *surprises(view, physics, rated),
         *_limits(view, ranked),
@@ -219,6 +224,25 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
             f"by {limit} in {joined([one.label for one in members])}" for limit, members in limits.items()
         ]
         yield Finding("limit", f"{view.label(target)} is limited {joined(parts)}.", (target,))
+
+
+def _stalls(view: RunView) -> Iterable[Finding]:
+    """The longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
+    found: dict[str, list[tuple[float, PointRow, StepFigures]]] = {}
+    for figures in view.steps.values():
+        for row in figures.rows:
+            largest_us, mean_us = row["max_us"], row["mean_us"]
+            if largest_us is None or mean_us is None or _is_twin(view, figures):
+                continue
+            if row["censored"] or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
+                found.setdefault(figures.target, []).append((largest_us, row, figures))
+    for target, stalls in found.items():
+        largest_us, row, figures = max(stalls, key=lambda one: one[0])
+        took = f"took {duration(largest_us / 1e6)}"
+        if row["censored"]:
+            took = f"had not returned after {duration(largest_us / 1e6)}, when the window ended"
+        text = f"The longest stall of {view.label(target)} is in {figures.label}: a {row['op']} {took}."
+        yield Finding("stall", text, (target,), figures.step, {"largest_us": largest_us})
 
 
 def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:

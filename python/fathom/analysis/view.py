@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fathom.curve import SUSTAINED_LEAST, is_point
+from fathom.failed import failed_share, is_withheld
 from fathom.offered import Offered, OfferedJson, parse_offered
+from fathom.remarks import Fact
 from fathom.runs.document import RunDocument, TargetRecord
 from fathom.step_names import called
 
@@ -62,6 +64,10 @@ class PointRow(TypedDict):
     limited_by: str | None
     steady: bool | None
     waf: float | None
+    errors: int
+    max_us: float | None
+    censored: int | None
+    censored_us: float | None
     n: int
 
 
@@ -103,11 +109,11 @@ def region_bytes(job: JobJson, capacity_bytes: float) -> float:
 
 @dataclass(frozen=True)
 class Remark:
-    """What a backend said about a step in its own words (`Recording.notes`)."""
+    """What a backend said about a step."""
 
     target: str
     step: str
-    text: str
+    fact: Fact
 
 
 @dataclass(frozen=True)
@@ -312,6 +318,7 @@ class RunView:
 
     @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
+        """Without those of which so much I/O failed that they have no figures."""
         repeated = {step["name"] for step in self._steps if step.get("round")}
         rows: dict[Key, list[PointRow]] = {}
         for row in cast("list[PointRow]", self.points.to_pylist()):
@@ -327,6 +334,7 @@ class RunView:
                 rows=members,
             )
             for key, members in rows.items()
+            if not any(is_withheld(failed_share(row["n"], row["errors"])) for row in members)
         }
 
     def rates(self, figures: StepFigures) -> NDArray[np.float64]:
@@ -348,10 +356,20 @@ class RunView:
         moved = self._sum(carried, "bytes").items()
         return {(target, step): int(count) for (target, step), count in moved if target}
 
-    def errors(self) -> dict[Key, int]:
-        """Failed I/O of each step, every kind of step; only those that have any."""
-        counts = self._sum(self.intervals, "errors").items()
-        return {(target, step): int(count) for (target, step), count in counts if target and count}
+    def errors(self) -> dict[Key, tuple[int, float]]:
+        """Failed I/O per step, every kind of step, and the share of that operation of which most failed.
+
+        Only steps that have any.
+        """
+        keys = ["target", "step", "op"]
+        sums = self.intervals.group_by(keys, use_threads=False).aggregate([("n", "sum"), ("errors", "sum")])
+        found: dict[Key, tuple[int, float]] = {}
+        for row in sums.filter(pc.field("errors_sum") > 0).to_pylist():
+            key, errors = (row["target"], row["step"]), row["errors_sum"]
+            before, worst = found.get(key, (0, 0.0))
+            share = failed_share(row["n_sum"], errors) or 0.0
+            found[key] = before + errors, max(worst, share)
+        return found
 
     def total(self, name: str) -> dict[MaybeKey, float]:
         """Sum of a telemetry value per (target, step); the target is `None` for the whole machine."""

@@ -13,6 +13,7 @@ from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
 from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import check, query, report, runs
+from fathom.cli.supervise import report_to_terminal
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
 from fathom.printed import cleaned_streams
 from fathom.text_file import check_utf8
@@ -50,6 +51,7 @@ app.command("export", cls=Command)(export_file)
 
 def main() -> None:
     """The entry point: every error that a user can cause is one line on stderr and an exit code."""
+    report_status = report_to_terminal(sys.argv[1:])
     with cleaned_streams():
         _say_warnings()
         status = _status()
@@ -60,6 +62,7 @@ def main() -> None:
     if status == ExitCode.OUTPUT_CLOSED:
         # What is left in the buffer would be written, and complained about, when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    report_status(status if isinstance(status, int) else int(status is not None))
     sys.exit(status)
 
 

@@ -34,6 +34,7 @@ from fathom.cli.options import (
     size_bytes,
 )
 from fathom.cli.output import print_json, stderr, stdout
+from fathom.cli.supervise import outlive_terminal
 
 if TYPE_CHECKING:
     from fathom.method import Method
@@ -221,6 +222,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
 
     def interrupt(number: int, frame: object) -> None:
         if options.interrupt.is_set():
+            outlive_terminal()
             raise KeyboardInterrupt
         options.interrupt.set()
         with suppress(OSError):
@@ -245,7 +247,7 @@ def _conclude(
 ) -> None:
     """Writes the report beside the run, the first of its repeats, with other runs next to it, and prints the result.
 
-    Raises FathomError where blocks did not hold what was written, or a host was lost.
+    Raises FathomError where blocks did not hold what was written, a host was lost, or too much I/O failed.
     """
     from fathom.analysis.validity.of_figures import WRONG_DATA
     from fathom.errors import FathomError
@@ -267,6 +269,20 @@ def _conclude(
         raise FathomError(f"{wrong[0].target}, {wrong[0].step}: {wrong[0].text}", wrong[0].next_step)
     if lost := [note for run in finished for note in run.notes if note.rule == LOST_HOST]:
         raise FathomError(lost[0].text, lost[0].next_step)
+    for run in finished:
+        _check_failed_io(run)
+
+
+def _check_failed_io(run: "Run") -> None:
+    """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
+    from fathom.analysis.view import RunView
+    from fathom.errors import FathomError
+    from fathom.failed import in_words, is_marked
+
+    marked = [(key, share) for key, (_, share) in RunView.of(run).errors().items() if is_marked(share)]
+    if marked:
+        (target, step), share = max(marked, key=lambda one: one[1])
+        raise FathomError(f"{target}, {step}: {in_words(share)}", "the notes above say how and where")
 
 
 def _options(

@@ -124,6 +124,13 @@ class FleetLoad:
             if member.active:
                 member.host.remote.submit(HostAgent.stop)
 
+    def abandon(self) -> None:
+        """Ends the load, and waits for no host any more: their agents give up by themselves."""
+        self.stop()
+        for member in self.members:
+            if member.active:
+                member.lose("was given up when the run was told to end at once")
+
     def done(self) -> bool:
         """Whether every host has ended its part or is lost."""
         return not any(member.active for member in self.members)

@@ -12,6 +12,7 @@ from string import ascii_uppercase
 
 import numpy as np
 
+from fathom import failed
 from fathom.analysis import uncertainty
 from fathom.analysis.finding import joined
 from fathom.analysis.percentiles import Histogram
@@ -105,6 +106,12 @@ class Cell:
         return self.point.mbps if self.metric == "mbps" else self.point.iops
 
     @property
+    def failed(self) -> str:
+        """The share of its I/O that failed, in words, where its figures carry it; else empty."""
+        share = self.point.failed_share
+        return failed.in_words(share) if share is not None and failed.is_marked(share) else ""
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of `value`. MB/s scale with IOPS because the block size is fixed."""
         point = self.point
@@ -150,8 +157,9 @@ class Corner:
 
     @cached_property
     def ranking(self) -> list[Cell]:
-        """Cells that have a figure, best first."""
-        return sorted((cell for cell in self.cells if cell.value), key=lambda cell: -(cell.value or 0))
+        """Cells that have a figure, best first; none of which so much I/O failed that its figures carry it."""
+        able = (cell for cell in self.cells if cell.value and not cell.failed)
+        return sorted(able, key=lambda cell: -(cell.value or 0))
 
     @cached_property
     def contest(self) -> list[tuple[Cell, uncertainty.Comparison | None]]:
@@ -212,6 +220,17 @@ class Comparison:
         """The columns to be ranked: of a system beside its own drive that is the system alone."""
         beside = all(run.document.method.name in WITH_BASELINE for run in self.runs)
         return list(self.columns[:1] if beside else self.columns)
+
+    @property
+    def refused(self) -> list[str]:
+        """What is compared with nothing, because too much of its I/O failed: a line per figure."""
+        several = len(self.columns) > 1
+        return [
+            f"{cell.column.label}, {corner.label}: {cell.failed}, so it is compared with nothing"
+            for corner in self.corners
+            for cell in corner.cells
+            if several and cell.failed
+        ]
 
     @property
     def notes(self) -> list[NoteGroup]:
@@ -415,8 +434,8 @@ def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) 
         point,
         step,
         metric,
-        figure,
-        merged(run, halves),
+        None if failed.is_marked(point.failed_share) else figure,
+        None if failed.is_withheld(point.failed_share) else merged(run, halves),
         run.busy(point.target, point.step),
         rates_of_repeats(run, halves),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -17,8 +17,9 @@ from fathom.analysis.percentiles import PREFIXES, Histogram, Parts, intervals_us
 from fathom.analysis.series import Floats
 from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.errors import FathomError
+from fathom.failed import failed_share, is_withheld
 from fathom.method import Job, JobJson, parse_job
-from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint
+from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint, as_shown
 from fathom.report.together import together_us
 from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
@@ -110,7 +111,8 @@ class RunData:
     def streams(self) -> list[StreamPoint]:
         """Rows of the streams of measured steps; empty for jobs of one workload."""
         names = [field.name for field in fields(StreamPoint)]
-        return [StreamPoint(**row) for row in self.run.table("streams").select(names).to_pylist()]
+        rows = self.run.table("streams").select(names).to_pylist()
+        return [StreamPoint(**row) for row in rows if not is_withheld(row["failed_share"])]
 
     def written(
         self, target: str, kinds: Sequence[str] = ("measure",)
@@ -377,7 +379,13 @@ def load(path: Path) -> RunData:
     """
     run = Run(path)
     names = [field.name for field in fields(Point)]
-    return RunData(run, [Point(**row) for row in run.points.select(names).to_pylist()])
+    return RunData(run, [as_shown(_point(row)) for row in run.points.select(names).to_pylist()])
+
+
+def _point(row: dict[str, Any]) -> Point:
+    """A row of points; the share that failed was not kept by earlier versions, and follows from its counts."""
+    row["failed_share"] = failed_share(row["n"], row["errors"])
+    return Point(**row)
 
 
 def _step(entry: Mapping[str, JsonValue]) -> Step:

@@ -52,7 +52,7 @@ def tell(comparison: Comparison) -> Told:
         " ".join(texts("overall")),
         [*texts("leader", "single"), *texts("level", "untold")],
         " ".join(texts("agreement")),
-        texts("surprise"),
+        [*texts("stall"), *texts("surprise")],
         [text for text in remarks if text],
     )
 

@@ -9,12 +9,16 @@ from fathom.report.style import grouped
 
 FEW = "no interval: too few seconds, seconds that drift, or too few independent I/Os in them"
 
+AT_LEAST = "lower bound: I/O was in flight at the end of the window for longer than any that returned"
+
 
 def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
     """The latency of that column of the points; None where it was not recorded."""
     value_us: float | None = getattr(point, name)
     if value_us is None:
         return None
+    if point.is_lower_bound(name):
+        return Item(f"≥ {grouped(value_us)}", title=AT_LEAST)
     return with_interval(value_us, point.interval(name), why_none)
 
 

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from fathom.analysis.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
 from fathom.curve import is_search
 from fathom.report.data import RunData
-from fathom.report.rows import Point
+from fathom.report.rows import Point, as_shown
 from fathom.runs.document import TargetRecord
 
 Key = tuple[str, ...]
@@ -176,7 +177,7 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
     interval = repeats_interval(rates) if len(rates) == len(points) else None
     interval = interval or means_interval([point.iops or 0.0 for point in points], own_widths)
     low, high = _around(_mean(points, "iops"), interval)
-    return replace(
+    pooled = replace(
         first,
         offered_iops=_mean(points, "offered_iops"),
         iops=_mean(points, "iops"),
@@ -184,7 +185,9 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
         iops_high=high,
         mbps=_mean(points, "mbps"),
         max_us=_over(points, "max_us", max),
+        **_censored(points),
         errors=_over(points, "errors", sum),
+        failed_share=_over(points, "failed_share", max),
         waf=_mean(points, "waf"),
         **_waf_bounds(interval_over(points, "waf")),
         joules=_over(points, "joules", sum),
@@ -198,6 +201,20 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
         n=_over(points, "n", sum),
         **latencies_over([(point, histograms_of(run, key)) for run, point in found]),
     )
+    return as_shown(pooled)
+
+
+def _censored(points: Sequence[Point]) -> dict[str, Any]:
+    """I/O of all repeats that was in flight at their ends, and the least age of it."""
+    counts = [point.censored for point in points if point.censored is not None]
+    edges = {
+        name: [edge for point in points if (edge := getattr(point, name)) is not None]
+        for name in ("censored_us", "response_censored_us")
+    }
+    return {
+        "censored": sum(counts) if counts else None,
+        **{name: min(values, default=None) for name, values in edges.items()},
+    }
 
 
 def _waf_bounds(over: Interval | None) -> dict[str, float | None]:

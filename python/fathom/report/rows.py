@@ -1,9 +1,11 @@
 """The plain values that a report is made of: rows of a run's tables, and what is summed up from them by step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from fathom.analysis.percentiles import bounds_of
+from fathom.censored import edge_of, is_lower_bound
+from fathom.failed import is_withheld
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Point:
     p99999_low_us: float | None
     p99999_high_us: float | None
     max_us: float | None
+    censored: int | None
+    censored_us: float | None
     response_mean_us: float | None
     response_mean_low_us: float | None
     response_mean_high_us: float | None
@@ -93,7 +97,9 @@ class Point:
     response_p99999_us: float | None
     response_p99999_low_us: float | None
     response_p99999_high_us: float | None
+    response_censored_us: float | None
     errors: int | None
+    failed_share: float | None
     waf: float | None
     waf_low: float | None
     waf_high: float | None
@@ -110,6 +116,40 @@ class Point:
     def interval(self, name: str) -> tuple[float, float] | None:
         """The 95 % interval of a figure by its column; None where there is none."""
         return _interval(self, name)
+
+    def is_lower_bound(self, name: str) -> bool:
+        """Whether a latency, by its column, is only known to be at least that long."""
+        return is_lower_bound(name, getattr(self, name), getattr(self, edge_of(name)))
+
+
+FACTS = frozenset(
+    {
+        "target",
+        "method",
+        "step",
+        "workload",
+        "op",
+        "block_bytes",
+        "read_pct",
+        "threads",
+        "iodepth",
+        "offered_iops",
+        "errors",
+        "failed_share",
+        "censored",
+        "steady",
+        "window_s",
+        "n",
+    }
+)
+"""Columns of a point that are no figures of its I/O."""
+
+
+def as_shown(point: Point) -> Point:
+    """The point without its figures where so much I/O failed that they are withheld (`fathom.failed`)."""
+    if not is_withheld(point.failed_share):
+        return point
+    return replace(point, **{one.name: None for one in fields(Point) if one.name not in FACTS})
 
 
 def _interval(row: object, name: str) -> tuple[float, float] | None:
@@ -142,6 +182,7 @@ class StreamPoint:
     p999_us: float | None
     p999_low_us: float | None
     p999_high_us: float | None
+    failed_share: float | None
     n: int
 
     def interval(self, name: str) -> tuple[float, float] | None:

@@ -15,7 +15,7 @@ from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
 from fathom.report.rounds import Repeated, repeated_rounds
-from fathom.report.rows import Point
+from fathom.report.rows import Point, as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
 from fathom.report.waf import waf_item
@@ -261,8 +261,10 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
     mean_us = sum(map(_mean_us, windows)) / len(windows)
     wafs = [[point.waf for point in window if point.waf is not None] for window in windows]
     waf, over = rounds.over(wafs) if all(wafs) else (None, None)
-    return replace(
+    shares = [point.failed_share for point in points if point.failed_share is not None]
+    mean_point = replace(
         points[-1],
+        failed_share=max(shares, default=None),
         iops=iops,
         iops_low=rate.low if rate else None,
         iops_high=rate.high if rate else None,
@@ -281,6 +283,7 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
         **dict.fromkeys(QUANTILES),
         steady=None,
     )
+    return as_shown(mean_point)
 
 
 def _shape(run: RunData, step: str) -> Shape | None:

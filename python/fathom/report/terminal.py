@@ -58,6 +58,8 @@ def print_table(
     for members in rounds_of(comparison).values():
         for rounds in members:
             _print_rounds(console, rounds)
+    for text in comparison.refused:
+        console.print(Text(text, style="bold red"))
     _print_answers(console, answers(build_all(comparison)))
     _print_notes(console, comparison)
 
@@ -262,9 +264,12 @@ def _short(cell: Cell | None, corner: Corner) -> Text:
 
 def _value(cell: Cell | None, corner: Corner) -> Text:
     """The figure; of several targets the best, and what is level with it, bold."""
+    if cell is not None and cell.failed:
+        value = "–" if cell.value is None else grouped(cell.value)
+        return Text(f"{value} ({cell.failed})", style="bold red")
     if cell is None or cell.value is None:
         return Text("–", style="dim")
-    best = cell is corner.ranking[0] or (cell in corner.level_with_best)
+    best = cell in corner.ranking[:1] or (cell in corner.level_with_best)
     return Text(grouped(cell.value), style="bold" if best else "")
 
 
@@ -288,7 +293,7 @@ def _named(targets: Sequence[str]) -> str:
 
 
 def _print_notes(console: Console, comparison: Comparison) -> None:
-    """Errors and warnings, one line per rule, whatever the number of targets; the report has every step's."""
+    """Prints every error, and of warnings one line per rule, whatever the number of targets; the report has all."""
     said: dict[tuple[str, str, str, str], list[str]] = {}
     left_out = 0
     for group in comparison.notes:
@@ -298,8 +303,12 @@ def _print_notes(console: Console, comparison: Comparison) -> None:
         if group.level == "info":
             left_out += len(group.notes)
             continue
-        left_out += len(group.notes) - 1
-        said.setdefault((group.level, first.step or "", first.text, first.next_step), []).append(group.target)
+        shown = group.notes if group.level == "error" else group.notes[:1]
+        left_out += len(group.notes) - len(shown)
+        for note in shown:
+            said.setdefault((group.level, note.step or "", note.text, note.next_step), []).append(
+                group.target
+            )
     for (level, step, note, next_step), targets in said.items():
         text = Text.assemble((f"{level}: ", LEVEL_STYLE[level]))
         about = ", ".join(part for part in (_named([target for target in targets if target]), step) if part)

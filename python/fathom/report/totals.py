@@ -14,7 +14,7 @@ from fathom.analysis.series import Floats
 from fathom.analysis.uncertainty import repeats_interval
 from fathom.report.data import RunData
 from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
-from fathom.report.rows import Point
+from fathom.report.rows import Point, as_shown
 
 TOTAL = "total"
 """What stands for the operation in a total."""
@@ -28,7 +28,10 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
     interval = repeats_interval(rates_of_repeats(run, halves))
     low, high = (interval.low, interval.high) if interval else _bounds(halves)
     sizes = {half.block_bytes for half in halves}
-    return replace(
+    shares = [half.failed_share for half in halves if half.failed_share is not None]
+    edges = [edge for half in halves if (edge := half.censored_us) is not None]
+    late = [edge for half in halves if (edge := half.response_censored_us) is not None]
+    whole = replace(
         first,
         op=TOTAL,
         block_bytes=sizes.pop() if len(sizes) == 1 else None,
@@ -37,10 +40,16 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
         iops_high=high,
         mbps=sum(half.mbps or 0.0 for half in halves),
         max_us=max((half.max_us for half in halves if half.max_us is not None), default=None),
+        censored=sum(half.censored or 0 for half in halves),
+        censored_us=min(edges, default=None),
+        response_censored_us=min(late, default=None),
         errors=sum(half.errors or 0 for half in halves),
+        # One operation that has no figures leaves the total without.
+        failed_share=max(shares, default=None),
         n=sum(half.n or 0 for half in halves),
         **_latencies(run, halves),
     )
+    return as_shown(whole)
 
 
 def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]:

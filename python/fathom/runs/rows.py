@@ -16,6 +16,8 @@ from fathom.analysis.uncertainty import (
     mean_interval,
     ratio_interval,
 )
+from fathom.censored import edge_of, is_lower_bound
+from fathom.failed import failed_share, is_withheld
 from fathom.limits import with_client, with_think_time
 from fathom.method import Job, Step
 from fathom.runs.schema import TABLES
@@ -39,6 +41,7 @@ COUNTER_UNITS = {
 
 #: What differs from bin to bin of one second's latency, and from value to value of its telemetry.
 BIN_COLUMNS = ("low_ns", "high_ns", "count")
+CENSORED_COLUMNS = (*BIN_COLUMNS, "censored")
 VALUE_COLUMNS = ("name", "value", "unit")
 
 
@@ -66,6 +69,7 @@ class StepRows:
         self._load = self._new_load()
         self._streams = {name: self._new_load() for name in self.step.job.streams}
         self._host_bytes, self._media_bytes = array("d"), array("d")
+        self._last_index: int | None = None
 
     def tables(self) -> Mapping[str, Sequence[Row] | Spool]:
         """Rows by table name, those of the parts behind the target's own. Nothing can be added afterwards.
@@ -101,6 +105,7 @@ class StepRows:
         self.intervals += [self._interval_row(common, interval, op) for op in ops]
         _add_columns(self.telemetry, *self._telemetry(interval), VALUE_COLUMNS)
         whole_second = interval.length_s == 1.0
+        self._last_index = interval.index if self.each_second else None
         self._load.add(common, interval.index, ops, whole_second=whole_second)
         if self._is_measured and self._streams:
             for name, own in interval.streams.items():
@@ -136,6 +141,7 @@ class StepRows:
     def _finish(self, recording: Recording, method: str, steady: bool | None) -> None:
         if not self.each_second:
             self._load.add_latency(self._common(), None, recording.ops)
+        self._load.add_censored(self._common(), self._last_index, recording.ops)
         if not self._is_measured:
             return
         for op in recording.ops:
@@ -280,7 +286,9 @@ class StepRows:
             "block_bytes": job.block_bytes(op.op),
             "read_pct": job.read_pct,
             **_depth(self._jobs()),
-            "offered_iops": None if recording.offered is None else recording.offered / window_s,
+            "offered_iops": None
+            if recording.offered is None or not window_s
+            else recording.offered / window_s,
             **_measured(op, window_s),
             **self._load.bounds(op, window_s, known.ops.get(op.op) if known else None),
             "response_mean_us": op.response_mean_us,
@@ -290,13 +298,14 @@ class StepRows:
             "response_p999_us": op.response_p999_us,
             "response_p9999_us": op.response_p9999_us,
             "response_p99999_us": op.response_p99999_us,
+            "response_censored_us": op.response_censored_us,
             "waf": waf,
             **self._waf_interval(waf, known.waf if known else None, watched=known is not None),
             "joules": counters.get("joules"),
             **_around("joules", counters.get("joules"), known.joules if known else None),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
-            "limited_by": None if op.errors > op.n else self._limited_by(recording),
+            "limited_by": self._limited_by(recording) if _is_whole(recording, op) else None,
             "steady": steady,
         }
 
@@ -357,6 +366,18 @@ class _Load:
         """Takes in the histograms of a second, or of no second but the whole step."""
         _add_latency(self.latency, common, index, ops)
 
+    def add_censored(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
+        """Takes in the ages of I/O that was in flight at the end, with the last second or the whole step."""
+        for op in ops:
+            for kind, bins in _censored_bins(op):
+                rows = [(*one, one[-1]) for one in bins]
+                _add_columns(
+                    self.latency,
+                    common | {"op": op.op, "latency": kind, "index": index},
+                    rows,
+                    CENSORED_COLUMNS,
+                )
+
     def keep(self, ops: Sequence[OpResult], batches: Sequence[Sequence[OpBins]]) -> None:
         """Keeps the histograms of a window, where equally long parts enough have theirs to bound its percentiles: the
         load generator's batches, else whole seconds.
@@ -369,8 +390,9 @@ class _Load:
         for op in ops:
             parts = len(batches) or (len(self._seconds_of(op)) if self._each_second else 0)
             if op.n and parts >= LEAST_SAMPLES:
+                late = dict(_censored_bins(op))
                 for kind, own in _bins(op):
-                    self._whole[op.op, kind] = Histogram.of(*zip(*own, strict=True))
+                    self._whole[op.op, kind] = Histogram.of(*zip(*own, *late.get(kind, ()), strict=True))
         self._batches = {key: Parts.of(bins[key]) for key in self._whole if key in bins}
 
     def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
@@ -390,8 +412,12 @@ class _Load:
             "mean_us": _mean_interval(op.mean_us, service, seconds.mean_us, seconds.n),
             "response_mean_us": _mean_interval(op.response_mean_us, response, seconds.response_us, seconds.n),
         }
+        # An interval around a lower bound would say that its upper end is known.
+        unknown = [name for name in found if name != "iops" and op.censored]
         return {
-            column: bound for name, pair in found.items() for column, bound in _bounds(name, pair).items()
+            column: bound
+            for name, pair in found.items()
+            for column, bound in _bounds(name, (None, None) if name in unknown else pair).items()
         }
 
     def bound(self, rows: Sequence[Row]) -> None:
@@ -403,7 +429,11 @@ class _Load:
         for row in rows:
             for kind, prefix in PREFIXES.items():
                 for name, pair in found.get((str(row["op"]), kind), {}).items():
-                    row.update(_bounds(prefix + name, pair))
+                    column = prefix + name
+                    _, high = pair
+                    edge = cast("float | None", row.get(edge_of(column)))
+                    if not is_lower_bound(column, high, edge):
+                        row.update(_bounds(column, pair))
 
     def _seconds_of(self, op: OpResult) -> "_Seconds":
         return self._seconds.get(op.op, _Seconds())
@@ -473,8 +503,8 @@ def _from_zero(bound: float) -> float:
 def _measured(op: OpResult, window_s: float) -> Row:
     """What one operation did in the window, as points and streams both have it."""
     return {
-        "iops": op.n / window_s,
-        "mbps": op.bytes / 1e6 / window_s,
+        "iops": op.n / window_s if window_s else 0.0,
+        "mbps": op.bytes / 1e6 / window_s if window_s else 0.0,
         "mean_us": op.mean_us,
         "p50_us": op.p50_us,
         "p95_us": op.p95_us,
@@ -483,10 +513,18 @@ def _measured(op: OpResult, window_s: float) -> Row:
         "p9999_us": op.p9999_us,
         "p99999_us": op.p99999_us,
         "max_us": op.max_us,
+        "censored": op.censored,
+        "censored_us": op.censored_us,
         "errors": op.errors,
+        "failed_share": failed_share(op.n, op.errors),
         "window_s": window_s,
         "n": op.n,
     }
+
+
+def _is_whole(recording: Recording, op: OpResult) -> bool:
+    """Whether what an operation did is what was asked for: hardly any of it failed, and none of it stands still."""
+    return not (op.censored or is_withheld(failed_share(op.n, op.errors)) or not recording.window_s)
 
 
 def _depth(jobs: Sequence[Job]) -> Row:
@@ -524,4 +562,10 @@ def _latency(
 def _bins(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
     """The occupied bins of each latency that was counted."""
     found = (("service", op.service_bins), ("response", op.response_bins))
+    return [(kind, bins) for kind, bins in found if bins]
+
+
+def _censored_bins(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
+    """The same of I/O that was in flight at the end for longer than any that returned."""
+    found = (("service", op.censored_service_bins), ("response", op.censored_response_bins))
     return [(kind, bins) for kind, bins in found if bins]

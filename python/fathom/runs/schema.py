@@ -47,6 +47,8 @@ POINTS = pa.schema(
         ("p99999_low_us", pa.float64()),
         ("p99999_high_us", pa.float64()),
         ("max_us", pa.float64()),
+        ("censored", pa.int64()),
+        ("censored_us", pa.float64()),
         ("response_mean_us", pa.float64()),
         ("response_mean_low_us", pa.float64()),
         ("response_mean_high_us", pa.float64()),
@@ -68,7 +70,9 @@ POINTS = pa.schema(
         ("response_p99999_us", pa.float64()),
         ("response_p99999_low_us", pa.float64()),
         ("response_p99999_high_us", pa.float64()),
+        ("response_censored_us", pa.float64()),
         ("errors", pa.int64()),
+        ("failed_share", pa.float64()),
         ("waf", pa.float64()),
         ("waf_low", pa.float64()),
         ("waf_high", pa.float64()),
@@ -121,7 +125,10 @@ STREAMS = pa.schema(
         ("p99999_low_us", pa.float64()),
         ("p99999_high_us", pa.float64()),
         ("max_us", pa.float64()),
+        ("censored", pa.int64()),
+        ("censored_us", pa.float64()),
         ("errors", pa.int64()),
+        ("failed_share", pa.float64()),
         ("window_s", pa.float64()),
         ("n", pa.int64()),
     ]
@@ -162,6 +169,7 @@ LATENCY = pa.schema(
         ("low_ns", pa.int64()),
         ("high_ns", pa.int64()),
         ("count", pa.int64()),
+        ("censored", pa.int64()),
     ]
 )
 

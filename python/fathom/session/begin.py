@@ -123,9 +123,9 @@ def _check_measures(method: Method, targets: Sequence[Target]) -> None:
     """Raises UsageError when all that the method measures would be left out, on every target."""
     steps = [(target, step) for target in targets for _, step in method.steps_on(target)]
     measuring = [(target, step) for target, step in steps if step.kind in ("measure", "point")]
-    reasons = [inapplicable(step, target) for target, step in measuring or steps]
-    known = list(dict.fromkeys(reason for reason in reasons if reason))
-    if reasons and all(reasons):
+    reasons = [(step.name, inapplicable(step, target)) for target, step in measuring or steps]
+    known = [f"step {name} left out: {why}" for name, why in dict.fromkeys(reasons) if why]
+    if reasons and all(why for _, why in reasons):
         more = f", and {len(known) - 1} more like it" if len(known) > 1 else ""
         raise UsageError(
             f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"

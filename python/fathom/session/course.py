@@ -43,6 +43,12 @@ class Course:
         """Whether nothing is left."""
         return all(self.finished(key) for key in self.keys)
 
+    @property
+    def ended_early(self) -> list[str]:
+        """Names of steps that ended before their time."""
+        outcomes = ((key.name, self._store.outcome(key)) for key in self.keys)
+        return [name for name, outcome in outcomes if outcome is not None and outcome.status == "partial"]
+
     def by_bench(self) -> list[tuple[str | None, list[StepKey]]]:
         """The steps in parts driven from one bench each: a twin is put into the next one fresh."""
         return [(bench, list(keys)) for bench, keys in groupby(self.keys, lambda key: self.step(key).bench)]

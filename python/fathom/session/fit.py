@@ -7,6 +7,7 @@ from fathom import _core
 from fathom.backend import Backend
 from fathom.errors import UsageError
 from fathom.method import Job, Method, Step
+from fathom.remarks import LostIo, Refused, facts_of, in_words
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 from fathom.text import size
 
@@ -62,15 +63,14 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
 
 
 def inapplicable(step: Step, target: Target) -> str | None:
-    """Why a step cannot be run on a target at all, or None. What it says ends up in the report."""
+    """Returns why a step cannot be run on a target at all, or None. What it says ends up in the report."""
     odd_kinds: set[Kind] = {
         one.kind for one in target.members or (target,) if one.kind not in ("device", "twin")
     }
     if step.kind == "purge" and odd_kinds:
-        why = (
+        return (
             f"{KIND_IN_WORDS[min(odd_kinds)]} cannot be purged, so the state of what lies beneath is unknown"
         )
-        return f"step {step.name} left out: {why}"
     handles, named = target.placement_handles, max(step.job.placement, default=0)
     if handles is not None and named >= handles:
         if handles > 1:
@@ -79,13 +79,12 @@ def inapplicable(step: Step, target: Target) -> str | None:
             why = (
                 "it writes by placement handles, and the target has no placement handles (FDP) to choose from"
             )
-        return f"step {step.name} left out: {why}"
+        return why
     sizes = {one for sizes in step.job.block_sizes.values() for one in sizes}
     odd = sorted(one for one in sizes if one % target.logical_block_bytes)
     if odd:
         blocks = ", ".join(f"{one} B" for one in odd)
-        why = f"{blocks} are no multiple of the target's {target.logical_block_bytes} B blocks"
-        return f"step {step.name} left out: {why}"
+        return f"{blocks} are no multiple of the target's {target.logical_block_bytes} B blocks"
     return None
 
 
@@ -106,9 +105,15 @@ def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
     if failed <= done:
         return None
     kinds = ", ".join(f"{count:,} x {_core.describe_errno(code)}" for code, count in recording.errno.items())
-    refused = next((f"; {note}" for note in recording.notes if "was refused" in note), "")
+    refused = next((f"; {in_words(fact)}" for fact in facts_of(recording) if isinstance(fact, Refused)), "")
     return (
         f"step {step.name}: {failed:,} of {failed + done:,} I/O failed"
         + (f" ({kinds})" if kinds else "")
         + refused
     )
+
+
+def not_returned(step: Step, recording: _core.Recording) -> str | None:
+    """Returns what to say of a step with I/O that did not return, or None: its target is not to be used on."""
+    lost = next((fact for fact in facts_of(recording) if isinstance(fact, LostIo)), None)
+    return f"step {step.name}: {in_words(lost)}" if lost else None

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from fathom.analysis.view import Remark
+from fathom.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.journal import read_journal
 from fathom.runs.store import RunStore, StepKey
 
-MEASURED_AGAIN = "its files were damaged, so it was measured again when the run was resumed"
+MEASURED_AGAIN = Words(text="its files were damaged, so it was measured again when the run was resumed")
 
 
 class Said:
@@ -20,7 +21,7 @@ class Said:
         again: list[Remark] = []
         for event in read_journal(store.path):
             if event["event"] == "remark":
-                self._add(Remark(str(event["target"]), str(event["step"]), str(event["text"])))
+                self._add(Remark(str(event["target"]), str(event["step"]), fact_of(event)))
             elif event["event"] == "step-start":
                 self._forget(str(event["target"]), str(event["step"]))
             elif event["event"] == "step-set-aside":
@@ -30,10 +31,10 @@ class Said:
         for remark in again:
             self._add(remark)
 
-    def remark(self, key: StepKey, target: str, text: str) -> None:
-        """What a backend says of a step, or why it is left out."""
-        self._add(Remark(target, key.name, text))
-        self._store.journal("remark", key, text=text)
+    def remark(self, key: StepKey, target: str, fact: Fact) -> None:
+        """Keeps what a backend says of a step, or why it is left out: with its code and values, and in words."""
+        self._add(Remark(target, key.name, fact))
+        self._store.journal("remark", key, **(fact.model_dump(mode="json") | {"text": in_words(fact)}))
 
     def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
         """How a real load was made, by aspect; only where it is not as in the target's step before."""

@@ -28,6 +28,7 @@ from fathom.session.record import now
 from fathom.session.said import Said
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
+from fathom.text import in_others
 
 
 class Session:
@@ -69,12 +70,21 @@ class Session:
         error = None
         try:
             TargetRun(self.store, self.method, target, course, self.options, self.meter, self.said).run()
+            self._check_whole(course)
         except (FathomError, _core.BackendError, OSError) as failure:
             self.errors[index] = _as_error(failure)
             error = str(self.errors[index])
             rules = failure.rules if isinstance(failure, RefusedError) else ()
             self.store.journal("target-failed", target=target.name, error=error, rules=list(rules))
         self.options.observer.target_ended(target, error)
+
+    def _check_whole(self, course: Course) -> None:
+        """Raises FathomError where a step ended before its time, and nobody asked for that."""
+        early = course.ended_early
+        if early and not self.options.interrupt.is_set():
+            raise FathomError(
+                f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
+            )
 
     def _finish(self) -> Run:
         document = self.store.document

@@ -18,10 +18,11 @@ from fathom.method import Method, Step
 from fathom.parts import part_seed
 from fathom.power.meter import PowerMeter
 from fathom.power.step import MeteredStep, instead_of_sensor
+from fathom.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.course import Course
-from fathom.session.fit import inapplicable, mostly_failed, on_this_machine
+from fathom.session.fit import inapplicable, mostly_failed, not_returned, on_this_machine
 from fathom.session.options import Options
 from fathom.session.said import Said
 from fathom.site import Sampler
@@ -127,7 +128,7 @@ class TargetRun:
             return None
         if planned.offered and not self.course.measured(planned.offered.of):
             needed = f"it is offered a share of the rate of {planned.offered.of}, which has no results"
-            self._leave_out(key, planned, f"step {planned.name} left out: {needed}")
+            self._leave_out(key, planned, needed)
             return None
         step = self.course.aimed(key, on_this_machine(planned, backend), len(backend.parts))
         if step is None:
@@ -139,8 +140,8 @@ class TargetRun:
         if self.course.finished(key):
             return
         if step.round is None or step.round.number == 1:
-            self.said.remark(key, self.target.name, reason)
-        self._pass_over(key, reason)
+            self.said.remark(key, self.target.name, LeftOut(reason=reason))
+        self._pass_over(key, f"step {step.name} left out: {reason}")
 
     def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
         """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
@@ -156,7 +157,9 @@ class TargetRun:
         written: Written,
         steady: bool | None,
     ) -> StepOutcome:
-        """Runs a step and puts what came of it on the disk. Raises FathomError where most of its I/O failed."""
+        """Runs a step and puts what came of it on the disk. Raises FathomError where most of its I/O failed,
+        or some did not return.
+        """
         target, store = self.target, self.store
         self.options.observer.step_started(target, key.number, len(self.method.steps), step)
         if step.job.destructive:
@@ -177,9 +180,12 @@ class TargetRun:
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
         self.said.setup(key, target.name, recordings[0].setup)
-        for text in recordings[0].notes:
-            self.said.remark(key, target.name, text)
-        failure = mostly_failed(step, recordings[0])
+        for fact in facts_of(recordings[0]):
+            self.said.remark(key, target.name, fact)
+        self._say_short(key, step, outcome)
+        # What was given up at the user's word is no failure of the target.
+        hung = None if self.options.interrupt.is_set() else not_returned(step, recordings[0])
+        failure = mostly_failed(step, recordings[0]) or hung
         if failure is not None:
             outcome = replace(outcome, status="partial", reason=failure)
         elif shortfall := self.options.site.shortfall():
@@ -189,6 +195,12 @@ class TargetRun:
             raise FathomError(failure)
         self.options.observer.step_ended(target, step, outcome)
         return outcome
+
+    def _say_short(self, key: StepKey, step: Step, outcome: StepOutcome) -> None:
+        """Says that a window ended before its time, where nobody ended it."""
+        if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
+            fact = ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s)
+            self.said.remark(key, self.target.name, fact)
 
     def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
         """Purges by an NVMe admin command, which has no rows. Raises FathomError where the drive refuses it."""
@@ -203,7 +215,7 @@ class TargetRun:
             self.store.journal("purge", key, device=drive.name, sent=sent, took_s=took_s)
             told.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
         reason = "; ".join(told)
-        self.said.remark(key, self.target.name, f"step {step.name}: {reason}")
+        self.said.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
         outcome = StepOutcome("complete", None, reason, 0.0, 0)
         self.store.finish_step(key, {}, outcome)
         return outcome

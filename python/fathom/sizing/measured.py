@@ -10,7 +10,8 @@ from itertools import groupby
 from pathlib import Path
 
 from fathom.catalog import load_device
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
+from fathom.failed import failed_share, in_words, is_marked
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
@@ -45,9 +46,11 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
 
     Raises:
         UsageError: the run has several targets, none or several of them of that product.
+        FathomError: too much of its I/O failed.
     """
     run = Run(path)
     target = _target(run, product)
+    _check_errors(run, target.name)
     limits_us: dict[str, float] = {
         need.op: need.amount for need in needs if need.kind == "latency" and need.op
     }
@@ -58,6 +61,17 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
         figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     return Drive(target.name, target.label, figures, absent=_ABSENT)
+
+
+def _check_errors(run: Run, target: str) -> None:
+    """Raises FathomError for a run in whose figures too much I/O failed: drives are not bought by what is left."""
+    for row in run.points.to_pylist():
+        share = failed_share(row["n"], row["errors"])
+        if row["target"] == target and share is not None and is_marked(share):
+            raise FathomError(
+                f"{run.id}: {row['step']}, {row['op']}: {in_words(share)}, so nothing is sized by this run",
+                "mend what failed, and measure again",
+            )
 
 
 def _bandwidth(points: Sequence[_Point]) -> _Figures:

@@ -115,6 +115,7 @@ fn batches_of(
         errors: Errors::default(),
         failed: Arc::new(AtomicU64::new(0)),
         capacity_bytes: geometry.capacity_bytes,
+        issuing: Arc::default(),
     };
     let stream = RequestStream::new(&job, geometry, 1, 0).expect("a stream");
     let limits = Limits {

@@ -10,6 +10,7 @@ use io_uring::{
     CompletionQueue, SubmissionQueue, Submitter, opcode,
     types::{SubmitArgs, Timespec},
 };
+use recording::Remark;
 use workload::Request;
 
 use crate::{
@@ -230,6 +231,10 @@ impl<P: Protocol> QueuePair for Queues<'_, P> {
     /// Where completions are polled for the kernel spins inside the call that submits.
     fn idle_ns(&self) -> Option<u64> {
         (!self.polls).then_some(self.idle_ns)
+    }
+
+    fn remarks(&mut self) -> Vec<Remark> {
+        self.encoder.remarks()
     }
 
     fn notes(&mut self) -> Vec<String> {

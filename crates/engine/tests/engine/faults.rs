@@ -6,6 +6,7 @@ use std::{
 };
 
 use engine::{Backend, EngineError, Options, TargetKind, TargetSpec};
+use recording::Remark;
 use workload::{Block, Job, Load, Mix, Op, Pattern};
 
 use crate::support::*;
@@ -133,11 +134,11 @@ fn short_reads_are_errors_and_never_pass_for_data() {
             recording.errno
         );
         assert_eq!(stats.bytes, stats.service.count() * 4096);
+        let told = |remark: &Remark| matches!(remark, Remark::FailedIo { errno: 0, n, .. } if *n == stats.errors);
         assert!(
-            recording
-                .notes
-                .iter()
-                .any(|note| note.contains("fewer bytes moved than asked"))
+            recording.remarks.iter().any(told),
+            "{:?}",
+            recording.remarks
         );
     }
 }
@@ -242,11 +243,13 @@ fn where_io_uring_is_forbidden_threads_take_over_and_the_result_says_so() {
             Some("io_uring is forbidden here")
         );
         assert_eq!(recording.completed(), 5_000);
+        let fallback = Remark::Fallback {
+            reason: "io_uring is forbidden here".into(),
+        };
         assert!(
-            recording
-                .notes
-                .iter()
-                .any(|n| n.contains("instead of io_uring (io_uring is forbidden here)"))
+            recording.remarks.contains(&fallback),
+            "{:?}",
+            recording.remarks
         );
         let insisting = Options {
             backend: Backend::IoUring,

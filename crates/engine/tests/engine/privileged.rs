@@ -9,6 +9,7 @@ use std::{
 };
 
 use engine::{EngineError, Options, TargetKind, TargetSpec};
+use recording::Remark;
 use workload::{Arrival, Load, Mix, Op, Pattern, Until};
 
 use crate::{
@@ -221,11 +222,11 @@ fn a_full_file_system_is_counted_as_enospc() {
     };
     assert!(recording.errno[&libc::ENOSPC] > 0);
     assert!(recording.completed() > 1000);
+    let full = |remark: &Remark| matches!(remark, Remark::FailedIo { errno, .. } if *errno == libc::ENOSPC);
     assert!(
-        recording
-            .notes
-            .iter()
-            .any(|note| note.contains("No space left"))
+        recording.remarks.iter().any(full),
+        "{:?}",
+        recording.remarks
     );
 }
 
@@ -343,15 +344,17 @@ fn io_that_never_returns_does_not_hold_up_the_end_of_a_run() {
             asked.elapsed()
         );
         assert!(recording.completed() > 0);
+        let lost = |remark: &Remark| matches!(remark, Remark::LostIo { n: 4, .. });
         assert!(
-            recording
-                .notes
-                .iter()
-                .any(|note| note.starts_with("4 I/O did not return")),
+            recording.remarks.iter().any(lost),
             "{:?} with {:?}",
-            recording.notes,
+            recording.remarks,
             options.backend
         );
+        let censored = &recording.censored[&Op::Write].service;
+        let largest_ns = recording.ops[&Op::Write].service.max_ns();
+        assert_eq!(censored.count(), 4, "{censored:?}");
+        assert!(censored.min_ns() > largest_ns, "{censored:?}");
         mounted.thaw();
         // The stuck threads end once the file system lives again; then it can be unmounted.
         thread::sleep(Duration::from_secs(1));
@@ -420,12 +423,13 @@ fn io_errors_are_counted_by_errno_and_place_and_the_run_goes_on() {
             (Op::Read, libc::EIO, errors)
         );
         assert_eq!((fault.start_bytes, fault.end_bytes), (65_536, 81_920));
-        let told = format!("{errors} x read between byte 65536 and byte 81920");
-        assert!(
-            recording.notes.iter().any(|note| note.contains(&told)),
-            "{:?}",
-            recording.notes
-        );
+        let told = Remark::FailedIo {
+            errno: libc::EIO,
+            n: errors,
+            ranges: vec![fault.clone()],
+            more_ranges: 0,
+        };
+        assert!(recording.remarks.contains(&told), "{:?}", recording.remarks);
     }
 }
 
@@ -540,13 +544,57 @@ fn the_watchdog_ends_a_run_whose_io_does_not_return() {
             "{:?}",
             began.elapsed()
         );
+        let lost = |remark: &Remark| matches!(remark, Remark::LostIo { age_ns, .. } if *age_ns > 300_000_000);
         assert!(
-            recording
-                .notes
-                .iter()
-                .any(|note| note.contains("I/O did not return")),
+            recording.remarks.iter().any(lost),
             "{:?}",
-            recording.notes
+            recording.remarks
         );
+    }
+}
+
+#[test]
+fn io_in_flight_at_the_end_counts_with_its_age_where_nothing_that_returned_took_as_long() {
+    needs!("/dev/fuse");
+    for options in [Options::default(), threads()] {
+        let options = Options {
+            drain_timeout: Duration::from_millis(100),
+            ..options
+        };
+        let (faulty, mut job) = on_faulty(Op::Write, |io| match io.number {
+            200.. => Fate::Never,
+            _ => Fate::Good,
+        });
+        job.until.time_ns = Some(1_500_000_000);
+        let recording = run(&job, &faulty.spec(), &options);
+        let censored = &recording.censored[&Op::Write].service;
+        let (least_ns, most_ns) = (censored.min_ns().unwrap(), censored.max_ns().unwrap());
+        assert!(
+            (1_000_000_000..=1_500_000_000).contains(&least_ns) && most_ns <= 1_500_000_000,
+            "{censored:?} with {:?}",
+            options.backend
+        );
+    }
+}
+
+#[test]
+fn a_run_whose_io_hangs_can_be_abandoned_at_once() {
+    needs!("/dev/fuse");
+    for options in [Options::default(), threads()] {
+        let (faulty, job) = on_faulty(Op::Write, |io| match io.number {
+            200.. => Fate::Never,
+            _ => Fate::Good,
+        });
+        let run = engine::start(&job, &[faulty.spec()], &options).unwrap();
+        thread::sleep(Duration::from_millis(1200));
+        let abandoned = Instant::now();
+        run.abandoner()();
+        let recording = run.join().unwrap().remove(0);
+        assert!(
+            abandoned.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            abandoned.elapsed()
+        );
+        assert!(recording.censored[&Op::Write].service.count() > 0);
     }
 }

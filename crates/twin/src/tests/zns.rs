@@ -1,5 +1,6 @@
 //! A zoned drive: rates of one zone and of many, what reset and finish do, and what is refused.
 
+use recording::Remark;
 use workload::{Job, Op, Request};
 
 use super::{assert_close, intervals, iops, measure, settle, small_drive, waf};
@@ -386,13 +387,16 @@ fn a_write_out_of_order_is_told_with_zone_pointer_and_status() {
         &Job::from_json(&text, "test").expect("a valid job"),
     );
     assert_eq!(recording.errno.get(&5), Some(&9));
-    assert_eq!(
-        recording.notes[0],
-        format!(
-            "write of 4096 bytes at {start} was refused: zone 8 has its write pointer at {} (out of order): Zone Invalid Write (NVMe status 1BCh)",
+    let refused = Remark::Refused {
+        op: Op::Write,
+        offset_bytes: start,
+        size_bytes: 4096,
+        about: format!(
+            "zone 8 has its write pointer at {} (out of order): Zone Invalid Write (NVMe status 1BCh)",
             8 * ZONE
-        )
-    );
+        ),
+    };
+    assert_eq!(recording.remarks[0], refused);
     let random = Job::from_json(
         r#"{"mix":"write","block":"4KiB","pattern":"uniform","load":{"iodepth":1},"until":{"count":9}}"#,
         "test",

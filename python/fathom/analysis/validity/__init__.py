@@ -25,6 +25,7 @@ __all__ = ["RULES", "Level", "Note", "Rule", "link_mbps", "notes"]
 
 RULES: tuple[Rule, ...] = (
     of_figures.errors,
+    of_figures.hung,
     of_device.beyond_link,
     of_device.cached,
     of_run.unfinished,

@@ -1,6 +1,5 @@
 """Rules on the figures themselves: failed I/O, steadiness, level, depth, Little's law, and what n supports."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from math import isclose
@@ -11,9 +10,11 @@ from fathom.analysis.levels import change_points
 from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.uncertainty import count_for, percentile_allowed
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import RunView
+from fathom.analysis.view import Key, RunView
 from fathom.curve import SUSTAINED_LEAST
-from fathom.text import in_others, percent
+from fathom.failed import WITHHELD_SHARE, is_marked, is_withheld
+from fathom.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
+from fathom.text import duration, in_others, percent
 
 DEPTH_LEAST = 0.95
 LITTLE_GAP = 0.05
@@ -21,34 +22,72 @@ USUAL = QUANTILES["p9999_us"]
 """The highest percentile that every table has."""
 WRONG_DATA = "wrong-data"
 """Rule of blocks that do not hold what was written."""
-_WRONG_DATA = re.compile(r"(\d+) I/O failed: the data read are not those written")
-"""How the engine counts them."""
 LEVEL_LEAST = 0.10
 """Levels of a rate nearer to each other than this are not told apart."""
 
 
 def errors(view: RunView) -> Iterable[Note]:
-    """I/O failed; reads that brought other data than were written are told apart."""
-    wrong: Counter[tuple[str, str]] = Counter()
+    """I/O failed, and how; reads that brought other data than were written are told apart."""
+    wrong: Counter[Key] = Counter()
+    said: dict[Key, list[FailedIo]] = {}
     for remark in view.remarks:
-        if found := _WRONG_DATA.match(remark.text):
-            wrong[remark.target, remark.step] += int(found[1])
+        if isinstance(fact := remark.fact, FailedIo):
+            key = remark.target, remark.step
+            said.setdefault(key, []).append(fact)
+            wrong[key] += fact.n if fact.errno == WRONG_DATA_ERRNO else 0
     for (target, step), count in wrong.items():
+        if not count:
+            continue
         many = "1 block read was not what" if count == 1 else f"{count:,} blocks read were not what"
         text = f"{many} was written; such reads are in no rate or latency"
         next_step = (
             "trust it with no data; the notes that begin with verify say which blocks, and how they are wrong"
         )
         yield Note(WRONG_DATA, "error", target, step, text, next_step)
-    for (target, step), failed in view.errors().items():
+    for (target, step), (failed, share) in view.errors().items():
         count = failed - wrong[target, step]
         if count <= 0:
             continue
         many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
-        text = f"{many}; failed I/O is in no rate or latency"
+        ways = [in_words(fact) for fact in said.get((target, step), ()) if fact.errno != WRONG_DATA_ERRNO]
+        text = ". ".join([f"{many}, {_failed_text(share)}; failed I/O is in no rate or latency", *ways])
         yield Note(
             "errors", "error", target, step, text, "look at the kernel log and the drive's SMART data first"
         )
+
+
+def _failed_text(share: float) -> str:
+    """The share of a step's I/O that failed, and what follows for its figures."""
+    part = f"{100 * share:.2g} % of the step's"
+    if is_withheld(share):
+        return f"{part}: above {percent(WITHHELD_SHARE)} there are no figures"
+    return f"{part}: the figures carry it" if is_marked(share) else part
+
+
+def hung(view: RunView) -> Iterable[Note]:
+    """I/O never returned, or had not when the window ended; and windows that ended early."""
+    for remark in view.remarks:
+        if isinstance(remark.fact, LostIo):
+            next_step = "look at the kernel log: the target, or the way to it, has stopped answering"
+            yield Note("lost-io", "error", remark.target, remark.step, in_words(remark.fact), next_step)
+        elif isinstance(remark.fact, ShortWindow):
+            next_step = "look for what held the load back, and repeat the step with `fathom resume`"
+            yield Note("short-window", "error", remark.target, remark.step, in_words(remark.fact), next_step)
+    for (target, step), figures in view.steps.items():
+        late = [row for row in figures.rows if row["censored"]]
+        if late:
+            count = sum(row["censored"] or 0 for row in late)
+            age_s = max(row["max_us"] or 0.0 for row in late) / 1e6
+            yield Note(
+                "in-flight",
+                "warning",
+                target,
+                step,
+                f"{count:,} {'I/O was' if count == 1 else 'I/Os were'} in flight at the end of the window for longer "
+                f"than any that returned, the oldest for {duration(age_s)}: they count with their age, and figures "
+                "marked ≥ are lower bounds",
+                "measure longer, and look in the kernel log for what did not answer",
+            )
 
 
 def not_steady(view: RunView) -> Iterable[Note]:

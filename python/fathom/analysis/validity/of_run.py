@@ -1,24 +1,24 @@
 """Rules on the run as a whole: how it ended, how it was shortened, what its load generator and samplers said."""
 
-import re
 from collections.abc import Iterable
 
 from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView
+from fathom.remarks import (
+    CpuWait,
+    Fact,
+    FailedIo,
+    Fallback,
+    LateArrivals,
+    LeftOut,
+    LostIo,
+    ShortWindow,
+    in_words,
+)
 from fathom.text import in_others
 
-_SHORT_OF_CORES = (
-    (re.compile(r"load threads waited (\d+) %"), "end what else runs on this machine"),
-    (
-        re.compile(r"arrivals were issued (\d+) us late"),
-        "offer less, or load from more threads on more cores",
-    ),
-)
-"""How the engine's remarks begin whose figure differs from step to step, and what to do."""
 WAITS = "cpu-wait"
 """Rule of what a load generator says that waits for cores."""
-_LEFT_OUT = re.compile(r"step \S+ left out: (.*)")
-"""How a step is told of that does not apply to the target."""
 
 
 def unfinished(view: RunView) -> Iterable[Note]:
@@ -49,27 +49,31 @@ def backend(view: RunView) -> Iterable[Note]:
     """What the load generator had to say; how long its threads waited for cores and how late arrivals were, each once a
     target, of the worst step; and steps that were left out, once for a target and a reason.
     """
-    said: dict[tuple[str, str], list[str]] = {}
+    said: dict[tuple[str, Fact], list[str]] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
-    short: dict[tuple[str, str], list[tuple[float, str, str]]] = {}
+    short: dict[tuple[str, str], list[tuple[float, str, Fact]]] = {}
     for remark in view.remarks:
-        if told := next(
-            ((found, do) for form, do in _SHORT_OF_CORES if (found := form.match(remark.text))), None
-        ):
-            found, do = told
-            short.setdefault((remark.target, do), []).append((float(found[1]), remark.step, remark.text))
-        elif left := _LEFT_OUT.match(remark.text):
-            left_out.setdefault((remark.target, left[1]), []).append(remark.step)
-        else:
-            said.setdefault((remark.target, remark.text), []).append(remark.step)
-    for (target, text), steps in said.items():
-        fallback = "instead of io_uring" in text
+        match remark.fact:
+            case CpuWait(share=amount):
+                do = "end what else runs on this machine"
+                short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
+            case LateArrivals(mean_ns=amount):
+                do = "offer less, or load from more threads on more cores"
+                short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
+            case LeftOut(reason=why):
+                left_out.setdefault((remark.target, why), []).append(remark.step)
+            case FailedIo() | LostIo() | ShortWindow():
+                pass
+            case _:
+                said.setdefault((remark.target, remark.fact), []).append(remark.step)
+    for (target, fact), steps in said.items():
+        fallback = isinstance(fact, Fallback)
         yield Note(
             "io-uring-fallback" if fallback else "load-generator",
             "warning",
             target,
             steps[0] if len(set(steps)) == 1 else None,
-            text,
+            in_words(fact),
             "allow io_uring (container profile, kernel.io_uring_disabled) and repeat" if fallback else "",
         )
     for (target, why), steps in left_out.items():
@@ -77,9 +81,9 @@ def backend(view: RunView) -> Iterable[Note]:
         text = f"{'steps' if len(names) > 1 else 'step'} {'; '.join(names)} left out: {why}"
         yield Note("left-out", "warning", target, None, text, "")
     for (target, do), found in short.items():
-        _, step, text = max(found)
+        _, step, fact = max(found, key=lambda one: one[:2])
         others = in_others("less", len({step for _, step, _ in found}) - 1, "step")
-        yield Note(WAITS, "warning", target, step, f"{text}{others}", do)
+        yield Note(WAITS, "warning", target, step, f"{in_words(fact)}{others}", do)
 
 
 def not_measured(view: RunView) -> Iterable[Note]:

@@ -1,6 +1,7 @@
 """The main table: every corner, every target side by side, the published figure under the measured one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fathom.analysis.percentiles import QUANTILES
 from fathom.catalog.models import UNEXPLAINED_PCT
@@ -10,6 +11,7 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.reference import reason
+from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
 from fathom.text import signed_pct
@@ -38,6 +40,7 @@ def build(comparison: Comparison) -> Section | None:
         ),
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
         *_far(comparison),
+        *(f"{text}." for text in comparison.refused),
     ]
     methods = {run.document.method.name for run in comparison.runs}
     title = "Four corners" if methods == {"four-corners"} else "Results"
@@ -82,7 +85,7 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
         ("p99.9", "us", lambda cell: percentile(cell.point, "p999_us")),
         ("p99.99", "us", lambda cell: percentile(cell.point, "p9999_us")),
         ("p99.999", "us", lambda cell: percentile(cell.point, "p99999_us") if five_nines else NONE),
-        ("Largest", "us", lambda cell: _number(cell.point.max_us)),
+        ("Largest", "us", lambda cell: _largest(cell.point)),
         (WAF, "", lambda cell: _waf(cell) or NONE),
         (POWER, "W", lambda cell: power_item(cell.column, cell.point) or NONE),
         ("Limited by", "", lambda cell: Item(cell.point.limited_by) if cell.point.limited_by else NONE),
@@ -98,7 +101,11 @@ def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Ro
     for label, unit, item in wanted:
         cells = [corner.cell(column) for column in comparison.columns]
         items = [NONE if cell is None else item(cell) for cell in cells]
-        if any(entry is not NONE for entry in items):
+        if any(entry is not NONE for entry in items) or (
+            label == "Result" and any(c and c.failed for c in cells)
+        ):
+            pairs = zip(items, cells, strict=True)
+            items = [_marked(entry, cell) if cell else entry for entry, cell in pairs]
             rows.append(Row(Item(label, unit, tone="strong" if label == "Result" else ""), items))
     return rows
 
@@ -143,8 +150,20 @@ def _difference(cell: Cell) -> Item:
     return Item(signed_pct(cell.error_pct), tone="good" if abs(cell.error_pct) <= 10 else "bad")
 
 
-def _number(value: float | None) -> Item:
-    return NONE if value is None else Item(grouped(value))
+def _largest(point: Point) -> Item:
+    if point.max_us is None:
+        return NONE
+    return latency(point, "max_us") or NONE if point.is_lower_bound("max_us") else Item(grouped(point.max_us))
+
+
+def _marked(item: Item, cell: Cell) -> Item:
+    """A figure with the share of its I/O that failed, where that is more than a little; in place of one withheld."""
+    if not cell.failed:
+        return item
+    if item.tone == "quiet":
+        return Item("–", cell.failed, tone="bad", title="withheld: too much of its I/O failed")
+    sub = " · ".join(part for part in (item.sub, cell.failed) if part)
+    return replace(item, sub=sub, tone="bad")
 
 
 def _waf(cell: Cell) -> Item | None:

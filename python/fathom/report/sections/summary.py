@@ -16,9 +16,17 @@ def build(comparison: Comparison) -> Section | None:
     """Cards and findings."""
     ranked = [corner for corner in comparison.corners if corner.ranking]
     if not ranked:
-        said = verdicts(rounds_of(comparison)) or [
-            "No measured step has finished, so there is no result to show."
+        failed = [
+            f"{cell.column.label}, {corner.label}: {cell.failed}, so there is no result to rank."
+            for corner in comparison.corners
+            for cell in corner.cells
+            if cell.failed
         ]
+        said = (
+            verdicts(rounds_of(comparison))
+            or failed
+            or ["No measured step has finished, so there is no result to show."]
+        )
         return Section("summary", "Summary", [Prose(said)])
     told = tell(comparison)
     overall = [told.overall] if told.overall else []

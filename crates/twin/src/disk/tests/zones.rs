@@ -1,5 +1,6 @@
 //! What a host-managed disk takes and refuses.
 
+use recording::Remark;
 use workload::{Op, Request};
 
 use super::*;
@@ -205,14 +206,15 @@ fn writes_out_of_order_are_refused_and_told_with_zone_and_pointer() {
     let recording = measure(&mut disk, &job);
     assert_eq!(recording.errno.get(&EIO), Some(&9));
     let (number, pointer) = (start / ZONE, start - 4096);
+    let refused = Remark::Refused {
+        op: Op::Write,
+        offset_bytes: start,
+        size_bytes: 4096,
+        about: format!("zone {number} has its write pointer at {pointer} (out of order)"),
+    };
+    assert_eq!(recording.remarks[0], refused);
     assert_eq!(
         recording.notes[0],
-        format!(
-            "write of 4096 bytes at {start} was refused: zone {number} has its write pointer at {pointer} (out of order)"
-        )
-    );
-    assert_eq!(
-        recording.notes[4],
         "5 more write(s) were refused by their zones"
     );
 }
