@@ -102,6 +102,10 @@ pub struct Step {
     pub percentile: Option<f64>,
     /// Only for [`StepKind::Measure`]: the rate follows from what an earlier step achieved. `None`: the job's own load.
     pub offered: Option<Offered>,
+    /// Only for [`StepKind::Fill`]: a twin of an SSD begins anew here, with the whole of it filled. A real target is filled
+    /// as the job says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub afresh: bool,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Curve`]: the points after the maximum.
@@ -110,6 +114,14 @@ pub struct Step {
     pub round: Option<Round>,
     /// The I/O. Of a curve: that of its maximum, under closed load.
     pub job: Job,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Recordings have one interval a second, so a shorter round would be judged on nothing new.

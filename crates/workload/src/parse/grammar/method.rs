@@ -27,7 +27,7 @@ const METHOD_KEYS: [&str; 11] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 14] = [
+const STEP_KEYS: [&str; 15] = [
     "name",
     "kind",
     "workload",
@@ -38,6 +38,7 @@ const STEP_KEYS: [&str; 14] = [
     "turnover",
     "percentile",
     "offered",
+    "afresh",
     "steady",
     "curve",
     "round",
@@ -158,6 +159,9 @@ fn step(node: &Node) -> Result<Step> {
         turnover: share(&fields, "turnover")?,
         percentile: share(&fields, "percentile")?,
         offered: fields.get("offered").map(offered).transpose()?,
+        afresh: fields
+            .get("afresh")
+            .map_or(Ok(false), |node| node.flag("afresh"))?,
         steady: fields.get("steady").map(steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
         round: fields.get("round").map(round).transpose()?,
