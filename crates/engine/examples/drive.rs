@@ -2,15 +2,15 @@
 //! the whole process (kernel workers included). The measuring end of the scripts in `benches/`.
 //!
 //! usage: drive (file|device|null|nop) PATH SIZE_BYTES KEY=VALUE...
-//!   op=read|write  pattern=rand|seq  bs=4096  threads=1  iodepth=32  time_s=5  direct=1
+//!   op=read|write  pattern=rand|seq  position=part|start|shared  bs=4096  threads=1  iodepth=32  time_s=5  direct=1
 //!   reap=1  huge=0  sqpoll=0  pin=1  rate=IOPS (open load)  backend=auto|threads
 
 use std::{collections::HashMap, error::Error, mem, process::ExitCode, time::Duration};
 
 use engine::{Backend, Options, TargetKind, TargetSpec};
 use workload::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region,
-    Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern,
+    Position, Region, ThreadPositions, Until,
 };
 
 fn main() -> ExitCode {
@@ -131,6 +131,14 @@ fn job(settings: &HashMap<&str, &str>) -> Result<Job, Box<dyn Error>> {
         region: Region {
             start: Extent::Bytes(0),
             size: Extent::Fraction(1.0),
+        },
+        position: Position {
+            threads: match settings.get("position") {
+                Some(&"shared") => ThreadPositions::Shared,
+                Some(&"start") => ThreadPositions::Start,
+                _ => ThreadPositions::Part,
+            },
+            operations: None,
         },
         align_bytes: None,
         content: Content::default(),

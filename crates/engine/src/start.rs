@@ -169,25 +169,25 @@ impl<'o> Starter<'o> {
         };
         let region = job.region.resolve(target.geometry).map_err(stream_error)?;
         self.end_ns = self.end_ns.min(job.until.time_ns.unwrap_or(u64::MAX));
-        let threads = job.load.threads();
         let streams = job.streams.iter();
         let streams: Vec<(Arc<str>, Arc<Job>)> = streams
             .map(|stream| (stream.name.as_str().into(), Arc::new(stream.job.clone())))
             .collect();
         let seed = self.stream_seed(index);
-        (0..threads)
-            .zip(job.parts())
-            .map(|(thread, part)| {
-                let requests = RequestStream::new(&job, target.geometry, seed, thread);
+        let requests = RequestStream::of_threads(&job, target.geometry, seed);
+        let parts = requests.map_err(stream_error)?.into_iter().zip(job.parts());
+        Ok((0..)
+            .zip(parts)
+            .map(|(thread, (requests, part))| {
                 let stream = part.stream.map(|index| &streams[index]);
-                Ok(ThreadPart {
+                ThreadPart {
                     job: Arc::clone(stream.map_or(&job, |(_, job)| job)),
                     stream: stream.map(|(name, _)| Arc::clone(name)),
-                    requests: requests.map_err(stream_error)?,
+                    requests,
                     limits: job.limits_of(thread, region.size_bytes),
-                })
+                }
             })
-            .collect()
+            .collect())
     }
 
     fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {

@@ -17,7 +17,7 @@ mod thread;
 mod window;
 
 use recording::{FaultCounter, Interval, Recorder, Recording};
-use workload::{Geometry, Job, Load, RequestStream, StreamError};
+use workload::{Geometry, Job, Load, RequestStream};
 
 pub use control::Control;
 pub use error::TwinError;
@@ -128,14 +128,14 @@ impl<'a, D: Device> Driver<'a, D> {
         }
         let zoning = Zoning::new(job, device, region)?.map(Box::new);
         let host = device.host().clone();
-        let streams = (0..threads)
-            .zip(job.parts())
-            .map(|(thread, part)| {
-                let stream = RequestStream::new(job, geometry, seed, thread)?;
+        let requests = RequestStream::of_threads(job, geometry, seed)?.into_iter();
+        let streams: Vec<_> = (0..threads)
+            .zip(requests.zip(job.parts()))
+            .map(|(thread, (stream, part))| {
                 let limits = job.limits_of(thread, region.size_bytes);
-                Ok(Thread::new(stream, thread % host.cores, &part, limits))
+                Thread::new(stream, thread % host.cores, &part, limits)
             })
-            .collect::<Result<Vec<_>, StreamError>>()?;
+            .collect();
         let time_ns = job.until.time_ns.unwrap_or(u64::MAX);
         let start_ns = device.now_ns();
         let open = matches!(job.load, Load::Open { .. });

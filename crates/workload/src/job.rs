@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Op, Split, Stream};
+use crate::{Op, Position, Split, Stream};
 
 /// One step's I/O. Written in TOML or JSON; see `docs/reference/job.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,6 +12,9 @@ pub struct Job {
     pub mix: Mix,
     /// Where requests go inside the region.
     pub pattern: Pattern,
+    /// Where the threads of an ordered pattern begin, and what follows on from what.
+    #[serde(default, skip_serializing_if = "Position::is_default")]
+    pub position: Position,
     /// Part of the target that is touched.
     pub region: Region,
     /// Alignment of offsets in bytes, counted from the region's start. `None`: random patterns align

@@ -9,6 +9,7 @@ mod error;
 mod job;
 mod method;
 mod parse;
+mod position;
 mod region;
 mod request;
 mod split;
@@ -25,6 +26,7 @@ pub use job::{
 pub use method::{
     Curve, FileSystem, Latency, Method, Metric, Offered, Quick, Round, Slo, Steady, Step, StepKind,
 };
+pub use position::{OperationPositions, Position, ThreadPositions};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use split::{Split, SplitError};

@@ -5,6 +5,7 @@
 
 mod address;
 mod arrival;
+mod cursors;
 mod pareto;
 mod permutation;
 pub(crate) mod random;
@@ -12,8 +13,9 @@ mod zipf;
 
 use self::address::{Addresses, Slots};
 use self::arrival::Arrivals;
+use self::cursors::SharedCursors;
 use self::random::{Purpose, Random, threshold};
-use crate::{Job, Op, Request};
+use crate::{Job, Op, Part, Request};
 
 /// What a stream must know of its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +93,8 @@ pub enum StreamError {
 }
 
 /// Requests of one thread: a pure function of (job, geometry, seed, thread). Infinite; the driver
-/// applies [`crate::Until`].
+/// applies [`crate::Until`]. Threads with a shared position are the exception: which of them gets the next place is
+/// decided by the order in which they ask, and only what they issue together is such a function.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
     random: Random,
@@ -112,14 +115,39 @@ struct Choice {
 }
 
 impl RequestStream {
-    /// Stream of thread `thread` (0-based) of `job.load.threads()`.
+    /// Streams of all threads of `job`, in order.
+    ///
+    /// # Errors
+    /// The job does not fit the target.
+    pub fn of_threads(job: &Job, geometry: Geometry, seed: u64) -> Result<Vec<Self>, StreamError> {
+        let workloads = job.streams.len().max(1);
+        let shared: Vec<_> = (0..workloads).map(|_| SharedCursors::default()).collect();
+        let numbered = (0..job.load.threads()).zip(job.parts());
+        let streams = numbered.map(|(thread, own)| {
+            let shared = &shared[own.stream.unwrap_or(0)];
+            Self::of_part(own, geometry, seed, thread, shared)
+        });
+        streams.collect()
+    }
+
+    /// Stream of thread `thread` (0-based) of `job.load.threads()` alone: a shared position is only its own.
     ///
     /// # Errors
     /// The job does not fit the target.
     pub fn new(job: &Job, geometry: Geometry, seed: u64, thread: u32) -> Result<Self, StreamError> {
-        // Threads of a stream divide its region by their number in it; they draw by their number in the job.
         let own = job.part(thread);
-        let addresses = Addresses::new(own.job, geometry, seed, own.thread)?;
+        Self::of_part(own, geometry, seed, thread, &SharedCursors::default())
+    }
+
+    /// Threads of a workload divide its region by their number in it; they draw by `thread`, their number in the job.
+    fn of_part(
+        own: Part<'_>,
+        geometry: Geometry,
+        seed: u64,
+        thread: u32,
+        shared: &SharedCursors,
+    ) -> Result<Self, StreamError> {
+        let addresses = Addresses::new(own.job, geometry, seed, own.thread, shared)?;
         Ok(Self {
             random: Random::new(seed, thread, Purpose::Requests),
             choices: choices(own.job, &addresses, own.thread)?,

@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region, Until,
+    Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Position,
+    Region, Until,
 };
 
 /// One of the workloads that a job issues at once.
@@ -40,6 +41,7 @@ impl Job {
                 true => Pattern::Sequential,
                 false => Pattern::Uniform,
             },
+            position: Position::default(),
             region: hull(jobs().map(|job| job.region)),
             align_bytes: None,
             content: Content::default(),

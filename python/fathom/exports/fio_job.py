@@ -7,7 +7,7 @@ in another way is a note.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom.exports.normal_form import NormalJob, Op, Share
+from fathom.exports.normal_form import NormalJob, Op, Position, Share
 from fathom.exports.units import (
     NAME_IT,
     NoCounterpartError,
@@ -77,6 +77,15 @@ class FioOptions:
             raise NoCounterpartError("trims of a file, which fio does by a device's ioctl")
         if self._job["placement"]:
             raise NoCounterpartError("placement handles, which fio 3.33 does not send")
+        several = self._job["load"]["threads"] > 1
+        if self._position["threads"] == "shared" and several:
+            raise NoCounterpartError(
+                "one position that all threads go on from, and each of fio's jobs has its own"
+            )
+        if self._position["threads"] == "start" and several and self._kind == "sequential-streams":
+            raise NoCounterpartError("several sequential places of each thread that all threads begin at")
+        if self._position.get("operations") == "together" and self._kind == "mixed":
+            raise NoCounterpartError("random jumps that reads and writes follow together")
         if self._job["pace"].get("rates"):
             raise NoCounterpartError("a rate that changes over time, and fio's stays")
 
@@ -97,7 +106,7 @@ class FioOptions:
         if mixed:
             reads = next(op["weight"] for op in self._ops if op["op"] == "read")
             options.append(f"rwmixread={whole_percent(reads / self._weight, 'a share of reads')}")
-            if not random:
+            if not random and self._position.get("operations") != "apart":
                 self._tell("reads and writes go on from a position each, where Fathom's share one")
         if self._flushes:
             writes = next((op["weight"] for op in self._ops if op["op"] == "write"), 0.0)
@@ -202,7 +211,12 @@ class FioOptions:
     @property
     def _parts(self) -> int:
         """Into how many equal parts the jobs divide the region."""
-        return self.numjobs if self._kind in _DIVIDED else 1
+        divided = self._kind in _DIVIDED and self._position["threads"] == "part"
+        return self.numjobs if divided else 1
+
+    @property
+    def _position(self) -> Position:
+        return self._job.get("position", Position(threads="part"))
 
     def _region(self) -> list[str]:
         region, parts = self._job["region"], self._parts

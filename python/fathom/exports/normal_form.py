@@ -98,11 +98,19 @@ class Until(TypedDict):
     count: int | None
 
 
+class Position(TypedDict):
+    """Where the threads of an ordered pattern begin, and which operations follow each other."""
+
+    threads: Literal["part", "start", "shared"]
+    operations: NotRequired[Literal["together", "apart"]]
+
+
 class NormalJob(TypedDict):
     """A job."""
 
     mix: Mix
     pattern: Pattern
+    position: NotRequired[Position]
     region: Region
     align_bytes: int | None
     content: Content

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use engine::Options;
-use workload::{Extent, Geometry, Load, Mix, Op, Pattern, RequestStream, Until};
+use workload::{Extent, Geometry, Load, Mix, Op, Pattern, RequestStream, ThreadPositions, Until};
 
 use crate::support::*;
 
@@ -196,6 +196,28 @@ fn threads_together_write_every_block_and_none_twice_in_a_pass() {
                 let written = written_blocks(&file).len() as u64;
                 assert_eq!(written, BLOCKS, "{pattern:?}, {threads_of_load} threads");
             }
+        }
+    }
+}
+
+#[test]
+fn threads_that_share_a_position_write_every_block_once_in_a_pass() {
+    const BLOCKS: u64 = 1003;
+    let mut job = job(Op::Write);
+    job.pattern = Pattern::Sequential;
+    job.position.threads = ThreadPositions::Shared;
+    job.until = fill_once();
+    for threads_of_load in [2, 8] {
+        for options in [Options::default(), threads()] {
+            job.load = Load::Closed {
+                threads: threads_of_load,
+                iodepth: 4,
+            };
+            let file = Scratch::filled(BLOCKS * 4096, 0);
+            let recording = run(&job, &file.spec(BLOCKS * 4096), &options);
+            assert_eq!(recording.completed(), BLOCKS);
+            let written = written_blocks(&file).len() as u64;
+            assert_eq!(written, BLOCKS, "{threads_of_load} threads");
         }
     }
 }

@@ -11,8 +11,8 @@ use std::{
 use engine::{EngineError, Options, Run, TargetKind, TargetSpec};
 use recording::{Interval, Recording};
 use workload::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern, Region,
-    Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, Job, Load, Mix, Op, Pace, Pattern,
+    Position, Region, Until,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -147,6 +147,7 @@ pub fn job(op: Op) -> Job {
             start: Extent::Bytes(0),
             size: Extent::Fraction(1.0),
         },
+        position: Position::default(),
         align_bytes: None,
         content: Content::default(),
         placement: Vec::new(),

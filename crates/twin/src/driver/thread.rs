@@ -15,6 +15,8 @@ pub(super) struct Thread {
     /// Requests drawn ahead in a ring, and the place of the next of them.
     ahead: Vec<Request>,
     next: usize,
+    /// Whether others draw from the same position: what is drawn ahead would then be issued out of its order.
+    shared: bool,
     pub(super) core: u32,
     /// Which recorder counts its I/O: its stream's.
     pub(super) recorder: u32,
@@ -44,6 +46,7 @@ impl Thread {
             stream,
             ahead: Vec::with_capacity(LOOK_AHEAD),
             next: 0,
+            shared: part.job.position.is_shared(),
             core,
             recorder: part.stream.unwrap_or(0) as u32,
             iodepth: part.job.load.iodepth(),
@@ -71,8 +74,12 @@ impl Thread {
             stream,
             ahead,
             next,
+            shared,
             ..
         } = self;
+        if *shared {
+            return stream.next_request();
+        }
         if ahead.is_empty() {
             ahead.extend((0..LOOK_AHEAD).map(|_| stream.next_request()));
         } else if next.is_multiple_of(BURST) {

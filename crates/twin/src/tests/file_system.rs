@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 
 /// One head: a request begins when the one before has ended, costs a seek when it does not follow
 /// it, and then its bytes. It remembers every request.
-struct Tape {
+pub(super) struct Tape {
     bytes: u64,
     seek_ns: u64,
     ns_per_block: u64,
@@ -25,12 +25,12 @@ struct Tape {
     head: u64,
     number: u64,
     queue: BinaryHeap<Reverse<(u64, u64, u32, bool)>>,
-    log: Vec<Request>,
+    pub(super) log: Vec<Request>,
 }
 
 impl Tape {
     /// 100 MB/s and a seek of 10 ms.
-    fn new(bytes: u64) -> Self {
+    pub(super) fn new(bytes: u64) -> Self {
         Self {
             bytes,
             seek_ns: 10_000_000,

@@ -8,6 +8,7 @@ mod groups;
 mod indirection;
 mod namespaces;
 mod placement;
+mod positions;
 mod queues;
 mod rest;
 mod sata;

@@ -6,6 +6,7 @@ mod load;
 mod method;
 mod mix;
 mod pattern;
+mod position;
 
 use super::Refusal;
 

@@ -3,13 +3,14 @@
 //! the region is cut into units as large as the job's largest block, heat belongs to a unit, and a
 //! smaller block lands uniformly inside the unit that was drawn.
 
+use super::cursors::{Cursors, SharedCursors, cursor_of};
 use super::pareto::Pareto;
 use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
 use super::zipf::Zipf;
 use super::{Geometry, StreamError};
 use crate::region::part_start;
-use crate::{HotBand, Job, Op, Pattern, Span};
+use crate::{HotBand, Job, Op, OperationPositions, Pattern, Span};
 
 /// Addresses of one thread.
 #[derive(Clone, Debug)]
@@ -40,10 +41,8 @@ enum State {
     },
     Uniform,
     RandomOnce(Walk),
-    /// Where the next read and the next other request follow on.
-    Mixed {
-        cursors_bytes: [u64; 2],
-    },
+    /// Sequential from several positions, or from those of all threads, with or without jumps.
+    Mixed(Cursors),
     Zipf {
         zipf: Zipf,
         scatter: Scatter,
@@ -80,6 +79,7 @@ impl Addresses {
         geometry: Geometry,
         seed: u64,
         thread: u32,
+        shared: &SharedCursors,
     ) -> Result<Self, StreamError> {
         let region = job.region.resolve(geometry)?;
         let largest_bytes = check_blocks(job, geometry)?;
@@ -96,24 +96,32 @@ impl Addresses {
         let units = region.size_bytes / unit_bytes;
         let threads = job.load.threads();
         let start_bytes = |part: u32, parts: u32| unit_bytes * part_start(units, part, parts);
+        let (part, parts) = job.position.part_of(thread, threads);
+        let cursors = || match job.position.is_shared() {
+            true => Cursors::Shared(shared.clone()),
+            false => Cursors::Own([start_bytes(part, parts); Op::COUNT]),
+        };
+        let apart = job.position.operations == Some(OperationPositions::Apart);
+        let one = !apart && !job.position.is_shared();
         let pattern = match &job.pattern {
-            Pattern::Sequential => State::Sequential {
-                cursor_bytes: start_bytes(thread, threads),
+            Pattern::Sequential if one => State::Sequential {
+                cursor_bytes: start_bytes(part, parts),
             },
+            Pattern::Sequential | Pattern::Mixed { .. } => State::Mixed(cursors()),
             Pattern::SequentialStreams { streams } => State::Streams {
                 cursors_bytes: (0..*streams)
-                    .map(|stream| start_bytes(thread * streams + stream, threads * streams))
+                    .map(|stream| start_bytes(part * streams + stream, parts * streams))
                     .collect(),
                 turn: 0,
             },
             Pattern::Backwards => State::Backwards {
-                cursor_bytes: start_bytes(thread + 1, threads),
+                cursor_bytes: start_bytes(part + 1, parts),
             },
             Pattern::Strided { stride_bytes } => {
                 check_alignment(*stride_bytes, geometry)?;
                 let strides = region.size_bytes / stride_bytes;
                 State::Strided {
-                    cursor_bytes: stride_bytes * part_start(strides, thread, threads),
+                    cursor_bytes: stride_bytes * part_start(strides, part, parts),
                     lap_bytes: 0,
                     stride_bytes: *stride_bytes,
                 }
@@ -127,9 +135,6 @@ impl Addresses {
                     threads,
                 })?)
             }
-            Pattern::Mixed { .. } => State::Mixed {
-                cursors_bytes: [start_bytes(thread, threads); 2],
-            },
             Pattern::Zipf { theta } => State::Zipf {
                 zipf: Zipf::new(units, *theta),
                 scatter: Scatter::new(units, seed),
@@ -159,7 +164,7 @@ impl Addresses {
             align_bytes,
             in_region: places(self.region.size_bytes),
             in_unit: places(self.unit_bytes),
-            cursor: usize::from(op != Op::Read),
+            cursor: cursor_of(&job.position, &job.pattern, op),
             jump_below: match (&job.pattern, op) {
                 (Pattern::Mixed { read, .. }, Op::Read) => threshold(*read),
                 (Pattern::Mixed { write, .. }, _) => threshold(*write),
@@ -212,12 +217,15 @@ impl Addresses {
             State::RandomOnce(walk) => {
                 return self.region.start_bytes + walk.next() * self.unit_bytes;
             }
-            State::Mixed { cursors_bytes } => {
-                let cursor_bytes = &mut cursors_bytes[slots.cursor];
-                if random.next() < slots.jump_below {
-                    *cursor_bytes = random.below(slots.in_region) * slots.align_bytes;
-                }
-                return follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes);
+            State::Mixed(cursors) => {
+                let jump_bytes = match random.next() < slots.jump_below {
+                    true => Some(random.below(slots.in_region) * slots.align_bytes),
+                    false => None,
+                };
+                return cursors.advance(slots.cursor, |cursor_bytes| {
+                    *cursor_bytes = jump_bytes.unwrap_or(*cursor_bytes);
+                    follow_on(self.region, self.align_bytes, cursor_bytes, size_bytes)
+                });
             }
             State::Zipf { zipf, scatter } => scatter.apply(zipf.next(random)),
             State::Pareto { pareto, scatter } => scatter.apply(pareto.next(random)),

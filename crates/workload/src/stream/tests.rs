@@ -3,11 +3,12 @@
 mod arrivals;
 mod coverage;
 mod popularity;
+mod positions;
 
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, Pace, Pattern, Region,
-    Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, OperationPositions,
+    Pace, Pattern, Position, Region, ThreadPositions, Until,
 };
 
 const KIB: u64 = 1 << 10;
@@ -37,6 +38,7 @@ fn job(pattern: Pattern, ops: Vec<Block>, threads: u32) -> Job {
             start: Extent::Fraction(0.0),
             size: Extent::Fraction(1.0),
         },
+        position: Position::default(),
         align_bytes: None,
         content: Content::default(),
         placement: Vec::new(),

@@ -1,7 +1,7 @@
 //! Whether a job makes sense, of one workload or of several streams.
 
 use super::load::{load, pace};
-use super::pattern::{pattern, places};
+use super::pattern::{pattern, places, position};
 use super::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
 use crate::{Block, Extent, Job, Op, Pattern, Until, Verify};
 
@@ -20,6 +20,7 @@ pub fn job(job: &Job) -> Checked {
     job.mix.ops.iter().try_for_each(block)?;
     pattern(&job.pattern)?;
     places(job)?;
+    position(job)?;
     region(job)?;
     let align_bytes = job.align_bytes.unwrap_or(1);
     ensure(

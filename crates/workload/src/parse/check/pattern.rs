@@ -89,3 +89,31 @@ pub(super) fn places(job: &Job) -> Checked {
         _ => Ok(()),
     }
 }
+
+/// Positions are of patterns that go on from a place; not every such pattern goes on from those of other threads or
+/// operations.
+pub(super) fn position(job: &Job) -> Checked {
+    let (mixes, ordered) = match job.pattern {
+        Pattern::Sequential | Pattern::Mixed { .. } => (true, true),
+        Pattern::SequentialStreams { .. } | Pattern::Backwards | Pattern::Strided { .. } => {
+            (false, true)
+        }
+        _ => (false, false),
+    };
+    ensure(ordered || job.position.is_default(), "position", || {
+        "position is of patterns that go through the region in order: leave it out, or use pattern = \"sequential\""
+            .to_owned()
+    })?;
+    ensure(mixes || !job.position.is_shared(), "position", || {
+        "a position is shared by the threads of pattern \"sequential\" or { random = ... }: use \"part\" or \"start\""
+            .to_owned()
+    })?;
+    ensure(
+        mixes || job.position.operations.is_none(),
+        "position.operations",
+        || {
+            "operations have positions of their own in pattern \"sequential\" or { random = ... }: leave it out"
+                .to_owned()
+        },
+    )
+}

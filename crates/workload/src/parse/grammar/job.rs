@@ -4,15 +4,17 @@ use super::Result;
 use super::load::{load, pace};
 use super::mix::mix;
 use super::pattern::pattern;
+use super::position::position;
 use crate::parse::fields::Fields;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
-use crate::{Content, Errors, Extent, Job, Region, Request, Stream, Until, Verify};
+use crate::{Content, Errors, Extent, Job, Position, Region, Request, Stream, Until, Verify};
 
-const JOB_KEYS: [&str; 16] = [
+const JOB_KEYS: [&str; 17] = [
     "mix",
     "block",
     "pattern",
+    "position",
     "region",
     "align",
     "content",
@@ -28,11 +30,12 @@ const JOB_KEYS: [&str; 16] = [
     "streams",
 ];
 /// Of one of several workloads; the job says when all end.
-const STREAM_KEYS: [&str; 9] = [
+const STREAM_KEYS: [&str; 10] = [
     "name",
     "mix",
     "block",
     "pattern",
+    "position",
     "region",
     "align",
     "content",
@@ -108,6 +111,9 @@ fn workload(fields: &Fields<'_>, shared: &Shared) -> Result<Job> {
     Ok(Job {
         mix: mix(fields)?,
         pattern: pattern(fields.need("pattern")?)?,
+        position: fields
+            .get("position")
+            .map_or(Ok(Position::default()), position)?,
         region: fields.get("region").map_or(
             Ok(Region {
                 start: Extent::Bytes(0),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, Op, Pace, Pattern,
-    RatePhase, Region, Until,
+    Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Load, Mix, Op,
+    OperationPositions, Pace, Pattern, Position, RatePhase, Region, ThreadPositions, Until,
 };
 
 #[test]
@@ -22,6 +22,7 @@ fn a_short_job_gets_the_documented_defaults() {
             start: Extent::Bytes(0),
             size: Extent::Fraction(1.0),
         },
+        position: Position::default(),
         align_bytes: None,
         content: Content::default(),
         placement: vec![],
@@ -206,4 +207,73 @@ fn toml_and_json_spell_the_same_job() {
         "load": {"iodepth": 32, "threads": 8}, "until": {"time": "1min"}
     }"#;
     assert_eq!(Job::from_json(json, "job.json").expect("parses"), job(JOB));
+}
+
+#[test]
+fn a_position_is_a_word_for_the_threads_or_a_table_for_threads_and_operations() {
+    let of = |pattern: &str, text: &str| {
+        let pattern = format!("pattern = {pattern}\nposition = {text}");
+        job(&JOB.replace("pattern = \"uniform\"", &pattern)).position
+    };
+    let sequential = |text: &str| of("\"sequential\"", text);
+    let position = |threads, operations| Position {
+        threads,
+        operations,
+    };
+    assert!(sequential("\"part\"").is_default());
+    assert_eq!(
+        sequential("\"shared\""),
+        position(ThreadPositions::Shared, None)
+    );
+    assert_eq!(
+        of("\"backwards\"", "\"start\""),
+        position(ThreadPositions::Start, None)
+    );
+    assert_eq!(
+        sequential("{ threads = \"start\", operations = \"apart\" }"),
+        position(ThreadPositions::Start, Some(OperationPositions::Apart))
+    );
+    assert_eq!(
+        of(
+            "{ random = \"80%\" }",
+            "{ threads = \"shared\", operations = \"together\" }"
+        ),
+        position(ThreadPositions::Shared, Some(OperationPositions::Together))
+    );
+}
+
+#[test]
+fn a_position_that_a_pattern_cannot_have_is_refused() {
+    for (pattern, position, said) in [
+        (
+            "\"uniform\"",
+            "\"shared\"",
+            "job.toml:4: position is of patterns that go through",
+        ),
+        (
+            "\"random-once\"",
+            "\"start\"",
+            "job.toml:4: position is of patterns that go through",
+        ),
+        (
+            "\"backwards\"",
+            "\"shared\"",
+            "job.toml:4: a position is shared by the threads of",
+        ),
+        (
+            "{ stride = \"1MiB\" }",
+            "{ operations = \"apart\" }",
+            "job.toml:4: operations have positions of their own in",
+        ),
+        (
+            "\"sequential\"",
+            "\"common\"",
+            "expected one of part, start, shared",
+        ),
+        ("\"sequential\"", "{ thread = \"start\" }", "see `threads`"),
+    ] {
+        let lines = format!("pattern = {pattern}\nposition = {position}");
+        let message = refusal("pattern = \"uniform\"", &lines);
+        assert!(message.contains(said), "{message}");
+    }
 }

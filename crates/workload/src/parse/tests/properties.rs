@@ -2,8 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Arrival, Block, BlockShare, Content, Errors, Extent, Geometry, HotBand, Load, Mix, Op, Pace,
-    Pattern, RatePhase, Region, RequestStream, Split, Stream, Until, Verify,
+    Arrival, Block, BlockShare, Content, Errors, Extent, Geometry, HotBand, Load, Mix, Op,
+    OperationPositions, Pace, Pattern, Position, RatePhase, Region, RequestStream, Split, Stream,
+    ThreadPositions, Until, Verify,
 };
 
 fn any_job() -> impl Strategy<Value = Job> {
@@ -62,9 +63,14 @@ fn any_job() -> impl Strategy<Value = Job> {
     ];
     let align = proptest::option::of(prop_oneof![Just(512u64), Just(4096), Just(65_536)]);
     let blocks = proptest::collection::vec(block, 1..4);
-    (blocks, pattern, region, align, load, 1..u64::MAX).prop_map(
-        |(ops, pattern, (start, size), align_bytes, load, time_ns)| Job {
+    let position = any_position();
+    (blocks, pattern, region, align, load, position, 1..u64::MAX).prop_map(
+        |(ops, pattern, (start, size), align_bytes, load, position, time_ns)| Job {
             mix: Mix { ops },
+            position: match pattern {
+                Pattern::Sequential | Pattern::Mixed { .. } => position,
+                _ => Position::default(),
+            },
             pattern,
             region: Region { start, size },
             align_bytes,
@@ -112,6 +118,22 @@ fn any_job() -> impl Strategy<Value = Job> {
             },
         },
     )
+}
+
+fn any_position() -> impl Strategy<Value = Position> {
+    let threads = prop_oneof![
+        Just(ThreadPositions::Part),
+        Just(ThreadPositions::Start),
+        Just(ThreadPositions::Shared)
+    ];
+    let operations = prop_oneof![
+        Just(OperationPositions::Together),
+        Just(OperationPositions::Apart)
+    ];
+    (threads, proptest::option::of(operations)).prop_map(|(threads, operations)| Position {
+        threads,
+        operations,
+    })
 }
 
 proptest! {
