@@ -52,6 +52,10 @@ pub struct Quick {
     pub divide_preconditioning_by: f64,
     /// Every written volume given as a multiple of the region is divided by this, >= 1.
     pub divide_volumes_by: f64,
+    /// Most that twins of SSDs simulate of a drive then: what is written in less time is as much of a smaller slice.
+    /// `None`: the method's slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_bytes: Option<u64>,
 }
 
 /// What a step is for.
@@ -137,6 +141,7 @@ impl Method {
         let Some(quick) = self.quick else {
             return method;
         };
+        method.slice_bytes = quick.slice_bytes.or(method.slice_bytes);
         let divide = |ns: u64, by: f64| ((ns as f64 / by).round() as u64).max(1);
         for step in &mut method.steps {
             let by = match step.kind {

@@ -9,7 +9,17 @@ from fathom.analysis.view import StepFigures
 from fathom.text import without_document
 
 Kind = Literal[
-    "overall", "leader", "level", "untold", "single", "limit", "bound", "consistency", "surprise", "agreement"
+    "overall",
+    "leader",
+    "level",
+    "untold",
+    "single",
+    "unsettled",
+    "limit",
+    "bound",
+    "consistency",
+    "surprise",
+    "agreement",
 ]
 
 

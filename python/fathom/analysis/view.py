@@ -348,6 +348,12 @@ class RunView:
         moved = self._sum(carried, "bytes").items()
         return {(target, step): int(count) for (target, step), count in moved if target}
 
+    def written_bytes(self) -> dict[Key, int]:
+        """Bytes that each step wrote, every kind of step."""
+        writes = self.intervals.filter(pc.field("op").isin(["write", "append"]))
+        wrote = self._sum(writes, "bytes").items()
+        return {(target, step): int(count) for (target, step), count in wrote if target}
+
     def errors(self) -> dict[Key, int]:
         """Failed I/O of each step, every kind of step; only those that have any."""
         counts = self._sum(self.intervals, "errors").items()

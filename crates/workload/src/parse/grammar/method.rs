@@ -85,10 +85,7 @@ pub fn method(node: &Node) -> Result<Method> {
             .get("file_system")
             .map(|node| node.word("file_system", &FILE_SYSTEMS, &[]))
             .transpose()?,
-        slice_bytes: fields.parsed("slice", |text| match parse_size_bytes(text)? {
-            bytes if bytes >= LEAST_SLICE_BYTES => Ok(bytes),
-            _ => Err("expected 1GiB or more: a smaller part of a drive has too few blocks to behave like it".into()),
-        })?,
+        slice_bytes: slice(&fields)?,
         quick: fields.get("quick").map(quick).transpose()?,
         steps: fields
             .need("steps")?
@@ -97,6 +94,16 @@ pub fn method(node: &Node) -> Result<Method> {
             .map(step)
             .collect::<Result<_>>()?,
         name,
+    })
+}
+
+fn slice(fields: &Fields<'_>) -> Result<Option<u64>> {
+    fields.parsed("slice", |text| match parse_size_bytes(text)? {
+        bytes if bytes >= LEAST_SLICE_BYTES => Ok(bytes),
+        _ => Err(
+            "expected 1GiB or more: a smaller part of a drive has too few blocks to behave like it"
+                .into(),
+        ),
     })
 }
 
@@ -121,6 +128,7 @@ fn quick(node: &Node) -> Result<Quick> {
         "divide_times_by",
         "divide_preconditioning_by",
         "divide_volumes_by",
+        "slice",
     ];
     let fields = Fields::new(node, "quick", &keys)?;
     let factor = |key: &str| fields.get(key).map(|node| node.number(key)).transpose();
@@ -129,6 +137,7 @@ fn quick(node: &Node) -> Result<Quick> {
         divide_times_by,
         divide_preconditioning_by: factor(keys[1])?.unwrap_or(divide_times_by),
         divide_volumes_by: factor(keys[2])?.unwrap_or(1.0),
+        slice_bytes: slice(&fields)?,
     })
 }
 

@@ -421,3 +421,14 @@ fn only_a_fill_begins_afresh() {
     ];
     refuses_each(AFRESH, &cases);
 }
+
+#[test]
+fn a_shortened_method_may_simulate_a_smaller_slice() {
+    let text = AFRESH.replace(
+        "name = \"mixes\"",
+        "name = \"mixes\"\nquick = { divide_times_by = 2, slice = \"4GB\" }",
+    );
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.slice_bytes, None);
+    assert_eq!(method.shortened().slice_bytes, Some(4_000_000_000));
+}
