@@ -210,8 +210,8 @@ def test_a_shortened_run_has_nobody_lead():
 
 def test_a_target_that_was_not_steady_is_left_out_of_the_ranking():
     measured = [
-        Measured("twin:a", rates(5000), steady=False),
-        Measured("twin:b", rates(2000), steady=True),
+        Measured("twin:a", rates(5000), point={"steady": False}),
+        Measured("twin:b", rates(2000), point={"steady": True}),
     ]
     first, *_ = findings(run_view(measured, [A, B]))
     assert first.kind == "single"
@@ -220,7 +220,7 @@ def test_a_target_that_was_not_steady_is_left_out_of_the_ranking():
 
 
 def test_no_outcome_is_told_where_no_target_had_settled():
-    measured = [Measured(name, rates(1000), steady=False) for name in ("twin:a", "twin:b")]
+    measured = [Measured(name, rates(1000), point={"steady": False}) for name in ("twin:a", "twin:b")]
     found = findings(run_view(measured, [A, B]))
     assert kinds(found)[:1] == ["unsettled"]
     assert found[0].text.startswith("No figure is claimed in ")

@@ -223,7 +223,7 @@ def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
             f"over all {len(errors)} {what} the median difference is {middle:.1f} %, the largest {signed_pct(worst)}; "
             f"{near} are within {SURPRISE_PCT:.0f} %"
             if len(errors) > 1
-            else f"the one of the {what} is off by {signed_pct(worst)}"
+            else f"the one {what.replace('figures', 'figure', 1)} is off by {signed_pct(worst)}"
         )
         figures |= {f"{role}_median_pct": middle, f"{role}_worst_pct": worst, f"{role}_n": float(len(errors))}
     text = ". ".join(part[0].upper() + part[1:] for part in parts) + "."

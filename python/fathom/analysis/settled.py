@@ -69,7 +69,7 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
             if view.named[step].get("afresh"):
                 at_random = 0.0
             own = written.get((target.name, step), 0)
-            in_order = job["pattern"].get("kind") == "sequential"
+            in_order = job.get("pattern", {}).get("kind") == "sequential"
             region = region_bytes(job, capacity_bytes)
             if not job.get("streams") and region:
                 found[target.name, step] = ((total + own * in_order) / region, at_random / region)
@@ -80,7 +80,7 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
 
 def _overwrites(job: JobJson) -> bool:
     writes = any(op.get("op") == "write" for op in job["mix"]["ops"])
-    return writes and job["pattern"].get("kind") != "sequential"
+    return writes and job.get("pattern", {}).get("kind") != "sequential"
 
 
 def _keeps_state(target: TargetRecord) -> bool:
