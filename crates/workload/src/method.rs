@@ -120,10 +120,6 @@ pub struct Step {
     pub job: Job,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
 fn is_false(flag: &bool) -> bool {
     !flag
 }
