@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fathom.analysis.steady import SteadyState, Verdict, Volume
+from fathom.filled import settling
 from fathom.method import Step
 
 FILLED_X = 2.0
@@ -14,11 +15,12 @@ smaller fill left out, of a region or none at all, random writes make up."""
 
 @dataclass
 class Written:
-    """What has been written to a target since the run began, or since it was `purged`, in bytes."""
+    """What has been written to a target since the run began, or since it was `purged` or `filled` afresh, in bytes."""
 
     sequential_bytes: int = 0
     random_bytes: int = 0
     purged: bool = False
+    filled: bool = False
 
     def add(self, step: Step, written_bytes: int) -> None:
         """Counts a step's writes."""
@@ -52,14 +54,19 @@ class Judge:
         self._quick = quick
         writes_at_random = step.job.destructive and step.job.pattern != "sequential"
         self._fresh = writes_at_random and before == Written(purged=True)
+        region_share = step.job.region_size(capacity_bytes) / capacity_bytes
+        since, required = before.volume(capacity_bytes), None
+        if before.filled:
+            filled, required = settling(at_random=writes_at_random, region_share=region_share)
+            since = Volume(filled.sequential_x, since.random_x)
+        elif writes_at_random and before.purged:
+            required = _since_purge(since)
         self._state = SteadyState(
             pattern="random" if writes_at_random else "sequential",
-            before=before.volume(capacity_bytes),
-            required=_since_purge(before.volume(capacity_bytes))
-            if writes_at_random and before.purged
-            else None,
+            before=since,
+            required=required,
             quick=quick,
-            least_x=step.steady.written_x * step.job.region_size(capacity_bytes) / capacity_bytes,
+            least_x=step.steady.written_x * region_share,
             window=step.steady.window,
             range_fraction=step.steady.range_fraction,
             slope_fraction=step.steady.slope_fraction,

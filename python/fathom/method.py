@@ -96,6 +96,7 @@ class _StepJson(TypedDict):
     turnover: float | None
     percentile: float | None
     offered: OfferedJson | None
+    afresh: NotRequired[bool]
     steady: _SteadyJson | None
     curve: CurveJson | None
     round: RoundJson | None
@@ -106,6 +107,7 @@ class _QuickJson(TypedDict):
     divide_times_by: float
     divide_preconditioning_by: float
     divide_volumes_by: float
+    slice_bytes: NotRequired[int]
 
 
 class _MethodJson(TypedDict):
@@ -229,7 +231,8 @@ class Step:
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
     or round may end before its time, `turnover` the least share of the region that such a window writes, if it writes
-    and the method says, and `percentile` the highest, 0..1, that it holds the I/Os for, of every operation.
+    and the method says, and `percentile` the highest, 0..1, that it holds the I/Os for, of every operation. A fill that
+    is `afresh` begins a new twin of an SSD, and fills the whole of it.
     """
 
     name: str
@@ -244,6 +247,7 @@ class Step:
     turnover: float | None = None
     percentile: float | None = None
     offered: Offered | None = None
+    afresh: bool = False
     curve: Curve | None = None
     place: Place | None = None
     round: Round | None = None
@@ -316,12 +320,18 @@ def parse_method(text: str, file: str, *, quick: bool = False) -> Method:
         title=parsed["title"],
         summary=parsed["summary"],
         source=parsed["source"],
-        quick=Quick(**factors) if quick and factors else None,
+        quick=_quick(factors) if quick and factors else None,
         steps=tuple(part for step in parsed["steps"] for part in _steps(step)),
         text=text,
         parsed=normal,
         file_system=parsed["file_system"],
         slice_bytes=parsed["slice_bytes"],
+    )
+
+
+def _quick(factors: _QuickJson) -> Quick:
+    return Quick(
+        factors["divide_times_by"], factors["divide_preconditioning_by"], factors["divide_volumes_by"]
     )
 
 
@@ -389,6 +399,7 @@ def _step(step: _StepJson) -> Step:
         turnover=step["turnover"],
         percentile=step["percentile"],
         offered=parse_offered(step["offered"]) if step["offered"] else None,
+        afresh=step.get("afresh", False),
         curve=parse_curve(step["curve"]) if step["curve"] else None,
         round=parse_round(step["round"]) if step["round"] else None,
         targets=tuple(step.get("targets", ())),

@@ -44,6 +44,10 @@ WHOLE_LEAST = 0.99
 """Least part of the time asked for that is a whole window."""
 ROUND_WIDENING = 3
 """A round may be known that much less well than a result: five of them are judged within 10 and 20 %."""
+COVERED_WIDENING = 6
+COVERED_SHARE = 1 / 4
+"""The same where the workload's own writes have covered the region, and the part of its turnover that a round then
+writes: many short rounds show a drift for less I/O than few long ones."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,9 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if step.kind == "precondition" and step.job.region_multiple:
         round_bytes = round(step.job.region_multiple * region_bytes / VOLUME_ROUNDS)
         return _core.Precision(ROUND_WIDENING * step.precision, 0, round_bytes, round_bytes)
+    if step.kind == "precondition" and step.turnover is not None:
+        round_bytes = round(COVERED_SHARE * least_bytes)
+        return _core.Precision(COVERED_WIDENING * step.precision, 0, round_bytes, WITHOUT_LIMIT)
     if step.kind == "precondition":
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:

@@ -52,6 +52,10 @@ pub struct Quick {
     pub divide_preconditioning_by: f64,
     /// Every written volume given as a multiple of the region is divided by this, >= 1.
     pub divide_volumes_by: f64,
+    /// Most that twins of SSDs simulate of a drive then: what is written in less time is as much of a smaller slice.
+    /// `None`: the method's slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_bytes: Option<u64>,
 }
 
 /// What a step is for.
@@ -108,6 +112,10 @@ pub struct Step {
     pub percentile: Option<f64>,
     /// Only for [`StepKind::Measure`]: the rate follows from what an earlier step achieved. `None`: the job's own load.
     pub offered: Option<Offered>,
+    /// Only for [`StepKind::Fill`]: a twin of an SSD begins anew here, with the whole of it filled. A real target is filled
+    /// as the job says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub afresh: bool,
     /// Only for [`StepKind::Precondition`]: when it counts as steady.
     pub steady: Option<Steady>,
     /// Only for [`StepKind::Curve`]: the points after the maximum.
@@ -116,6 +124,10 @@ pub struct Step {
     pub round: Option<Round>,
     /// The I/O. Of a curve: that of its maximum, under closed load.
     pub job: Job,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Recordings have one interval a second, so a shorter round would be judged on nothing new.
@@ -131,6 +143,7 @@ impl Method {
         let Some(quick) = self.quick else {
             return method;
         };
+        method.slice_bytes = quick.slice_bytes.or(method.slice_bytes);
         let divide = |ns: u64, by: f64| ((ns as f64 / by).round() as u64).max(1);
         for step in &mut method.steps {
             let by = match step.kind {

@@ -1,5 +1,6 @@
 """How evenly a target delivers: statistics of its one-second rates over the end of a long step (methods.md, 4)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,14 @@ TAIL_SHARE = 0.25
 """Of a step shorter than four times that, of its last quarter."""
 LEAST_SECONDS = 20
 """Fewer one-second rates say nothing of their spread."""
+
+FLOOR_SHARE = 0.25
+"""Where the floor of one-second rates lies among them: what is left below are its own fluctuations."""
+
+
+def floor_of(rates: Sequence[float] | NDArray[np.float64]) -> float | None:
+    """The floor of one-second rates, as a row with `statistic = "floor"` publishes it; None without any."""
+    return float(np.quantile(rates, FLOOR_SHARE)) if len(rates) else None
 
 
 def tail_s(length_s: float) -> float:

@@ -15,6 +15,7 @@ Kind = Literal[
     "untold",
     "single",
     "stall",
+    "unsettled",
     "limit",
     "bound",
     "consistency",

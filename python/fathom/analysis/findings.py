@@ -6,15 +6,18 @@ data do not show; what is doubtful is said by `validity`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Protocol
 
 import numpy as np
 
+from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
+from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, repeats_interval
-from fathom.analysis.view import PointRow, RunView, StepFigures
+from fathom.analysis.view import Key, PointRow, RunView, StepFigures
 from fathom.limits import limit_of
 from fathom.text import duration, percent, signed_pct, span
 
@@ -24,6 +27,9 @@ STALL_US = 1e6
 STALL_MEANS = 100
 """An I/O that takes longer than both, the second in mean latencies, is a stall: a host waits for it visibly, and a
 queue does not explain it."""
+FITTED = "fitted"
+"""Role of a row that a twin's free parameters were fitted to."""
+ROWS = {"validation": "figures that nothing was fitted to", FITTED: "figures that the twin was fitted to"}
 UNSTEADY = 0.10
 """Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
 
@@ -39,6 +45,8 @@ class PublishedRow(Protocol):
     def role(self) -> str | None: ...  # noqa: D102
     @property
     def source(self) -> str | None: ...  # noqa: D102
+    @property
+    def statistic(self) -> str | None: ...  # noqa: D102
 
 
 PublishedLookup = Callable[[str, str], Sequence[PublishedRow]]
@@ -56,17 +64,33 @@ def findings(
     for figures in view.steps.values():
         if figures.headline > 0:
             steps.setdefault(figures.step, []).append(figures)
+    gate = unsettled(view)
     ranked = [sorted(members, key=lambda one: -one.headline) for members in steps.values()]
-    outcomes = [_outcome(view, members) for members in ranked]
+    outcomes = [_gated(view, members, gate) for members in ranked]
     return [
         *_overall(view, outcomes),
         *outcomes,
         *_stalls(view),
-        *(_published(view, ranked, published_lookup) if published_lookup else ()),
+        *(_published(view, ranked, published_lookup, gate) if published_lookup else ()),
         *surprises(view, physics, rated),
         *_limits(view, ranked),
         *_consistency(view, ranked),
     ]
+
+
+def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unsettled]) -> Finding:
+    """The outcome among the targets that had settled, and which had not; without any of them no outcome."""
+    out = {one.target: why for one in ranked if (why := gate.get((one.target, one.step)))}
+    if not out:
+        return _outcome(view, ranked)
+    left = [one for one in ranked if one.target not in out]
+    names = joined([view.label(target) for target in out])
+    why = joined(list(dict.fromkeys(reason.value for reason in out.values())))
+    if not left:
+        text = f"No figure is claimed in {ranked[0].label}: {names} had not settled ({why})."
+        return Finding("unsettled", text, tuple(out), ranked[0].step)
+    outcome = _outcome(view, left)
+    return replace(outcome, text=f"{outcome.text} Left out: {names}, not settled ({why}).")
 
 
 def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
@@ -82,7 +106,7 @@ def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
     bounds = (ratio.low, ratio.high) if ratio and isfinite(ratio.high) else None
     if not level and ratio:
         text = (
-            f"{view.label(best.target)} leads {best.label}: {rate_text(best)}, {ratio.ratio:.2f} times "
+            f"{view.label(best.target)} {leads(view)} {best.label}: {rate_text(best)}, {ratio.ratio:.2f} times "
             f"{view.label(second.target)} ({_bounds(ratio)}){_by(best)}."
         )
         return Finding("leader", text, (best.target,), best.step, figures, bounds)
@@ -118,7 +142,16 @@ def _no_winner(
 def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
     """Who leads how many of the workloads; only for several targets on several workloads."""
     contested = [one for one in outcomes if one.kind in ("leader", "level", "untold")]
-    if len(contested) < 2:
+    unclaimed = sum(one.kind == "unsettled" for one in outcomes)
+    if len(contested) + unclaimed < 2 or len(view.document.targets) < 2:
+        return
+    if not contested:
+        yield Finding(
+            "overall",
+            f"No figure of these {unclaimed} workloads is claimed: no target had settled.",
+            (),
+            None,
+        )
         return
     wins: dict[str, int] = {}
     for one in contested:
@@ -126,9 +159,11 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
             wins[one.targets[0]] = wins.get(one.targets[0], 0) + 1
     level = sum(one.kind == "level" for one in contested)
     parts = [
-        f"{view.label(target)} leads {count}" for target, count in sorted(wins.items(), key=lambda w: -w[1])
+        f"{view.label(target)} {leads(view)} {count}"
+        for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
     untold = sum(one.kind == "untold" for one in contested)
+    behind = f" Nothing is claimed in {unclaimed} more: no target had settled." if unclaimed else ""
     if level == len(contested):
         parts.append("the best are level in all")
     elif level:
@@ -136,61 +171,70 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
     if untold:
         parts.append(f"{untold} {'has' if untold == 1 else 'have'} no winner")
     if level == untold == 0 and len(wins) == 1:
-        text = f"{view.label(next(iter(wins)))} leads all {len(contested)} workloads."
+        text = f"{view.label(next(iter(wins)))} {leads(view)} all {len(contested)} workloads."
     else:
         text = f"Of {len(contested)} workloads {joined(parts)}."
     yield Finding(
-        "overall", text, tuple(wins), None, {target: float(count) for target, count in wins.items()}
+        "overall", text + behind, tuple(wins), None, {target: float(count) for target, count in wins.items()}
     )
 
 
 def _published(
-    view: RunView, ranked: Sequence[Sequence[StepFigures]], lookup: PublishedLookup
+    view: RunView,
+    ranked: Sequence[Sequence[StepFigures]],
+    lookup: PublishedLookup,
+    gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
     """Contradictions one by one, the largest first; agreement in one sentence."""
     catalog = {target.name: target.catalog for target in view.document.targets}
-    near: list[float] = []
-    fitted_near = 0
+    off: dict[str, list[float]] = {}
     far: list[tuple[float, Finding]] = []
     for figures in (one for members in ranked for one in members):
         found = _published_figure(figures, catalog.get(figures.target), lookup)
-        if found is None:
+        if found is None or (figures.target, figures.step) in gate:
             continue
-        value, role, source = found
-        off_pct = 100 * (figures.headline / value - 1)
+        value, role, source, is_floor = found
+        fitted = role == "calibration" and _is_twin(view, figures)
+        own = floor_of(view.rates(figures)) if is_floor else None
+        headline = own or figures.headline
+        off_pct = 100 * (headline / value - 1)
+        off.setdefault(FITTED if fitted else role, []).append(off_pct)
         if abs(off_pct) < SURPRISE_PCT:
-            near.append(off_pct)
-            fitted_near += role == "calibration" and _is_twin(view, figures)
             continue
-        but = _although(view, fitted=role == "calibration" and _is_twin(view, figures))
         text = (
-            f"{view.label(figures.target)} in {figures.label}: {rate_text(figures)} is {abs(off_pct):.0f} % "
-            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{but} ({cited(source)})."
+            f"{view.label(figures.target)} in {figures.label}: {'a floor of ' if own else ''}{number(headline)} "
+            f"{figures.unit} is {abs(off_pct):.0f} % "
+            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{_although(view, fitted=fitted)} "
+            f"({cited(source)})."
         )
         bounds = _interval(view, figures)
-        measured = {"measured": figures.headline, "published": value}
+        measured = {"measured": headline, "published": value}
         far.append(
             (abs(off_pct), Finding("surprise", text, (figures.target,), figures.step, measured, bounds))
         )
     yield from (finding for _, finding in sorted(far, key=lambda pair: -pair[0]))
-    if near:
-        worst = max(near, key=abs)
-        text = (
-            f"{len(near)} of {len(near) + len(far)} figures agree with published ones within {SURPRISE_PCT:.0f} %; "
-            f"the median difference of these is {float(np.median(np.abs(near))):.1f} %, "
-            f"the largest {signed_pct(worst)}."
+    if off:
+        yield _agreement(off)
+
+
+def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
+    """The median over all rows of each role, near and far, and the worst; what the twin was fitted to apart."""
+    parts, figures = [], {}
+    for role, errors in sorted(off.items(), key=lambda one: one[0] == FITTED):
+        near = sum(abs(one) < SURPRISE_PCT for one in errors)
+        middle, worst = float(np.median(np.abs(errors))), max(errors, key=abs)
+        what = ROWS.get(role, "published figures")
+        parts.append(
+            f"over all {len(errors)} {what} the median difference is {middle:.1f} %, the largest {signed_pct(worst)}; "
+            f"{near} are within {SURPRISE_PCT:.0f} %"
+            if len(errors) > 1
+            else f"the one {what.replace('figures', 'figure', 1)} is off by {signed_pct(worst)}"
         )
-        if fitted_near:
-            which = (
-                "One of them is a calibration row: the twin's free parameters were fitted to it, so it shows"
-                if fitted_near == 1
-                else f"{fitted_near} of them are calibration rows: the twin's free parameters were fitted to them, "
-                "so they show"
-            )
-            text += f" {which} that the model can be right, not that it predicts."
-        yield Finding(
-            "agreement", text, (), None, {"median_pct": float(np.median(np.abs(near))), "worst_pct": worst}
-        )
+        figures |= {f"{role}_median_pct": middle, f"{role}_worst_pct": worst, f"{role}_n": float(len(errors))}
+    text = ". ".join(part[0].upper() + part[1:] for part in parts) + "."
+    if FITTED in off:
+        text += " Fitted rows show that the model can be right, not that it predicts."
+    return Finding("agreement", text, (), None, figures)
 
 
 def _although(view: RunView, *, fitted: bool) -> str:
@@ -202,13 +246,14 @@ def _although(view: RunView, *, fitted: bool) -> str:
 
 def _published_figure(
     figures: StepFigures, device: str | None, lookup: PublishedLookup
-) -> tuple[float, str, str] | None:
+) -> tuple[float, str, str, bool] | None:
+    """A published figure with its role and source, and whether it is the floor of the rates."""
     if device is None or figures.published is None:
         return None
     for row in lookup(device, figures.published):
         value = row.mbps if figures.in_bandwidth else row.iops
         if value is not None and isfinite(value) and value > 0:
-            return value, row.role or "", row.source or "source not given"
+            return value, row.role or "", row.source or "source not given", row.statistic == "floor"
     return None
 
 
@@ -295,6 +340,11 @@ def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
         half = f"± {half_pct:.1g} %" if half_pct >= 0.01 else "less than ± 0.01 %"
         return f" (95 % interval {half})"
     return f" (95 % interval {low} to {high} {figures.unit})"
+
+
+def leads(view: RunView) -> str:
+    """The verb for the best of several: a shortened run claims no steady state, and so no leader."""
+    return "is ahead in" if view.document.quick else "leads"
 
 
 def _bounds(ratio: Comparison) -> str:

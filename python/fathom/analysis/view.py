@@ -356,6 +356,12 @@ class RunView:
         moved = self._sum(carried, "bytes").items()
         return {(target, step): int(count) for (target, step), count in moved if target}
 
+    def written_bytes(self) -> dict[Key, int]:
+        """Bytes that each step wrote, every kind of step."""
+        writes = self.intervals.filter(pc.field("op").isin(["write", "append"]))
+        wrote = self._sum(writes, "bytes").items()
+        return {(target, step): int(count) for (target, step), count in wrote if target}
+
     def errors(self) -> dict[Key, tuple[int, float]]:
         """Failed I/O per step, every kind of step, and the share of that operation of which most failed.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from fathom import failed
 from fathom.analysis import uncertainty
+from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
 from fathom.analysis.percentiles import Histogram
 from fathom.analysis.series import Floats
@@ -133,8 +134,11 @@ class Cell:
 
     @property
     def error_pct(self) -> float | None:
-        """Headline against published figure."""
-        return None if self.published is None or self.value is None else self.published.error_pct(self.value)
+        """Headline against published figure; the floor of the seconds against a published floor."""
+        if self.published is None or self.value is None:
+            return None
+        floor = floor_of(self.rates) if self.published.is_floor and self.metric == "iops" else None
+        return self.published.error_pct(floor or self.value)
 
 
 @dataclass(frozen=True)

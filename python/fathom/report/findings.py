@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pydantic import JsonValue
 
 from fathom.analysis.findings import findings
+from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
 from fathom.analysis.view import RunView
 from fathom.errors import FathomError
@@ -50,7 +51,7 @@ def tell(comparison: Comparison) -> Told:
     ]
     return Told(
         " ".join(texts("overall")),
-        [*texts("leader", "single"), *texts("level", "untold")],
+        [*texts("leader", "single"), *texts("level", "untold"), *texts("unsettled")],
         " ".join(texts("agreement")),
         [*texts("stall"), *texts("surprise")],
         [text for text in remarks if text],
@@ -65,9 +66,14 @@ def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
         return {}
 
 
-def one_view(comparison: Comparison) -> RunView:
-    """All rivals as the targets of one run, named by their short labels; the steps of all runs' methods together."""
-    columns = comparison.rivals
+def gate(comparison: Comparison) -> Mapping[tuple[str, str], Unsettled]:
+    """The steps of which nothing may be claimed, by the column's short label and the step's name."""
+    return unsettled(one_view(comparison, comparison.columns))
+
+
+def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) -> RunView:
+    """Columns, or all rivals, as the targets of one run, by their short labels; the steps of all methods together."""
+    columns = comparison.rivals if columns is None else columns
     document = comparison.runs[0].document.model_copy(deep=True)
     document.targets = [c.target.model_copy(update={"name": c.short, "label": c.short}) for c in columns]
     steps: dict[str, JsonValue] = {}

@@ -20,8 +20,6 @@ class PublishedRow(findings.PublishedRow, Protocol):
     def page(self) -> str | None: ...  # noqa: D102
     @property
     def uncertain(self) -> bool: ...  # noqa: D102
-    @property
-    def statistic(self) -> str | None: ...  # noqa: D102
 
 
 Lookup = Callable[[str, str], Sequence[PublishedRow]]
@@ -35,6 +33,7 @@ class Published:
     value: float
     role: str
     source: str
+    is_floor: bool = False
 
     def error_pct(self, measured: float) -> float:
         """How far the measured figure is above (+) or below (-) the published one, in percent of the latter."""
@@ -62,7 +61,7 @@ def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metri
             parts = (row.role, row.statistic, "uncertain" if row.uncertain else "")
             role = ", ".join(part for part in parts if part)
             source = ", ".join(part for part in (without_document(row.source or ""), row.page) if part)
-            return Published(value, role, source)
+            return Published(value, role, source, row.statistic == "floor")
     return None
 
 

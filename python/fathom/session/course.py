@@ -5,7 +5,6 @@ Answers from the finished steps in the run directory alone, so a resumed run goe
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from fathom.curve import figures, open_job, rate_of
 from fathom.method import Method, Step
@@ -49,9 +48,18 @@ class Course:
         outcomes = ((key.name, self._store.outcome(key)) for key in self.keys)
         return [name for name, outcome in outcomes if outcome is not None and outcome.status == "partial"]
 
-    def by_bench(self) -> list[tuple[str | None, list[StepKey]]]:
-        """The steps in parts driven from one bench each: a twin is put into the next one fresh."""
-        return [(bench, list(keys)) for bench, keys in groupby(self.keys, lambda key: self.step(key).bench)]
+    def fresh_parts(self, *, afresh: bool) -> list[tuple[str | None, list[StepKey]]]:
+        """The steps in parts that a twin begins fresh, with their bench: where it changes, and where a fill says so.
+
+        Without `afresh` only the bench counts: the twin has no state that a fresh one would lack.
+        """
+        parts: list[tuple[str | None, list[StepKey]]] = []
+        for key in self.keys:
+            step = self.step(key)
+            if not parts or parts[-1][0] != step.bench or (afresh and step.afresh):
+                parts.append((step.bench, []))
+            parts[-1][1].append(key)
+        return parts
 
     def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """The steps that do no more than bring a drive to its steady state."""

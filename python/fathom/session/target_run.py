@@ -4,6 +4,7 @@ A twin's state is a function of the steps before, so resuming repeats them witho
 target's state is on the target.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,8 +14,9 @@ from fathom.array import ArrayBackend
 from fathom.backend import Backend, TwinBackend
 from fathom.catalog import load_device
 from fathom.errors import FathomError, RefusedError
+from fathom.filled import FILL, FILLED_TURNOVER
 from fathom.judge import Judge, Written
-from fathom.method import Method, Step
+from fathom.method import Job, Method, Step, parse_job
 from fathom.parts import part_seed
 from fathom.power.meter import PowerMeter
 from fathom.power.step import MeteredStep, instead_of_sensor
@@ -56,8 +58,9 @@ class TargetRun:
     def run(self) -> None:
         """Runs what is left. Raises FathomError or `_core.BackendError`, with all that was measured saved."""
         if self.target.kind == "twin":
-            for bench, keys in self.course.by_bench():
-                self._run_steps(self._needed(keys), self._twin(bench), None)
+            for bench, keys in self.course.fresh_parts(afresh=self._keeps_state):
+                if not all(map(self.course.finished, keys)):
+                    self._run_steps(self._needed(keys), self._twin(bench), None)
         else:
             backend, sampling = self.options.site.start(self.target)
             with sampling as sampler:
@@ -67,6 +70,12 @@ class TargetRun:
     def _absent(self, sampler: Sampler) -> list[str]:
         """What the sampler lacks; a power meter has the energy that a drive does not tell."""
         return [text for text in sampler.absent if not (self.meter and text.startswith("energy of "))]
+
+    @property
+    def _keeps_state(self) -> bool:
+        """Whether the target is the twin of an SSD by itself: what was written before is part of its figures."""
+        device = load_device(self.target.catalog or self.target.name)
+        return bool(device.twin and device.twin.kind == "ssd" and not self.target.identity.file_system)
 
     def _needed(self, keys: Sequence[StepKey]) -> list[StepKey]:
         """Without the steps that bring a drive to its steady state, where a twin has it from the start."""
@@ -106,6 +115,8 @@ class TargetRun:
             step = self._next(key, backend)
             if step is None:
                 continue
+            if written.filled and step.turnover is None:
+                step = replace(step, turnover=FILLED_TURNOVER)
             outcome = self.store.outcome(key) if self.course.finished(key) else None
             if outcome is None:
                 outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
@@ -113,6 +124,8 @@ class TargetRun:
                 self._repeat(key, step, backend, written)
             if step.kind == "purge":
                 written = Written(purged=True)
+            elif step.afresh:
+                written = Written(filled=True)
             written.add(step, outcome.written_bytes)
             if step.kind == "precondition":
                 steady[step.workload] = outcome.steady
@@ -133,6 +146,8 @@ class TargetRun:
         step = self.course.aimed(key, on_this_machine(planned, backend), len(backend.parts))
         if step is None:
             self._pass_over(key)
+        elif step.afresh and not backend.real_time and self._keeps_state:
+            return replace(step, job=_filled_job())
         return step
 
     def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:
@@ -299,6 +314,11 @@ class TargetRun:
             for part, job in zip(backend.parts, jobs, strict=True)
         ]
         return StepRows(self.target.name, step, parts, scratch=scratch)
+
+
+def _filled_job() -> Job:
+    """What fills the whole of a fresh twin."""
+    return parse_job(json.loads(_core.parse_job(json.dumps(FILL), "fill.json")))
 
 
 def _keep_in_memory(interval: _core.Interval) -> None:

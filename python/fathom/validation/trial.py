@@ -12,29 +12,20 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Annotated
 
-import numpy as np
 from pydantic import BeforeValidator, PlainSerializer
 
 from fathom import _core
+from fathom.analysis.consistency import floor_of
 from fathom.analysis.depths import enough
-from fathom.analysis.steady import SteadyState, Verdict, Volume
+from fathom.analysis.steady import SteadyState, Verdict
 from fathom.analysis.uncertainty import mean_interval
 from fathom.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
+from fathom.filled import FILL, settled
 from fathom.validation.cases import Metric, Trial
 
-FILL = {
-    "mix": "write",
-    "block": "128KiB",
-    "pattern": "sequential",
-    "load": {"threads": 1, "iodepth": 32},
-    "until": {"written": "2x"},
-}
-"""As the built-in methods fill: every block holds data, and the spare area has turned over."""
 ROUND_S = 1.0
-FLOOR_SHARE = 0.25
-"""Where the floor of one-second rates lies among them: what is left below are its own fluctuations."""
 POLL_S = 0.25
 
 
@@ -115,7 +106,7 @@ class Measured:
     def value(self, row: PublishedRow, metric: Metric) -> float:
         """The figure that a row publishes."""
         if metric == "floor_iops":
-            return float(np.quantile(self.rates, FLOOR_SHARE)) if self.rates else 0.0
+            return floor_of(self.rates) or 0.0
         if metric == "depth":
             return self.depths[enough([one.iops for one in self.depths])].iodepth
         if metric == "above_pct":
@@ -262,11 +253,7 @@ def _criterion(job: dict, capacity_bytes: int) -> SteadyState:
     at_random = "write" in ops and job["pattern"]["kind"] != "sequential"
     size = job["region"]["size"]
     share = size.get("fraction", size.get("bytes", 0) / capacity_bytes)
-    return SteadyState(
-        pattern="random" if at_random else "sequential",
-        before=Volume(sequential_x=2.0),
-        required=Volume(2.0, share if at_random else 0.0),
-    )
+    return settled(at_random=at_random, region_share=share)
 
 
 class _Judged:

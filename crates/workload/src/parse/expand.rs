@@ -1,4 +1,4 @@
-//! Short forms of steps, written out: `sweep`, `rounds`, what `fill` and `settle` put before a step, and the jobs that
+//! Short forms of steps, written out: `sweep`, `rounds`, what `fill`, `overwrite` and `settle` put before a step, and the jobs that
 //! `purge` and `idle` leave out. Tree to tree, before the grammar, so that every step that results keeps the line it came from and nothing behind this module
 //! knows of the short forms.
 
@@ -132,20 +132,30 @@ fn given(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Option<Vec<S
     texts.collect::<Result<_>>().map(Some)
 }
 
-/// The step, behind the fill of its region and the precondition of its own I/O that it asks for.
+/// The step, behind the fill of its region, its own writes alone and the precondition of its own I/O that it asks for.
 fn prepared(mut step: Node) -> Result<Vec<Node>> {
-    let (fill, settle) = (step.get("fill").cloned(), step.get("settle").cloned());
-    step.remove("fill");
-    step.remove("settle");
-    if let Some(asked) = fill.as_ref().or(settle.as_ref())
+    let [fill, overwrite, settle] = ["fill", "overwrite", "settle"].map(|key| {
+        let asked = step.get(key).cloned();
+        step.remove(key);
+        asked
+    });
+    let asked = fill.as_ref().or(overwrite.as_ref()).or(settle.as_ref());
+    if let Some(asked) = asked
         && !measures(&step)
     {
-        return Err(asked
-            .fault("`fill` and `settle` belong to steps that are measured and curves".to_owned()));
+        return Err(asked.fault(
+            "`fill`, `overwrite` and `settle` belong to steps that are measured and curves"
+                .to_owned(),
+        ));
     }
     let mut steps = Vec::new();
     if let Some(volume) = fill {
-        steps.push(fill_before(&step, volume));
+        let afresh = step.get("afresh").cloned();
+        step.remove("afresh");
+        steps.push(fill_before(&step, volume, afresh));
+    }
+    if let Some(volume) = overwrite {
+        steps.push(overwrite_before(&step, volume));
     }
     if let Some(settle) = settle {
         steps.push(settling_before(&step, &settle)?);
@@ -186,8 +196,11 @@ fn before(step: &Node, kind: &str, name: &str, label: &str) -> Node {
     one
 }
 
-fn fill_before(step: &Node, volume: Node) -> Node {
+fn fill_before(step: &Node, volume: Node, afresh: Option<Node>) -> Node {
     let mut one = before(step, "fill", "fill", "filling for");
+    if let Some(flag) = afresh {
+        one.set("afresh", flag);
+    }
     for (key, value) in [
         ("workload", "128k-seq-write"),
         ("job.mix", "write"),
@@ -201,6 +214,22 @@ fn fill_before(step: &Node, volume: Node) -> Node {
     }
     one.set("job.load.iodepth", step.integer_node(32));
     one.set("job.until.written", volume);
+    one
+}
+
+/// The step's own writes without its reads: where it mostly reads they would take hours to cover its region.
+fn overwrite_before(step: &Node, volume: Node) -> Node {
+    let mut one = before(step, "fill", "overwrite", "overwriting for");
+    let Some(mut job) = step.get("job").cloned() else {
+        return one;
+    };
+    job.set("mix", step.text_node("write"));
+    if let Some(of_writes) = job.get("block.write").cloned() {
+        job.set("block", of_writes);
+    }
+    job.remove("until");
+    job.set("until.written", volume);
+    one.set("job", job);
     one
 }
 

@@ -15,14 +15,8 @@ MAXIMUM_GAP = 0.05
 def unsettled_maximum(view: RunView) -> Iterable[Note]:
     """A curve's points say of its maximum that it is another: one note a target, of the curve that is furthest off."""
     by_target: dict[str, list[tuple[float, Figures, Figures]]] = {}
-    for (target, _), (maximum, *points) in _curves(view).items():
-        overloaded = [point for point in points if (point.offered_iops or 0.0) >= maximum.iops]
-        if not overloaded or not maximum.iops:
-            continue
-        most = max(overloaded, key=lambda point: point.iops)
-        gap = most.iops / maximum.iops - 1
-        if abs(gap) > MAXIMUM_GAP:
-            by_target.setdefault(target, []).append((gap, maximum, most))
+    for (target, _), found in maximum_gaps(view).items():
+        by_target.setdefault(target, []).append(found)
     for target, found in by_target.items():
         gap, maximum, most = max(found, key=lambda one: abs(one[0]))
         place = most.step.partition(MARK)[2].removeprefix("slo-")
@@ -39,6 +33,20 @@ def unsettled_maximum(view: RunView) -> Iterable[Note]:
             "read this curve by its rates; put a precondition with the same I/O before it"
             + (", and run it without --quick" if view.document.quick else ""),
         )
+
+
+def maximum_gaps(view: RunView) -> Mapping[tuple[str, str], tuple[float, Figures, Figures]]:
+    """Curves whose overloaded points did clearly more or less than their maximum: by how much, maximum and point."""
+    found: dict[tuple[str, str], tuple[float, Figures, Figures]] = {}
+    for key, (maximum, *points) in _curves(view).items():
+        overloaded = [point for point in points if (point.offered_iops or 0.0) >= maximum.iops]
+        if not overloaded or not maximum.iops:
+            continue
+        most = max(overloaded, key=lambda point: point.iops)
+        gap = most.iops / maximum.iops - 1
+        if abs(gap) > MAXIMUM_GAP:
+            found[key] = (gap, maximum, most)
+    return found
 
 
 def _curves(view: RunView) -> Mapping[tuple[str, str], Sequence[Figures]]:

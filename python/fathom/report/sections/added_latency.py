@@ -11,6 +11,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons
 from fathom.report.rows import Point
 from fathom.report.style import grouped, plain
+from fathom.text import signed_pct
 
 ORDER = 14
 METHOD = "added-latency"
@@ -119,8 +120,25 @@ def _reached(system: _Measured) -> list[str]:
         if totals:
             iops, _, limit = max(totals)
             where = f", limited by {limit_of(plain(limit)).name}" if limit else ""
-            parts.append(f"{grouped(iops)} IOPS of {label}{where}")
+            parts.append(f"{grouped(iops)} IOPS of {label}{where}{_beside_published(iops, system, mix)}")
     return [f"The most it gives is {'; '.join(parts)}."] if parts else []
+
+
+def _beside_published(iops: float, system: _Measured, mix: str) -> str:
+    """The most that is published of the mix, and how far off this is; nothing where nothing is."""
+    most = published_most(system.catalog, mix)
+    return f" (published: {grouped(most)}, {signed_pct(100 * (iops / most - 1))})" if most else ""
+
+
+def published_most(device: str | None, mix: str) -> float | None:
+    """The most IOPS that are published of a mix, both halves together, at any load; None where a half is missing."""
+    totals = []
+    for depth in SYSTEM_LOADS.values():
+        halves = [find(device, f"fio-{mix}", "iops", iodepth=depth, op=op) for op in MIXES[mix][1]]
+        known = [row.iops for row in halves if row and row.iops]
+        if len(known) == len(halves):
+            totals.append(sum(known))
+    return max(totals, default=None)
 
 
 def _figures(
@@ -265,7 +283,8 @@ def _worst(pairs: Sequence[_Added]) -> str:
     )
     return (
         f"With as much in flight per drive as the drive alone has, the system adds most to {worst.label}: "
-        f"{worst.added_us:+.0f} us{where}."
+        f"{worst.added_us:+.0f} us{where}. That is all of the way in between; the share that is published is of the "
+        "controller alone."
     )
 
 

@@ -4,7 +4,7 @@ Of repeats the figures are of all; the dots are the first one's.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from fathom.analysis.percentiles import (
     repeats_interval_us,
 )
 from fathom.analysis.series import Floats
+from fathom.analysis.settled import Unsettled
 from fathom.analysis.uncertainty import count_for
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import (
@@ -34,6 +35,7 @@ from fathom.report.charts import (
 )
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import Bounds, RunData
+from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
 from fathom.report.rows import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
@@ -57,6 +59,7 @@ class Long:
     """
 
     column: Column
+    step: str
     label: str
     seconds: Sequence[Second]
     from_s: float
@@ -100,16 +103,23 @@ def build(comparison: Comparison) -> Section | None:
         if any(long.latency for long in longs)
         else [_dots(longs)]
     )
-    told = [_sentence(long, window) for long in longs]
+    out = gate(comparison)
+    told = [_sentence(long, window, out.get((long.column.short, long.step))) for long in longs]
     return Section("consistency", "Consistency", [_table(longs, window), *figures], answer=told)
 
 
-def _sentence(long: Long, window: str) -> str:
-    """The rate held at the end, how evenly, for how much power, and how many I/Os took long."""
+def _sentence(long: Long, window: str, why: Unsettled | None) -> str:
+    """The rate held at the end, how evenly, for how much power, and how many I/Os took long.
+
+    A target that had not settled holds nothing; a shortened run claims no more than what was done.
+    """
+    if why:
+        return f"{long.column.label} had not settled in {plain(long.label)} ({why.value}): no rate of it is claimed."
     figures = long.figures
+    verb = "did" if long.column.run.document.quick else "holds"
     sure = f" ({long.margin})" if long.margin else ""
     text = (
-        f"{long.column.label} holds {grouped(figures.mean)} IOPS{sure} over the last {window} of {plain(long.label)}: "
+        f"{long.column.label} {verb} {grouped(figures.mean)} IOPS{sure} over the last {window} of {plain(long.label)}: "
         f"the worst second is {100 * figures.worst / figures.mean:.0f} % of that, the standard deviation of seconds "
         f"{100 * figures.spread:.1f} %"
     )
@@ -149,27 +159,46 @@ class _End:
 
 
 def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None:
+    """A step, or it and the next one under the same load, which is then its end."""
     target = column.target.name
-    ends = [end for run in column.run.repeats if (end := _end(run, target, step))]
+    last = _last_part(column.run, step)
+    ends = [end for run in column.run.repeats if (end := _end(run, target, last or step, whole=bool(last)))]
     figures = consistency(*(end.rates for end in ends)) if ends else None
     if figures is None:
         return None
+    if last:
+        before_s = intervals[-1].start_s + intervals[-1].length_s
+        behind = column.run.seconds(target).get(last, [])
+        intervals = [
+            *intervals,
+            *(replace(second, start_s=second.start_s + before_s) for second in behind),
+        ]
+        ends = [replace(end, from_s=before_s) for end in ends]
+        step = last
     latency, bounds = _latency([end.latency for end in ends])
     label = plain(column.run.steps[step].label)
     watts = _efficiency_of([end.efficiency for end in ends])
-    return Long(column, label, intervals, ends[0].from_s, len(ends), figures, latency, bounds, watts)
+    return Long(column, step, label, intervals, ends[0].from_s, len(ends), figures, latency, bounds, watts)
 
 
-def _end(run: RunData, target: str, step: str) -> _End | None:
+def _last_part(run: RunData, step: str) -> str | None:
+    """The measured step right behind that goes on with the same workload, as a suite has it that states its window."""
+    names = list(run.steps)
+    behind = names[names.index(step) + 1 :][:1]
+    same = [name for name in behind if run.steps[name].kind == "measure"]
+    return next((name for name in same if run.steps[name].workload == run.steps[step].workload), None)
+
+
+def _end(run: RunData, target: str, step: str, *, whole: bool) -> _End | None:
     intervals = run.seconds(target).get(step, [])
-    whole = [second for second in intervals if second.length_s > 0.999]
-    if not whole:
+    full = [second for second in intervals if second.length_s > 0.999]
+    if not full:
         return None
     end_s = intervals[-1].start_s + intervals[-1].length_s
-    from_s = end_s - tail_s(end_s)
-    rates = np.array([second.n / second.length_s for second in whole if second.start_s >= from_s])
+    from_s = 0.0 if whole else end_s - tail_s(end_s)
+    rates = np.array([second.n / second.length_s for second in full if second.start_s >= from_s])
     ios = [(second.start_s, second.length_s, float(second.n)) for second in intervals]
-    tail_from_s = whole[-len(rates)].start_s
+    tail_from_s = full[-len(rates)].start_s
     energies, accuracy = run.energies(target, step), run.meter_accuracy(target, step)
     latency = run.latency_from(target, step, tail_from_s)
     return _End(from_s, rates, latency, efficiency(ios, energies, tail_from_s, accuracy))

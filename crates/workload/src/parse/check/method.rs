@@ -114,6 +114,11 @@ fn check_step(step: &Step) -> Checked {
             },
         )?;
     }
+    ensure(
+        !step.afresh || step.kind == StepKind::Fill,
+        "afresh",
+        || "`afresh` belongs to a fill step, or to a step with `fill`".to_owned(),
+    )?;
     let misplaced = step.steady.is_some() && step.kind != StepKind::Precondition;
     ensure(!misplaced, "steady", || {
         "`steady` belongs to a precondition step".to_owned()

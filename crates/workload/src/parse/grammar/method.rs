@@ -27,7 +27,7 @@ const METHOD_KEYS: [&str; 11] = [
     "quick",
     "steps",
 ];
-const STEP_KEYS: [&str; 17] = [
+const STEP_KEYS: [&str; 18] = [
     "name",
     "kind",
     "target",
@@ -41,6 +41,7 @@ const STEP_KEYS: [&str; 17] = [
     "turnover",
     "percentile",
     "offered",
+    "afresh",
     "steady",
     "curve",
     "round",
@@ -87,10 +88,7 @@ pub fn method(node: &Node) -> Result<Method> {
             .get("file_system")
             .map(|node| node.word("file_system", &FILE_SYSTEMS, &[]))
             .transpose()?,
-        slice_bytes: fields.parsed("slice", |text| match parse_size_bytes(text)? {
-            bytes if bytes >= LEAST_SLICE_BYTES => Ok(bytes),
-            _ => Err("expected 1GiB or more: a smaller part of a drive has too few blocks to behave like it".into()),
-        })?,
+        slice_bytes: slice(&fields)?,
         quick: fields.get("quick").map(quick).transpose()?,
         steps: fields
             .need("steps")?
@@ -99,6 +97,16 @@ pub fn method(node: &Node) -> Result<Method> {
             .map(step)
             .collect::<Result<_>>()?,
         name,
+    })
+}
+
+fn slice(fields: &Fields<'_>) -> Result<Option<u64>> {
+    fields.parsed("slice", |text| match parse_size_bytes(text)? {
+        bytes if bytes >= LEAST_SLICE_BYTES => Ok(bytes),
+        _ => Err(
+            "expected 1GiB or more: a smaller part of a drive has too few blocks to behave like it"
+                .into(),
+        ),
     })
 }
 
@@ -123,6 +131,7 @@ fn quick(node: &Node) -> Result<Quick> {
         "divide_times_by",
         "divide_preconditioning_by",
         "divide_volumes_by",
+        "slice",
     ];
     let fields = Fields::new(node, "quick", &keys)?;
     let factor = |key: &str| fields.get(key).map(|node| node.number(key)).transpose();
@@ -131,6 +140,7 @@ fn quick(node: &Node) -> Result<Quick> {
         divide_times_by,
         divide_preconditioning_by: factor(keys[1])?.unwrap_or(divide_times_by),
         divide_volumes_by: factor(keys[2])?.unwrap_or(1.0),
+        slice_bytes: slice(&fields)?,
     })
 }
 
@@ -165,6 +175,9 @@ fn step(node: &Node) -> Result<Step> {
         turnover: share(&fields, "turnover")?,
         percentile: share(&fields, "percentile")?,
         offered: fields.get("offered").map(offered).transpose()?,
+        afresh: fields
+            .get("afresh")
+            .map_or(Ok(false), |node| node.flag("afresh"))?,
         steady: fields.get("steady").map(steady).transpose()?,
         curve: fields.get("curve").map(curve).transpose()?,
         round: fields.get("round").map(round).transpose()?,

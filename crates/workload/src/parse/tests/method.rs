@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Arrival, Curve, FileSystem, Geometry, Latency, Slo};
+use crate::{Arrival, Curve, FileSystem, Geometry, Latency, Slo, StepKind};
 
 /// Each case: what is replaced in the method, by what, and the line and part of the message of the refusal.
 fn refuses_each(method: &str, cases: &[(&str, &str, u32, &str)]) {
@@ -433,4 +433,66 @@ fn targets_that_make_no_sense_are_refused_at_their_line() {
         assert_eq!(error.line, line, "{error}");
         assert!(error.message.contains(what), "{error}");
     }
+}
+
+const AFRESH: &str = r#"schema = "fathom-method/1"
+name = "mixes"
+[[steps]]
+name = "mix"
+fill = "1x"
+afresh = true
+overwrite = "2x"
+settle = { time = "25min" }
+[steps.job]
+mix = { read = 90, write = 10 }
+block = { read = "8KiB", write = "32KiB" }
+pattern = { random = { read = "80%", write = "20%" } }
+region = "25%"
+load = { threads = 4, iodepth = 1 }
+until = { time = "1min" }
+"#;
+
+#[test]
+fn a_step_begins_afresh_and_its_own_writes_cover_its_region_before_it_settles() {
+    let method = Method::from_toml(AFRESH, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    let [fill, overwrite, settle, mix] = &method.steps[..] else {
+        panic!("four steps: {:?}", method.steps);
+    };
+    assert_eq!((fill.name.as_str(), fill.afresh), ("fill-mix", true));
+    assert!(![overwrite, settle, mix].iter().any(|step| step.afresh));
+    assert_eq!(overwrite.name, "overwrite-mix");
+    assert_eq!(overwrite.kind, StepKind::Fill);
+    assert_eq!(overwrite.job.until.region_multiple, Some(2.0));
+    let [writes] = &overwrite.job.mix.ops[..] else {
+        panic!("one operation");
+    };
+    assert_eq!(
+        writes.sizes,
+        mix.job.mix.ops.last().expect("writes").sizes,
+        "the writes of the mix"
+    );
+    assert_eq!(overwrite.job.pattern, mix.job.pattern);
+    assert_eq!(overwrite.job.region, mix.job.region);
+    let json = serde_json::to_string(&method).expect("serialises");
+    assert_eq!(Method::from_json(&json, "m.json"), Ok(method));
+}
+
+#[test]
+fn only_a_fill_begins_afresh() {
+    let cases = [
+        ("fill = \"1x\"\n", "", 5, "`afresh` belongs to a fill step"),
+        ("afresh = true", "afresh = 1", 6, "true or false"),
+    ];
+    refuses_each(AFRESH, &cases);
+}
+
+#[test]
+fn a_shortened_method_may_simulate_a_smaller_slice() {
+    let text = AFRESH.replace(
+        "name = \"mixes\"",
+        "name = \"mixes\"\nquick = { divide_times_by = 2, slice = \"4GB\" }",
+    );
+    let method = Method::from_toml(&text, "m.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(method.slice_bytes, None);
+    assert_eq!(method.shortened().slice_bytes, Some(4_000_000_000));
 }

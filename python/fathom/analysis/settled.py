@@ -1,0 +1,101 @@
+"""The gate before a sentence claims a figure: whether the target had settled when it was measured.
+
+Whoever writes that a target leads, holds or sustains asks here first. Answers from what a run recorded, and writes
+nothing but the reason.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+
+from fathom.analysis.validity.of_curves import maximum_gaps
+from fathom.analysis.view import JobJson, Key, RunView, region_bytes
+from fathom.runs.document import TargetRecord
+from fathom.text import percent
+
+WHOLE = 0.99
+"""Part of a region that counts as all of it: a fill writes whole blocks."""
+
+
+class Unsettled(Enum):
+    """Why a figure is not one of a settled target."""
+
+    NOT_STEADY = "steady state was not reached"
+    NOT_FILLED = "its region had not been written once"
+    NOT_OVERWRITTEN = "random writes had not covered its region once"
+    MAXIMUM = "its maximum was another while the curve was measured"
+
+
+def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
+    """The measured steps whose target had not settled, with the reason. The others may be claimed."""
+    found: dict[Key, Unsettled] = {}
+    written, gaps = written_before(view), maximum_gaps(view)
+    for key, figures in view.steps.items():
+        before, at_random = written.get(key, (1.0, 1.0))
+        if any(row["steady"] is False for row in figures.rows):
+            found[key] = Unsettled.NOT_STEADY
+        elif key in gaps:
+            found[key] = Unsettled.MAXIMUM
+        elif before < WHOLE:
+            found[key] = Unsettled.NOT_FILLED
+        elif at_random < WHOLE and _overwrites(view.jobs[key[1]]):
+            found[key] = Unsettled.NOT_OVERWRITTEN
+    return found
+
+
+def shortfall(before: float, at_random: float) -> str:
+    """How much of a region had been written, in words."""
+    return f"{percent(before)} of its region had been written, {percent(at_random)} at random"
+
+
+def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
+    """How often the region of each step had been written, and how often at random, by the time that it was measured.
+
+    Only of SSDs, whose figures depend on it, and of targets that the run writes to. A write in order counts as part of
+    the fill that it is judged by. A purge begins again, and a fill afresh what is written at random.
+    """
+    written = view.written_bytes()
+    found: dict[Key, tuple[float, float]] = {}
+    for target in view.document.targets:
+        if not _keeps_state(target) or not any(name == target.name for name, _ in written):
+            continue
+        capacity_bytes = target.capacity_bytes * (target.scale or 1)
+        total = at_random = 0.0
+        for step, job in view.jobs.items():
+            kind = view.named[step].get("kind")
+            if kind == "purge":
+                total = at_random = 0.0
+                continue
+            if view.named[step].get("afresh"):
+                at_random = 0.0
+            own = written.get((target.name, step), 0)
+            in_order = job.get("pattern", {}).get("kind") == "sequential"
+            region = region_bytes(job, capacity_bytes)
+            if not job.get("streams") and region:
+                found[target.name, step] = ((total + own * in_order) / region, at_random / region)
+            total += own
+            at_random += own * (not in_order)
+    return found
+
+
+def _overwrites(job: JobJson) -> bool:
+    writes = any(op.get("op") == "write" for op in job["mix"]["ops"])
+    return writes and job.get("pattern", {}).get("kind") != "sequential"
+
+
+def _keeps_state(target: TargetRecord) -> bool:
+    """Whether what was written before is part of the target's figures: an SSD, seen without a file system."""
+    if target.kind == "twin":
+        return not target.identity.get("file_system") and _is_ssd((target.catalog or "").partition("?")[0])
+    return target.kind == "device" and target.identity.get("rotational") is False
+
+
+@cache
+def _is_ssd(device: str) -> bool:
+    from fathom.catalog import CatalogError, load_device
+
+    try:
+        twin = load_device(device).twin
+    except CatalogError:
+        return False
+    return twin is not None and twin.kind == "ssd"

@@ -1,0 +1,35 @@
+"""The state from which a workload is measured: data everywhere, then settled under the workload's own load.
+
+One definition for sessions and for validation: how a fresh twin is filled, and when what follows is steady.
+Runs nothing.
+"""
+
+from fathom.analysis.steady import SteadyState, Volume
+
+FILLED_X = 2
+FILL = {
+    "mix": "write",
+    "block": "128KiB",
+    "pattern": "sequential",
+    "load": {"threads": 1, "iodepth": 32},
+    "until": {"written": f"{FILLED_X}x"},
+}
+"""Every block of a fresh twin holds data, and the spare area has turned over."""
+
+FILLED_TURNOVER = 1 / 16
+"""Least share of its region that a twin's window or round writes where the workload's writes have covered the region
+before: many write buffers full."""
+
+
+def settling(*, at_random: bool, region_share: float) -> tuple[Volume, Volume]:
+    """What a filled target has written, and what it has to have written before its rounds count as steady.
+
+    Random writes have to cover their region once, not the whole target. Volumes are multiples of the capacity.
+    """
+    return Volume(FILLED_X), Volume(FILLED_X, region_share if at_random else 0.0)
+
+
+def settled(*, at_random: bool, region_share: float) -> SteadyState:
+    """The combined criterion for rounds on a target that was just filled."""
+    before, required = settling(at_random=at_random, region_share=region_share)
+    return SteadyState("random" if at_random else "sequential", before=before, required=required)

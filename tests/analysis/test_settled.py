@@ -1,0 +1,41 @@
+"""The gate before a sentence claims a figure."""
+
+import pytest
+from judged_runs import DEVICE, Measured, device, run_view
+
+from fathom.analysis.findings import findings
+from fathom.analysis.settled import Unsettled, unsettled
+
+WRITES = {
+    "mix": {"ops": [{"op": "write"}]},
+    "pattern": {"kind": "uniform"},
+    "region": {"size": {"fraction": 1.0}},
+    "content": {"compressible": 0.0},
+}
+
+
+def writes(capacity_x: float) -> Measured:
+    """A minute of random writes of so many times the drive's 10^12 bytes."""
+    return Measured(DEVICE, [capacity_x * 1e12 / 4096 / 60] * 60, step="4k-rand-write", op="write")
+
+
+def test_a_drive_that_the_run_never_filled_has_no_figure_claimed() -> None:
+    view = run_view([writes(0.2)], [device()], job=WRITES)
+    assert unsettled(view) == {(DEVICE, "4k-rand-write"): Unsettled.NOT_FILLED}
+    said = [one.text for one in findings(view) if one.step == "4k-rand-write"]
+    assert said[0] == (
+        "No figure is claimed in 4k rand write: Drive had not settled (its region had not been written once)."
+    )
+
+
+@pytest.mark.parametrize("rotational", [True, None])
+def test_a_disk_or_what_is_not_known_as_an_ssd_is_not_judged_by_what_was_written(
+    rotational: bool | None,
+) -> None:
+    view = run_view([writes(0.2)], [device(rotational=rotational)], job=WRITES)
+    assert unsettled(view) == {}
+
+
+def test_a_step_that_never_became_steady_is_not_claimed() -> None:
+    view = run_view([Measured(DEVICE, [1e5] * 60, point={"steady": False})], [device()])
+    assert list(unsettled(view).values()) == [Unsettled.NOT_STEADY]

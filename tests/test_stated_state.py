@@ -1,0 +1,59 @@
+"""Curves start from a stated state: each filled and covered by itself, on a twin of an SSD afresh."""
+
+import pytest
+
+from fathom.filled import FILL
+from fathom.judge import Judge, Written
+from fathom.method import load_method
+from fathom.report.sections.added_latency import published_most
+
+CAPACITY = 10**9
+CURVES = ("rate-curves", "application-mixes")
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_every_curve_is_filled_and_settled_right_before_its_maximum(name: str) -> None:
+    steps = load_method(name).steps
+    maxima = [place for place, step in enumerate(steps) if step.curve]
+    assert maxima
+    for place in maxima:
+        mixed = len(steps[place].job.weights) > 1
+        before = steps[place - (3 if mixed else 2) : place]
+        assert [step.kind for step in before] == ["fill", *(["fill"] if mixed else []), "precondition"]
+        assert before[0].afresh
+        assert before[-1].job.weights == steps[place].job.weights
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_what_overwrites_for_a_mix_is_its_own_writes_alone(name: str) -> None:
+    steps = {step.name: step for step in load_method(name).steps}
+    overwrites = {name: step for name, step in steps.items() if name.startswith("overwrite-")}
+    assert overwrites
+    for name, step in overwrites.items():
+        mix = steps[name.removeprefix("overwrite-")]
+        assert set(step.job.weights) == {"write"}
+        assert step.job.block_sizes["write"] == mix.job.block_sizes["write"]
+        assert step.job.region_multiple == 1.0
+
+
+def test_random_writes_behind_a_fill_have_to_cover_their_region_and_not_the_whole_target() -> None:
+    step = next(step for step in load_method("rate-curves").steps if step.name == "settle-8k-rand-70r30w")
+    missing = {}
+    for before in (Written(filled=True), Written(0, CAPACITY // 4, filled=True), Written(2 * CAPACITY)):
+        judge = Judge(step, CAPACITY, before, quick=False)
+        judge.add_round(1000.0, 1.0, 0)
+        missing[before.random_bytes, before.filled] = judge.reason
+    assert "0.00x of 0.25x the capacity written at random" in missing[0, True]
+    assert "written" not in missing[CAPACITY // 4, True]
+    assert "0.00x of 1x the capacity written at random" in missing[0, False]
+
+
+def test_a_twin_is_filled_as_validation_fills_it() -> None:
+    from fathom.validation import trial
+
+    assert trial.FILL is FILL
+
+
+def test_the_most_of_a_shelf_stands_beside_the_published_one() -> None:
+    assert published_most("atto-xstreamcore-9400", "4k-rand-write") == 1_655_172
+    assert published_most("wd-ultrastar-dc-hc560-20tb", "4k-rand-write") is None
