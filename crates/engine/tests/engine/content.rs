@@ -206,6 +206,8 @@ fn threads_that_share_a_position_write_every_block_once_in_a_pass() {
     let mut job = job(Op::Write);
     job.pattern = Pattern::Sequential;
     job.position.threads = ThreadPositions::Shared;
+    // In percent it would be cut to whole MiB.
+    job.region.size = Extent::Bytes(BLOCKS * 4096);
     job.until = fill_once();
     for threads_of_load in [2, 8] {
         for options in [Options::default(), threads()] {
