@@ -71,7 +71,7 @@ def main() -> int:
     second = one_second()
     hosts = [Host(f"h{k}", Answering(second), Offset(0, 0)) for k in range(HOSTS)]
     starts = {host.name: host.remote.submit(HostAgent.start) for host in hosts}
-    load = FleetLoad(hosts, starts, lambda skew: None)
+    load = FleetLoad(hosts, starts, lambda skew, lost: None)
     step = parse_method(METHOD, "bench.toml").steps[0]
     parts = [StepRows(f"h{k}", replace(step), each_second=False) for k in range(HOSTS)]
     rows = StepRows("all", step, parts)

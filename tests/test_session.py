@@ -1,8 +1,11 @@
 """Runs from Python: twins repeat exactly, resume lives their life again, targets differ from one another."""
 
+import errno
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
@@ -14,9 +17,11 @@ from fathom.compose import compose
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.limits import limit_of
 from fathom.method import Step, load_method, parse_method
+from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.site import ThisMachine
 from fathom.stepper import Progress
 from fathom.targets import sysfs
 from fathom.targets.parse import parse_targets
@@ -367,6 +372,45 @@ def test_data_that_are_not_those_written_are_named_as_such(tmp_path: Path) -> No
     foreign.write_bytes(bytes(range(256)) * 4096)
     with pytest.raises(FathomError, match=r"16 of 16 I/O failed \(16 x the data read are not those written"):
         fathom.run(str(path), targets=[f"file:{foreign}"], out=tmp_path)
+
+
+@dataclass
+class DyingTarget(ThisMachine):
+    """The file system of the target, as one of FUSE, loses its server at that moment."""
+
+    at: str = ""
+
+    def recheck(self, target: Target, *, writes: bool) -> None:
+        """Nobody answers any more."""
+        if self.at == "recheck":
+            self._die(target)
+
+    @contextmanager
+    def claim(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
+        """Nobody answers when the target is let go."""
+        with super().claim(target, writes=writes, destroy_tokens=destroy_tokens) as held:
+            yield held
+        if self.at == "release":
+            self._die(target)
+
+    def _die(self, target: Target) -> None:
+        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN), str(target.path))
+
+
+@pytest.mark.parametrize("at", ["recheck", "release"])
+def test_a_target_whose_file_system_dies_is_one_error_with_the_path_of_the_run(
+    tmp_path: Path, at: str
+) -> None:
+    method = Path(__file__).parent / "data" / "two-reads.toml"
+    written = tmp_path / "writes.toml"
+    written.write_text(method.read_text().replace('mix = "read"', 'mix = "write"'))
+    options = Options(out=tmp_path / "runs", site=DyingTarget(at))
+    targets = resolve_targets([f"file:{tmp_path / 'data.bin'}"], 1 << 20)
+    with pytest.raises(FathomError, match="not connected; what was measured is in") as failed:
+        start_run(load_method(str(written)), targets, options)
+    [run] = (tmp_path / "runs").iterdir()
+    assert str(run) in str(failed.value)
+    assert str(tmp_path / "data.bin") in str(failed.value)
 
 
 class FullDisk(SilentObserver):

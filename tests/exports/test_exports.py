@@ -447,12 +447,11 @@ def test_import_makes_the_same_job_of_an_export(
         return
     file = tmp_path / "made.fio"
     file.write_text(text)
+    again, refusal = "", ""
     try:
         again, _ = import_method(file)
     except UsageError as error:
         refusal = error.message
-    else:
-        refusal = ""
     if refusal:
         # Other tests than a method's: jobs that stay in parts of their own, reads that end with the target, a mix that
         # goes backwards from two places.

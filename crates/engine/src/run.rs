@@ -361,6 +361,7 @@ mod tests {
             },
         );
         run.stop();
+        thread::sleep(2 * ABANDONED_GRACE);
         run.last_news -= 2 * GRACE;
         assert!(run.poll().is_empty() && run.is_done());
         let (target, member) = (0, 0);

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import cast
 
 from fathom.binding import check_bound
-from fathom.errors import UsageError
+from fathom.errors import FathomError, UsageError
 from fathom.method import Method, parse_method
 from fathom.power.meter import PowerMeter, open_meter
 from fathom.resolve import ensure_simulable, targets_of_run
 from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
+from fathom.runs.layout import is_run
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.runs.writer import writing_run
@@ -32,12 +33,11 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     interrupt and FathomError after a failed target, both with all that was measured saved.
     """
     meter = _meter(options, targets)
-    with _claimed(method, targets, options) as ready:
-        run_id = new_run_id(method.name)
-        path = (options.out or runs_home()) / run_id
-        with writing_run(path):
-            store = RunStore.create(path, new_document(run_id, method, ready, options))
-            return Session(store, method, ready, options, meter).run()
+    run_id = new_run_id(method.name)
+    path = (options.out or runs_home()) / run_id
+    with _run_named(path), _claimed(method, targets, options) as ready, writing_run(path):
+        store = RunStore.create(path, new_document(run_id, method, ready, options))
+        return Session(store, method, ready, options, meter).run()
 
 
 def resume_run(path: Path, options: Options) -> Run:
@@ -54,7 +54,7 @@ def resume_run(path: Path, options: Options) -> Run:
     options.power = cast("str | None", document.environment.get("power_meter"))
     targets = targets_of_run(document, options.site.resolve)
     meter = _meter(options, targets)
-    with writing_run(path), _claimed(method, targets, options) as ready:
+    with writing_run(path), _run_named(path), _claimed(method, targets, options) as ready:
         return Session(RunStore.reopen(path), method, ready, options, meter).run()
 
 
@@ -71,6 +71,21 @@ def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
     if all(target.kind == "twin" for target in targets):
         raise UsageError("--power: twins account for their energy themselves", "leave --power out")
     return open_meter(options.power)
+
+
+@contextmanager
+def _run_named(path: Path) -> Iterator[None]:
+    """Says where the run is when a dead target cannot be let go. Without a run the error stays as it is."""
+    try:
+        yield
+    except OSError as error:
+        if not is_run(path):
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        raise FathomError(
+            f"{where}{error.strerror or error}; what was measured is in {path}",
+            "when the cause is mended, `fathom resume` goes on",
+        ) from error
 
 
 @contextmanager
