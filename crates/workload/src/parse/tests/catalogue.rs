@@ -151,9 +151,10 @@ fn the_reference_states_how_long_each_built_in_method_takes() {
         let ((least, most), (quick_least, quick_most)) =
             (seconds(&method), seconds(&method.shortened()));
         let (least, most) = (least / 60.0, most / 60.0);
-        let span = |least: f64, most: f64| match least == most {
-            true => format!("{least}"),
-            false => format!("{least} to {most}"),
+        let whole = |time: f64| (time * 1e6).round() / 1e6;
+        let span = |least: f64, most: f64| match whole(least) == whole(most) {
+            true => format!("{}", whole(least)),
+            false => format!("{} to {}", whole(least), whole(most)),
         };
         let cells = format!(
             "| {} min | {} s |",
