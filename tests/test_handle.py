@@ -60,7 +60,9 @@ def test_the_mean_of_a_second_whose_latencies_sum_beyond_64_bits_arrives_as_anot
     handle.stop()
     sent = json.loads(handle.result()[0].to_bytes())
     response, sum_ns = sent["ops"]["read"]["response"], (1 << 70) + 1
-    response |= {"count": 1 << 40, "sum_ns": sum_ns}
+    # Bin 3072 begins at 2^30 ns.
+    bounds = {"min_ns": 1 << 30, "max_ns": (1 << 30) + 1}
+    response |= bounds | {"bins": [[3072, 1 << 40]], "count": 1 << 40, "sum_ns": sum_ns}
     received = _core.Recording.from_bytes(json.dumps(sent).encode())
     [read] = received.ops
     assert read.response_mean_us == pytest.approx((1 << 30) / 1e3)

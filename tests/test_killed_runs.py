@@ -69,10 +69,18 @@ def check_equal(resumed: Path, unbroken: Run) -> None:
 def test_runs_killed_at_random_end_with_the_rows_and_steps_of_an_unbroken_one(
     tmp_path: Path, unbroken: Run
 ) -> None:
-    runs, kills = killed_runs(tmp_path, 1, 6)
-    assert sum(kills) >= 12
-    for run in runs:
-        check_equal(run, unbroken)
+    # A busy machine comes to an end between two kills more often.
+    kills = 0
+    for seed in range(1, 6):
+        directory = tmp_path / str(seed)
+        directory.mkdir()
+        runs, killed = killed_runs(directory, seed, 6)
+        for run in runs:
+            check_equal(run, unbroken)
+        kills += sum(killed)
+        if kills >= 12:
+            return
+    pytest.fail(f"killed {kills} times only")
 
 
 @pytest.mark.long

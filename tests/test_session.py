@@ -102,6 +102,24 @@ def test_one_target_needs_no_list_and_none_is_refused(tmp_path: Path) -> None:
         fathom.run(SHORT, [], out=tmp_path)
 
 
+@pytest.mark.parametrize("target", ["null:", "twin:samsung-pm9a3-7.68tb"])
+def test_a_step_in_which_no_io_completes_has_no_figure_and_ends_the_run_as_failed(
+    tmp_path: Path, target: str
+) -> None:
+    method = tmp_path / "empty.toml"
+    method.write_text(
+        """
+schema = "fathom-method/1"
+name = "empty"
+[[steps]]
+name = "read"
+job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "1ns" } }
+"""
+    )
+    with pytest.raises(FathomError, match="step read: no I/O was completed in its window of 1e-09 s"):
+        fathom.run(str(method), target)
+
+
 def test_a_target_that_fails_most_of_its_io_ends_the_run_as_failed(tmp_path: Path) -> None:
     method = tmp_path / "placed.toml"
     method.write_text(
@@ -386,9 +404,13 @@ class DyingTarget(ThisMachine):
             self._die(target)
 
     @contextmanager
-    def claim(self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = ()) -> Iterator[Target]:
+    def claim(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> Iterator[Target]:
         """Nobody answers when the target is let go."""
-        with super().claim(target, writes=writes, destroy_tokens=destroy_tokens) as held:
+        with super().claim(
+            target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data
+        ) as held:
             yield held
         if self.at == "release":
             self._die(target)

@@ -379,7 +379,7 @@ def _latency(target: Fake, corner: Corner, histograms: Sequence[dict[int, int]])
         "high_ns": [_bin_high(row[1]) for row in rows],
         "count": [row[2] for row in rows],
     }
-    return pa.table({f.name: pa.array(values[f.name], f.type) for f in LATENCY}, LATENCY)
+    return pa.table({f.name: pa.array(values.get(f.name, [None] * length), f.type) for f in LATENCY}, LATENCY)
 
 
 def _point(
@@ -424,6 +424,7 @@ def _point(
         "p99999_us": percentile(0.99999),
         "max_us": float(_bin_high(int(lows[-1])) - 1) / 1000,
         "errors": 0,
+        "failed_share": 0.0,
         "window_s": float(len(counts)),
         "n": n,
         "waf": 3.1 if corner.workload == "4k-rand-write" and target.kind == "twin" else None,

@@ -45,11 +45,13 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def even_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Two runs of a drive whose seconds and latencies are all alike."""
+    """Two runs of a drive that has settled, whose seconds and latencies are all alike."""
     folder = tmp_path_factory.mktemp("even")
     method = folder / "long.toml"
+    settled = METHOD.replace('name = "write"\n', 'name = "write"\nfill = "1x"\noverwrite = "1x"\n')
+    small = settled.replace('pattern = "uniform"', 'pattern = "uniform", region = "1GiB"')
     method.write_text(
-        METHOD.replace('iodepth = 1 }, until = { time = "120s"', 'iodepth = 4 }, until = { time = "100s"')
+        small.replace('iodepth = 1 }, until = { time = "120s"', 'iodepth = 4 }, until = { time = "100s"')
     )
     return [fathom.run(str(method), "twin:micron-m510dc-480gb", out=folder, seed=seed) for seed in (1, 2)]
 

@@ -113,6 +113,14 @@ def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
     )
 
 
+def nothing_done(step: Step, recording: _core.Recording) -> str | None:
+    """Returns what to say of a measured step in whose window no I/O was completed, or None: it has no figures."""
+    asked = recording.offered is None or recording.offered > 0
+    if step.kind not in ("measure", "point") or not asked or any(op.n or op.errors for op in recording.ops):
+        return None
+    return f"step {step.name}: no I/O was completed in its window of {recording.window_s:g} s"
+
+
 def not_returned(step: Step, recording: _core.Recording) -> str | None:
     """Returns what to say of a step with I/O that did not return, or None: its target is not to be used on."""
     lost = next((fact for fact in facts_of(recording) if isinstance(fact, LostIo)), None)

@@ -18,7 +18,7 @@ from fathom.idle import idle_notes
 from fathom.method import Method
 from fathom.power.meter import PowerMeter
 from fathom.power.step import power_notes
-from fathom.runs.document import NoteRecord
+from fathom.runs.document import LOST_HOST, NoteRecord
 from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
@@ -79,9 +79,13 @@ class Session:
         self.options.observer.target_ended(target, error)
 
     def _check_whole(self, course: Course) -> None:
-        """Raises FathomError where a step ended before its time, and nobody asked for that."""
+        """Raises FathomError where a step ended before its time, and nobody asked for that.
+
+        A lost host shortens steps too: a note says so, and what the other hosts did stands.
+        """
         early = course.ended_early
-        if early and not self.options.interrupt.is_set():
+        lost = any(note.rule == LOST_HOST for note in self.options.site.notes())
+        if early and not lost and not self.options.interrupt.is_set():
             raise FathomError(
                 f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
             )

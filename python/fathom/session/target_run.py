@@ -24,7 +24,7 @@ from fathom.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.course import Course
-from fathom.session.fit import inapplicable, mostly_failed, not_returned, on_this_machine
+from fathom.session.fit import inapplicable, mostly_failed, not_returned, nothing_done, on_this_machine
 from fathom.session.options import Options
 from fathom.session.said import Said
 from fathom.site import Sampler
@@ -199,8 +199,9 @@ class TargetRun:
             self.said.remark(key, target.name, fact)
         self._say_short(key, step, outcome)
         # What was given up at the user's word is no failure of the target.
-        hung = None if self.options.interrupt.is_set() else not_returned(step, recordings[0])
-        failure = mostly_failed(step, recordings[0]) or hung
+        failure = mostly_failed(step, recordings[0])
+        if failure is None and not self.options.interrupt.is_set():
+            failure = not_returned(step, recordings[0]) or nothing_done(step, recordings[0])
         if failure is not None:
             outcome = replace(outcome, status="partial", reason=failure)
         elif shortfall := self.options.site.shortfall():
