@@ -6,6 +6,7 @@ mod tests;
 
 use std::{
     collections::BTreeMap,
+    hint::black_box,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -225,14 +226,32 @@ impl Post {
     }
 }
 
-/// Fewest nanoseconds of the run per arrival counted. Drawing one takes 2 to 8 ns, so counting leaves time to the load,
-/// whatever rate is asked for; issuing one takes longer, about 25 ns where the target does nothing.
+/// Fewest nanoseconds of the run per arrival counted. Drawing one takes 2 to 8 ns on most machines, so counting leaves
+/// time to the load, whatever rate is asked for; issuing one takes about 25 ns where the target does nothing.
 const COUNT_NS: u64 = 16;
+/// Where drawing takes longer than half of that, counting has this part of a thread's time.
+const COUNT_TIMES: u64 = 2;
+/// What drawing takes is timed in a few rounds of draws, of which the fastest counts.
+const TRIAL_ROUNDS: u32 = 4;
+const TRIAL_DRAWS: u32 = 128;
 /// Arrivals that may be counted besides: of a burst after a time with fewer.
 const SPARE: u64 = 1 << 20;
 
+/// What drawing an arrival takes on this machine, ns: about ten microseconds of trial.
+fn draw_ns(stream: &RequestStream) -> u64 {
+    let mut trial = stream.clone();
+    let round = |_| {
+        let start = Instant::now();
+        for _ in 0..TRIAL_DRAWS {
+            black_box(trial.next_arrival_ns());
+        }
+        start.elapsed().as_nanos() as u64 / u64::from(TRIAL_DRAWS)
+    };
+    (0..TRIAL_ROUNDS).map(round).min().unwrap_or_default()
+}
+
 /// Counts arrivals of an open load on its own copy of the stream, so that the backlog is known
-/// exactly and needs no memory however long it grows. Of arrivals that come faster than one in [`COUNT_NS`], the count
+/// exactly and needs no memory however long it grows. Where arrivals come faster than they may be counted, the count
 /// falls behind and is a lower bound.
 #[derive(Debug)]
 pub(crate) struct Offered {
@@ -241,6 +260,8 @@ pub(crate) struct Offered {
     limit: u64,
     arrived: u64,
     reported: u64,
+    /// Nanoseconds of the run per arrival counted.
+    count_ns: u64,
     /// Arrivals that may be counted, and until when they were allowed.
     allowed: u64,
     allowed_ns: u64,
@@ -258,6 +279,7 @@ impl Offered {
             limit,
             arrived: 0,
             reported: 0,
+            count_ns: COUNT_NS.max(COUNT_TIMES * draw_ns(stream)),
             allowed: SPARE,
             allowed_ns: 0,
             uncounted_ns: 0,
@@ -267,9 +289,9 @@ impl Offered {
     /// Counts what arrives before `until_ns`, as far as may be counted by then.
     #[inline]
     pub(crate) fn advance(&mut self, until_ns: u64) {
-        let more = until_ns.saturating_sub(self.allowed_ns) / COUNT_NS;
+        let more = until_ns.saturating_sub(self.allowed_ns) / self.count_ns;
         self.allowed += more;
-        self.allowed_ns += more * COUNT_NS;
+        self.allowed_ns += more * self.count_ns;
         while self.next_ns < until_ns && self.arrived < self.limit {
             if self.allowed == 0 {
                 return;

@@ -23,7 +23,10 @@ until = {{ time = "1h" }}
         block_bytes: 4096,
     };
     let stream = RequestStream::new(&job, geometry, 1, 0).expect("a stream");
-    Offered::new(&stream, limit)
+    Offered {
+        count_ns: COUNT_NS,
+        ..Offered::new(&stream, limit)
+    }
 }
 
 #[test]
