@@ -229,8 +229,8 @@ impl Post {
 /// Fewest nanoseconds of the run per arrival counted. Drawing one takes 2 to 8 ns on most machines, so counting leaves
 /// time to the load, whatever rate is asked for; issuing one takes about 25 ns where the target does nothing.
 const COUNT_NS: u64 = 16;
-/// Where drawing takes longer than half of that, counting has this part of a thread's time.
-const COUNT_TIMES: u64 = 2;
+/// Where drawing takes longer than a quarter of that, counting has this part of a thread's time.
+const COUNT_TIMES: u64 = 4;
 /// What drawing takes is timed in a few rounds of draws, of which the fastest counts.
 const TRIAL_ROUNDS: u32 = 4;
 const TRIAL_DRAWS: u32 = 128;
