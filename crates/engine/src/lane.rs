@@ -250,6 +250,9 @@ fn draw_ns(stream: &RequestStream) -> u64 {
     (0..TRIAL_ROUNDS).map(round).min().unwrap_or_default()
 }
 
+/// Arrivals that are counted before the load goes on: where drawing takes longer than was found, the load still does.
+const AT_ONCE: u64 = 1 << 12;
+
 /// Counts arrivals of an open load on its own copy of the stream, so that the backlog is known
 /// exactly and needs no memory however long it grows. Where arrivals come faster than they may be counted, the count
 /// falls behind and is a lower bound.
@@ -286,26 +289,29 @@ impl Offered {
         }
     }
 
-    /// Counts what arrives before `until_ns`, as far as may be counted by then.
+    /// Counts what arrives before `until_ns`, as far as may be counted by then and at once.
     #[inline]
     pub(crate) fn advance(&mut self, until_ns: u64) {
+        self.advance_by(until_ns, AT_ONCE);
+    }
+
+    #[inline]
+    fn advance_by(&mut self, until_ns: u64, most: u64) {
         let more = until_ns.saturating_sub(self.allowed_ns) / self.count_ns;
         self.allowed += more;
         self.allowed_ns += more * self.count_ns;
-        while self.next_ns < until_ns && self.arrived < self.limit {
-            if self.allowed == 0 {
-                return;
-            }
-            self.allowed -= 1;
+        let last = self.arrived.saturating_add(self.allowed.min(most));
+        let before = self.arrived;
+        while self.next_ns < until_ns && self.arrived < self.limit.min(last) {
             self.arrived += 1;
             self.next_ns = self.arrivals.next_arrival_ns();
         }
-        self.allowed = self.allowed.min(SPARE);
+        self.allowed = (self.allowed - (self.arrived - before)).min(SPARE);
     }
 
     /// (arrived since the last call, arrived but not among the `issued`), at `at_ns`.
     pub(crate) fn report(&mut self, at_ns: u64, issued: u64) -> (u64, u64) {
-        self.advance(at_ns);
+        self.advance_by(at_ns, u64::MAX);
         let all = self.arrived == self.limit;
         self.uncounted_ns = if all {
             0
