@@ -6,11 +6,10 @@ import struct
 from pathlib import Path
 
 from fathom.targets import sysfs
-from fathom.targets.mounts import PROC, SYS
+from fathom.targets.mounts import read_usage
+from fathom.targets.stack import backings_of
 from fathom.targets.target import FileId
 
-_LOOP_GET_STATUS64 = 0x4C05
-_LOOP_INFO64_BYTES = 232
 _F_OFD_GETLK = 36
 _FLOCK = struct.Struct("hhqqi4x")
 """`struct flock` of 64-bit Linux: type, whence, start, length, process."""
@@ -20,44 +19,12 @@ def users_of(path: Path) -> list[str]:
     """What uses the file at `path`, in words; processes may read what they like."""
     file = FileId.of(path.lstat())
     loops = [
-        entry.parent.name
-        for entry in sorted(SYS.glob("block/loop*/loop"))
-        if file in (_asked(entry.parent.name), _looked_up(entry / "backing_file"))
+        disk.name
+        for disk in sysfs.all_disks()
+        if any(backing.container == file for backing in backings_of(disk))
     ]
-    return [*loops, *(["swap"] if file in _swap_files() else []), *_lockers(path)]
-
-
-def _asked(loop: str) -> FileId | None:
-    """The backing file as the kernel says, which holds for removed and hidden names too; root may ask."""
-    info = bytearray(_LOOP_INFO64_BYTES)
-    try:
-        fd = os.open(f"/dev/{loop}", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.ioctl(fd, _LOOP_GET_STATUS64, info)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
-    device, inode = struct.unpack_from("<2Q", info)
-    return FileId(device, inode)
-
-
-def _looked_up(backing: Path) -> FileId | None:
-    return _file_at(sysfs.text(backing) or "")
-
-
-def _swap_files() -> list[FileId | None]:
-    lines = (sysfs.text(PROC / "swaps") or "").splitlines()[1:]
-    return [_file_at(line.split()[0].replace("\\040", " ")) for line in lines]
-
-
-def _file_at(path: str) -> FileId | None:
-    try:
-        return FileId.of(Path(path).stat())
-    except (OSError, ValueError):
-        return None
+    swap = ["swap"] if file in read_usage(openers=False).swap_files else []
+    return [*loops, *swap, *_lockers(path)]
 
 
 def _lockers(path: Path) -> list[str]:

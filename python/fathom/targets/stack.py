@@ -131,11 +131,16 @@ def backing_of(device: BlockDevice) -> Backing | None:
     The kernel's own answer names the file by inode, which holds for removed files and other names too. Where it may not
     be asked, for want of permission, the path that sysfs shows is looked up.
     """
+    return next(iter(backings_of(device)), None)
+
+
+def backings_of(device: BlockDevice) -> list[Backing]:
+    """Returns what the kernel and the path in sysfs each say that a loop device lies on, the kernel first."""
     path = sysfs.text(device.directory / "loop/backing_file")
     if path is None:
-        return None
+        return []
     asked = _asked(device) if device.sys == SYS else None
-    return asked or _looked_up(device, path)
+    return [backing for backing in (asked, _looked_up(device, path)) if backing]
 
 
 def _asked(device: BlockDevice) -> Backing | None:
