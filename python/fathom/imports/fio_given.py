@@ -6,18 +6,8 @@ from fathom.errors import UsageError
 from fathom.imports.draft import Draft
 from fathom.imports.fio_file import FioJob
 from fathom.imports.fio_options import OPTIONS, REPORTS, FioOption, Use
+from fathom.imports.units import POWERS, SECONDS
 
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_SECONDS = {
-    "us": 1e-6,
-    "usec": 1e-6,
-    "ms": 1e-3,
-    "msec": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-}
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?%?")
 _ORDER = ("read", "write", "trim")
 
@@ -95,13 +85,13 @@ class Given:
             raise self.error(key, f"{text or 'nothing'} is no size", 'expected one like "4k" or "10g"')
         other_base = found[2] and found[3] == "ib"
         base = (1024 if self._kb_base == 1000 else 1000) if other_base else self._kb_base
-        return int(found[1]) * base ** _POWERS[found[2]]
+        return int(found[1]) * base ** POWERS[found[2]]
 
     def seconds(self, key: str, unit: str = "s") -> float:
         """A duration, of `unit` where it says none; 0 where it is not given. Raises UsageError."""
         text = self.text(key, "0")
         found = re.fullmatch(r"(\d{1,12})([a-z]*)", text.strip().lower())
-        scale = _SECONDS.get((found[2] or unit) if found else "")
+        scale = SECONDS.get((found[2] or unit) if found else "")
         if not found or scale is None:
             raise self.error(key, f"{text} is no duration", 'expected one like "60" or "10m"')
         return int(found[1]) * scale

@@ -4,8 +4,8 @@ import re
 
 from fathom.errors import UsageError
 
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_SECONDS = {
+POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+SECONDS = {
     "us": 1e-6,
     "usec": 1e-6,
     "ms": 1e-3,
@@ -24,7 +24,7 @@ def bytes_of(text: str, place: str) -> int:
         raise UsageError(f"{place}: {text} is no size", 'expected one like "4k" or "10g"')
     number, prefix, ending = float(found[1]), found[2], found[3]
     base = 1000 if ending == "ib" else 1024
-    return round(number * base ** _POWERS[prefix])
+    return round(number * base ** POWERS[prefix])
 
 
 def size_text(size_bytes: int) -> str:
@@ -38,7 +38,7 @@ def size_text(size_bytes: int) -> str:
 def seconds_of(text: str, place: str, unit: str = "s") -> float:
     """A duration; a bare number is of `unit`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
-    scale = _SECONDS.get((found[2] or unit) if found else "")
+    scale = SECONDS.get((found[2] or unit) if found else "")
     if not found or scale is None:
         raise UsageError(f"{place}: {text} is no duration", 'expected one like "60" or "10m"')
     return float(found[1]) * scale
