@@ -21,12 +21,13 @@ from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.session.fit import check_fits
 from fathom.site import ThisMachine
 from fathom.stepper import Progress
 from fathom.targets import sysfs
 from fathom.targets.parse import parse_targets
 from fathom.targets.sysfs import BlockDevice
-from fathom.targets.target import Target
+from fathom.targets.target import Identity, Target
 
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
 SN861 = "twin:wd-ultrastar-dc-sn861-7.68tb"
@@ -488,6 +489,32 @@ def test_what_the_engine_would_refuse_is_refused_before_anything_is_made(
         with pytest.raises(UsageError, match=f"step placed .*{said}"):
             fathom.run(str(method), target, size_bytes=16 << 20, out=tmp_path / "runs")
     assert list(tmp_path.iterdir()) == [method]
+
+
+@pytest.mark.parametrize("rotational", [True, False])
+@pytest.mark.parametrize("quick", [True, False])
+def test_the_steady_state_of_a_real_ssd_is_not_asked_of_a_shortened_run(
+    quick: bool, rotational: bool
+) -> None:
+    method = load_method("enterprise-steady-state", quick=quick)
+    drive = Target(
+        name="/dev/sdb",
+        kind="device",
+        label="Drive",
+        path=Path("/dev/sdb"),
+        capacity_bytes=480_000_000_000,
+        logical_block_bytes=512,
+        direct_align_bytes=512,
+        identity=Identity(rotational=rotational),
+    )
+    if quick and not rotational:
+        with pytest.raises(
+            UsageError, match="shortened, enterprise-steady-state does not fill a drive"
+        ) as refused:
+            check_fits(method, drive)
+        assert refused.value.hint == "run it without --quick, which takes 11 h 10 min"
+    else:
+        check_fits(method, drive)
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])

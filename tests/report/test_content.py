@@ -16,11 +16,13 @@ from rich.console import Console
 from synthetic import REVIEWED, lookup
 
 from fathom.report import print_table, run_csv, run_json, style, write_html
+from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare, shortened
 from fathom.report.data import load
 from fathom.report.findings import tell
 from fathom.report.reference import reason
 from fathom.report.rows import Point
+from fathom.report.sections import corners
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.schema import POINTS
 from fathom.runs.writer import writing_run
@@ -85,6 +87,23 @@ def test_cards_and_findings_agree_on_who_leads_and_who_is_level(comparison: Comp
         "WD Ultrastar DC SN861, Samsung PM1743 and KIOXIA CM7-R are level in 256 KiB sequential read" in told
     )
     assert "WD Ultrastar DC SN861 is ahead in 256 KiB sequential write" in told
+
+
+def test_no_target_that_had_not_settled_is_marked_best_in_the_results(comparison: Comparison) -> None:
+    best = comparison.corners[3].ranking[0]
+    place = best.column.target.name, best.step.name
+    run = comparison.runs[0]
+    unsteady = [
+        replace(point, steady=False) if (point.target, point.step) == place else point for point in run.points
+    ]
+    marks = []
+    for points in (run.points, unsteady):
+        section = corners.build(compare([replace(run, points=points)], lookup))
+        assert section is not None
+        table = section.blocks[0]
+        assert isinstance(table, Table)
+        marks.append(table.groups[3].rows[0].cells[best.column.index].sub.split(" · ")[-1])
+    assert marks == ["best", "not settled"]
 
 
 def test_no_winner_is_declared_from_too_few_seconds(tmp_path: Path) -> None:

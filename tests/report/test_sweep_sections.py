@@ -10,11 +10,14 @@ import pytest
 from rich.console import Console
 
 import fathom
+from fathom.analysis.settled import Unsettled
 from fathom.report import print_table
 from fathom.report.blocks import Answer, Figure, Item, Points, Section, Table
 from fathom.report.comparison import Comparison, compare
 from fathom.report.data import load
 from fathom.report.sections import build_all, depths, gpu_feed, mixes
+from fathom.report.sweeps import claimed
+from fathom.report.sweeps import swept as swept_steps
 from old_runs import without_checksums
 
 T = TypeVar("T")
@@ -95,8 +98,34 @@ def test_a_rate_that_does_not_fit_its_latency_is_marked(swept: Comparison) -> No
 def test_the_sentence_names_the_depth_that_is_enough(swept: Comparison) -> None:
     told = block(depths.build(swept), Points).texts
     assert "4 KiB random read: still rising at depth 64" in told[0]
-    assert "4 KiB random write: " in told[3]
-    assert "asymptotes cross at" in told[3]
+    assert "asymptotes cross at" in told[0]
+
+
+def test_sentences_on_depths_and_mixes_claim_no_rate_of_what_had_not_settled(swept: Comparison) -> None:
+    """The sweep fills the drive and does not write it at random: only its reads are those of a settled drive."""
+    why = "random writes had not covered its region once"
+    name = swept.columns[0].label
+    by_depth = block(depths.build(swept), Points).texts
+    assert by_depth[1:] == [
+        f"{name}, 4 KiB random{which}: the target had not settled ({why}), so no rate is claimed."
+        for which in (", 70 % read", ", 30 % read", " write")
+    ]
+    by_share = block(mixes.build(swept), Points).texts
+    assert by_share == [
+        f"{name}, 4 KiB random, 1T/{depth}Q: the target had not settled in 3 of 4 steps ({why}), so no rate is claimed."
+        for depth in (1, 4, 16, 64)
+    ]
+
+
+def test_enough_settled_steps_keep_their_sentence_beside_what_is_not_claimed(swept: Comparison) -> None:
+    steps = [one for one in swept_steps(swept) if one.read_pct == 100]
+    key = (steps[0].column.short, steps[-1].halves[0].step)
+    left, text = claimed(steps, {key: Unsettled.NOT_FILLED}, 3, "Drive, reads")
+    assert left == steps[:-1]
+    assert text == (
+        "Drive, reads: the target had not settled in 1 of 4 steps (its region had not been written once), "
+        "so no rate of those is claimed."
+    )
 
 
 def test_mixes_are_drawn_for_each_depth_with_a_map_over_both(swept: Comparison) -> None:

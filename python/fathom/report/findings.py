@@ -5,7 +5,7 @@ as those of one run are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from fathom.analysis.surprises import Rated
 from fathom.analysis.view import RunView
 from fathom.errors import FathomError
 from fathom.physics import physics_of
-from fathom.report.comparison import Column, Comparison
+from fathom.report.comparison import Column, Comparison, Corner
 from fathom.report.published import counted
 from fathom.runs.schema import TABLES
 from fathom.sizing.drive import rated_drive
@@ -69,6 +69,17 @@ def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
 def gate(comparison: Comparison) -> Mapping[tuple[str, str], Unsettled]:
     """The steps of which nothing may be claimed, by the column's short label and the step's name."""
     return unsettled(one_view(comparison, comparison.columns))
+
+
+def ranked_of(corner: Corner, comparison: Comparison, out: Mapping[tuple[str, str], Unsettled]) -> Corner:
+    """Leaves in a corner what may be ranked: a system's own drive is no rival, and what had not settled no figure."""
+    rivals = comparison.rivals
+    cells = [
+        cell
+        for cell in corner.cells
+        if cell.column in rivals and (cell.column.short, cell.step.name) not in out
+    ]
+    return replace(corner, cells=cells)
 
 
 def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) -> RunView:

@@ -6,11 +6,13 @@ repeat that is pooled; points of curves are left out, they have a section of the
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from fathom.analysis.finding import joined
 from fathom.analysis.percentiles import QUANTILES
+from fathom.analysis.settled import Unsettled
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
@@ -117,6 +119,31 @@ def rate_margin(point: Point) -> str:
 def swept(comparison: Comparison) -> list[Swept]:
     """Every closed-loop step of all columns that was measured; a mean over rounds counts as one."""
     return [one for column in comparison.columns for one in _of_column(column)]
+
+
+def claimed(
+    steps: Sequence[Swept], out: Mapping[tuple[str, str], Unsettled], least: int, named: str
+) -> tuple[Sequence[Swept], str]:
+    """Leaves the steps of which a sentence may claim a rate, and says which it may not: `out` is the report's gate.
+
+    Fewer than `least` show no course, so none is left. `named` is the target with its workload; the text is empty where
+    all had settled.
+    """
+    reasons = [why for one in steps if (why := _unsettled(one, out))]
+    if not reasons:
+        return steps, ""
+    why = joined(list(dict.fromkeys(reason.value for reason in reasons)))
+    settled = [one for one in steps if not _unsettled(one, out)]
+    which = "" if len(reasons) == len(steps) else f" in {len(reasons)} of {len(steps)} steps"
+    left = settled if len(settled) >= least else []
+    unclaimed = "no rate of those is claimed" if left else "no rate is claimed"
+    return left, f"{named}: the target had not settled{which} ({why}), so {unclaimed}."
+
+
+def _unsettled(one: Swept, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
+    """Why a step is not one of a settled target; means over rounds are judged by their rounds."""
+    not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
+    return out.get((one.column.short, one.halves[0].step)) or not_steady
 
 
 def series(

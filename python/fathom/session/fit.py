@@ -9,13 +9,14 @@ from fathom.errors import UsageError
 from fathom.method import Job, Method, Step
 from fathom.remarks import LostIo, Refused, facts_of, in_words
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
-from fathom.text import size
+from fathom.text import duration, size
 
 
 def check_fits(method: Method, target: Target) -> None:
-    """Raises UsageError when a step's region is smaller than one of its blocks, or larger than the target, and when
-    the engine would refuse its job on a real target.
+    """Raises UsageError when a step's region is smaller than one of its blocks, or larger than the target, when the
+    engine would refuse its job on a real target, and when a shortened method would not fill a real SSD.
     """
+    _check_fills(method, target)
     capacity_bytes = target.unit_capacity_bytes
     for _, step in method.steps_on(target):
         own = step.job.of_parts(len(target.members)) if target.members else [step.job]
@@ -37,6 +38,19 @@ def check_fits(method: Method, target: Target) -> None:
                     f"{size(capacity_bytes)}",
                     "take a larger target or --size, or a region in percent",
                 )
+
+
+def _check_fills(method: Method, target: Target) -> None:
+    """Raises UsageError for a real SSD where the method shortens its fill, which only the slice of a twin allows."""
+    if method.quick is None or method.slice_bytes is None:
+        return
+    if all(one.kind != "device" or one.identity.rotational for one in target.members or (target,)):
+        return
+    time_s = sum(step.job.time_s or 0.0 for _, step in method.steps_on(target)) * method.quick.divide_times_by
+    raise UsageError(
+        f"{target.name}: shortened, {method.name} does not fill a drive, so it shows no steady state",
+        f"run it without --quick, which takes {duration(time_s)}",
+    )
 
 
 def _check_takes(step: str, job: Job, target: Target) -> None:

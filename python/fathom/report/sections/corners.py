@@ -1,13 +1,15 @@
 """The main table: every corner, every target side by side, the published figure under the measured one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fathom.analysis.percentiles import QUANTILES
+from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
+from fathom.report.findings import gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.reference import reason
@@ -28,7 +30,8 @@ def build(comparison: Comparison) -> Section | None:
     if not comparison.corners:
         return None
     sources: list[str] = []
-    groups = [Group(corner.label, _rows(corner, comparison, sources)) for corner in comparison.corners]
+    out = gate(comparison)
+    groups = [Group(corner.label, _rows(corner, comparison, sources, out)) for corner in comparison.corners]
     footnotes = [
         "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
         "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
@@ -68,14 +71,24 @@ def head(column: Column) -> Item:
     return Item(column.label, column.kind, slot=slot(column.index))
 
 
-def _rows(corner: Corner, comparison: Comparison, sources: list[str]) -> list[Row]:
+def _rows(
+    corner: Corner,
+    comparison: Comparison,
+    sources: list[str],
+    out: Mapping[tuple[str, str], Unsettled],
+) -> list[Row]:
     """A corner's rows; one in which no target has anything to say is left out.
 
     So is p99.999, which takes ten million I/Os, where no target has it and none was measured for it.
     """
     five_nines = any(cell.point.p99999_us is not None or _tells_five_nines(cell) for cell in corner.cells)
+    ranked = ranked_of(corner, comparison, out)
     wanted: list[tuple[str, str, Callable[[Cell], Item]]] = [
-        ("Result", corner.unit, lambda cell: _headline(cell, corner)),
+        (
+            "Result",
+            corner.unit,
+            lambda cell: _headline(cell, ranked, out.get((cell.column.short, cell.step.name))),
+        ),
         ("Published", corner.unit, lambda cell: _published(cell, sources)),
         ("Difference", "", _difference),
         ("Latency, mean", "us", lambda cell: latency(cell.point, "mean_us") or NONE),
@@ -116,9 +129,13 @@ def _tells_five_nines(cell: Cell) -> bool:
     return told is not None and told > QUANTILES["p9999_us"]
 
 
-def _headline(cell: Cell, corner: Corner) -> Item:
+def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
+    """The figure with its margin and its place among `corner`, the cells that may be ranked."""
     if cell.value is None:
         return NONE
+    if why:
+        sub = " · ".join(part for part in (cell.margin, "not settled") if part)
+        return Item(grouped(cell.value), sub, tone="strong", title=why.value)
     best = len(corner.ranking) > 1 and corner.ranking[0] is cell
     if cell.interval is None:
         return Item(grouped(cell.value), "no interval: too few seconds, or they drift", tone="strong")

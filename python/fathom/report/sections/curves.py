@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from fathom.analysis.knee import knee
 from fathom.analysis.percentiles import PREFIXES
-from fathom.analysis.validity.of_curves import MAXIMUM_GAP
+from fathom.analysis.settled import Unsettled
 from fathom.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
 from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter_chart
 from fathom.report.comparison import Column, Comparison, margin_of
+from fathom.report.findings import gate
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
 from fathom.report.rows import Point
@@ -85,12 +86,23 @@ def build(comparison: Comparison) -> Section | None:
     figure = Figure(charts, _caption(workloads), _table(workloads), legend_of(comparison.columns))
     capacities = [workload for workload in workloads if any(one.curve.slo for one in workload.drawn)]
     blocks = [_capacities(comparison, capacities), figure] if capacities else [figure]
-    told = [_sentence(workload, one) for workload in workloads for one in workload.drawn if one.dots]
+    out = gate(comparison)
+    told = [
+        _sentence(workload, one, out.get((one.column.short, one.maximum.step)))
+        for workload in workloads
+        for one in workload.drawn
+        if one.dots
+    ]
     return Section("curves", "IOPS-latency curves", blocks, short="Curves", answer=told)
 
 
-def _sentence(workload: Workload, one: Drawn) -> str:
-    """Latency at half of the maximum and at the most that is sustained, and what becomes of more."""
+def _sentence(workload: Workload, one: Drawn, why: Unsettled | None) -> str:
+    """Latency at half of the maximum and at the most that is sustained, and what becomes of more.
+
+    Points are shares of the maximum: where the target had not settled by then, none of them is claimed.
+    """
+    if why:
+        return f"{one.column.label}, {workload.label}: the target had not settled ({why.value}), so no rate is claimed."
     most = one.maximum.iops
     sustained = [dot.figures for dot in one.dots if dot.figures.sustained]
     text = f"{one.column.label}, {workload.label}: {compact(most)} IOPS{_sure(one.top)} in a closed loop"
@@ -109,8 +121,6 @@ def _sentence(workload: Workload, one: Drawn) -> str:
             f"; offered {100 * beyond.offered_iops / most:.0f} % it does {compact(beyond.iops)}, and "
             f"{compact(beyond.backlog_growth_iops)} more I/Os wait after each second"
         )
-    if beyond.iops > (1 + MAXIMUM_GAP) * most:
-        text += "; so the closed loop had not settled when it was measured"
     return text + "."
 
 

@@ -1,20 +1,22 @@
 """Depth scaling: IOPS and latency over the I/Os in flight, where more stop paying, and Little's law as a check."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
 from fathom.analysis.depths import FULL, enough
 from fathom.analysis.knee import knee
+from fathom.analysis.settled import Unsettled
 from fathom.limits import limit_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
-from fathom.report.sweeps import Swept, intervals_of, series, swept, window_of
+from fathom.report.sweeps import Swept, claimed, intervals_of, series, swept, window_of
 from fathom.text import percent, signed_pct
 
 ORDER = 31
@@ -77,7 +79,13 @@ def build(comparison: Comparison) -> Section | None:
         f"Service latency, mean; {window_of(steps)}.{more}"
     )
     figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison.columns), group="depth")
-    told = [_sentence(label, one) for label, group in zip(labels, groups, strict=True) for one in group]
+    out = gate(comparison)
+    told = [
+        text
+        for label, group in zip(labels, groups, strict=True)
+        for one in group
+        for text in _told(label, one, out)
+    ]
     return Section("depths", "Depth scaling", [Points(told), figure], short="Depths", answer=told)
 
 
@@ -88,6 +96,13 @@ def _workload(one: Swept) -> tuple[str, float]:
 def _label(one: Swept) -> str:
     share = {0.0: "write", 100.0: "read"}.get(one.read_pct, f"{one.read_pct:g} % read")
     return f"{plain(one.shape.label)}{' ' if share in ('read', 'write') else ', '}{share}"
+
+
+def _told(label: str, one: Scaling, out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
+    """The sentence on what had settled, and one on what had not."""
+    left, unclaimed = claimed(one.steps, out, LEAST_DEPTHS, f"{one.column.label}, {label}")
+    said = [_sentence(label, Scaling(one.column, left))] if left else []
+    return [*said, *([unclaimed] if unclaimed else [])]
 
 
 def _sentence(label: str, one: Scaling) -> str:

@@ -1,17 +1,28 @@
 """Mixed reads and writes: IOPS and latency over the share of reads, and a map where blocks or depths vary as well."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from math import log
 
+from fathom.analysis.settled import Unsettled
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
+from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
-from fathom.report.sweeps import Swept, intervals_of, of_rounds, rate_margin, series, swept, window_of
+from fathom.report.sweeps import (
+    Swept,
+    claimed,
+    intervals_of,
+    of_rounds,
+    rate_margin,
+    series,
+    swept,
+    window_of,
+)
 from fathom.report.waf import NOTE
 
 ORDER = 32
@@ -55,7 +66,8 @@ def build(comparison: Comparison) -> Section | None:
         columns=3 if all(len(own) == 3 for own in panels) else 2,
         group="mixes",
     )
-    told = [_sentence(label, steps) for label, load in drawn for steps in load]
+    out = gate(comparison)
+    told = [text for label, load in drawn for steps in load for text in _told(label, steps, out)]
     maps: list[Block] = (
         [_map(column, labels, loads) for column in comparison.columns] if len(loads) > 1 else []
     )
@@ -77,6 +89,12 @@ def _time(mean_us: float) -> str:
 def _label(one: Swept) -> str:
     threads, iodepth = one.load
     return f"{plain(one.shape.label)}, {threads}T/{iodepth}Q"
+
+
+def _told(label: str, steps: Sequence[Swept], out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
+    """The sentence on what had settled, and one on what had not."""
+    left, unclaimed = claimed(steps, out, LEAST_SHARES, f"{steps[0].column.label}, {label}")
+    return [*([_sentence(label, left)] if left else []), *([unclaimed] if unclaimed else [])]
 
 
 def _sentence(label: str, steps: Sequence[Swept]) -> str:

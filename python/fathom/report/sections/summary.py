@@ -1,12 +1,9 @@
 """The outcome at a glance: who leads, one card per corner with every target's bar, then the findings in words."""
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from fathom.analysis.findings import joined
 from fathom.report.blocks import Bar, Block, Card, Cards, Points, Prose, Section
 from fathom.report.comparison import Cell, Comparison, Corner
-from fathom.report.findings import Told, gate, tell
+from fathom.report.findings import Told, gate, ranked_of, tell
 from fathom.report.rounds import rounds_of, verdicts
 from fathom.report.style import grouped
 
@@ -17,7 +14,8 @@ SHOWN = 6
 
 def build(comparison: Comparison) -> Section | None:
     """Cards and findings."""
-    ranked = [corner for corner in map(_claimed(comparison), comparison.corners) if corner.ranking]
+    out = gate(comparison)
+    ranked = [one for corner in comparison.corners if (one := ranked_of(corner, comparison, out)).ranking]
     if not any(corner.ranking for corner in comparison.corners):
         failed = [
             f"{cell.column.label}, {corner.label}: {cell.failed}, so there is no result to rank."
@@ -35,21 +33,6 @@ def build(comparison: Comparison) -> Section | None:
     overall = [told.overall] if told.overall else []
     cards = Cards([_card(corner) for corner in ranked], shown=SHOWN)
     return Section("summary", "Summary", [*([cards] if ranked else []), *_prose(told)], answer=overall)
-
-
-def _claimed(comparison: Comparison) -> Callable[[Corner], Corner]:
-    """Leaves in a corner what may be ranked: a system's own drive is no rival, and what had not settled no figure."""
-    out, rivals = gate(comparison), comparison.rivals
-
-    def claimed(corner: Corner) -> Corner:
-        cells = [
-            cell
-            for cell in corner.cells
-            if cell.column in rivals and (cell.column.short, cell.step.name) not in out
-        ]
-        return replace(corner, cells=cells)
-
-    return claimed
 
 
 def _prose(told: Told) -> list[Block]:
