@@ -15,7 +15,7 @@ from fathom import _core
 from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.clocks import Offset
 from fathom.fleet.load import FleetLoad, Host
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 from fathom.runs.rows import StepRows
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fathom.method import load_method
+from fathom.method.method import load_method
+from fathom.plan.resolve import resolve_targets
 from fathom.report import write_html
-from fathom.resolve import resolve_targets
 from fathom.runs.home import run_directories
 from fathom.session import Options, resume_run, start_run
 

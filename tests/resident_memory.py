@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from fathom import _core
-from fathom.method import load_method
+from fathom.method.method import load_method
 from fathom.runs.rows import StepRows
 from fathom.runs.spool import Spool
 

@@ -11,12 +11,12 @@ import pytest
 import fathom
 from fathom import _core
 from fathom._core import TwinDevice, parse_job, start_twins
-from fathom.array import ArrayBackend
 from fathom.catalog import load_device, load_system
-from fathom.expect import expect
-from fathom.method import load_method, parse_method
+from fathom.load.array import ArrayBackend
+from fathom.method.method import load_method, parse_method
+from fathom.plan.expect import expect
+from fathom.plan.resolve import resolve_targets
 from fathom.report import write_html
-from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
 

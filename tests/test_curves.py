@@ -9,7 +9,8 @@ import pytest
 import fathom
 from fathom.analysis.validity import notes
 from fathom.analysis.view import RunView
-from fathom.curve import (
+from fathom.errors import FathomError, UsageError
+from fathom.method.curve import (
     Curve,
     Figures,
     Place,
@@ -21,8 +22,7 @@ from fathom.curve import (
     open_job,
     rate_of,
 )
-from fathom.errors import FathomError, UsageError
-from fathom.method import load_method, parse_method
+from fathom.method.method import load_method, parse_method
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
 

@@ -7,7 +7,7 @@ import pytest
 
 from fathom.exports import export_method
 from fathom.imports import import_method
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

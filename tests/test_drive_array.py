@@ -7,7 +7,7 @@ import pytest
 import fathom
 from fathom.analysis.mechanics import Mechanics, limits_of
 from fathom.analysis.uncertainty import Comparison as Ratio
-from fathom.method import load_method
+from fathom.method.method import load_method
 from fathom.report import write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import ExitCode, FathomError
-from fathom.method import Step, load_method
-from fathom.resolve import resolve_targets
+from fathom.method.method import Step, load_method
+from fathom.plan.resolve import resolve_targets
 from fathom.runs import spool
 from fathom.runs.check import check
 from fathom.runs.home import run_directories
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
-from fathom.stepper import Progress
+from fathom.session.stepper import Progress
 from fathom.targets.target import Target
 
 METHOD = Path(__file__).parent / "data" / "two-reads.toml"

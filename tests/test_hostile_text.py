@@ -16,18 +16,18 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from fathom.cli.progress import LiveObserver
 from fathom.errors import FathomError
-from fathom.journal import JournalReport, print_report
-from fathom.method import parse_method
-from fathom.printed import cleaned_streams, csv_text, printable
-from fathom.progress import LiveObserver
+from fathom.method.method import parse_method
+from fathom.output.printed import cleaned_streams, csv_text, printable
+from fathom.output.terminal import Terminal
 from fathom.runs.store import StepOutcome
 from fathom.sweep.table import write_tables
+from fathom.targets.acknowledged import JournalReport, print_report
 from fathom.targets.discover import DeviceReport, print_devices
 from fathom.targets.parse import parse_target
 from fathom.targets.safety import Refusal
 from fathom.targets.target import Identity
-from fathom.terminal import Terminal
 
 #: Sets a window's title, rings, clears the screen by a C1 control, turns letters round, returns, is markup.
 HOSTILE = "a\x1b]0;owned\x07b\x9b2Jc‮d\re[/red]f[bold]g"

@@ -7,9 +7,9 @@ from typing import cast
 
 import fathom
 from fathom import _core
-from fathom.judge import Judge, Written
-from fathom.method import load_method
-from fathom.stepper import VOLUME_ROUNDS, _Rounds
+from fathom.method.method import load_method
+from fathom.session.judge import Judge, Written
+from fathom.session.stepper import VOLUME_ROUNDS, _Rounds
 
 CAPACITY = 10**9
 

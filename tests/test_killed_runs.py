@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fathom.method import load_method
-from fathom.resolve import resolve_targets
+from fathom.method.method import load_method
+from fathom.plan.resolve import resolve_targets
 from fathom.runs.check import check
 from fathom.runs.journal import read_journal, scan_journal
 from fathom.runs.layout import step_folders

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.limits import limit_of, with_client
+from fathom.analysis.limits import limit_of, with_client
 
 UNTOLD = "target or outstanding I/O (32), busiest load generator CPU 40 %"
 

@@ -3,10 +3,10 @@
 import pytest
 
 from fathom import _core
-from fathom.backend import TwinBackend
 from fathom.catalog import load_device
 from fathom.errors import FathomError
-from fathom.resolve import resolve_targets
+from fathom.load.backend import TwinBackend
+from fathom.plan.resolve import resolve_targets
 
 PM9A3 = "samsung-pm9a3-7.68tb"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from fathom import _core
-from fathom.parts import Totals
+from fathom.load.parts import Totals
 
 JOB = {
     "mix": "read",

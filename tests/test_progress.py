@@ -6,9 +6,9 @@ import time
 import pytest
 from rich.console import Console
 
-from fathom.method import load_method
-from fathom.progress import LiveObserver
-from fathom.stepper import Progress
+from fathom.cli.progress import LiveObserver
+from fathom.method.method import load_method
+from fathom.session.stepper import Progress
 from fathom.targets.parse import parse_target
 
 

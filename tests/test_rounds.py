@@ -10,19 +10,19 @@ from rich.console import Console
 import fathom
 from fathom import _core
 from fathom.analysis.steady import snia_window
-from fathom.backend import TwinBackend
 from fathom.catalog import load_device
 from fathom.errors import UsageError
-from fathom.method import parse_method
+from fathom.load.backend import TwinBackend
+from fathom.method.method import parse_method
+from fathom.method.rounds import figure, parse_round
 from fathom.report.blocks import Prose, Section
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import rounds, summary
 from fathom.report.terminal import print_table
-from fathom.rounds import figure, parse_round
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
-from fathom.stepper import precision_of
+from fathom.session.stepper import precision_of
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 METHOD = """

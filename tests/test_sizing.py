@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from fathom.cli import app
 from fathom.errors import UsageError
-from fathom.method import load_method
-from fathom.resolve import resolve_targets
+from fathom.method.method import load_method
+from fathom.plan.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 from fathom.sizing.choose import choose, systems_to_compare

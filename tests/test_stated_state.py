@@ -2,10 +2,10 @@
 
 import pytest
 
-from fathom.filled import FILL
-from fathom.judge import Judge, Written
-from fathom.method import load_method
+from fathom.method.method import load_method
 from fathom.report.sections.added_latency import published_most
+from fathom.session.filled import FILL
+from fathom.session.judge import Judge, Written
 
 CAPACITY = 10**9
 CURVES = ("rate-curves", "application-mixes")

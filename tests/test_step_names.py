@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.step_names import called
+from fathom.method.step_names import called
 
 STEPS = {
     "reads": {"name": "reads", "label": "4 KiB random read"},

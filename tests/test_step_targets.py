@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 import fathom
-from fathom.binding import bound_targets
 from fathom.cli import app
 from fathom.errors import FathomError, UsageError
-from fathom.method import load_method, parse_method
-from fathom.plan import plan_of
-from fathom.resolve import resolve_targets
+from fathom.method.method import load_method, parse_method
+from fathom.plan.binding import bound_targets
+from fathom.plan.plan import plan_of
+from fathom.plan.resolve import resolve_targets
 
 METHOD = """
 schema = "fathom-method/1"

@@ -6,9 +6,10 @@ import pytest
 
 import fathom
 from fathom.analysis.balance import jain
-from fathom.baseline import with_baselines
 from fathom.errors import UsageError
-from fathom.method import load_method
+from fathom.method.method import load_method
+from fathom.plan.baseline import with_baselines
+from fathom.plan.resolve import resolve_targets
 from fathom.report import write_html
 from fathom.report.blocks import Answer
 from fathom.report.comparison import compare
@@ -16,7 +17,6 @@ from fathom.report.data import load
 from fathom.report.findings import tell
 from fathom.report.published import catalogue
 from fathom.report.sections import added_latency, balance, build_all, cluster
-from fathom.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.validation.validate import devices_to_validate
 

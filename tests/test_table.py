@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fathom.table import Name, flush_table
+from fathom.output.table import Name, flush_table
 
 
 @pytest.mark.parametrize("width", [76, 80, 84])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.text import span
+from fathom.output.text import span
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 import fathom
 from fathom import _core
-from fathom.backend import TwinBackend
 from fathom.catalog import load_device
 from fathom.errors import FathomError
+from fathom.load.backend import TwinBackend
 
 ZN540 = "wd-ultrastar-dc-zn540-1tb"
 

@@ -26,9 +26,7 @@ from judged_runs import (
 
 import fathom
 from fathom import _core
-from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
-from fathom.analysis.view import Remark
-from fathom.remarks import (
+from fathom.analysis.remarks import (
     CpuWait,
     Fact,
     FailedIo,
@@ -43,6 +41,8 @@ from fathom.remarks import (
     Words,
     facts_of,
 )
+from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
+from fathom.analysis.view import Remark
 
 
 def uneven(rates: Sequence[float]) -> list[float]:

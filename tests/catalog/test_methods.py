@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fathom import catalog
-from fathom.method import load_method
+from fathom.method.method import load_method
 
 
 @pytest.mark.parametrize("name", catalog.method_names())

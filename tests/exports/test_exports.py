@@ -19,7 +19,7 @@ from fathom.cli import app
 from fathom.errors import FathomError, UsageError
 from fathom.exports import export_method
 from fathom.imports import import_method
-from fathom.method import Method, load_method, parse_method
+from fathom.method.method import Method, load_method, parse_method
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 HEAD = 'schema = "fathom-method/1"\nname = "made"\n'

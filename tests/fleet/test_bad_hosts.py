@@ -14,7 +14,7 @@ from test_fleet import METHOD, fleet_of, hosts, pool
 from fathom import _core
 from fathom.errors import FathomError
 from fathom.fleet.agent import HostAgent, News
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 __all__ = ["pool"]
 

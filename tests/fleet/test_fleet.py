@@ -18,7 +18,7 @@ from fathom.fleet.agent import HostAgent, News
 from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
 from fathom.fleet.ray_cluster import RayHost, ray_connected
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 from fathom.runs.journal import read_journal
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run

@@ -20,8 +20,8 @@ from fathom.fleet.agent import Ended, HostAgent, News, Sampled
 from fathom.fleet.hosts import HostName, hosts_of_file, local_hosts
 from fathom.fleet.process import HostProcess
 from fathom.fleet.workers import HostWorkers
+from fathom.output.text import size
 from fathom.targets.parse import parse_target
-from fathom.text import size
 from fathom.validation.trial import AtDepth, Measured, OpFigures, run_trial
 
 NULL = parse_target("null:")

@@ -17,14 +17,14 @@ from fathom.catalog.settings import altered
 from fathom.errors import FathomError
 from fathom.fleet.hosts import _read_hosts
 from fathom.imports import import_method
-from fathom.journal import verify_journal
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 from fathom.power.csv_file import CsvFile
 from fathom.power.meter import open_meter
 from fathom.power.source import MeterError
 from fathom.runs.document import RunDocument
 from fathom.sizing.files import read_needs, read_prices
 from fathom.sizing.needs import parse_need
+from fathom.targets.acknowledged import verify_journal
 from fathom.targets.media_logs import MediaReader
 from fathom.targets.parse import parse_target
 from fathom.targets.purge import _namespaces, erase_of

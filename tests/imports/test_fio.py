@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fathom.errors import FathomError, UsageError
 from fathom.imports import import_method
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 
 def imported(tmp_path: Path, text: str) -> tuple[list[dict[str, Any]], list[str]]:

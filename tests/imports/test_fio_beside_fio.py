@@ -17,7 +17,7 @@ import pytest
 
 from fathom import _core
 from fathom.imports import import_method
-from fathom.method import Method, parse_method
+from fathom.method.method import Method, parse_method
 
 pytestmark = pytest.mark.skipif(
     shutil.which("fio") is None or shutil.which("strace") is None, reason="fio or strace is not installed"

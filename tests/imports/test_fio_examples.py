@@ -8,7 +8,7 @@ import pytest
 
 from fathom.errors import UsageError
 from fathom.imports import import_method
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 EXAMPLES = Path(os.environ.get("FIO_EXAMPLES", "/usr/share/doc/fio/examples"))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fathom.errors import FathomError, UsageError
 from fathom.imports import import_method
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 ONE = "sd=sd1,lun=/dev/nvme0n1,openflags=o_direct\n"
 

@@ -12,7 +12,7 @@ from fathom.errors import FathomError, UsageError
 from fathom.imports import import_method
 from fathom.imports.fio_options import Use
 from fathom.imports.vdbench_keys import KEYS, Section, VdbenchKey, find_key, reference
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "import-vdbench.md"
 S, W, R = Section.STORAGE, Section.WORKLOAD, Section.RUN

@@ -18,7 +18,7 @@ import pytest
 from fathom import _core
 from fathom.errors import UsageError
 from fathom.imports import import_method
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 CASES: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[1] / "data" / "vdbench" / "cases.toml").read_text()

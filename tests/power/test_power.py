@@ -16,7 +16,7 @@ import pytest
 
 import fathom
 from fathom.errors import InterruptedRunError, UsageError
-from fathom.method import Step, parse_method
+from fathom.method.method import Step, parse_method
 from fathom.power.csv_file import CsvFile
 from fathom.power.energy import Energy, energy
 from fathom.power.meter import open_meter

@@ -15,6 +15,7 @@ import synthetic
 from rich.console import Console
 from synthetic import REVIEWED, lookup
 
+from fathom.output.text import many_of, signed_pct
 from fathom.report import print_table, run_csv, run_json, style, write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare, shortened
@@ -26,7 +27,6 @@ from fathom.report.sections import corners
 from fathom.report.sections.timeline import MAX_BUCKETS
 from fathom.runs.schema import POINTS
 from fathom.runs.writer import writing_run
-from fathom.text import many_of, signed_pct
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fathom
-from fathom.curve import Curve, Figures, Slo
+from fathom.method.curve import Curve, Figures, Slo
+from fathom.method.rounds import Round
 from fathom.report import runs_json
 from fathom.report.blocks import Table
 from fathom.report.capacity import Capacity, Search
@@ -20,7 +21,6 @@ from fathom.report.rounds import rounds_of as found_rounds
 from fathom.report.sections import curves, mixes
 from fathom.report.sections import repeats as section
 from fathom.report.style import compact
-from fathom.rounds import Round
 
 PLACE = Round("iops", "rnd", 1, 25, 5, 0.2, 0.1, ("rnd",), "iops")
 CURVE = Path(__file__).parent.parent / "data" / "curve.toml"

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import fathom
-from fathom.limits import limit_of
+from fathom.analysis.limits import limit_of
 from fathom.report import print_table
 from fathom.runs.reader import Run
 

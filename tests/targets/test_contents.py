@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
-from fathom.backend import EngineBackend
 from fathom.errors import RefusedError
+from fathom.load.backend import EngineBackend
 from fathom.targets import libblkid
 from fathom.targets.claim import check_target, claim
 from fathom.targets.contents import blank, examine, find_unknown, sampled_places

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
-from fathom.backend import EngineBackend
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
-from fathom.review import review_targets
+from fathom.load.backend import EngineBackend
+from fathom.plan.review import review_targets
 from fathom.targets import files
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.files import file_target, remove_file, scratch_file

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
-from fathom.backend import EngineBackend
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.load.backend import EngineBackend
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.files import file_target, scratch_file
 from fathom.targets.target import Target

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
-from fathom.backend import EngineBackend
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
+from fathom.load.backend import EngineBackend
 from fathom.targets import safety, sysfs
 from fathom.targets.claim import claim, recheck
 from fathom.targets.mounts import dev_text

@@ -9,12 +9,11 @@ import pytest
 from loop_devices import Loops, sh
 
 import fathom
-from fathom import stepper
 from fathom.errors import ExitCode, RefusedError
-from fathom.method import Step, load_method
+from fathom.method.method import Step, load_method
 from fathom.runs.reader import Run
-from fathom.session import Options, SilentObserver, start_run
-from fathom.stepper import Progress
+from fathom.session import Options, SilentObserver, start_run, stepper
+from fathom.session.stepper import Progress
 from fathom.targets.claim import claim, recheck
 from fathom.targets.parse import device_target
 from fathom.targets.safety import destroy_token
@@ -128,7 +127,7 @@ def test_a_run_that_nobody_disturbs_is_watched_and_ends_well(
         asked += 1
         recheck(target, writes=writes)
 
-    monkeypatch.setattr("fathom.site.recheck", counted)
+    monkeypatch.setattr("fathom.load.site.recheck", counted)
     done = run(
         loops,
         tmp_path,

@@ -7,7 +7,7 @@ from vm_guest import sh
 
 import fathom
 from fathom.errors import FathomError
-from fathom.method import load_method
+from fathom.method.method import load_method
 from fathom.runs.reader import Run
 from fathom.targets.parse import parse_target
 from fathom.targets.safety import destroy_token

@@ -6,7 +6,7 @@ import pytest
 from vm_guest import GIB, counts, run, sh
 
 from fathom import _core
-from fathom.remarks import Refused, facts_of
+from fathom.analysis.remarks import Refused, facts_of
 from fathom.targets.media_logs import open_reader
 
 SMR = GIB // 2

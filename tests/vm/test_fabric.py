@@ -12,7 +12,7 @@ from vm_guest import GIB, sh, start
 from fathom import _core
 from fathom.fleet.agent import HostAgent
 from fathom.fleet.fleet import Fleet
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 

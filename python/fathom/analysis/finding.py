@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fathom.analysis.view import StepFigures
-from fathom.text import without_document
+from fathom.output.text import without_document
 
 Kind = Literal[
     "overall",

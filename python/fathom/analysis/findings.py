@@ -14,12 +14,12 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
+from fathom.analysis.limits import limit_of
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.analysis.uncertainty import Comparison, compare, repeats_interval
 from fathom.analysis.view import Key, PointRow, RunView, StepFigures
-from fathom.limits import limit_of
-from fathom.text import duration, percent, signed_pct, span
+from fathom.output.text import duration, percent, signed_pct, span
 
 SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""

@@ -10,8 +10,8 @@ from functools import cache
 
 from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.analysis.view import JobJson, Key, RunView, region_bytes
+from fathom.output.text import percent
 from fathom.runs.document import TargetRecord
-from fathom.text import percent
 
 WHOLE = 0.99
 """Part of a region that counts as all of it: a fill writes whole blocks."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from fathom.analysis.series import Floats, as_series
 from fathom.analysis.trend import Slope, distance_to_floor, relative_drift
-from fathom.text import percent
+from fathom.output.text import percent
 
 VOLUME_TOLERANCE = 1e-3
 """A fill writes whole blocks, which fall a little short of a region's size."""

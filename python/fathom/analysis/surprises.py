@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
+from fathom.analysis.limits import limit_of
 from fathom.analysis.view import RunView, StepFigures
-from fathom.limits import limit_of
+from fathom.output.text import signed_pct
 from fathom.runs.document import TargetRecord
-from fathom.text import signed_pct
 
 LITTLE_GAP = 0.05
 BEYOND = 1.02

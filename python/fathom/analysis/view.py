@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fathom.curve import SUSTAINED_LEAST, is_point
-from fathom.failed import failed_share, is_withheld
-from fathom.offered import Offered, OfferedJson, parse_offered
-from fathom.remarks import Fact
+from fathom.analysis.failed import failed_share, is_withheld
+from fathom.analysis.remarks import Fact
+from fathom.method.curve import SUSTAINED_LEAST, is_point
+from fathom.method.offered import Offered, OfferedJson, parse_offered
+from fathom.method.step_names import called
 from fathom.runs.document import RunDocument, TargetRecord
-from fathom.step_names import called
 
 BANDWIDTH_FROM_BYTES = 64 * 1024
 """Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
@@ -265,7 +265,7 @@ class RunView:
         }
 
     def called(self, step: str, *, any_round: bool = False) -> str:
-        """What a step is called in tables (`fathom.step_names`)."""
+        """What a step is called in tables (`fathom.method.step_names`)."""
         return called(step, self.named, any_round=any_round)
 
     @cached_property

@@ -27,8 +27,8 @@ from fathom.catalog.models import (
     System,
 )
 from fathom.catalog.store import KINDS, CatalogError, Entry, Kind, entries
-from fathom.table import flush_table
-from fathom.text import without_document
+from fathom.output.table import flush_table
+from fathom.output.text import without_document
 
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 _BASIS_STYLE = {"published": "green", "derived": "cyan", "calibrated": "yellow", "assumed": "magenta"}

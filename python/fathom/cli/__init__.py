@@ -15,7 +15,7 @@ from fathom.cli.predict import calibrate, choose, size, sweep, validate
 from fathom.cli.results import check, query, report, runs
 from fathom.cli.supervise import report_to_terminal
 from fathom.errors import DamageWarning, ExitCode, FathomError, UnverifiedWarning
-from fathom.printed import cleaned_streams
+from fathom.output.printed import cleaned_streams
 from fathom.text_file import check_utf8
 
 app = typer.Typer(

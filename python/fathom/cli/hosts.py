@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from fathom.fleet.process import HostProcess
-    from fathom.site import Site
-    from fathom.workers import Workers
+    from fathom.load.site import Site
+    from fathom.load.workers import Workers
 
 
 @contextmanager
 def site_of(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Site"]:
     """Where the load comes from; hosts live as long as the `with`."""
     if not _given(hosts, ray, local_hosts):
-        from fathom.site import ThisMachine
+        from fathom.load.site import ThisMachine
 
         yield ThisMachine()
         return
@@ -40,7 +40,7 @@ def workers_of(
 ) -> Iterator["Workers"]:
     """Where simulations run; hosts live as long as the `with`."""
     if not _given(hosts, ray, local_hosts):
-        from fathom.workers import local_workers
+        from fathom.load.workers import local_workers
 
         with local_workers() as workers:
             yield workers

@@ -38,7 +38,7 @@ def export_file(
 ) -> None:
     """Print a method as a fio job file. Touches nothing."""
     from fathom.exports import export_method
-    from fathom.method import load_method
+    from fathom.method.method import load_method
 
     text, notes = export_method(load_method(method, quick=quick), target, size_bytes(size))
     print(text, end="")

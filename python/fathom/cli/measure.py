@@ -37,10 +37,10 @@ from fathom.cli.output import print_json, stderr, stdout
 from fathom.cli.supervise import outlive_terminal
 
 if TYPE_CHECKING:
-    from fathom.method import Method
+    from fathom.load.site import Site
+    from fathom.method.method import Method
     from fathom.runs.reader import Run
     from fathom.session import Options
-    from fathom.site import Site
     from fathom.sizing.files import Prices
     from fathom.targets.target import Target
 
@@ -61,7 +61,7 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """The main job: review targets side by side and write one report."""
-    from fathom.review import review_method, review_targets
+    from fathom.plan.review import review_method, review_targets
 
     method = review_method(full=full)
     chosen = review_targets(targets or [], out, size_bytes(size))
@@ -95,11 +95,11 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from here or from many hosts at once."""
-    from fathom.baseline import with_baselines
-    from fathom.binding import bound_targets
-    from fathom.file_system import with_file_system
-    from fathom.method import load_method
-    from fathom.resolve import together as as_array
+    from fathom.method.method import load_method
+    from fathom.plan.baseline import with_baselines
+    from fathom.plan.binding import bound_targets
+    from fathom.plan.file_system import with_file_system
+    from fathom.plan.resolve import together as as_array
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
@@ -128,12 +128,12 @@ def plan(
     purge: Purge = "trim",
 ) -> None:
     """Show what a run would do: steps, bytes, time. Touches nothing."""
-    from fathom.binding import bound_targets
-    from fathom.file_system import with_file_system
-    from fathom.method import load_method
-    from fathom.plan import print_plan
-    from fathom.resolve import resolve_targets
-    from fathom.resolve import together as as_array
+    from fathom.method.method import load_method
+    from fathom.plan.binding import bound_targets
+    from fathom.plan.file_system import with_file_system
+    from fathom.plan.plan import print_plan
+    from fathom.plan.resolve import resolve_targets
+    from fathom.plan.resolve import together as as_array
     from fathom.targets.purge import purge_of
 
     parsed = load_method(method, quick=quick)
@@ -158,7 +158,7 @@ def resume(
 
     What is finished is kept.
     """
-    from fathom.resolve import targets_of_run
+    from fathom.plan.resolve import targets_of_run
     from fathom.runs.document import RunDocument
     from fathom.runs.home import find_run
     from fathom.session import resume_run
@@ -182,7 +182,7 @@ def verify(
 
     A job's journal says which those are. Writes nothing.
     """
-    from fathom.journal import print_report, verify_journal
+    from fathom.targets.acknowledged import print_report, verify_journal
 
     found = verify_journal(journal, target)
     if as_json:
@@ -215,7 +215,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
 
     Ctrl-C asks for that, and so does whoever ends a service (SIGTERM) or the terminal (SIGHUP, but under nohup).
     """
-    from fathom.progress import LiveObserver, ProgressConsole
+    from fathom.cli.progress import LiveObserver, ProgressConsole
 
     for note in (note for target in targets for note in target.said_before):
         print(f"fathom: {note}", file=sys.stderr)
@@ -275,9 +275,9 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
+    from fathom.analysis.failed import in_words, is_marked
     from fathom.analysis.view import RunView
     from fathom.errors import FathomError
-    from fathom.failed import in_words, is_marked
 
     marked = [(key, share) for key, (_, share) in RunView.of(run).errors().items() if is_marked(share)]
     if marked:
@@ -295,8 +295,8 @@ def _options(
     *,
     unknown_data: bool = False,
 ) -> "Options":
+    from fathom.load.site import ThisMachine
     from fathom.session import Options
-    from fathom.site import ThisMachine
     from fathom.targets.purge import purge_of
 
     return Options(

@@ -147,7 +147,7 @@ def sweep(
 
     The same command goes on where it ended.
     """
-    from fathom.method import load_method
+    from fathom.method.method import load_method
     from fathom.runs.home import runs_home
     from fathom.sweep import grid, study, table, views
     from fathom.sweep.page import write_page

@@ -5,10 +5,10 @@ import shlex
 from fathom.errors import UsageError
 from fathom.exports.fio import FioFile
 from fathom.exports.units import Place
-from fathom.method import Method
-from fathom.resolve import resolve_targets
+from fathom.method.method import Method
+from fathom.output.text import size
+from fathom.plan.resolve import resolve_targets
 from fathom.targets.target import Target
-from fathom.text import size
 
 
 def export_method(

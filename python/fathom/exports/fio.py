@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from fathom.curve import open_job
 from fathom.errors import UsageError
 from fathom.exports.fio_job import MOST_JOBS, FioOptions, OfAnother
 from fathom.exports.normal_form import NormalJob
 from fathom.exports.units import NoCounterpartError, Place, time_text
-from fathom.method import Method, Step
-from fathom.offered import offered_job
-from fathom.text import percent
+from fathom.method.curve import open_job
+from fathom.method.method import Method, Step
+from fathom.method.offered import offered_job
+from fathom.output.text import percent
 
 #: Steps that a note names before it counts the others.
 _NAMED = 3

@@ -18,8 +18,8 @@ from typing import Annotated
 from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 
 from fathom import __version__, _core
-from fathom.backend import engine_target, pins
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.load.backend import engine_target, pins
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
@@ -193,7 +193,7 @@ class HostAgent:
     def start(self, name: str, job_json: str, seed: int, step: str, start_at_unix_ns: int, pin: bool) -> News:
         """Starts a step on the target of that name at that time of this host's clock; returns once it has begun.
 
-        `pin` gives each load thread a core of its own, where the target's queues allow (`fathom.backend.pins`).
+        `pin` gives each load thread a core of its own, where the target's queues allow (`fathom.load.backend.pins`).
         """
         held = self._running = self._held_one(name)
         target = held.target

@@ -18,9 +18,9 @@ from fathom.errors import FathomError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
 from fathom.fleet.load import FleetLoad, Host, Remote, reason
-from fathom.parts import split_job
+from fathom.load.parts import split_job
 from fathom.runs.document import LOST_HOST, NoteRecord
-from fathom.stepper import step_seed
+from fathom.session.stepper import step_seed
 from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
 from fathom.targets.target import Target

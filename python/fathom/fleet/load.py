@@ -20,7 +20,7 @@ from fathom.errors import FathomError
 from fathom.fleet.agent import Ended, HostAgent, News, Sampled
 from fathom.fleet.clocks import Offset
 from fathom.fleet.wire import MOST_WORDS
-from fathom.parts import Totals
+from fathom.load.parts import Totals
 
 POLL_S = 1.0
 SILENCE_S = 6.0

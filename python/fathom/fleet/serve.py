@@ -17,7 +17,7 @@ from typing import BinaryIO
 from fathom.errors import FathomError
 from fathom.fleet import wire
 from fathom.fleet.agent import HostAgent
-from fathom.workers import Workers, local_workers
+from fathom.load.workers import Workers, local_workers
 
 CALLS_AT_ONCE = 8
 SILENCE_S = 60.0

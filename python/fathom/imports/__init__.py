@@ -8,7 +8,7 @@ from fathom.imports.draft import Draft, name_of
 from fathom.imports.fio import from_fio
 from fathom.imports.fio_script import CALL
 from fathom.imports.vdbench import from_vdbench
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 from fathom.text_file import read_text
 
 _FIO_SECTION = re.compile(r"^\s*\[[^\]]+\]", re.MULTILINE)

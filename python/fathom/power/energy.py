@@ -10,7 +10,7 @@ from math import ceil, hypot
 import numpy as np
 
 from fathom.analysis.uncertainty import LEAST_SAMPLES, mean_interval
-from fathom.text import duration
+from fathom.output.text import duration
 
 Sample = tuple[float, float]
 """Seconds since 1970, watts."""

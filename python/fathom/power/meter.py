@@ -12,11 +12,11 @@ from types import TracebackType
 from urllib.parse import urlsplit
 
 from fathom.errors import UsageError
+from fathom.output.text import duration
 from fathom.power.csv_file import CsvFile
 from fathom.power.energy import Energy, Sample, energy
 from fathom.power.prometheus import Prometheus
 from fathom.power.source import MeterError, Source
-from fathom.text import duration
 from fathom.text_file import expanded_path
 
 PERIOD_S = 1.0

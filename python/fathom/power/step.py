@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from fathom.method.step_names import Steps, called
+from fathom.output.text import duration
 from fathom.power.energy import Energy, Sample
 from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
 from fathom.runs.journal import read_journal
 from fathom.runs.rows import Row
-from fathom.step_names import Steps, called
 from fathom.targets.telemetry import JOULES, SENSOR_JOULES
-from fathom.text import duration
 
 RULE = "power-meter"
 MOST_LISTED = 3

@@ -12,14 +12,14 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from fathom import failed
-from fathom.analysis import uncertainty
+from fathom.analysis import failed, uncertainty
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
 from fathom.analysis.percentiles import Histogram
 from fathom.analysis.series import Floats
-from fathom.baseline import METHODS as WITH_BASELINE
-from fathom.curve import is_point
+from fathom.method.curve import is_point
+from fathom.output.text import many_of
+from fathom.plan.baseline import METHODS as WITH_BASELINE
 from fathom.report import published
 from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
@@ -30,7 +30,6 @@ from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, TargetRecord
 from fathom.sizing.files import Prices, read_prices
-from fathom.text import many_of
 
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
 LEAST_PCT = 0.001

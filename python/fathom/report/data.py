@@ -13,19 +13,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from fathom.analysis.failed import failed_share, is_withheld
 from fathom.analysis.percentiles import PREFIXES, Histogram, Parts, intervals_us
 from fathom.analysis.series import Floats
-from fathom.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.errors import FathomError
-from fathom.failed import failed_share, is_withheld
-from fathom.method import Job, JobJson, parse_job
+from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
+from fathom.method.method import Job, JobJson, parse_job
+from fathom.method.rounds import Round, RoundJson, parse_round
+from fathom.method.step_names import Steps, called
 from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint, as_shown
 from fathom.report.together import together_us
-from fathom.rounds import Round, RoundJson, parse_round
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
-from fathom.step_names import Steps, called
 
 Bounds = Mapping[str, tuple[float, float]]
 UTILISATION = "utilisation: "
@@ -88,7 +88,7 @@ class RunData:
         return parse_curve(cast(CurveJson, curve)) if curve else None
 
     def called(self, step: str) -> str:
-        """What a step is called in tables (`fathom.step_names`)."""
+        """What a step is called in tables (`fathom.method.step_names`)."""
         return called(step, cast("Steps", self.raw_steps))
 
     def percentile(self, step: str) -> float | None:

@@ -5,14 +5,14 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from fathom.analysis.uncertainty import Interval
-from fathom.printed import csv_text
+from fathom.method.rounds import UNITS
+from fathom.output.printed import csv_text
 from fathom.report.capacity import capacities_of
 from fathom.report.data import RunData, load
 from fathom.report.repeats import is_pooled, repeats_by_target
 from fathom.report.repeats import pool as pool_runs
 from fathom.report.rounds import repeated_rounds
 from fathom.report.rows import Point
-from fathom.rounds import UNITS
 from fathom.runs.schema import RUN_SCHEMA
 
 

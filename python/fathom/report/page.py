@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from fathom.output_file import check_output, write_output
+from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
 from fathom.report.blocks import Figure, Section
 from fathom.report.comparison import Comparison, compare, run_letter

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from fathom.analysis import findings
-from fathom.text import without_document
+from fathom.output.text import without_document
 
 Metric = Literal["mbps", "iops"]
 

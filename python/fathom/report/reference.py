@@ -6,9 +6,9 @@ from statistics import median
 from typing import Literal
 
 from fathom.catalog.models import Device, PublishedRow
+from fathom.output.text import signed_pct
 from fathom.report.blocks import Item
 from fathom.report.style import grouped
-from fathom.text import signed_pct
 
 Figure = Literal["iops", "mbps", "latency_us"]
 Pair = tuple[float | None, PublishedRow | None, Figure]

@@ -13,7 +13,7 @@ from typing import Any
 
 from fathom.analysis.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
-from fathom.curve import is_search
+from fathom.method.curve import is_search
 from fathom.report.data import RunData
 from fathom.report.rows import Point, as_shown
 from fathom.runs.document import TargetRecord

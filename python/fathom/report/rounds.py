@@ -1,7 +1,7 @@
 """Rounds as reports show them: each step's figures by round, their means over the window, and what became of them.
 
 A round has no counterpart in another repeat, which may take more of them; the means over the window have. What a round
-is and when rounds are steady is `fathom.rounds`; nothing is drawn here.
+is and when rounds are steady is `fathom.method.rounds`; nothing is drawn here.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ import numpy as np
 
 from fathom.analysis.steady import SteadyState, Volume
 from fathom.analysis.uncertainty import Interval, means_interval
+from fathom.method.rounds import Round, figure
 from fathom.report.comparison import LEAST_PCT, Column, Comparison, run_letter
 from fathom.report.data import RunData
 from fathom.report.rows import Point
 from fathom.report.style import plain
-from fathom.rounds import Round, figure
 
 
 @dataclass(frozen=True)

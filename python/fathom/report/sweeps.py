@@ -13,6 +13,7 @@ from typing import cast
 from fathom.analysis.finding import joined
 from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.settled import Unsettled
+from fathom.output.text import size
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
@@ -21,7 +22,6 @@ from fathom.report.rows import Point, as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
 from fathom.report.waf import waf_item
-from fathom.text import size
 
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
 

@@ -13,16 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.analysis.finding import joined
-from fathom.limits import limit_of
+from fathom.analysis.limits import limit_of
+from fathom.method.rounds import UNITS
+from fathom.output.table import flush_table
+from fathom.output.text import signed_pct
 from fathom.report.comparison import Cell, Column, Comparison, Corner, compare, margin_of
 from fathom.report.data import load
 from fathom.report.published import Lookup, catalogue
 from fathom.report.rounds import Mean, OnTarget, axes, rounds_of
 from fathom.report.sections import answers, build_all
 from fathom.report.style import grouped, plain
-from fathom.rounds import UNITS
-from fathom.table import flush_table
-from fathom.text import signed_pct
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5

@@ -8,6 +8,9 @@ from typing import cast
 
 from fathom import _core
 from fathom._core import OpBins, OpHalfWidths, OpResult, Recording
+from fathom.analysis.censored import edge_of, is_lower_bound
+from fathom.analysis.failed import failed_share, is_withheld
+from fathom.analysis.limits import with_client, with_think_time
 from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
 from fathom.analysis.uncertainty import (
     LEAST_SAMPLES,
@@ -16,10 +19,7 @@ from fathom.analysis.uncertainty import (
     mean_interval,
     ratio_interval,
 )
-from fathom.censored import edge_of, is_lower_bound
-from fathom.failed import failed_share, is_withheld
-from fathom.limits import with_client, with_think_time
-from fathom.method import Job, Step
+from fathom.method.method import Job, Step
 from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
 

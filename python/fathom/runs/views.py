@@ -19,7 +19,7 @@ GAP = 2
 
 def print_runs(console: "Console", table: pa.Table) -> None:
     """One line per run, newest first."""
-    from fathom.table import Name, flush_table
+    from fathom.output.table import Name, flush_table
 
     if table.num_rows == 0:
         console.print(_no_runs(), highlight=False, markup=False)
@@ -48,7 +48,7 @@ def print_result(console: "Console", table: pa.Table) -> None:
 
     Of none, where to look for some.
     """
-    from fathom.table import flush_table
+    from fathom.output.table import flush_table
 
     if table.num_rows == 0:
         hint = (
@@ -105,7 +105,7 @@ def json_rows(table: pa.Table) -> list[dict[str, object]]:
 
 def print_csv(table: pa.Table) -> None:
     """A query's rows as CSV on stdout."""
-    from fathom.printed import csv_text
+    from fathom.output.printed import csv_text
 
     columns = [column.to_pylist() for column in table.columns]
     sys.stdout.write(csv_text(table.column_names, zip(*columns, strict=True)))

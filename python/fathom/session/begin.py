@@ -5,11 +5,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
 
-from fathom.binding import check_bound
 from fathom.errors import FathomError, UsageError
-from fathom.method import Method, parse_method
+from fathom.load.site import ThisMachine
+from fathom.method.method import Method, parse_method
+from fathom.plan.binding import check_bound
+from fathom.plan.resolve import ensure_simulable, targets_of_run
 from fathom.power.meter import PowerMeter, open_meter
-from fathom.resolve import ensure_simulable, targets_of_run
 from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
 from fathom.runs.layout import is_run
@@ -20,7 +21,6 @@ from fathom.session.fit import check_fits, inapplicable
 from fathom.session.options import Options
 from fathom.session.record import new_document
 from fathom.session.session import Session
-from fathom.site import ThisMachine
 from fathom.targets.purge import check_purge, purge_of
 from fathom.targets.target import Target
 

@@ -6,10 +6,10 @@ Answers from the finished steps in the run directory alone, so a resumed run goe
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fathom.curve import figures, open_job, rate_of
-from fathom.method import Method, Step
-from fathom.offered import offered_job
-from fathom.rounds import Round, figure
+from fathom.method.curve import figures, open_job, rate_of
+from fathom.method.method import Method, Step
+from fathom.method.offered import offered_job
+from fathom.method.rounds import Round, figure
 from fathom.runs.rows import Row
 from fathom.runs.store import RunStore, StepKey
 from fathom.targets.target import Target

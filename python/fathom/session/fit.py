@@ -4,12 +4,12 @@ import os
 from dataclasses import replace
 
 from fathom import _core
-from fathom.backend import Backend
+from fathom.analysis.remarks import LostIo, Refused, facts_of, in_words
 from fathom.errors import UsageError
-from fathom.method import Job, Method, Step
-from fathom.remarks import LostIo, Refused, facts_of, in_words
+from fathom.load.backend import Backend
+from fathom.method.method import Job, Method, Step
+from fathom.output.text import duration, size
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
-from fathom.text import duration, size
 
 
 def check_fits(method: Method, target: Target) -> None:

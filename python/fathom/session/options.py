@@ -6,10 +6,10 @@ from threading import Event
 from typing import Protocol
 
 from fathom.errors import UsageError
-from fathom.method import Step
+from fathom.load.site import Site, ThisMachine
+from fathom.method.method import Step
 from fathom.runs.store import StepOutcome
-from fathom.site import Site, ThisMachine
-from fathom.stepper import Progress
+from fathom.session.stepper import Progress
 from fathom.targets.purge import Purge
 from fathom.targets.target import Target
 

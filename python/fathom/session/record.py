@@ -5,10 +5,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from fathom import __version__, _core
-from fathom.method import Method
+from fathom.load.site import Site
+from fathom.method.method import Method
 from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, TargetRecord
 from fathom.session.options import Options
-from fathom.site import Site
 from fathom.targets.environment import environment
 from fathom.targets.target import Target
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from fathom.analysis.remarks import Fact, Words, fact_of, in_words
 from fathom.analysis.view import Remark
-from fathom.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.journal import read_journal
 from fathom.runs.store import RunStore, StepKey
 

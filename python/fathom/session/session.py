@@ -14,8 +14,8 @@ from fathom import _core
 from fathom.analysis import validity
 from fathom.analysis.view import RunView
 from fathom.errors import NEW_RUN, FathomError, InterruptedRunError, RefusedError
-from fathom.idle import idle_notes
-from fathom.method import Method
+from fathom.method.method import Method
+from fathom.output.text import in_others
 from fathom.power.meter import PowerMeter
 from fathom.power.step import power_notes
 from fathom.runs.document import LOST_HOST, NoteRecord
@@ -23,12 +23,12 @@ from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.session.course import Course
+from fathom.session.idle import idle_notes
 from fathom.session.options import Options
 from fathom.session.record import now
 from fathom.session.said import Said
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
-from fathom.text import in_others
 
 
 class Session:

@@ -9,14 +9,14 @@ from rich.text import Text
 
 from fathom.analysis.finding import cited
 from fathom.catalog.models import PartGroup
+from fathom.output.table import Name, flush_table
+from fathom.output.text import percent
 from fathom.sizing.choose import Choice, Offer
 from fathom.sizing.needs import Kind, Op
 from fathom.sizing.reasons import headline, reasons
 from fathom.sizing.size import Answer
 from fathom.sizing.system import GROUPS, StorageSystem
 from fathom.sizing.views import amount, unmet_text
-from fathom.table import Name, flush_table
-from fathom.text import percent
 
 SCHEMA = "fathom-choose/1"
 

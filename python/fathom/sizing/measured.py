@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from fathom.analysis.failed import failed_share, in_words, is_marked
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
-from fathom.failed import failed_share, in_words, is_marked
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure

@@ -1,9 +1,9 @@
 """A choice in words: what is recommended, what binds it, and why each of the other systems is behind or out."""
 
+from fathom.output.text import percent
 from fathom.sizing.choose import Choice, Offer, merit
 from fathom.sizing.system import GROUPS
 from fathom.sizing.views import amount, unmet_text
-from fathom.text import percent
 
 #: Costs nearer than this are the price list's word, not a reason.
 LEVEL = 0.10

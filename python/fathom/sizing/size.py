@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.errors import UsageError
+from fathom.output.text import latency_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import Need
-from fathom.text import latency_text
 
 #: PCIe GT/s per lane by generation; 128b/130b encoding from 3 on (PCI-SIG).
 PCIE_GTPS = {3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}

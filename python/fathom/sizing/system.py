@@ -10,10 +10,10 @@ from typing import get_args
 from fathom.catalog import load_published
 from fathom.catalog.models import Part, PartGroup, Published, PublishedRow
 from fathom.errors import UsageError
+from fathom.output.text import iops_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.files import Prices
 from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Op
-from fathom.text import iops_text
 
 GROUPS: tuple[PartGroup, ...] = get_args(PartGroup)
 SYSTEM_KINDS = ("cluster", "nvme-of-array", "hdd-server")

@@ -4,10 +4,10 @@ from rich.console import Console
 from rich.text import Text
 
 from fathom.analysis.finding import cited
+from fathom.output.table import flush_table
+from fathom.output.text import capacity, iops_text, latency_text
 from fathom.sizing.needs import Kind
 from fathom.sizing.size import Answer, Sizing
-from fathom.table import flush_table
-from fathom.text import capacity, iops_text, latency_text
 
 SCHEMA = "fathom-size/1"
 

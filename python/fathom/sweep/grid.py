@@ -9,7 +9,7 @@ from typing import Any
 
 from fathom.catalog.settings import MARK, SHORT
 from fathom.errors import UsageError
-from fathom.method import Method, parse_method
+from fathom.method.method import Method, parse_method
 from fathom.runs.schema import POINTS
 
 JOB = "job."

@@ -10,17 +10,17 @@ import pyarrow as pa
 from fathom import __version__
 from fathom.analysis.finding import joined
 from fathom.analysis.view import BANDWIDTH_FROM_BYTES
-from fathom.output_file import write_output
+from fathom.method.step_names import Steps, called
+from fathom.output.output_file import write_output
+from fathom.output.text import many_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis as ChartAxis
 from fathom.report.charts import Line, line_chart
 from fathom.report.page import REPORT, page
 from fathom.report.style import plain, slot, when
-from fathom.step_names import Steps, called
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome, Sweep, now
 from fathom.sweep.views import FIGURES, headings, shown
-from fathom.text import many_of
 
 MOST_PANELS = 24
 HEIGHT_PX = 220

@@ -15,17 +15,17 @@ from functools import cache
 from pathlib import Path
 
 from fathom import __version__, _core
-from fathom.baseline import with_baselines
 from fathom.catalog import load_device
 from fathom.errors import FathomError
-from fathom.method import Method, parse_method
-from fathom.resolve import resolve_targets
+from fathom.load.workers import Workers, as_they_end
+from fathom.method.method import Method, parse_method
+from fathom.plan.baseline import with_baselines
+from fathom.plan.resolve import resolve_targets
 from fathom.runs.document import RunDocument
 from fathom.runs.files import sync_directory, write_json
 from fathom.runs.manifest import leave_out_steps
 from fathom.session import Options, start_run
 from fathom.sweep.grid import Axis, Combination
-from fathom.workers import Workers, as_they_end
 
 SCHEMA = "fathom-sweep/1"
 Watch = Callable[[str, int, int], None]

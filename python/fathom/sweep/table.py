@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from fathom.output_file import write_output
-from fathom.printed import cell_text
+from fathom.output.output_file import write_output
+from fathom.output.printed import cell_text
 from fathom.runs.reader import Run
 from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis

@@ -8,11 +8,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from fathom.limits import limit_of
+from fathom.analysis.limits import limit_of
+from fathom.output.table import Name, flush_table
 from fathom.report.style import grouped, plain
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
-from fathom.table import Name, flush_table
 
 FIGURES = {"iops": "IOPS", "mbps": "MB/s", "mean_us": "mean us", "p99_us": "p99 us", "waf": "WAF"}
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from fathom.errors import UsageError
-from fathom.table import flush_table
+from fathom.output.table import flush_table
+from fathom.output.text import capacity
 from fathom.targets import libblkid, sysfs
 from fathom.targets.mounts import Usage, read_usage
 from fathom.targets.parse import device_target
@@ -17,7 +18,6 @@ from fathom.targets.refusal import Refusal
 from fathom.targets.safety import NO_LIBBLKID, check_device, destroy_token
 from fathom.targets.stack import Stacks
 from fathom.targets.target import Target
-from fathom.text import capacity
 
 DEVICES_SCHEMA = "fathom-devices/1"
 _AT_ONCE = 16

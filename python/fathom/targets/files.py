@@ -16,6 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
+from fathom.output.text import size
 from fathom.targets import sysfs
 from fathom.targets.file_users import users_of
 from fathom.targets.mounts import Mount, dev_of_path, mount_of
@@ -33,7 +34,6 @@ from fathom.targets.own_file import (
 from fathom.targets.safety import Refusal, refuse
 from fathom.targets.syscalls import fallocate, statx
 from fathom.targets.target import FileId, Identity, Kind, Target
-from fathom.text import size
 from fathom.text_file import check_utf8
 
 SCRATCH_NAME = "fathom-scratch.bin"

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Literal
 
 from fathom.errors import UsageError
+from fathom.output.text import capacity
 from fathom.targets.array import PREFIX, array_of, member_texts
 from fathom.targets.files import dir_target, file_set, file_target
 from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
-from fathom.text import capacity
 from fathom.text_file import expanded_path
 
 EMPTY_CAPACITY_BYTES = 1 << 40

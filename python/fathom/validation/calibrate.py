@@ -17,12 +17,12 @@ from fathom.catalog import find
 from fathom.catalog.models import Device
 from fathom.catalog.positions import key_lines
 from fathom.errors import FathomError, UsageError
+from fathom.load.workers import Workers
 from fathom.validation.cases import Case, cases_of
 from fathom.validation.comparison import error_of
 from fathom.validation.search import ALONE, Floats, Sensitivity, fit
 from fathom.validation.trial import LIMITS, Limits, Measured
 from fathom.validation.validate import Job, Watch, in_parallel
-from fathom.workers import Workers
 
 DIGITS = 4
 """Significant digits of a fitted value: a published figure seldom has more than three."""

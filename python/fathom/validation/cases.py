@@ -22,7 +22,7 @@ from fathom.catalog import (
 )
 from fathom.catalog.load import CAPACITY_TOLERANCE, is_about
 from fathom.catalog.models import Device, PublishedRow, System
-from fathom.method import parse_method
+from fathom.method.method import parse_method
 
 Metric = Literal[
     "iops",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fathom.catalog import device_names, load_device
 from fathom.catalog.models import Device
 from fathom.errors import FathomError, UsageError
+from fathom.load.workers import Workers, as_they_end
 from fathom.validation.cases import Case, Trial, cases_of
 from fathom.validation.comparison import Compared, compare_case
 from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
-from fathom.workers import Workers, as_they_end
 
 SYSTEM_METHODS = {"fabric": "added-latency", "cluster": "cluster-scaling"}
 """The method that a kind of system was published by."""

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from fathom.catalog import entries, load_published
 from fathom.catalog.models import UNEXPLAINED_PCT, Device
+from fathom.output.table import flush_table
+from fathom.output.text import signed_pct
 from fathom.report.style import grouped, plain
-from fathom.table import flush_table
-from fathom.text import signed_pct
 from fathom.validation.calibrate import Calibration, toml_values
 from fathom.validation.comparison import GATE_PCT, Compared, Median, medians
 

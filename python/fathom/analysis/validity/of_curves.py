@@ -5,8 +5,8 @@ from itertools import groupby
 
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
-from fathom.curve import MARK, Figures, curve_of, figures
-from fathom.text import in_others, percent
+from fathom.method.curve import MARK, Figures, curve_of, figures
+from fathom.output.text import in_others, percent
 
 MAXIMUM_GAP = 0.05
 """Nearer to the maximum than this, a point that was offered more may well come out: its arrivals are others'."""

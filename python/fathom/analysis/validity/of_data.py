@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView, region_bytes
-from fathom.text import in_others, percent
+from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
 UNMAPPED_LEAST = 0.005

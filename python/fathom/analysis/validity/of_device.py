@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from fathom.analysis.validity.note import Level, Note
 from fathom.analysis.view import RunView
+from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
-from fathom.text import in_others, percent
 
 FOREIGN_MOST = 0.001
 FOREIGN_LEAST_BYTES = 1 << 20

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 
-from fathom.analysis.validity.note import REAL, Note
-from fathom.analysis.view import RunView
-from fathom.remarks import (
+from fathom.analysis.remarks import (
     CpuWait,
     Fact,
     FailedIo,
@@ -15,7 +13,9 @@ from fathom.remarks import (
     ShortWindow,
     in_words,
 )
-from fathom.text import in_others
+from fathom.analysis.validity.note import REAL, Note
+from fathom.analysis.view import RunView
+from fathom.output.text import in_others
 
 WAITS = "cpu-wait"
 """Rule of what a load generator says that waits for cores."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import RunView
-from fathom.text import percent
+from fathom.output.text import percent
 
 WINDOW_SLACK = 0.01
 

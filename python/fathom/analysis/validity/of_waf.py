@@ -13,7 +13,7 @@ from fathom.analysis.steady import WAF_LIMIT
 from fathom.analysis.trend import relative_drift
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import JobJson, Key, RunView, region_bytes
-from fathom.text import in_others, percent
+from fathom.output.text import in_others, percent
 
 LEAST_X = 1.0
 """Of its region, that a pattern writes before the WAF is its own: what was there before has then been replaced."""

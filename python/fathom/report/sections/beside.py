@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from fathom.analysis.finding import joined
-from fathom.curve import SUSTAINED_LEAST
-from fathom.method import JobJson
-from fathom.offered import Offered, OfferedJson, parse_offered
+from fathom.method.curve import SUSTAINED_LEAST
+from fathom.method.method import JobJson
+from fathom.method.offered import Offered, OfferedJson, parse_offered
+from fathom.output.text import many_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
@@ -19,7 +20,6 @@ from fathom.report.data import RunData
 from fathom.report.latencies import latency, percentile
 from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
-from fathom.text import many_of
 
 ORDER = 38
 SHAPE = ("mix", "pattern", "region", "load")

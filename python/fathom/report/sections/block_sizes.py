@@ -5,6 +5,7 @@ from statistics import median
 
 from fathom.analysis.findings import joined
 from fathom.catalog.models import PublishedRow
+from fathom.output.text import span
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
 from fathom.report.drive_array import (
@@ -23,7 +24,6 @@ from fathom.report.drive_array import (
 )
 from fathom.report.reference import rows_naming
 from fathom.report.style import bytes_10, grouped, slot
-from fathom.text import span
 
 ORDER = 21
 MIB_PER_MB = 2**20 / 1e6

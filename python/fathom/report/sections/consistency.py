@@ -20,6 +20,7 @@ from fathom.analysis.percentiles import (
 from fathom.analysis.series import Floats
 from fathom.analysis.settled import Unsettled
 from fathom.analysis.uncertainty import count_for
+from fathom.output.text import percent
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import (
     Axis,
@@ -39,7 +40,6 @@ from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
 from fathom.report.rows import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
-from fathom.text import percent
 
 ORDER = 30
 LEAST_S = 100.0

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
+from fathom.output.text import signed_pct
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
 from fathom.report.comparison import Cell, Column, Comparison, Corner
@@ -16,7 +17,6 @@ from fathom.report.reference import reason
 from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
-from fathom.text import signed_pct
 
 ORDER = 20
 SHOWN = 12

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fathom.analysis.knee import knee
 from fathom.analysis.percentiles import PREFIXES
 from fathom.analysis.settled import Unsettled
-from fathom.curve import Curve, Figures, Latency, curve_of, figures, is_point
+from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
 from fathom.report.charts import Axis, Cross, Limit, Line, around_1_2_5, scatter_chart

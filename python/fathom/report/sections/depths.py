@@ -6,8 +6,9 @@ from math import log2
 
 from fathom.analysis.depths import FULL, enough
 from fathom.analysis.knee import knee
+from fathom.analysis.limits import limit_of
 from fathom.analysis.settled import Unsettled
-from fathom.limits import limit_of
+from fathom.output.text import percent, signed_pct
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
@@ -17,7 +18,6 @@ from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, claimed, intervals_of, series, swept, window_of
-from fathom.text import percent, signed_pct
 
 ORDER = 31
 LEAST_DEPTHS = 4

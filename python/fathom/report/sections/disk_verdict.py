@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fathom.analysis.findings import joined
 from fathom.analysis.uncertainty import Comparison as Ratio
+from fathom.output.text import span, without_document
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
 from fathom.report.drive_array import BLOCKS, KINDS, Disk, called, called_together, disks, ratio, reference_of
@@ -16,7 +17,6 @@ from fathom.report.reference import rows_naming, rows_of
 from fathom.report.style import grouped, slot
 from fathom.sizing.files import Item as Price
 from fathom.sizing.files import Prices
-from fathom.text import span, without_document
 
 ORDER = 22
 AS_FAST = 0.05

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from fathom.output.text import percent, signed_pct
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Limit, Line, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
@@ -17,7 +18,6 @@ from fathom.sizing.drive import Drive
 from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.needs import parse_need
 from fathom.sizing.size import link_of, size
-from fathom.text import percent, signed_pct
 
 ORDER = 24
 METHOD = "gpu-feed"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from fathom.analysis.balance import FAIR_FROM, jain
-from fathom.curve import is_point
+from fathom.method.curve import is_point
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
 from fathom.report.comparison import Comparison, is_drive, part_name
 from fathom.report.data import RunData

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from fathom.output.text import size
 from fathom.report.blocks import Block, Group, Item, Row, Section, Table, Verbatim
 from fathom.report.comparison import Column, Comparison, run_letter
 from fathom.report.data import RunData
 from fathom.report.style import bytes_10, plain, slot
-from fathom.text import size
 
 ORDER = 70
 

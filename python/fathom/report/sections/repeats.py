@@ -9,13 +9,13 @@ import numpy as np
 
 from fathom.analysis.findings import joined
 from fathom.analysis.uncertainty import Interval
+from fathom.method.rounds import UNITS
 from fathom.report.blocks import Group, Item, Prose, Row, Section, Table
 from fathom.report.capacity import capacities_of
 from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of, run_letter
 from fathom.report.rounds import OnTarget, rounds_of
 from fathom.report.style import grouped, plain
 from fathom.report.totals import TOTAL, total
-from fathom.rounds import UNITS
 
 ORDER = 23
 NONE = Item("–", tone="quiet", title="this repeat has no such figure")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fathom.curve import curve_of
+from fathom.method.curve import curve_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Span, Switch, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison

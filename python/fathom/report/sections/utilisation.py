@@ -5,7 +5,7 @@ A twin knows all its resources; of a real target only those of the load generato
 
 from collections.abc import Sequence
 
-from fathom.limits import limit_of
+from fathom.analysis.limits import limit_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner

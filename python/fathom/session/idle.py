@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from fathom import _core
 from fathom.catalog import load_device
-from fathom.method import Method
+from fathom.method.method import Method
+from fathom.output.text import percent
 from fathom.runs.document import NoteRecord, TargetRecord
-from fathom.text import percent
 
 RULE = "idle-time"
 

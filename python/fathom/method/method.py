@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from fathom import _core
-from fathom.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
 from fathom.errors import UsageError
-from fathom.offered import Offered, OfferedJson, parse_offered
-from fathom.parts import split_job
-from fathom.rounds import Round, RoundJson, parse_round
+from fathom.load.parts import split_job
+from fathom.method.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
+from fathom.method.offered import Offered, OfferedJson, parse_offered
+from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.targets.target import Target
 from fathom.text_file import read_text
 
@@ -222,8 +222,8 @@ class Steady:
 class Step:
     """One workload under one load until one condition.
 
-    A curve of the method file is several: its maximum, a measured step with `curve`, and points with a `place` on it,
-    whose job is the maximum's until `fathom.curve` knows their rate. Likewise the job of a step with `offered` is in
+    A curve of the method file is several steps: its maximum, a measured step with `curve`, and points with a `place`.
+    A point's job is the maximum's until `fathom.method.curve` knows its rate. The job of a step with `offered` is in
     closed loop until the earlier step's rate is known.
 
     `targets` are the names of the targets that it runs on; none: all of the run. `only_files` leaves devices alone.

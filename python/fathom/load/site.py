@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from fathom.array import EngineArray
-from fathom.backend import Backend, EngineBackend
-from fathom.resolve import resolve_targets
+from fathom.load.array import EngineArray
+from fathom.load.backend import Backend, EngineBackend
+from fathom.plan.resolve import resolve_targets
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry, TelemetryRow
@@ -86,7 +86,7 @@ class ThisMachine:
     """Loads targets from here."""
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """As `fathom.resolve.resolve_targets`."""
+        """As `fathom.plan.resolve.resolve_targets`."""
         return resolve_targets(texts, size_bytes)
 
     def check(

@@ -1,7 +1,8 @@
 """What is printed steers neither the terminal nor the spreadsheet that opens it.
 
 Texts come from outside: models, serials, labels, hosts, files, errors, methods, queries. `cleaned_streams` takes
-control characters out of all that is written to the standard streams, whoever writes it; `fathom.terminal` draws past.
+control characters out of all that is written to the standard streams, whoever writes it.
+`fathom.output.terminal` draws past it.
 """
 
 import csv

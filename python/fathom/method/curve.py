@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
 from fathom.errors import FathomError
-from fathom.offered import open_load
+from fathom.method.offered import open_load
 
 Latency = Literal["service", "response"]
 

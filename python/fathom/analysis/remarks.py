@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fathom import _core
-from fathom.text import percent
+from fathom.output.text import percent
 
 WRONG_DATA_ERRNO = errno.EILSEQ
 """A read brought other data than were written."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from fathom.method import Method
-from fathom.resolve import resolve_targets
+from fathom.method.method import Method
+from fathom.plan.resolve import resolve_targets
 from fathom.targets.target import Target
 
 METHODS = ("added-latency",)

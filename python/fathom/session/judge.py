@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from fathom.analysis.steady import SteadyState, Verdict, Volume
-from fathom.filled import settling
-from fathom.method import Step
+from fathom.method.method import Step
+from fathom.session.filled import settling
 
 FILLED_X = 2.0
 """Capacities that a fill before random writes writes."""

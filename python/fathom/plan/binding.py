@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from fathom.errors import UsageError
-from fathom.method import Method
+from fathom.method.method import Method
 from fathom.targets.target import Target
 
 _BOUND = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)=(?P<target>.*)", re.DOTALL)

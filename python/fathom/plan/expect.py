@@ -9,7 +9,7 @@ from typing import Literal
 
 from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import UsageError
-from fathom.method import Job, Step
+from fathom.method.method import Job, Step
 from fathom.sizing.drive import Drive, rated_drive
 from fathom.sizing.needs import Op
 from fathom.targets.target import Target

@@ -10,12 +10,12 @@ from time import monotonic
 
 from fathom import _core
 from fathom.analysis.uncertainty import count_for
-from fathom.backend import Backend, Handle
 from fathom.errors import FathomError
-from fathom.judge import Judge
-from fathom.method import Job, Step
+from fathom.load.backend import Backend, Handle
+from fathom.method.method import Job, Step
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
+from fathom.session.judge import Judge
 
 POLL_S = 0.25
 WATCH_S = 60.0

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fathom.analysis.surprises import RATED_DEPTH
-from fathom.curve import MARK
 from fathom.errors import FathomError, RefusedError, UsageError
-from fathom.expect import Endurance, endurance_of, expect, rating_of
-from fathom.method import Method
-from fathom.resolve import ensure_simulable
-from fathom.rounds import Round
+from fathom.method.curve import MARK
+from fathom.method.method import Method
+from fathom.method.rounds import Round
+from fathom.output.text import capacity, duration, percent, without_document
+from fathom.plan.expect import Endurance, endurance_of, expect, rating_of
+from fathom.plan.resolve import ensure_simulable
 from fathom.session.fit import check_fits
 from fathom.targets.claim import check_target
 from fathom.targets.purge import Purge, check_purge
 from fathom.targets.target import Target
-from fathom.text import capacity, duration, percent, without_document
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """What one step will do to one target, as in `fathom.expect`. `None`: it depends on the target's speed."""
+    """What one step will do to one target, as in `fathom.plan.expect`. `None`: it depends on the target's speed."""
 
     number: int
     step: str

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import cast
 
-from fathom.curve import curve_of, is_point, share_or_search
-from fathom.rounds import RoundJson
+from fathom.method.curve import curve_of, is_point, share_or_search
+from fathom.method.rounds import RoundJson
 
 Steps = Mapping[str, Mapping[str, object]]
 """The steps of a method in normal form by key."""

@@ -8,8 +8,8 @@ share, the cores of the bench and the link of its host bus adapter, is dealt out
 from collections.abc import Sequence
 
 from fathom import _core
-from fathom.backend import EngineBackend, make_twin, ready_twins, start_twins
-from fathom.parts import Totals, part_seed
+from fathom.load.backend import EngineBackend, make_twin, ready_twins, start_twins
+from fathom.load.parts import Totals, part_seed
 from fathom.targets.target import Target
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from fathom.method import Method, parse_method
+from fathom.method.method import Method, parse_method
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -1,6 +1,6 @@
 """The console that tables and sentences are drawn on: no text is read as markup, none steers the terminal.
 
-It writes past `fathom.printed.cleaned_streams`, since its own colours are control characters.
+It writes past `fathom.output.printed.cleaned_streams`, since its own colours are control characters.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from fathom.printed import Cleaned, printable
+from fathom.output.printed import Cleaned, printable
 
 
 class Terminal(Console):

@@ -11,12 +11,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fathom.method import Step
+from fathom.method.method import Step
+from fathom.output.terminal import Terminal
+from fathom.output.text import duration, iops_text, latency_text, mbps_text
 from fathom.runs.store import StepOutcome
-from fathom.stepper import Progress
+from fathom.session.stepper import Progress
 from fathom.targets.target import Target
-from fathom.terminal import Terminal
-from fathom.text import duration, iops_text, latency_text, mbps_text
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""What loads targets: the engine and the twins behind one protocol, several drives as one, this machine or a fleet."""
