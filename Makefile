@@ -5,6 +5,9 @@ SHELL := /bin/bash
 BIN := .venv/bin
 SUPPLY_CHAIN := tools/uv run --no-project --quiet --python '>=3.11' --no-python-downloads --with pip-audit==2.10.1 \
   --with cyclonedx-bom==7.5.0 python
+LOCK := tools/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+  --no-emit-find-links
+TOOLS := .venv/.built .venv/.tools
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: help review test test-rust test-python test-full test-vm lint audit sbom format bench docs lock clean
@@ -20,22 +23,23 @@ test: test-rust test-python ## Every test: Rust, then Python (in a real browser 
 test-rust:
 	cargo test --workspace --exclude bindings --quiet
 
-test-python: .venv/.built
+test-python: $(TOOLS)
 	$(BIN)/pytest
 
 test-full: test ## Also the long tests: ten minutes of fuzzing per parser, hundreds of kills, hours of soak
 	FATHOM_FUZZ_SECONDS=600 FATHOM_FUZZ_SEED=$$(date +%s) $(BIN)/pytest tests/fuzz
 	$(BIN)/pytest -m long
 
-test-vm: .venv/.built ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (a quarter of an hour)
+test-vm: $(TOOLS) ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (a quarter of an hour)
 	@tests/vm/run $(ARGS)
 
-lint: .venv/.built ## Formatting, lints and types, Rust and Python
+lint: $(TOOLS) ## Formatting, lints and types, Rust and Python; plain English in the documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --warnings
+	$(BIN)/python tools/prose.py
 
 audit: ## Licences and sources of what is built in, and known faults, as far as their databases can be asked
 	@if $(SUPPLY_CHAIN) -c ''; then $(SUPPLY_CHAIN) tools/supply_chain.py audit; else echo "audit: NOT done: its tools cannot be fetched here"; fi
@@ -43,33 +47,39 @@ audit: ## Licences and sources of what is built in, and known faults, as far as 
 sbom: ## Lists of what is built in, as CycloneDX, into target/sbom/
 	@if $(SUPPLY_CHAIN) -c ''; then $(SUPPLY_CHAIN) tools/supply_chain.py sbom; else echo "sbom: NOT written: its tools cannot be fetched here"; fi
 
-format: .venv/.ready ## Rewrite all sources in the house format
+format: .venv/.tools ## Rewrite all sources in the house format
 	cargo fmt --all
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/.built ## Speed, side by side with fio, as tables
+bench: $(TOOLS) ## Speed, side by side with fio, as tables
 	@PYTHON=$(BIN)/python benches/run.sh
 
-docs: .venv/.built ## Build the documentation site into site/
+docs: $(TOOLS) ## Build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
 lock: ## Choose the newest versions of every Python dependency again
-	tools/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	  --no-emit-find-links --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
+	$(LOCK) --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
+	$(LOCK) --group build --constraints requirements.lock pyproject.toml -o requirements-run.lock
 
 clean: ## Remove everything that was built here
 	rm -rf target .venv .tools site python/fathom/_core*.so
 
-# The environment: rebuilt when the lock changes.
-.venv/.ready: requirements.lock tools/uv
+# What running needs: made again when its lock changes.
+.venv/.ready: requirements-run.lock tools/uv
 	@tools/uv venv --quiet --allow-existing --python '>=3.11' --no-python-downloads .venv
+	@tools/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-run.lock
+	@touch $@
+
+# What developing needs beside it: test runners, linters, the fleet, data frames.
+.venv/.tools: requirements.lock .venv/.ready
 	@tools/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	@touch $@
 
 # The extension and the package: rebuilt when Rust sources or the package's own description change.
+# Without a named group maturin would fetch the tools of developers too, and without their hashes.
 .venv/.built: .venv/.ready pyproject.toml $(RUST_SOURCES)
 	@echo "building the release extension (once; a few minutes on two cores)" >&2
-	@VIRTUAL_ENV="$(abspath .venv)" PATH="$(abspath .tools/bin):$$PATH" $(BIN)/maturin develop --release --uv
+	@VIRTUAL_ENV="$(abspath .venv)" PATH="$(abspath .tools/bin):$$PATH" $(BIN)/maturin develop --release --uv --group build
 	@touch $@

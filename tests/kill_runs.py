@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
-from fathom.plan.resolve import resolve_targets
 from fathom.report import write_html
 from fathom.runs.home import run_directories
 from fathom.session import Options, resume_run, start_run

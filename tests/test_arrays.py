@@ -13,9 +13,9 @@ from fathom import _core
 from fathom._core import TwinDevice, parse_job, start_twins
 from fathom.catalog import load_device, load_system
 from fathom.load.array import ArrayBackend
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method, parse_method
 from fathom.plan.expect import expect
-from fathom.plan.resolve import resolve_targets
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run

@@ -43,6 +43,10 @@ def copy(whole: Run, runs_home: Path) -> Path:
     return runs_home / whole.id
 
 
+FOUND_BY_THE_THOUSAND = (10_122, 10_446)
+"""Seeds of damages: another run's run.json in the place of a run's own; a folder in the place of the journal."""
+
+
 def killed(run: Path) -> Path:
     """The same as a crash before its end leaves it."""
     (run / "manifest.json").unlink()
@@ -125,7 +129,7 @@ def test_of_a_damaged_run_the_figures_are_right_or_the_damage_is_named(
 def test_of_a_damaged_run_that_was_killed_the_figures_are_right_or_the_damage_is_named(
     copy: Path, other: Run
 ) -> None:
-    attack(copy, other.path, range(1000, 1060), killed, sums=True)
+    attack(copy, other.path, [*range(1000, 1060), *FOUND_BY_THE_THOUSAND], killed, sums=True)
 
 
 def test_a_damaged_run_without_checksums_never_ends_in_a_traceback(copy: Path, other: Run) -> None:

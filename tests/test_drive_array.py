@@ -6,7 +6,6 @@ import pytest
 
 import fathom
 from fathom.analysis.mechanics import Mechanics, limits_of
-from fathom.analysis.uncertainty import Comparison as Ratio
 from fathom.method.method import load_method
 from fathom.report import write_html
 from fathom.report.blocks import Table
@@ -18,6 +17,7 @@ from fathom.report.sections.disk_verdict import Judged, Judgement
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.files import read_prices
+from fathom.statistics.uncertainty import Comparison as Ratio
 
 CMR, SMR = "twin:wd-ultrastar-dc-hc560-20tb", "twin:wd-ultrastar-dc-hc650-20tb"
 KEPT = (

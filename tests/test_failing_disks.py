@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import ExitCode, FathomError
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, load_method
-from fathom.plan.resolve import resolve_targets
 from fathom.runs import spool
 from fathom.runs.check import check
 from fathom.runs.home import run_directories

@@ -1,8 +1,8 @@
 """Methods that are about a file system: which targets get one."""
 
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.plan.file_system import with_file_system
-from fathom.plan.resolve import resolve_targets
 
 CMR = "twin:wd-ultrastar-dc-hc560-20tb"
 

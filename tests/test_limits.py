@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.analysis.limits import limit_of, with_client
+from fathom.statistics.limits import limit_of, with_client
 
 UNTOLD = "target or outstanding I/O (32), busiest load generator CPU 40 %"
 

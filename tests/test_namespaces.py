@@ -6,7 +6,7 @@ from fathom import _core
 from fathom.catalog import load_device
 from fathom.errors import FathomError
 from fathom.load.backend import TwinBackend
-from fathom.plan.resolve import resolve_targets
+from fathom.load.resolve import resolve_targets
 
 PM9A3 = "samsung-pm9a3-7.68tb"
 

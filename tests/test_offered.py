@@ -9,9 +9,9 @@ import pytest
 import fathom
 from fathom.analysis.validity import notes
 from fathom.analysis.view import RunView
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.plan.expect import expect, rating_of
-from fathom.plan.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
 

@@ -6,10 +6,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, load_method
 from fathom.plan.expect import expect
 from fathom.plan.plan import plan_of, print_plan
-from fathom.plan.resolve import resolve_targets
 from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.targets.target import Target
 

@@ -9,7 +9,6 @@ from rich.console import Console
 
 import fathom
 from fathom import _core
-from fathom.analysis.steady import snia_window
 from fathom.catalog import load_device
 from fathom.errors import UsageError
 from fathom.load.backend import TwinBackend
@@ -23,6 +22,7 @@ from fathom.report.terminal import print_table
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run
 from fathom.session.stepper import precision_of
+from fathom.statistics.steady import snia_window
 
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
 METHOD = """

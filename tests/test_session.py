@@ -12,18 +12,18 @@ from threading import Event
 import pytest
 
 import fathom
-from fathom.analysis.limits import limit_of
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.load.backend import EngineBackend
+from fathom.load.resolve import resolve_targets
 from fathom.load.site import ThisMachine
 from fathom.method.compose import compose
 from fathom.method.method import Step, load_method, parse_method
-from fathom.plan.resolve import resolve_targets
+from fathom.plan.fit import check_fits
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
-from fathom.session.fit import check_fits
 from fathom.session.stepper import Progress
+from fathom.statistics.limits import limit_of
 from fathom.targets import sysfs
 from fathom.targets.parse import parse_targets
 from fathom.targets.sysfs import BlockDevice

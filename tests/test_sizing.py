@@ -6,10 +6,11 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from fathom.catalog.pcie import link_of
 from fathom.cli import app
 from fathom.errors import UsageError
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
-from fathom.plan.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 from fathom.sizing.choose import choose, systems_to_compare
@@ -17,7 +18,7 @@ from fathom.sizing.drive import Drive, Figure, rated_drive
 from fathom.sizing.files import Needs, read_prices
 from fathom.sizing.measured import measured_drive
 from fathom.sizing.needs import Need, parse_need
-from fathom.sizing.size import link_of, size
+from fathom.sizing.size import size
 from fathom.sizing.views import headline, sentences
 
 SN861 = "wd-ultrastar-dc-sn861"

@@ -1,11 +1,20 @@
 """Curves start from a stated state: each filled and covered by itself, on a twin of an SSD afresh."""
 
+import json
+from pathlib import Path
+from typing import cast
+
 import pytest
 
-from fathom.method.method import load_method
+from fathom.catalog import load_device
+from fathom.load.resolve import resolve_targets
+from fathom.method.method import Method, load_method, parse_method
 from fathom.report.sections.added_latency import published_most
+from fathom.session import Options, start_run
 from fathom.session.filled import FILL
 from fathom.session.judge import Judge, Written
+from fathom.validation.cases import cases_of
+from fathom.validation.trial import run_trial
 
 CAPACITY = 10**9
 CURVES = ("rate-curves", "application-mixes")
@@ -57,3 +66,31 @@ def test_a_twin_is_filled_as_validation_fills_it() -> None:
 def test_the_most_of_a_shelf_stands_beside_the_published_one() -> None:
     assert published_most("atto-xstreamcore-9400", "4k-rand-write") == 1_655_172
     assert published_most("wd-ultrastar-dc-hc560-20tb", "4k-rand-write") is None
+
+
+def alone(method: Method, name: str) -> Method:
+    """The method with the steps of one maximum: its fill, what settles it, and the maximum itself."""
+    steps = list(method.steps)
+    last = next(place for place, step in enumerate(steps) if step.name == name)
+    first = next(
+        place for place in range(last, -1, -1) if steps[place].afresh and steps[place].kind == "fill"
+    )
+    keep = {step.name for step in steps[first : last + 1]}
+    raw = [step for step in cast("list[dict[str, object]]", method.parsed["steps"]) if step["name"] in keep]
+    return parse_method(json.dumps({**method.parsed, "steps": raw}), "alone.json")
+
+
+@pytest.mark.parametrize("drive", ["samsung-pm1743-7.68tb", "kioxia-cm7-r-7.68tb"])
+def test_a_review_gives_the_figure_that_validation_gives(drive: str, tmp_path: Path) -> None:
+    method = alone(load_method("rate-curves"), "8k-rand-70r30w")
+    run = start_run(method, resolve_targets([f"twin:{drive}"]), Options(out=tmp_path))
+    points = [point for point in run.points.to_pylist() if point["step"] == "8k-rand-70r30w"]
+    assert [point["steady"] for point in points] == [True, True]
+    reviewed = sum(point["iops"] for point in points)
+    half_width = sum(point["iops_high"] - point["iops_low"] for point in points) / 2
+    device = load_device(drive)
+    trial = next(case.trial for case in cases_of(device) if case.row.workload == "vdbench-8k-rand-70r30w")
+    assert trial is not None
+    measured = run_trial(device.twin_params_json(trial.bench), trial)
+    validated = sum(figures.iops for op, figures in measured.ops.items() if op is None)
+    assert reviewed == pytest.approx(validated, abs=0.01 * validated + half_width)

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 import fathom
 from fathom.cli import app
 from fathom.errors import FathomError, UsageError
+from fathom.load.binding import bound_targets
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method, parse_method
-from fathom.plan.binding import bound_targets
 from fathom.plan.plan import plan_of
-from fathom.plan.resolve import resolve_targets
 
 METHOD = """
 schema = "fathom-method/1"

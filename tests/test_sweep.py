@@ -16,8 +16,8 @@ from rich.console import Console
 from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
 from fathom.errors import UsageError
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import parse_method
-from fathom.plan.resolve import resolve_targets
 from fathom.runs.schema import POINTS
 from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis

@@ -7,9 +7,9 @@ import pytest
 import fathom
 from fathom.analysis.balance import jain
 from fathom.errors import UsageError
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.plan.baseline import with_baselines
-from fathom.plan.resolve import resolve_targets
 from fathom.report import write_html
 from fathom.report.blocks import Answer
 from fathom.report.comparison import compare

@@ -22,6 +22,7 @@ from license_expression import get_spdx_licensing
 from packageurl import PackageURL
 
 ROOT = Path(__file__).parent.parent
+# `requirements-run.lock` holds a part of these packages in the same versions (`make lock`).
 LOCK = ROOT / "requirements.lock"
 SBOM = ROOT / "target" / "sbom"
 SHA256_DIGITS = 64

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.load.binding import bindings, bound_targets
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
-from fathom.plan.binding import bindings, bound_targets
 from fathom.plan.file_system import with_file_system
-from fathom.plan.resolve import resolve_targets
 from fathom.runs.reader import Run
 from fathom.session import Options, start_run
 from fathom.targets.purge import Purge

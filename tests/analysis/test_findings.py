@@ -157,6 +157,7 @@ class Row:
     role: str | None = "validation"
     source: str | None = "a review"
     statistic: str | None = None
+    uncertain: bool = False
 
 
 def test_a_figure_far_from_the_published_one_is_a_surprise_and_near_ones_are_counted():

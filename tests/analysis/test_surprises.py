@@ -6,10 +6,10 @@ import pytest
 from judged_runs import Measured, Row, run_view, twin
 
 from fathom.analysis.finding import Finding
-from fathom.analysis.limits import limit_of
 from fathom.analysis.physics import physics_of
 from fathom.analysis.surprises import Physics, Rated, surprises
 from fathom.catalog.load import device_names, load_device
+from fathom.statistics.limits import limit_of
 
 A, B = twin("a", "Drive A"), twin("b", "Drive B")
 JOB: Row = {

@@ -26,7 +26,9 @@ from judged_runs import (
 
 import fathom
 from fathom import _core
-from fathom.analysis.remarks import (
+from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
+from fathom.analysis.view import Remark
+from fathom.runs.remarks import (
     CpuWait,
     Fact,
     FailedIo,
@@ -41,8 +43,6 @@ from fathom.analysis.remarks import (
     Words,
     facts_of,
 )
-from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
-from fathom.analysis.view import Remark
 
 
 def uneven(rates: Sequence[float]) -> list[float]:

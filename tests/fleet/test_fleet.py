@@ -213,7 +213,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
         *arguments,
     )
     run = run_shared(fleet, shared, tmp_path / "runs")
-    assert run.document.status == "complete"
+    assert run.document.status == "partial"
     ended = [event for event in read_journal(run.path) if event["event"] == "step-end"]
     assert [(event["step"], event["status"]) for event in ended] == [
         ("fill", "complete"), ("read", "partial"), ("again", "complete"),
@@ -349,6 +349,31 @@ def test_a_run_of_a_fleet_resumes_with_a_fleet(pool: ThreadPoolExecutor, tmp_pat
     fleet = fleet_of(hosts(pool, 2))
     resumed = resume_run(run.path, Options(site=fleet))
     assert resumed.points.equals(run.points)
+
+
+def test_a_resumed_fleet_takes_no_other_file_of_a_host_and_no_other_host(
+    pool: ThreadPoolExecutor, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    run = run_shared(fleet_of(hosts(pool, 2)), shared, tmp_path / "runs")
+    records = {one.name: one.identity.get("file_uuid") for one in run.document.targets}
+    own = [records[f"{host}:dir:{shared}"] for host in ("h1", "h2")]
+    assert None not in own
+    assert own[0] != own[1]
+    changed(run.path, status="interrupted")
+    with pytest.raises(UsageError, match="host h3 had no part in this run"):
+        resume_run(run.path, Options(site=fleet_of(hosts(pool, 3))))
+    scratch = shared / "fathom-h2" / "fathom-scratch.bin"
+    scratch.unlink()
+    with pytest.raises(FathomError, match=r"host h2: .*the file that this run began with is gone"):
+        resume_run(run.path, Options(site=fleet_of(hosts(pool, 2))))
+    parse_and_make = fleet_of(hosts(pool, 2))
+    [target] = parse_and_make.resolve([f"dir:{shared}"], 16 << 20)
+    with parse_and_make.claim(target, writes=True):
+        assert scratch.exists()
+    with pytest.raises(FathomError, match=r"host h2: "):
+        resume_run(run.path, Options(site=fleet_of(hosts(pool, 2))))
 
 
 def test_a_file_that_is_not_fathoms_is_refused_with_the_host_named(

@@ -125,6 +125,7 @@ def test_a_killed_node_is_named_and_the_report_is_complete(tmp_path: Path) -> No
     assert "fathom: host host2 was lost: the host or its agent has died" in errors
     document = json.loads(out)
     notes = {note["rule"]: note["text"] for note in document["notes"]}
+    assert document["run"]["status"] == "partial"
     assert "host host2 was lost" in notes["lost-host"]
     assert outcomes(runs) == {"fill": "complete", "read": "partial", "again": "complete"}
     total = f"dir:{shared}"
@@ -178,7 +179,8 @@ def test_a_quota_that_holds_a_client_back_is_seen_from_within(quota: Path) -> No
     script = f"""
 import os, time
 from pathlib import Path
-from fathom.targets.telemetry import CPU_QUOTA, Telemetry
+from fathom.targets.telemetry import Telemetry
+from fathom.targets.telemetry_names import CPU_QUOTA
 with Telemetry([], period_s=60) as telemetry:
     Path("{quota}/cgroup.procs").write_text(str(os.getpid()))
     telemetry.step("busy")

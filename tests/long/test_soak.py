@@ -86,7 +86,8 @@ def check_flat(samples: list[Sample]) -> None:
     quarter = len(samples) // 4
     second, third = samples[quarter : 2 * quarter], samples[2 * quarter : 3 * quarter]
     assert quarter >= 5, f"{len(samples)} samples are too few to see growth"
-    assert max(one.descriptors for one in third) <= max(one.descriptors for one in second)
+    # A sample may meet a file that is open for an instant; a leak raises the least too.
+    assert min(one.descriptors for one in third) <= min(one.descriptors for one in second)
     growth = max(one.resident_bytes for one in third) - max(one.resident_bytes for one in second)
     assert growth <= MOST_GROWTH_BYTES, f"resident memory grew by {growth >> 20} MiB"
 

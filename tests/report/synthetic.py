@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Page
 
-from fathom.analysis.percentiles import Histogram, Parts, bounds_of, intervals_us
-from fathom.analysis.uncertainty import LEAST_SAMPLES
 from fathom.runs.schema import INTERVALS, LATENCY, POINTS, TABLES, TELEMETRY
+from fathom.statistics.percentiles import Histogram, Parts, bounds_of, intervals_us
+from fathom.statistics.uncertainty import LEAST_SAMPLES
 
 SUB_BITS = 7
 QUICK = {"divide_times_by": 12.0, "divide_preconditioning_by": 30.0, "divide_volumes_by": 2.0}

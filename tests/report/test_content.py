@@ -141,7 +141,9 @@ def test_uncertain_published_figures_are_shown_but_not_counted(run: Path) -> Non
     assert cell.published is not None
     assert cell.published.role == "calibration, uncertain"
     told = tell(comparison)
-    assert not any("published" in text for text in [told.agreement, *told.surprises, *told.remarks])
+    assert "figures are left out because their sources are in doubt: the largest is off by" in told.agreement
+    assert "median" not in told.agreement
+    assert not any("published" in text for text in [*told.surprises, *told.remarks])
 
 
 def test_a_twin_far_from_a_published_figure_says_why_or_that_nobody_knows(run: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from fathom.analysis.percentiles import Histogram
 from fathom.report import runs_json, write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare
@@ -16,6 +15,7 @@ from fathom.report.data import load
 from fathom.report.findings import tell
 from fathom.report.repeats import is_pooled
 from fathom.report.sections import repeats as section
+from fathom.statistics.percentiles import Histogram
 
 Made = Callable[..., Path]
 

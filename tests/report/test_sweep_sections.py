@@ -172,6 +172,14 @@ def test_a_gpu_takes_as_many_drives_as_its_link_over_what_one_sustains(tmp_path:
     )
 
 
+def test_nothing_is_said_to_be_sustained_of_a_drive_that_was_never_filled(tmp_path: Path) -> None:
+    head = "\n".join(line for line in HEAD.format(name="gpu-feed").split("[[steps]]")[:1])
+    section = gpu_feed.build(run_of(head + READS.format(name="1m-seq-read", pattern="sequential"), tmp_path))
+    assert section is not None
+    assert "not settled (its region had not been written once)" in section.answer[0]
+    assert "sustains" not in section.answer[0]
+
+
 def test_reads_that_ended_in_a_gpu_are_held_against_what_copies_to_it_reach(tmp_path: Path) -> None:
     method = tmp_path / "method.toml"
     method.write_text(HEAD.format(name="gpu-feed") + READS.format(name="1m-seq-read", pattern="sequential"))

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 import fathom
-from fathom.analysis.limits import limit_of
 from fathom.report import print_table
 from fathom.runs.reader import Run
+from fathom.statistics.limits import limit_of
 
 PM9A3, SN861 = "twin:samsung-pm9a3-7.68tb", "twin:wd-ultrastar-dc-sn861-7.68tb"
 DEPTHS = (1, 2, 4, 8, 16, 32)

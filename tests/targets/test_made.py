@@ -10,9 +10,9 @@ from loop_devices import Loops, sh
 
 import fathom
 from fathom.errors import FathomError, InterruptedRunError, RefusedError, UsageError
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import Step, load_method
 from fathom.plan.file_system import with_file_system
-from fathom.plan.resolve import resolve_targets
 from fathom.runs.document import RunDocument
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run

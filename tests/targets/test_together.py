@@ -10,10 +10,10 @@ from loop_devices import Loops
 
 import fathom
 from fathom.errors import RefusedError, UsageError
+from fathom.load.resolve import resolve_targets, together
 from fathom.method.method import load_method
 from fathom.plan.file_system import with_file_system
 from fathom.plan.plan import plan_of
-from fathom.plan.resolve import resolve_targets, together
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run

@@ -11,9 +11,9 @@ from functools import cache
 import pytest
 
 from fathom._core import Recording
-from fathom.analysis.limits import limit_of
 from fathom.catalog import load_device
 from fathom.load.backend import TwinBackend
+from fathom.statistics.limits import limit_of
 from fathom.validation.trial import FILL
 
 DRIVES = ("samsung-pm9a3-7.68tb", "wd-ultrastar-dc-sn861-7.68tb")

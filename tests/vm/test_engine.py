@@ -6,7 +6,7 @@ import pytest
 from vm_guest import GIB, counts, run, sh
 
 from fathom import _core
-from fathom.analysis.remarks import Refused, facts_of
+from fathom.runs.remarks import Refused, facts_of
 from fathom.targets.media_logs import open_reader
 
 SMR = GIB // 2
@@ -96,9 +96,10 @@ def test_a_write_out_of_order_is_reported_with_zone_and_pointer(smr: Path) -> No
     (n, errors) = counts(recording)["write"]
     assert errors > 0
     assert n + errors == 50
-    [refused] = [fact for fact in facts_of(recording) if isinstance(fact, Refused)]
-    assert refused.op == "write"
-    assert "has its write pointer at" in refused.about or "is full" in refused.about
+    refused = [fact for fact in facts_of(recording) if isinstance(fact, Refused)]
+    assert refused
+    assert {fact.op for fact in refused} == {"write"}
+    assert all("has its write pointer at" in fact.about or "is full" in fact.about for fact in refused)
 
 
 def test_more_writes_in_flight_than_open_zones_are_refused_with_the_remedy(smr: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
+from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
 
 TAIL_S = 500.0
 """Figures are of the last 500 s, as AnandTech's suite has them."""

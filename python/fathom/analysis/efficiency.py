@@ -9,7 +9,7 @@ from math import hypot
 
 import numpy as np
 
-from fathom.analysis.uncertainty import LEAST_SAMPLES, Interval, means_interval, ratio_interval
+from fathom.statistics.uncertainty import LEAST_SAMPLES, Interval, means_interval, ratio_interval
 
 Stretch = tuple[float, float, float]
 """Start, length, and what was counted in that time: I/Os, or joules."""

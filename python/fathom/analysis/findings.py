@@ -14,12 +14,12 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.limits import limit_of
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
-from fathom.analysis.uncertainty import Comparison, compare, repeats_interval
 from fathom.analysis.view import Key, PointRow, RunView, StepFigures
 from fathom.output.text import duration, percent, signed_pct, span
+from fathom.statistics.limits import limit_of
+from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
 
 SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
@@ -29,6 +29,8 @@ STALL_MEANS = 100
 queue does not explain it."""
 FITTED = "fitted"
 """Role of a row that a twin's free parameters were fitted to."""
+UNCERTAIN = "uncertain"
+"""Role of a row whose source leaves the figure in doubt: it proves nothing, near or far, and is named apart."""
 ROWS = {"validation": "figures that nothing was fitted to", FITTED: "figures that the twin was fitted to"}
 UNSTEADY = 0.10
 """Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
@@ -47,6 +49,8 @@ class PublishedRow(Protocol):
     def source(self) -> str | None: ...  # noqa: D102
     @property
     def statistic(self) -> str | None: ...  # noqa: D102
+    @property
+    def uncertain(self) -> bool: ...  # noqa: D102
 
 
 PublishedLookup = Callable[[str, str], Sequence[PublishedRow]]
@@ -199,7 +203,7 @@ def _published(
         headline = own or figures.headline
         off_pct = 100 * (headline / value - 1)
         off.setdefault(FITTED if fitted else role, []).append(off_pct)
-        if abs(off_pct) < SURPRISE_PCT:
+        if abs(off_pct) < SURPRISE_PCT or role == UNCERTAIN:
             continue
         text = (
             f"{view.label(figures.target)} in {figures.label}: {'a floor of ' if own else ''}{number(headline)} "
@@ -220,7 +224,9 @@ def _published(
 def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
     """The median over all rows of each role, near and far, and the worst; what the twin was fitted to apart."""
     parts, figures = [], {}
-    for role, errors in sorted(off.items(), key=lambda one: one[0] == FITTED):
+    doubtful = off.get(UNCERTAIN, ())
+    counted = [one for one in off.items() if one[0] != UNCERTAIN]
+    for role, errors in sorted(counted, key=lambda one: one[0] == FITTED):
         near = sum(abs(one) < SURPRISE_PCT for one in errors)
         middle, worst = float(np.median(np.abs(errors))), max(errors, key=abs)
         what = ROWS.get(role, "published figures")
@@ -231,10 +237,23 @@ def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
             else f"the one {what.replace('figures', 'figure', 1)} is off by {signed_pct(worst)}"
         )
         figures |= {f"{role}_median_pct": middle, f"{role}_worst_pct": worst, f"{role}_n": float(len(errors))}
-    text = ". ".join(part[0].upper() + part[1:] for part in parts) + "."
+    sentences = [f"{part[0].upper()}{part[1:]}." for part in parts]
+    if doubtful:
+        figures |= {"uncertain_worst_pct": max(doubtful, key=abs), "uncertain_n": float(len(doubtful))}
+        sentences.append(left_out(doubtful))
     if FITTED in off:
-        text += " Fitted rows show that the model can be right, not that it predicts."
-    return Finding("agreement", text, (), None, figures)
+        sentences.append("Fitted rows show that the model can be right, not that it predicts.")
+    return Finding("agreement", " ".join(sentences), (), None, figures)
+
+
+def left_out(doubtful: Sequence[float]) -> str:
+    """How far rows are off that are not counted, so that leaving them out hides nothing."""
+    if len(doubtful) == 1:
+        return (
+            f"One figure is left out because its source is in doubt: it is off by {signed_pct(doubtful[0])}."
+        )
+    worst = signed_pct(max(doubtful, key=abs))
+    return f"{len(doubtful)} figures are left out because their sources are in doubt: the largest is off by {worst}."
 
 
 def _although(view: RunView, *, fitted: bool) -> str:
@@ -250,11 +269,15 @@ def _published_figure(
     """A published figure with its role and source, and whether it is the floor of the rates."""
     if device is None or figures.published is None:
         return None
+    doubtful = None
     for row in lookup(device, figures.published):
         value = row.mbps if figures.in_bandwidth else row.iops
         if value is not None and isfinite(value) and value > 0:
-            return value, row.role or "", row.source or "source not given", row.statistic == "floor"
-    return None
+            found = (value, row.role or "", row.source or "source not given", row.statistic == "floor")
+            if not row.uncertain:
+                return found
+            doubtful = doubtful or (value, UNCERTAIN, *found[2:])
+    return doubtful
 
 
 def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:

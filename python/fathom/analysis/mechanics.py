@@ -7,7 +7,7 @@ disk those of its class. It measures nothing.
 from dataclasses import dataclass
 
 from fathom.runs.document import TargetRecord
-from fathom.targets.parse import twin_name
+from fathom.targets.twin_names import twin_name
 
 US_PER_MIN = 60e6
 VIRTUAL = ("virtio", "loop")

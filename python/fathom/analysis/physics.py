@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from fathom.analysis.surprises import Physics
 from fathom.analysis.validity import link_mbps
+from fathom.catalog.pcie import link_of
 from fathom.runs.document import TargetRecord
-from fathom.sizing.size import link_of
 
 SATA_ENCODING = 8 / 10
 """Serial ATA Revision 3.x: 8b/10b."""

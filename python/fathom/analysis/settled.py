@@ -51,13 +51,15 @@ def shortfall(before: float, at_random: float) -> str:
 def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
     """How often the region of each step had been written, and how often at random, by the time that it was measured.
 
-    Only of SSDs, whose figures depend on it, and of targets that the run writes to. A write in order counts as part of
-    the fill that it is judged by. A purge begins again, and a fill afresh what is written at random.
+    Only of SSDs, whose figures depend on it. A twin begins fresh; what a real drive held before is not known, so it is
+    judged where the run writes to it. A write in order counts as part of the fill that it is judged by. A purge begins
+    again, and a fill afresh what is written at random.
     """
     written = view.written_bytes()
     found: dict[Key, tuple[float, float]] = {}
     for target in view.document.targets:
-        if not _keeps_state(target) or not any(name == target.name for name, _ in written):
+        known = target.kind == "twin" or any(name == target.name for name, _ in written)
+        if not known or not _keeps_state(target):
             continue
         capacity_bytes = target.capacity_bytes * (target.scale or 1)
         total = at_random = 0.0

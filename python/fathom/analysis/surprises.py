@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.limits import limit_of
 from fathom.analysis.view import RunView, StepFigures
 from fathom.output.text import signed_pct
 from fathom.runs.document import TargetRecord
+from fathom.statistics.limits import limit_of
 
 LITTLE_GAP = 0.05
 BEYOND = 1.02

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fathom.analysis.failed import failed_share, is_withheld
-from fathom.analysis.remarks import Fact
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.step_names import called
 from fathom.runs.document import RunDocument, TargetRecord
+from fathom.runs.remarks import Fact
+from fathom.statistics.failed import failed_share, is_withheld
 
 BANDWIDTH_FROM_BYTES = 64 * 1024
 """Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""

@@ -7,6 +7,7 @@ the standard library: pydantic, tomllib and the files themselves are touched by 
 from fathom.catalog.load import (
     device_names,
     entry_json,
+    entry_text,
     json_schema,
     load_device,
     load_published,
@@ -26,6 +27,7 @@ __all__ = [
     "device_names",
     "entries",
     "entry_json",
+    "entry_text",
     "find",
     "json_schema",
     "load_device",

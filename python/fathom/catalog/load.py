@@ -129,6 +129,15 @@ def entry_json(name: str) -> dict[str, object]:
     return document
 
 
+def entry_text(name: str) -> str:
+    """The TOML of the entry of that name, verbatim; of a device, where published results have its name too.
+
+    Raises:
+        CatalogError: no entry of that name, or its file cannot be read.
+    """
+    return named(name)[0].text()
+
+
 def named(name: str) -> list[Entry]:
     """The entries of every kind that have this name, at least one.
 

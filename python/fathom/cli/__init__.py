@@ -3,7 +3,7 @@
 import os
 import sys
 import warnings
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import typer
 
@@ -25,6 +25,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Measures storage as the best public tests do, explains the result, and predicts what you do not own.",
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from fathom import __version__
+
+        print(f"fathom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    pass
+
+
 app.add_typer(methods_app, name="methods")
 app.add_typer(catalog_app, name="catalog")
 for function in (

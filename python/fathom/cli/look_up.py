@@ -60,12 +60,18 @@ def catalog(
 
 
 @catalog_app.command("show", cls=Command)
-def catalog_show(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: AsJson = False) -> None:
+def catalog_show(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    as_json: AsJson = False,
+    as_toml: Annotated[bool, typer.Option("--toml", help="print its file, to copy and edit")] = False,
+) -> None:
     """Print an entry with every parameter, figure and source."""
-    from fathom.catalog import entry_json
+    from fathom.catalog import entry_json, entry_text
     from fathom.catalog.views import print_entry
 
-    if as_json:
+    if as_toml:
+        print(entry_text(name), end="")
+    elif as_json:
         print_json(entry_json(name))
     else:
         print_entry(stdout(), name)

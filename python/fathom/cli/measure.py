@@ -95,11 +95,11 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from here or from many hosts at once."""
+    from fathom.load.binding import bound_targets
+    from fathom.load.resolve import together as as_array
     from fathom.method.method import load_method
     from fathom.plan.baseline import with_baselines
-    from fathom.plan.binding import bound_targets
     from fathom.plan.file_system import with_file_system
-    from fathom.plan.resolve import together as as_array
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
@@ -128,12 +128,12 @@ def plan(
     purge: Purge = "trim",
 ) -> None:
     """Show what a run would do: steps, bytes, time. Touches nothing."""
+    from fathom.load.binding import bound_targets
+    from fathom.load.resolve import resolve_targets
+    from fathom.load.resolve import together as as_array
     from fathom.method.method import load_method
-    from fathom.plan.binding import bound_targets
     from fathom.plan.file_system import with_file_system
     from fathom.plan.plan import print_plan
-    from fathom.plan.resolve import resolve_targets
-    from fathom.plan.resolve import together as as_array
     from fathom.targets.purge import purge_of
 
     parsed = load_method(method, quick=quick)
@@ -158,7 +158,7 @@ def resume(
 
     What is finished is kept.
     """
-    from fathom.plan.resolve import targets_of_run
+    from fathom.load.resolve import targets_of_run
     from fathom.runs.document import RunDocument
     from fathom.runs.home import find_run
     from fathom.session import resume_run
@@ -275,9 +275,9 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
-    from fathom.analysis.failed import in_words, is_marked
     from fathom.analysis.view import RunView
     from fathom.errors import FathomError
+    from fathom.statistics.failed import in_words, is_marked
 
     marked = [(key, share) for key, (_, share) in RunView.of(run).errors().items() if is_marked(share)]
     if marked:

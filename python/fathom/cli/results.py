@@ -95,7 +95,8 @@ def check(
     else:
         print("\n".join(line for one in found for line in in_words(one)))
     if damaged := [one for one in found if not one.whole]:
-        hint = None if repair else "--repair writes damaged tables again where the steps have their rows"
+        mendable = not repair and any(one.error is None for one in damaged)
+        hint = "--repair writes damaged tables again where the steps have their rows" if mendable else None
         raise FathomError(f"{len(damaged)} of {len(found)} runs damaged", hint)
 
 

@@ -5,9 +5,9 @@ import shlex
 from fathom.errors import UsageError
 from fathom.exports.fio import FioFile
 from fathom.exports.units import Place
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method
 from fathom.output.text import size
-from fathom.plan.resolve import resolve_targets
 from fathom.targets.target import Target
 
 

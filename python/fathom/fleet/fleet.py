@@ -18,12 +18,13 @@ from fathom.errors import FathomError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
 from fathom.fleet.load import FleetLoad, Host, Remote, reason
-from fathom.load.parts import split_job
+from fathom.load.seeds import step_seed
+from fathom.method.split import split_job
 from fathom.runs.document import LOST_HOST, NoteRecord
-from fathom.session.stepper import step_seed
 from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
-from fathom.targets.target import Target
+from fathom.targets.safety import ensure_same
+from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import TelemetryRow
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class Fleet:
                     HostAgent.hold, own, writes, destroy_tokens, unknown_data
                 ),
             )
+            own = self._targets[target.name]
+            own |= {host: replace(own[host], identity=ready.identity) for host, ready in held.items()}
             notes = [f"{host}: {note}" for host, own in held.items() for note in own.notes]
             with self._leases_renewed():
                 yield replace(target, notes=(*target.notes, *notes))
@@ -120,9 +123,28 @@ class Fleet:
         backend = FleetBackend(self, target)
         return backend, nullcontext(backend)
 
-    def parts(self, target: Target) -> list[str]:
-        """Names of the hosts' own rows."""
-        return [f"{host.name}:{target.name}" for host in self.hosts]
+    def parts(self, target: Target) -> dict[str, Identity]:
+        """The hosts' own rows, by name, and what each host loads."""
+        own = self._targets[target.name]
+        return {f"{host.name}:{target.name}": own[host.name].identity for host in self.hosts}
+
+    def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
+        """Has each host go on with the file or device that it held when the run began.
+
+        Raises UsageError for a host without one, RefusedError where a host's device is another.
+        """
+        own = self._targets[target.name]
+        for host, one in own.items():
+            then = began.get(f"{host}:{target.name}")
+            if then is None:
+                raise UsageError(
+                    f"host {host} had no part in this run",
+                    "name the hosts that it began with, or some of them",
+                )
+            if one.kind == "device":
+                ensure_same(f"{host}:{one.name}", then, one.identity)
+            identity = replace(one.identity, file_uuid=then.file_uuid)
+            own[host] = replace(one, made=one.kind in ("file", "dir"), identity=identity)
 
     def absent(self, target: Target) -> list[str]:
         """What the hosts cannot sample, each once with the hosts."""
@@ -301,7 +323,7 @@ class FleetBackend:
     @property
     def parts(self) -> Sequence[str]:
         """The hosts' own rows."""
-        return self._fleet.parts(self._target)
+        return list(self._fleet.parts(self._target))
 
     @property
     def absent(self) -> Sequence[str]:

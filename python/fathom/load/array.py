@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from fathom import _core
 from fathom.load.backend import EngineBackend, make_twin, ready_twins, start_twins
-from fathom.load.parts import Totals, part_seed
+from fathom.load.parts import Totals
+from fathom.load.seeds import part_seed
 from fathom.targets.target import Target
 
 

@@ -4,26 +4,10 @@ A second of the total is the sum of the parts' own; the recording of the total i
 active, so that the rate of a total is never that of the parts that happened to be left.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Sequence
 
 from fathom import _core
-from fathom.errors import FathomError
-
-
-def part_seed(seed: int, number: int) -> int:
-    """The seed of part `number` (from 1): equal drives with equal requests would be one drive counted N times."""
-    digest = hashlib.sha256(f"fathom part {seed} {number}".encode()).digest()
-    return int.from_bytes(digest[:8], "little")
-
-
-def split_job(job_json: str, parts: int) -> list[str]:
-    """What each part does: the job, or its share of a load that is for all together. Raises FathomError."""
-    try:
-        return _core.split_job(job_json, parts)
-    except _core.ParseError as error:
-        raise FathomError(str(error)) from error
 
 
 class Totals:

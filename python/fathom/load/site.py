@@ -1,14 +1,14 @@
 """Where the load comes from: this machine alone, or a fleet of hosts. The session asks it and knows no difference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from fathom.load.array import EngineArray
 from fathom.load.backend import Backend, EngineBackend
-from fathom.plan.resolve import resolve_targets
+from fathom.load.resolve import resolve_targets
 from fathom.targets.claim import check_target, claim, recheck
-from fathom.targets.target import Target
+from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import Telemetry, TelemetryRow
 
 if TYPE_CHECKING:
@@ -65,8 +65,12 @@ class Site(Protocol):
         """What runs jobs on the target, and what samples meanwhile."""
         ...
 
-    def parts(self, target: Target) -> Sequence[str]:
-        """Names of the targets whose sum the target is."""
+    def parts(self, target: Target) -> Mapping[str, Identity]:
+        """The targets whose sum the target is, by name."""
+        ...
+
+    def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
+        """Takes the parts for those that a run began with. Raises UsageError or RefusedError where they are others."""
         ...
 
     def to_json(self) -> "dict[str, JsonValue]":
@@ -86,7 +90,7 @@ class ThisMachine:
     """Loads targets from here."""
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """As `fathom.plan.resolve.resolve_targets`."""
+        """As `fathom.load.resolve.resolve_targets`."""
         return resolve_targets(texts, size_bytes)
 
     def check(
@@ -111,9 +115,12 @@ class ThisMachine:
             return EngineArray(target.members), Telemetry(target.members)
         return EngineBackend([target]), Telemetry([target])
 
-    def parts(self, target: Target) -> Sequence[str]:
+    def parts(self, target: Target) -> Mapping[str, Identity]:
         """The drives of an array."""
-        return target.parts
+        return dict.fromkeys(target.parts, target.identity)
+
+    def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
+        """Nothing: `targets_of_run` has compared them."""
 
     def to_json(self) -> "dict[str, JsonValue]":
         """Nothing: the environment says it."""

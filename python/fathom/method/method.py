@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from fathom import _core
 from fathom.errors import UsageError
-from fathom.load.parts import split_job
 from fathom.method.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.rounds import Round, RoundJson, parse_round
+from fathom.method.split import split_job
 from fathom.targets.target import Target
 from fathom.text_file import read_text
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 StepKind = Literal["purge", "fill", "idle", "precondition", "measure", "point"]
 NS_PER_S = 1e9
+AGAINST_ITS_DRIVE = ("added-latency",)
+"""Methods that measure a system against its own drive."""
 
 
 class _SizeJson(TypedDict):

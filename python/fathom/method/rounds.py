@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from fathom.analysis.steady import WindowVerdict, snia_window
+from fathom.statistics.steady import WindowVerdict, snia_window
 
 Metric = Literal["iops", "mbps", "latency"]
 UNITS: Mapping[Metric, str] = {"iops": "IOPS", "mbps": "MB/s", "latency": "us"}

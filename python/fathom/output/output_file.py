@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fathom.errors import RefusedError, UsageError
-from fathom.targets.marked import attribute, own_text, put_attribute, write_side_car
+from fathom.output.marked import attribute, own_text, put_attribute, write_side_car
 
 _ATTRIBUTE = "user.fathom-output"
 _KINDS: Mapping[int, str] = {

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 
-from fathom.method.method import Method
-from fathom.plan.resolve import resolve_targets
+from fathom.load.resolve import resolve_targets
+from fathom.method.method import AGAINST_ITS_DRIVE, Method
 from fathom.targets.target import Target
-
-METHODS = ("added-latency",)
-"""Methods that measure a system against its drive."""
 
 
 def with_baselines(method: Method, targets: Sequence[Target]) -> list[Target]:
@@ -15,7 +12,7 @@ def with_baselines(method: Method, targets: Sequence[Target]) -> list[Target]:
     named = {target.name for target in targets}
     found = [f"twin:{name}" for target in targets if (name := _baseline(target))]
     missing = [name for name in dict.fromkeys(found) if name not in named]
-    return [*targets, *(resolve_targets(missing) if method.name in METHODS and missing else [])]
+    return [*targets, *(resolve_targets(missing) if method.name in AGAINST_ITS_DRIVE and missing else [])]
 
 
 def _baseline(target: Target) -> str | None:

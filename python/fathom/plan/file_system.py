@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method
-from fathom.plan.resolve import resolve_targets
 from fathom.targets.array import array_of
 from fathom.targets.target import Target
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import FathomError, RefusedError, UsageError
+from fathom.load.resolve import ensure_simulable
 from fathom.method.curve import MARK
 from fathom.method.method import Method
 from fathom.method.rounds import Round
 from fathom.output.text import capacity, duration, percent, without_document
 from fathom.plan.expect import Endurance, endurance_of, expect, rating_of
-from fathom.plan.resolve import ensure_simulable
-from fathom.session.fit import check_fits
+from fathom.plan.fit import check_fits
 from fathom.targets.claim import check_target
 from fathom.targets.purge import Purge, check_purge
 from fathom.targets.target import Target

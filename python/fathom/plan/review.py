@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from fathom.load.resolve import resolve_targets
 from fathom.method.compose import compose
 from fathom.method.method import Method, load_method
-from fathom.plan.resolve import resolve_targets
 from fathom.targets.files import scratch_file
 from fathom.targets.target import Target
 

@@ -9,8 +9,8 @@ from math import ceil, hypot
 
 import numpy as np
 
-from fathom.analysis.uncertainty import LEAST_SAMPLES, mean_interval
 from fathom.output.text import duration
+from fathom.statistics.uncertainty import LEAST_SAMPLES, mean_interval
 
 Sample = tuple[float, float]
 """Seconds since 1970, watts."""

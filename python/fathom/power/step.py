@@ -12,7 +12,7 @@ from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
 from fathom.runs.journal import read_journal
 from fathom.runs.rows import Row
-from fathom.targets.telemetry import JOULES, SENSOR_JOULES
+from fathom.targets.telemetry_names import JOULES, SENSOR_JOULES
 
 RULE = "power-meter"
 MOST_LISTED = 3

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom.analysis.uncertainty import Interval, means_interval
 from fathom.method.curve import Curve, Figures, capacity, curve_of, failing_rate, figures, is_point
 from fathom.report.data import RunData
 from fathom.report.rows import Point
+from fathom.statistics.uncertainty import Interval, means_interval
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,11 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from fathom.analysis import failed, uncertainty
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
-from fathom.analysis.percentiles import Histogram
-from fathom.analysis.series import Floats
 from fathom.method.curve import is_point
+from fathom.method.method import AGAINST_ITS_DRIVE
 from fathom.output.text import many_of
-from fathom.plan.baseline import METHODS as WITH_BASELINE
 from fathom.report import published
 from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
@@ -30,6 +27,9 @@ from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, TargetRecord
 from fathom.sizing.files import Prices, read_prices
+from fathom.statistics import failed, uncertainty
+from fathom.statistics.percentiles import Histogram
+from fathom.statistics.series import Floats
 
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
 LEAST_PCT = 0.001
@@ -221,7 +221,7 @@ class Comparison:
     @property
     def rivals(self) -> list[Column]:
         """The columns to be ranked: of a system beside its own drive that is the system alone."""
-        beside = all(run.document.method.name in WITH_BASELINE for run in self.runs)
+        beside = all(run.document.method.name in AGAINST_ITS_DRIVE for run in self.runs)
         return list(self.columns[:1] if beside else self.columns)
 
     @property

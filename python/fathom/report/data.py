@@ -13,9 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from fathom.analysis.failed import failed_share, is_withheld
-from fathom.analysis.percentiles import PREFIXES, Histogram, Parts, intervals_us
-from fathom.analysis.series import Floats
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.method import Job, JobJson, parse_job
@@ -26,6 +23,9 @@ from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
+from fathom.statistics.failed import failed_share, is_withheld
+from fathom.statistics.percentiles import PREFIXES, Histogram, Parts, intervals_us
+from fathom.statistics.series import Floats
 
 Bounds = Mapping[str, tuple[float, float]]
 UTILISATION = "utilisation: "
@@ -35,6 +35,19 @@ TIME_IN = "time in: "
 IOPS_OF, MEAN_OF, HOST_OF, MEDIA_OF = "iops of: ", "mean of: ", "host writes of: ", "media writes of: "
 """How telemetry names the rate and the mean latency of a member of a system, `iops of: port 1`, and the bytes
 that a namespace wrote and that were programmed for it."""
+WRITTEN = """
+    with media as (
+        select target, step, start_s, sum(value) as media, min(ordinal) as place from rows
+        where name = 'media_write_bytes' group by all),
+    counted as (
+        select target, step, start_s, sum(value) as host from rows where name = 'host_write_bytes' group by all),
+    kinds as (select target, step, any_value(kind) as kind from by_host group by all)
+    select target, step, kinds.kind, start_s, coalesce(counted.host, by_host.host) as host, media from media
+        join kinds using (target, step) left join counted using (target, step, start_s)
+        left join by_host using (target, step, start_s)
+    where coalesce(counted.host, by_host.host) > 0 order by place
+"""
+"""Bytes that host and media took, by interval. A real drive's logs count both, in seconds of their own."""
 
 
 @dataclass(frozen=True)
@@ -228,30 +241,19 @@ class RunData:
     @cached_property
     def _written(self) -> dict[str, dict[str, tuple[str, list[tuple[float, float, float]]]]]:
         """Per target and step in order: the step's kind, and (start in s, host bytes, media bytes) of each interval."""
-        media = self.query(
-            "telemetry",
-            "select target, step, start_s, sum(value) as media, min(ordinal) as place from rows where "
-            "name = 'media_write_bytes' group by all order by place",
-        )
         host = self.query(
             "intervals",
             "select target, step, start_s, sum(bytes)::double as host, any_value(kind) as kind from rows "
             "where op in ('write', 'append') group by target, step, start_s",
-        ).to_pylist()
-        # A real drive's logs count both, in seconds of their own.
-        counted = self.query(
-            "telemetry",
-            "select target, step, start_s, sum(value) as host from rows where name = 'host_write_bytes' group by all",
-        ).to_pylist()
-        kinds = {(row["target"], row["step"]): row["kind"] for row in host}
-        by_second = {(row["target"], row["step"], row["start_s"]): row["host"] for row in [*host, *counted]}
+        )
+        table = self.query("telemetry", WRITTEN, beside={"by_host": host})
         out: dict[str, dict[str, tuple[str, list[tuple[float, float, float]]]]] = {}
-        for row in media.to_pylist():
-            target, step, start_s = row["target"], row["step"], row["start_s"]
-            kind, bytes_ = kinds.get((target, step)), by_second.get((target, step, start_s))
-            if kind and bytes_:
-                own = out.setdefault(target, {}).setdefault(step, (kind, []))
-                own[1].append((start_s, bytes_, row["media"]))
+        for target, step, kind, *written in zip(
+            *(column.to_pylist() for column in table.columns), strict=True
+        ):
+            start_s, host_bytes, media_bytes = written
+            own = out.setdefault(target, {}).setdefault(step, (kind, []))
+            own[1].append((start_s, host_bytes, media_bytes))
         return out
 
     @cached_property

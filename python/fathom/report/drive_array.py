@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fathom.analysis.findings import joined
-from fathom.analysis.levels import mser5
 from fathom.analysis.mechanics import Mechanics, limits_of
-from fathom.analysis.series import Floats
-from fathom.analysis.uncertainty import Comparison as Ratio
-from fathom.analysis.uncertainty import compare, repeats_interval
 from fathom.report.comparison import Cell, Column, Comparison
 from fathom.report.rows import Point
 from fathom.runs.document import TargetRecord
-from fathom.targets.parse import twin_name
+from fathom.statistics.levels import mser5
+from fathom.statistics.series import Floats
+from fathom.statistics.uncertainty import Comparison as Ratio
+from fathom.statistics.uncertainty import compare, repeats_interval
+from fathom.targets.twin_names import twin_name
 
 METHOD = "drive-array-filesystem"
 BLOCKS = {

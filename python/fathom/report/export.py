@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from fathom.analysis.uncertainty import Interval
 from fathom.method.rounds import UNITS
 from fathom.output.printed import csv_text
 from fathom.report.capacity import capacities_of
@@ -14,6 +13,7 @@ from fathom.report.repeats import pool as pool_runs
 from fathom.report.rounds import repeated_rounds
 from fathom.report.rows import Point
 from fathom.runs.schema import RUN_SCHEMA
+from fathom.statistics.uncertainty import Interval
 
 
 def run_json(run: Path) -> dict[str, object]:

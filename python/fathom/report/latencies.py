@@ -1,11 +1,11 @@
 """A latency in a table: its figure, and beneath it the 95 % interval, or why there is none."""
 
-from fathom.analysis.percentiles import PREFIXES, QUANTILES
-from fathom.analysis.uncertainty import count_for
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
 from fathom.report.rows import Point
 from fathom.report.style import grouped
+from fathom.statistics.percentiles import PREFIXES, QUANTILES
+from fathom.statistics.uncertainty import count_for
 
 FEW = "no interval: too few seconds, seconds that drift, or too few independent I/Os in them"
 

@@ -25,6 +25,7 @@ REPORT = "report.html"
 STATUS = {
     "running": "This run still goes on.",
     "killed": "This run was killed: nobody writes it any more. `fathom resume` goes on with it.",
+    "partial": "A host was lost in this run.",
     "interrupted": "This run was interrupted.",
     "failed": "This run failed.",
 }

@@ -1,13 +1,13 @@
 """A step's mean power in a table: its figure with half its 95 % interval, or why there is none."""
 
 from fathom.analysis.efficiency import Power, over_repeats, power
-from fathom.analysis.uncertainty import Interval
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, margin_of
 from fathom.report.data import RunData
 from fathom.report.repeats import of_each
 from fathom.report.rows import Point
 from fathom.report.style import grouped
+from fathom.statistics.uncertainty import Interval
 
 NOTE = (
     "± of power is half its 95 % interval over the stretches of the window whose energy is known (where a "

@@ -18,8 +18,6 @@ class PublishedRow(findings.PublishedRow, Protocol):
     def latency_us(self) -> float | None: ...  # noqa: D102
     @property
     def page(self) -> str | None: ...  # noqa: D102
-    @property
-    def uncertain(self) -> bool: ...  # noqa: D102
 
 
 Lookup = Callable[[str, str], Sequence[PublishedRow]]
@@ -66,7 +64,5 @@ def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metri
 
 
 def counted(lookup: Lookup) -> Lookup:
-    """The same without rows that are shown but not counted: uncertain ones and mere context."""
-    return lambda device, workload: [
-        row for row in lookup(device, workload) if not row.uncertain and row.role != "context"
-    ]
+    """The same without rows that are shown for context and count for nothing."""
+    return lambda device, workload: [row for row in lookup(device, workload) if row.role != "context"]

@@ -5,6 +5,7 @@ from functools import cache
 from statistics import median
 from typing import Literal
 
+from fathom.analysis.findings import left_out
 from fathom.catalog.models import Device, PublishedRow
 from fathom.output.text import signed_pct
 from fathom.report.blocks import Item
@@ -91,18 +92,24 @@ def _device(name: str) -> Device | None:
 
 
 def agreement(pairs: Iterable[Pair]) -> list[str]:
-    """How near figures are to the published ones, a sentence per role; uncertain rows are not counted."""
+    """How near figures are to the published ones, a sentence per role; uncertain rows are named apart."""
     errors: dict[str, list[float]] = {}
+    doubtful: list[float] = []
     for value, row, figure in pairs:
         published = getattr(row, figure) if row else None
-        if value is not None and row is not None and not row.uncertain and published:
-            errors.setdefault(row.role, []).append(abs(100 * (value / published - 1)))
-    return [
+        if value is not None and row is not None and published:
+            off_pct = 100 * (value / published - 1)
+            if row.uncertain:
+                doubtful.append(off_pct)
+            else:
+                errors.setdefault(row.role, []).append(abs(off_pct))
+    found = [
         f"{len(errors[role])} {meaning} figures ({role} rows): the median difference is {median(errors[role]):.1f} %, "
         f"the largest {max(errors[role]):.1f} %."
         for role, meaning in (("calibration", "fitted"), ("validation", "predicted"))
         if role in errors
     ]
+    return [*found, left_out(doubtful)] if doubtful else found
 
 
 @cache

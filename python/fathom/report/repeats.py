@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fathom.analysis.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
-from fathom.analysis.uncertainty import Interval, means_interval, repeats_interval
 from fathom.method.curve import is_search
 from fathom.report.data import RunData
 from fathom.report.rows import Point, as_shown
 from fathom.runs.document import TargetRecord
+from fathom.statistics.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
+from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
 
 Key = tuple[str, ...]
 """(target, step, op)"""

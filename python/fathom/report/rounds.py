@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom.analysis.steady import SteadyState, Volume
-from fathom.analysis.uncertainty import Interval, means_interval
 from fathom.method.rounds import Round, figure
 from fathom.report.comparison import LEAST_PCT, Column, Comparison, run_letter
 from fathom.report.data import RunData
 from fathom.report.rows import Point
 from fathom.report.style import plain
+from fathom.statistics.steady import SteadyState, Volume
+from fathom.statistics.uncertainty import Interval, means_interval
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
-from fathom.analysis.censored import edge_of, is_lower_bound
-from fathom.analysis.failed import is_withheld
-from fathom.analysis.percentiles import bounds_of
+from fathom.statistics.censored import edge_of, is_lower_bound
+from fathom.statistics.failed import is_withheld
+from fathom.statistics.percentiles import bounds_of
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ FACTS = frozenset(
 
 
 def as_shown(point: Point) -> Point:
-    """The point without its figures where so much I/O failed that they are withheld (`fathom.analysis.failed`)."""
+    """The point without its figures where so much I/O failed that they are withheld (`fathom.statistics.failed`)."""
     if not is_withheld(point.failed_share):
         return point
     return replace(point, **{one.name: None for one in fields(Point) if one.name not in FACTS})

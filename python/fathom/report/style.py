@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fathom.analysis.uncertainty import LEAST_BEYOND
+from fathom.statistics.uncertainty import LEAST_BEYOND
 
 LIGHT = ("#1466ba", "#e53b00", "#219c6e", "#8a2a7d", "#af8c3d", "#2b96c0", "#892d47", "#73767f")
 DARK = ("#03a5ee", "#ea864b", "#7ce49b", "#db76b0", "#f7c149", "#8fdcfb", "#dc788a", "#d5ccca")

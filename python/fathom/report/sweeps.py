@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from fathom.analysis.finding import joined
-from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.settled import Unsettled
 from fathom.output.text import size
 from fathom.report.blocks import Item
@@ -22,6 +21,7 @@ from fathom.report.rows import Point, as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
 from fathom.report.waf import waf_item
+from fathom.statistics.percentiles import QUANTILES
 
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
 

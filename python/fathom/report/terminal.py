@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.analysis.finding import joined
-from fathom.analysis.limits import limit_of
 from fathom.method.rounds import UNITS
 from fathom.output.table import flush_table
 from fathom.output.text import signed_pct
@@ -23,6 +22,7 @@ from fathom.report.published import Lookup, catalogue
 from fathom.report.rounds import Mean, OnTarget, axes, rounds_of
 from fathom.report.sections import answers, build_all
 from fathom.report.style import grouped, plain
+from fathom.statistics.limits import limit_of
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5

@@ -3,14 +3,14 @@
 The same statistics as those of a single operation, on the seconds of latency.parquet added over operations.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from fathom.analysis.percentiles import OVERFLOW_NS, PREFIXES, QUANTILES, Histogram
-from fathom.analysis.uncertainty import LEAST_SAMPLES, latency_interval
+from fathom.statistics.percentiles import OVERFLOW_NS, PREFIXES, QUANTILES, Histogram
+from fathom.statistics.uncertainty import LEAST_SAMPLES, latency_interval
 
 if TYPE_CHECKING:
     from fathom.report.data import RunData
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 Key = tuple[str, ...]
 """(target, step, `service` or `response`)"""
 Bounds = tuple[float, float]
+Edge = Mapping[str, object]
 MEAN = "mean_us"
+MOST_SECONDS = 1 << 20
+"""Of all edges that one query takes: some 200 MB."""
 
 SECONDS = f"""
     with seconds as (
@@ -63,10 +66,7 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
     ]
     queued = {key[:2] for key in whole if key[2] == "response"}
     found: dict[tuple[str, str], dict[str, Bounds]] = {}
-    if not edges:
-        return found
-    rows = run.query("latency", SECONDS, beside={"edges": pa.Table.from_pylist(edges, schema=EDGES)})
-    for row in rows.to_pylist():
+    for row in (row for portion in _portions(edges) for row in _of_edges(run, portion)):
         key = (row["target"], row["step"], row["latency"])
         length = seconds[key[0], key[1]]
         n, beyond, mean_us = (
@@ -82,6 +82,30 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
         if bounds:
             found.setdefault(key[:2], {})[PREFIXES[key[2]] + row["name"]] = bounds
     return found
+
+
+def _portions(edges: Sequence[Edge]) -> Iterator[list[Edge]]:
+    """The edges in portions of so many seconds as fit in memory: a day of many targets has tens of millions."""
+    portion: list[Edge] = []
+    seconds = 0
+    for edge in edges:
+        length = cast("int", edge["seconds"])
+        if portion and seconds + length > MOST_SECONDS:
+            yield portion
+            portion, seconds = [], 0
+        portion.append(edge)
+        seconds += length
+    if portion:
+        yield portion
+
+
+def _of_edges(run: "RunData", edges: Sequence[Edge]) -> list[dict[str, Any]]:
+    rows = run.query(
+        "latency",
+        SECONDS,
+        beside={"edges": pa.Table.from_pylist([dict(edge) for edge in edges], schema=EDGES)},
+    )
+    return rows.to_pylist()
 
 
 def _whole_seconds(run: "RunData") -> dict[tuple[str, str], int]:

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fathom.analysis.percentiles import PREFIXES, Histogram, bounds_of
-from fathom.analysis.series import Floats
-from fathom.analysis.uncertainty import repeats_interval
 from fathom.report.data import RunData
 from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
 from fathom.report.rows import Point, as_shown
+from fathom.statistics.percentiles import PREFIXES, Histogram, bounds_of
+from fathom.statistics.series import Floats
+from fathom.statistics.uncertainty import repeats_interval
 
 TOTAL = "total"
 """What stands for the operation in a total."""

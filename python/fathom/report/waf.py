@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from fathom.analysis.uncertainty import Bounds, ratio_interval
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
 from fathom.report.rows import Point
 from fathom.report.style import grouped
+from fathom.statistics.uncertainty import Bounds, ratio_interval
 
 WHY_NONE = "no interval: fewer than five whole seconds, or they drift"
 NOTE = (

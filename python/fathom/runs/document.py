@@ -10,15 +10,18 @@ from fathom.errors import FathomError
 from fathom.runs.checksums import is_sound, signed
 from fathom.runs.damage import DamagedFileError, Fault
 from fathom.runs.files import write_atomically
-from fathom.runs.layout import RUN
+from fathom.runs.layout import RUN, step_folders
 from fathom.runs.manifest import Manifest
 from fathom.runs.schema import RUN_SCHEMA
+from fathom.runs.steps import load_record
 from fathom.runs.writer import is_written
 
-Status = Literal["running", "killed", "complete", "interrupted", "failed"]
-"""`killed` is never written: it is what a reader makes of `running` where nobody writes the run any more."""
+Status = Literal["running", "killed", "complete", "partial", "interrupted", "failed"]
+"""`partial`: a host was lost, and the others went on to the end.
 
-ENDED: frozenset[Status] = frozenset({"complete", "interrupted", "failed"})
+`killed` is never written: it is what a reader makes of `running` where nobody writes the run any more."""
+
+ENDED: frozenset[Status] = frozenset({"complete", "partial", "interrupted", "failed"})
 """Of a run whose tables, notes and manifest are written."""
 FROM_A_COPY = "bring it back from a copy of the run"
 
@@ -138,23 +141,30 @@ class RunDocument(_Model):
                     why = error.strerror
                 case _:
                     why = "not UTF-8 text"
-            raise FathomError(f"{path}: not a readable run: {why}", f"expected {RUN_SCHEMA}") from error
+            raise FathomError(
+                f"{path}: not a readable run: {why}", f"expected {RUN_SCHEMA}; {FROM_A_COPY}"
+            ) from error
         if document.format != RUN_SCHEMA:
             raise FathomError(
                 f"{path}: format {document.format}, this Fathom reads {RUN_SCHEMA}", "update Fathom"
             )
         if not sound:
             raise DamagedFileError(str(path), Fault.CHANGED, FROM_A_COPY)
-        if document.has_ended:
-            _check_listed(run, document)
+        _check_own(run, document)
         if document.status == "running" and not is_written(run):
             document.status = "killed"
         return document
 
 
-def _check_listed(run: Path, document: RunDocument) -> None:
-    """Raises FathomError where the manifest lists another run.json, or one with checksums."""
+def _check_own(run: Path, document: RunDocument) -> None:
+    """Raises FathomError where the manifest, or every step of a run without one, says that run.json is another's."""
     manifest = Manifest.load(run)
-    if isinstance(manifest, Manifest) and (fault := manifest.fault(run, RUN)):
-        foreign = document.has_sums and manifest.of != document.id
-        raise DamagedFileError(str(run / RUN), Fault.FOREIGN if foreign else fault, FROM_A_COPY)
+    fault = None
+    if not isinstance(manifest, Manifest):
+        folders = step_folders(run) if document.has_sums else []
+        if folders and all(load_record(folder, document.id) is Fault.FOREIGN for folder in folders):
+            fault = Fault.FOREIGN
+    elif document.has_ended and (fault := manifest.fault(run, RUN)):
+        fault = Fault.FOREIGN if document.has_sums and manifest.of != document.id else fault
+    if fault:
+        raise DamagedFileError(str(run / RUN), fault, FROM_A_COPY)

@@ -13,7 +13,9 @@ from fathom.errors import FathomError
 def write_atomically(path: Path, text: str) -> None:
     """Replaces `path` by `text`, surviving a crash at any moment."""
     temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w", encoding="utf-8") as file:
+    # In a folder that others may write to, the name may be a link to a file of somebody else.
+    temporary.unlink(missing_ok=True)
+    with temporary.open("x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

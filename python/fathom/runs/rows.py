@@ -8,20 +8,20 @@ from typing import cast
 
 from fathom import _core
 from fathom._core import OpBins, OpHalfWidths, OpResult, Recording
-from fathom.analysis.censored import edge_of, is_lower_bound
-from fathom.analysis.failed import failed_share, is_withheld
-from fathom.analysis.limits import with_client, with_think_time
-from fathom.analysis.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
-from fathom.analysis.uncertainty import (
+from fathom.method.method import Job, Step
+from fathom.runs.schema import TABLES
+from fathom.runs.spool import Spool
+from fathom.statistics.censored import edge_of, is_lower_bound
+from fathom.statistics.failed import failed_share, is_withheld
+from fathom.statistics.limits import with_client, with_think_time
+from fathom.statistics.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
+from fathom.statistics.uncertainty import (
     LEAST_SAMPLES,
     Interval,
     latency_interval,
     mean_interval,
     ratio_interval,
 )
-from fathom.method.method import Job, Step
-from fathom.runs.schema import TABLES
-from fathom.runs.spool import Spool
 
 Row = dict[str, object]
 

@@ -53,7 +53,7 @@ def is_written(run: Path) -> bool:
     try:
         with (run / JOURNAL).open("rb") as journal:
             fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return False
     except OSError:
         return True

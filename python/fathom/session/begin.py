@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import cast
 
 from fathom.errors import FathomError, UsageError
+from fathom.load.binding import check_bound
+from fathom.load.resolve import ensure_simulable, targets_of_run
 from fathom.load.site import ThisMachine
 from fathom.method.method import Method, parse_method
-from fathom.plan.binding import check_bound
-from fathom.plan.resolve import ensure_simulable, targets_of_run
+from fathom.plan.fit import check_fits, inapplicable
 from fathom.power.meter import PowerMeter, open_meter
 from fathom.runs.document import RunDocument
 from fathom.runs.home import new_run_id, runs_home
@@ -17,12 +18,11 @@ from fathom.runs.layout import is_run
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
 from fathom.runs.writer import writing_run
-from fathom.session.fit import check_fits, inapplicable
 from fathom.session.options import Options
 from fathom.session.record import new_document
 from fathom.session.session import Session
 from fathom.targets.purge import check_purge, purge_of
-from fathom.targets.target import Target
+from fathom.targets.target import Identity, Target
 
 
 def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
@@ -53,9 +53,16 @@ def resume_run(path: Path, options: Options) -> Run:
     options.purge = purge_of(str(document.environment.get("purge", "trim")))
     options.power = cast("str | None", document.environment.get("power_meter"))
     targets = targets_of_run(document, options.site.resolve)
+    for target in targets:
+        options.site.go_on(target, _parts_of(document, target))
     meter = _meter(options, targets)
     with writing_run(path), _run_named(path), _claimed(method, targets, options) as ready:
         return Session(RunStore.reopen(path), method, ready, options, meter).run()
+
+
+def _parts_of(document: RunDocument, target: Target) -> dict[str, Identity]:
+    records = (one for one in document.targets if one.part_of == target.name)
+    return {one.name: Identity.from_json(one.identity) for one in records}
 
 
 def _method_of(document: RunDocument) -> Method:

@@ -4,7 +4,7 @@ One definition for sessions and for validation: how a fresh twin is filled, and 
 Runs nothing.
 """
 
-from fathom.analysis.steady import SteadyState, Volume
+from fathom.statistics.steady import SteadyState, Volume
 
 FILLED_X = 2
 FILL = {

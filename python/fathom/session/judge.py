@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from fathom.analysis.steady import SteadyState, Verdict, Volume
 from fathom.method.method import Step
 from fathom.session.filled import settling
+from fathom.statistics.steady import SteadyState, Verdict, Volume
 
 FILLED_X = 2.0
 """Capacities that a fill before random writes writes."""

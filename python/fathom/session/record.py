@@ -1,7 +1,7 @@
 """What run.json says of a run from its first moment: method, targets and who they are, machine, versions."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from fathom import __version__, _core
@@ -51,7 +51,10 @@ def _part_records(target: Target, site: Site) -> list[TargetRecord]:
     """The members of an array as what they are; drives of a twin and hosts of a fleet as so many of the target."""
     if target.members:
         return [_record(one, one.name).model_copy(update={"part_of": target.name}) for one in target.members]
-    return [_record(target, part, part_of=target.name) for part in site.parts(target)]
+    return [
+        _record(replace(target, identity=identity), part, part_of=target.name)
+        for part, identity in site.parts(target).items()
+    ]
 
 
 def _record(target: Target, name: str, part_of: str | None = None) -> TargetRecord:

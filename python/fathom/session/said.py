@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from fathom.analysis.remarks import Fact, Words, fact_of, in_words
 from fathom.analysis.view import Remark
 from fathom.runs.journal import read_journal
+from fathom.runs.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.store import RunStore, StepKey
 
 MEASURED_AGAIN = Words(text="its files were damaged, so it was measured again when the run was resumed")

@@ -18,7 +18,7 @@ from fathom.method.method import Method
 from fathom.output.text import in_others
 from fathom.power.meter import PowerMeter
 from fathom.power.step import power_notes
-from fathom.runs.document import LOST_HOST, NoteRecord
+from fathom.runs.document import LOST_HOST, NoteRecord, Status
 from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
@@ -95,7 +95,7 @@ class Session:
         interrupted = self.options.interrupt.is_set()
         if self.errors:
             document.error = "; ".join(self._about(i, error) for i, error in sorted(self.errors.items()))
-        document.status = "interrupted" if interrupted else "failed" if self.errors else "complete"
+        document.status = self._status
         document.finished = now()
         document.environment |= self.options.site.to_json()
         self.store.compact()
@@ -114,6 +114,14 @@ class Session:
                 NEW_RUN if self._lost else f"when the cause is mended: `fathom resume {self._called}`",
             )
         return Run(self.store.path)
+
+    @property
+    def _status(self) -> Status:
+        if self.options.interrupt.is_set():
+            return "interrupted"
+        if self.errors:
+            return "failed"
+        return "partial" if any(course.ended_early for course in self.courses) else "complete"
 
     @property
     def _called(self) -> str:

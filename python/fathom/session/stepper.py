@@ -1,21 +1,21 @@
 """One step on one target: drives a backend's handle, judges rounds, collects rows. Knows no files and no safety."""
 
-import hashlib
+import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from threading import Event
 from time import monotonic
 
 from fathom import _core
-from fathom.analysis.uncertainty import count_for
 from fathom.errors import FathomError
 from fathom.load.backend import Backend, Handle
 from fathom.method.method import Job, Step
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 from fathom.session.judge import Judge
+from fathom.statistics.uncertainty import count_for
 
 POLL_S = 0.25
 WATCH_S = 60.0
@@ -63,12 +63,6 @@ class Progress:
     state: str
     share: float | None = None
     """Part that is done, 0..1, where neither time nor bytes tell: of a drive that erases itself."""
-
-
-def step_seed(seed: int, number: int) -> int:
-    """The seed of a step: differs from step to step, so that no step repeats the addresses of the one before."""
-    digest = hashlib.sha256(f"fathom step {seed} {number}".encode()).digest()
-    return int.from_bytes(digest[:8], "little")
 
 
 class _Rounds:
@@ -163,6 +157,17 @@ def run_step(
         window_s=recording.window_s,
         written_bytes=sum(op.bytes for op in recording.ops if op.op in ("write", "append")),
     )
+
+
+def on_this_machine(step: Step, backend: Backend) -> Step:
+    """A curve's step with no more load threads than there are cores: a thread that waits for a core is late for its
+    arrivals, and the delay would count as the target's. As much is in flight. Twins have the cores of their bench.
+    """
+    if not backend.real_time or (step.curve is None and step.place is None):
+        return step
+    cores = len(os.sched_getaffinity(0))
+    most = cores if step.job.split else max(1, cores // max(1, len(backend.parts)))
+    return replace(step, job=step.job.on_threads(most))
 
 
 def precision_of(step: Step, backend: Backend) -> _core.Precision | None:

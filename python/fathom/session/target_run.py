@@ -10,26 +10,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fathom import _core
-from fathom.analysis.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.catalog import load_device
 from fathom.errors import FathomError, RefusedError
 from fathom.load.array import ArrayBackend
 from fathom.load.backend import Backend, TwinBackend
-from fathom.load.parts import part_seed
+from fathom.load.seeds import part_seed, step_seed
 from fathom.load.site import Sampler
 from fathom.method.method import Job, Method, Step, parse_job
 from fathom.output.text import percent
+from fathom.plan.fit import inapplicable
 from fathom.power.meter import PowerMeter
 from fathom.power.step import MeteredStep, instead_of_sensor
+from fathom.runs.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.course import Course
+from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER
-from fathom.session.fit import inapplicable, mostly_failed, not_returned, nothing_done, on_this_machine
 from fathom.session.judge import Judge, Written
 from fathom.session.options import Options
 from fathom.session.said import Said
-from fathom.session.stepper import Progress, run_step, step_seed
+from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
 

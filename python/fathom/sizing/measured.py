@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from fathom.analysis.failed import failed_share, in_words, is_marked
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Need, Op
+from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
 _ABSENT = "no point of the run tells it and keeps the latency needed"

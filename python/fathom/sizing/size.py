@@ -4,14 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.catalog.pcie import link_of
 from fathom.errors import UsageError
 from fathom.output.text import latency_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.needs import Need
 
 #: PCIe GT/s per lane by generation; 128b/130b encoding from 3 on (PCI-SIG).
-PCIE_GTPS = {3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
-ENCODING = 128 / 130
 
 
 @dataclass(frozen=True)
@@ -93,15 +92,6 @@ def size(drive: Drive, needs: Sequence[Need], derate: float = 1.0, link: str = "
     label, raw = link_of(link)
     links = [Link(label, raw, need.amount, need.text) for need in needs if need.kind == "bandwidth"]
     return Sizing(drive, derate, [_answer(drive, need, derate) for need in needs], links)
-
-
-def link_of(text: str) -> tuple[str, float]:
-    """`5x16` as its label and raw rate in one direction, B/s: 63.0 GB/s."""
-    generation, _, lanes = text.partition("x")
-    if not (generation.isdigit() and lanes.isdigit()) or int(generation) not in PCIE_GTPS or not int(lanes):
-        raise UsageError(f"--link {text}: not a PCIe link", "write GENERATIONxLANES, for example 5x16")
-    raw = PCIE_GTPS[int(generation)] * 1e9 * ENCODING / 8 * int(lanes)
-    return f"PCIe {generation}.0 x{lanes}", raw
 
 
 def _answer(drive: Drive, need: Need, derate: float) -> Answer:

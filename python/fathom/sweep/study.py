@@ -17,10 +17,10 @@ from pathlib import Path
 from fathom import __version__, _core
 from fathom.catalog import load_device
 from fathom.errors import FathomError
+from fathom.load.resolve import resolve_targets
 from fathom.load.workers import Workers, as_they_end
 from fathom.method.method import Method, parse_method
 from fathom.plan.baseline import with_baselines
-from fathom.plan.resolve import resolve_targets
 from fathom.runs.document import RunDocument
 from fathom.runs.files import sync_directory, write_json
 from fathom.runs.manifest import leave_out_steps

@@ -8,9 +8,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from fathom.analysis.limits import limit_of
 from fathom.output.table import Name, flush_table
 from fathom.report.style import grouped, plain
+from fathom.statistics.limits import limit_of
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from fathom.targets.marked import attribute, own_text, put_attribute, write_side_car
+from fathom.output.marked import attribute, own_text, put_attribute, write_side_car
 from fathom.targets.syscalls import statx
 
 TRAILER_BYTES = 4096

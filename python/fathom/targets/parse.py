@@ -18,6 +18,7 @@ from fathom.targets.files import dir_target, file_set, file_target
 from fathom.targets.safety import block_device
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
+from fathom.targets.twin_names import TWIN
 from fathom.text_file import expanded_path
 
 EMPTY_CAPACITY_BYTES = 1 << 40
@@ -208,19 +209,8 @@ def _no_array_of_real_targets(text: str) -> None:
         )
 
 
-_TWIN = re.compile(
-    r"(?P<name>[a-z0-9][a-z0-9._-]*(?:\?[^*#/]*)?)(?:(?P<mark>[*#])(?P<number>[^*#/]*))?(?:/(?P<file_system>.*))?"
-)
-
-
-def twin_name(text: str) -> str | None:
-    """`NAME` of `twin:NAME*8/btrfs`, with what changes its parameters; None for other targets."""
-    form = _TWIN.match(text.removeprefix("twin:"))
-    return form["name"] if text.startswith("twin:") and form else None
-
-
 def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
-    form = _TWIN.fullmatch(rest)
+    form = TWIN.fullmatch(rest)
     if form is None:
         raise UsageError(
             f"twin:{rest}: not a name", "write twin:NAME or twin:NAME*8; `fathom catalog` lists names"
@@ -281,7 +271,7 @@ def _advice(text: str, twins: TwinLookup | None) -> str:
 
 
 def _is_twin(text: str, twins: TwinLookup) -> bool:
-    form = _TWIN.fullmatch(text)
+    form = TWIN.fullmatch(text)
     try:
         return form is not None and bool(twins(form["name"]))
     except UsageError:

@@ -17,12 +17,8 @@ from fathom.targets import media_logs, sysfs
 from fathom.targets.mounts import PROC, SYS
 from fathom.targets.sysfs import BlockDevice, number, text
 from fathom.targets.target import Target
+from fathom.targets.telemetry_names import CPU_QUOTA, JOULES, NIC_BUSY
 
-CPU_QUOTA = "cpu_quota_used_up"
-NIC_BUSY = "nic_busy: "
-JOULES = "joules"
-SENSOR_JOULES = "sensor_joules"
-"""What a drive's own power sensor says, where a power meter gives the figure."""
 _JOULES_PER_MICROJOULE = 1e-6
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom.analysis.series import Floats
+from fathom.statistics.series import Floats
 
 SPAN = 0.10
 """Relative step of the sensitivities."""

@@ -17,12 +17,12 @@ from pydantic import BeforeValidator, PlainSerializer
 from fathom import _core
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.depths import enough
-from fathom.analysis.steady import SteadyState, Verdict
-from fathom.analysis.uncertainty import mean_interval
 from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.session.filled import FILL, settled
+from fathom.statistics.steady import SteadyState, Verdict
+from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
 
 ROUND_S = 1.0

@@ -6,15 +6,15 @@ from math import isclose
 
 import numpy as np
 
-from fathom.analysis.failed import WITHHELD_SHARE, is_marked, is_withheld
-from fathom.analysis.levels import change_points
-from fathom.analysis.percentiles import QUANTILES
-from fathom.analysis.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
-from fathom.analysis.uncertainty import count_for, percentile_allowed
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import Key, RunView
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import duration, in_others, percent
+from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
+from fathom.statistics.failed import WITHHELD_SHARE, is_marked, is_withheld
+from fathom.statistics.levels import change_points
+from fathom.statistics.percentiles import QUANTILES
+from fathom.statistics.uncertainty import count_for, percentile_allowed
 
 DEPTH_LEAST = 0.95
 LITTLE_GAP = 0.05

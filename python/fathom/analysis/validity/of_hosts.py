@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 
 from fathom.analysis.balance import jain
-from fathom.analysis.limits import CLIENT_BUSY_PCT
 from fathom.analysis.validity.note import REAL, Note
 from fathom.analysis.view import RunView, StepFigures
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
-from fathom.targets.telemetry import CPU_QUOTA, NIC_BUSY
+from fathom.statistics.limits import CLIENT_BUSY_PCT
+from fathom.targets.telemetry_names import CPU_QUOTA, NIC_BUSY
 
 CPU_MOST = 0.85
 GENERATOR_BUSY = "utilisation: load generator CPU"

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 
-from fathom.analysis.remarks import (
+from fathom.analysis.validity.note import REAL, Note
+from fathom.analysis.view import RunView
+from fathom.output.text import in_others
+from fathom.runs.remarks import (
     CpuWait,
     Fact,
     FailedIo,
@@ -13,9 +16,6 @@ from fathom.analysis.remarks import (
     ShortWindow,
     in_words,
 )
-from fathom.analysis.validity.note import REAL, Note
-from fathom.analysis.view import RunView
-from fathom.output.text import in_others
 
 WAITS = "cpu-wait"
 """Rule of what a load generator says that waits for cores."""

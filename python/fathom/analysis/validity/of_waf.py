@@ -8,12 +8,12 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fathom.analysis.series import as_series
-from fathom.analysis.steady import WAF_LIMIT
-from fathom.analysis.trend import relative_drift
 from fathom.analysis.validity.note import Note
 from fathom.analysis.view import JobJson, Key, RunView, region_bytes
 from fathom.output.text import in_others, percent
+from fathom.statistics.series import as_series
+from fathom.statistics.steady import WAF_LIMIT
+from fathom.statistics.trend import relative_drift
 
 LEAST_X = 1.0
 """Of its region, that a pattern writes before the WAF is its own: what was there before has then been replaced."""

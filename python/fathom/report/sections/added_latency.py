@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from fathom.analysis.limits import limit_of
 from fathom.catalog.models import PublishedRow
 from fathom.output.text import signed_pct
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
@@ -12,6 +11,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons
 from fathom.report.rows import Point
 from fathom.report.style import grouped, plain
+from fathom.statistics.limits import limit_of
 
 ORDER = 14
 METHOD = "added-latency"

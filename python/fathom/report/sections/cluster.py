@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.finding import joined
-from fathom.analysis.limits import limit_of
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
+from fathom.statistics.limits import limit_of
 
 ORDER = 15
 METHOD = "cluster-scaling"

@@ -10,16 +10,7 @@ import numpy as np
 
 from fathom.analysis.consistency import TAIL_S, TAIL_SHARE, Consistency, consistency, tail_s
 from fathom.analysis.efficiency import Efficiency, efficiency, over_repeats
-from fathom.analysis.percentiles import (
-    BUCKET_EDGES_MS,
-    BUCKET_LABELS,
-    QUANTILES,
-    Histogram,
-    repeats_interval_us,
-)
-from fathom.analysis.series import Floats
 from fathom.analysis.settled import Unsettled
-from fathom.analysis.uncertainty import count_for
 from fathom.output.text import percent
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import (
@@ -40,6 +31,15 @@ from fathom.report.findings import gate
 from fathom.report.latencies import with_interval
 from fathom.report.rows import Second
 from fathom.report.style import MIN_TAIL, compact, grouped, plain, seconds, slot
+from fathom.statistics.percentiles import (
+    BUCKET_EDGES_MS,
+    BUCKET_LABELS,
+    QUANTILES,
+    Histogram,
+    repeats_interval_us,
+)
+from fathom.statistics.series import Floats
+from fathom.statistics.uncertainty import count_for
 
 ORDER = 30
 LEAST_S = 100.0

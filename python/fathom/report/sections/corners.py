@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from fathom.analysis.percentiles import QUANTILES
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
 from fathom.output.text import signed_pct
@@ -17,6 +16,7 @@ from fathom.report.reference import reason
 from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
+from fathom.statistics.percentiles import QUANTILES
 
 ORDER = 20
 SHOWN = 12

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fathom.analysis.knee import knee
-from fathom.analysis.percentiles import PREFIXES
 from fathom.analysis.settled import Unsettled
 from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
@@ -17,6 +15,8 @@ from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import total
+from fathom.statistics.knee import knee
+from fathom.statistics.percentiles import PREFIXES
 
 ORDER = 25
 MAX_WORKLOADS = 16

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import log2
 
 from fathom.analysis.depths import FULL, enough
-from fathom.analysis.knee import knee
-from fathom.analysis.limits import limit_of
 from fathom.analysis.settled import Unsettled
 from fathom.output.text import percent, signed_pct
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
@@ -18,6 +16,8 @@ from fathom.report.legend import legend_of
 from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, claimed, intervals_of, series, swept, window_of
+from fathom.statistics.knee import knee
+from fathom.statistics.limits import limit_of
 
 ORDER = 31
 LEAST_DEPTHS = 4

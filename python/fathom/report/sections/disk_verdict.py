@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.findings import joined
-from fathom.analysis.uncertainty import Comparison as Ratio
 from fathom.output.text import span, without_document
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
@@ -17,6 +16,7 @@ from fathom.report.reference import rows_naming, rows_of
 from fathom.report.style import grouped, slot
 from fathom.sizing.files import Item as Price
 from fathom.sizing.files import Prices
+from fathom.statistics.uncertainty import Comparison as Ratio
 
 ORDER = 22
 AS_FAST = 0.05
@@ -116,7 +116,10 @@ def _judge(disk: Disk, reference: Disk) -> Judgement:
 def _sentences(judgement: Judgement, prices: Prices) -> list[str]:
     own, other = judgement.disk.name, judgement.reference.name
     judged = [one for step in STEPS if (one := judgement.judged.get(step))]
-    said = [f"{own} against {other}, {len(judged)} of {len(STEPS)} workloads can be judged:"]
+    said = [
+        f"{own} against {other}, without the first seconds, which caches take: {len(judged)} of {len(STEPS)} workloads "
+        "can be judged;"
+    ]
     for word, extra in (
         ("as fast", f" (level, or within {100 * AS_FAST:.0f} %)"),
         ("faster", ""),
@@ -254,8 +257,12 @@ def _uses(judgement: Judgement) -> Table:
         rows.append(Row(Item(use), [_bound(least), _bound(most), Item(answer, part, tone=tone)]))
     head = [Item("Least ratio"), Item("Greatest ratio"), Item(f"{judgement.disk.name} is")]
     names = f"{judgement.disk.name} to {judgement.reference.name}"
-    note = f"Ratio of {names} over the workloads of a use, with its 95 % interval."
-    return Table("Use", head, [Group("", rows)], [note])
+    notes = [
+        f"Ratio of {names} over the workloads of a use, with its 95 % interval.",
+        "Rates are those behind the first seconds, in which caches take what the disk cannot (MSER-5). Sentences of "
+        "the summary compare whole windows, so their ratios differ where caches take much.",
+    ]
+    return Table("Use", head, [Group("", rows)], notes)
 
 
 def _bound(found: Ratio) -> Item:

@@ -4,20 +4,23 @@ Where the machine has a GPU the reads end in its memory, and what copies to it r
 twins, they end in host memory; the way from there over a GPU's link is counted by its rate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from fathom.analysis.settled import Unsettled
+from fathom.catalog.pcie import link_of
 from fathom.output.text import percent, signed_pct
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Limit, Line, scatter_chart
 from fathom.report.comparison import Cell, Column, Comparison
+from fathom.report.findings import gate
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import grouped, plain, slot
 from fathom.sizing.drive import Drive
 from fathom.sizing.drive import Figure as Rated
 from fathom.sizing.needs import parse_need
-from fathom.sizing.size import link_of, size
+from fathom.sizing.size import size
 
 ORDER = 24
 METHOD = "gpu-feed"
@@ -47,6 +50,8 @@ class Feed:
     column: Column
     cells: dict[str, Cell]
     gpu: Gpu | None
+    unsettled: str = ""
+    """Why none of it is claimed to last, or nothing."""
 
     @property
     def least_gbps(self) -> float:
@@ -56,7 +61,8 @@ class Feed:
 
 def build(comparison: Comparison) -> Section | None:
     """Nothing for runs of other methods."""
-    feeds = [feed for column in comparison.columns if (feed := _feed(comparison, column))]
+    out = gate(comparison)
+    feeds = [feed for column in comparison.columns if (feed := _feed(comparison, column, out))]
     if not feeds:
         return None
     landed = [_landed(feed, feed.gpu) for feed in feeds if feed.gpu]
@@ -65,7 +71,7 @@ def build(comparison: Comparison) -> Section | None:
     return Section("gpu-feed", "Feeding a GPU", blocks, short="GPU feed", answer=told)
 
 
-def _feed(comparison: Comparison, column: Column) -> Feed | None:
+def _feed(comparison: Comparison, column: Column, out: Mapping[tuple[str, str], Unsettled]) -> Feed | None:
     if column.run.document.method.name != METHOD:
         return None
     found = {
@@ -73,7 +79,8 @@ def _feed(comparison: Comparison, column: Column) -> Feed | None:
         for corner in comparison.corners
         if (cell := corner.cell(column)) and cell.point.workload in WORKLOADS and cell.point.mbps
     }
-    return Feed(column, found, _gpu(column)) if found else None
+    why = {reason.value for cell in found.values() if (reason := out.get((column.short, cell.step.name)))}
+    return Feed(column, found, _gpu(column), ", ".join(sorted(why))) if found else None
 
 
 def _gpu(column: Column) -> Gpu | None:
@@ -101,10 +108,12 @@ def _sentence(feed: Feed) -> str:
         if gbps * 1e9 > raw
         else f"of the {carries} that its {label} carries"
     )
-    return (
-        f"{feed.column.label} sustains {feed.least_gbps:.2f} GB/s: {counts} reach the {gbps:g} GB/s said of one H100, "
-        f"{link}."
+    did = (
+        f"did {feed.least_gbps:.2f} GB/s, not settled ({feed.unsettled})"
+        if feed.unsettled
+        else (f"sustains {feed.least_gbps:.2f} GB/s")
     )
+    return f"{feed.column.label} {did}: {counts} reach the {gbps:g} GB/s said of one H100, {link}."
 
 
 def _landed(feed: Feed, gpu: Gpu) -> str:

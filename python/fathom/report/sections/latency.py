@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fathom.analysis.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, QUANTILES, Histogram
-from fathom.analysis.series import Floats
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, Switch, around_1_2_5, line_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.latencies import percentile
 from fathom.report.legend import legend_of, window_of
 from fathom.report.style import MIN_TAIL, slot
+from fathom.statistics.percentiles import BUCKET_EDGES_MS, BUCKET_LABELS, OVERFLOW_NS, QUANTILES, Histogram
+from fathom.statistics.series import Floats
 
 ORDER = 40
 MAX_PANELS = 12

@@ -12,7 +12,6 @@ from typing import cast
 from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
-from fathom.analysis.uncertainty import Bounds, compare_intervals
 from fathom.output.text import span
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
@@ -22,6 +21,7 @@ from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
 from fathom.report.waf import NOTE, waf_item, waf_text
+from fathom.statistics.uncertainty import Bounds, compare_intervals
 
 ORDER = 36
 NONE = Item("–", tone="quiet")

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fathom.analysis.findings import joined
-from fathom.analysis.uncertainty import Interval
 from fathom.method.rounds import UNITS
 from fathom.report.blocks import Group, Item, Prose, Row, Section, Table
 from fathom.report.capacity import capacities_of
@@ -16,6 +15,7 @@ from fathom.report.comparison import Cell, Column, Comparison, Corner, margin_of
 from fathom.report.rounds import OnTarget, rounds_of
 from fathom.report.style import grouped, plain
 from fathom.report.totals import TOTAL, total
+from fathom.statistics.uncertainty import Interval
 
 ORDER = 23
 NONE = Item("–", tone="quiet", title="this repeat has no such figure")

@@ -5,13 +5,13 @@ The tables that SNIA SSS PTS 2.0 asks for. What each second was is in the other 
 
 from collections.abc import Sequence
 
-from fathom.analysis.steady import WindowVerdict
 from fathom.method.rounds import UNITS
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Prose, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart
 from fathom.report.comparison import Comparison, margin_of
 from fathom.report.rounds import OnTarget, Repeated, Series, axes, rounds_of, verdicts
 from fathom.report.style import compact, grouped, plain, seconds, slot
+from fathom.statistics.steady import WindowVerdict
 
 ORDER = 33
 NONE = Item("–", tone="quiet", title="does not apply to this target")

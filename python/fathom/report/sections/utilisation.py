@@ -5,12 +5,12 @@ A twin knows all its resources; of a real target only those of the load generato
 
 from collections.abc import Sequence
 
-from fathom.analysis.limits import limit_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.legend import window_of
 from fathom.report.style import plain, slot
+from fathom.statistics.limits import limit_of
 
 ORDER = 50
 MAX_PANELS = 12

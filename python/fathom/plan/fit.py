@@ -1,12 +1,7 @@
-"""Whether a step fits its target: what cannot be run there at all, what is adapted to the machine, what went wrong."""
-
-import os
-from dataclasses import replace
+"""Whether a step fits its target: what cannot be run there at all, and why."""
 
 from fathom import _core
-from fathom.analysis.remarks import LostIo, Refused, facts_of, in_words
 from fathom.errors import UsageError
-from fathom.load.backend import Backend
 from fathom.method.method import Job, Method, Step
 from fathom.output.text import duration, size
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
@@ -100,42 +95,3 @@ def inapplicable(step: Step, target: Target) -> str | None:
         blocks = ", ".join(f"{one} B" for one in odd)
         return f"{blocks} are no multiple of the target's {target.logical_block_bytes} B blocks"
     return None
-
-
-def on_this_machine(step: Step, backend: Backend) -> Step:
-    """A curve's step with no more load threads than there are cores: a thread that waits for a core is late for its
-    arrivals, and the delay would count as the target's. As much is in flight. Twins have the cores of their bench.
-    """
-    if not backend.real_time or (step.curve is None and step.place is None):
-        return step
-    cores = len(os.sched_getaffinity(0))
-    most = cores if step.job.split else max(1, cores // max(1, len(backend.parts)))
-    return replace(step, job=step.job.on_threads(most))
-
-
-def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
-    """What to say of a step in which more I/O failed than succeeded: its figures are those of the errors."""
-    failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
-    if failed <= done:
-        return None
-    kinds = ", ".join(f"{count:,} x {_core.describe_errno(code)}" for code, count in recording.errno.items())
-    refused = next((f"; {in_words(fact)}" for fact in facts_of(recording) if isinstance(fact, Refused)), "")
-    return (
-        f"step {step.name}: {failed:,} of {failed + done:,} I/O failed"
-        + (f" ({kinds})" if kinds else "")
-        + refused
-    )
-
-
-def nothing_done(step: Step, recording: _core.Recording) -> str | None:
-    """Returns what to say of a measured step in whose window no I/O was completed, or None: it has no figures."""
-    asked = recording.offered is None or recording.offered > 0
-    if step.kind not in ("measure", "point") or not asked or any(op.n or op.errors for op in recording.ops):
-        return None
-    return f"step {step.name}: no I/O was completed in its window of {recording.window_s:g} s"
-
-
-def not_returned(step: Step, recording: _core.Recording) -> str | None:
-    """Returns what to say of a step with I/O that did not return, or None: its target is not to be used on."""
-    lost = next((fact for fact in facts_of(recording) if isinstance(fact, LostIo)), None)
-    return f"step {step.name}: {in_words(lost)}" if lost else None

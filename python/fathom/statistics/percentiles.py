@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from fathom.analysis.uncertainty import (
+from fathom.statistics.uncertainty import (
     LEAST_SAMPLES,
     effective_count,
     effective_latencies,

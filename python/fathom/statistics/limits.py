@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 
 _FORM = re.compile(
-    r"(?P<name>.+?)(?: \((?P<amount>\d[^)]*)\))?(?: (?P<busy_pct>\d+) %)?(?:, (?P<other>(?:next|busiest) .+))?"
+    r"(?P<name>.+?)(?: \((?P<amount>\d[^)]*)\))?(?: (?P<busy_pct>\d+) %(?: \(mean (?P<mean_pct>\d+) %\))?)?"
+    r"(?:, (?P<other>(?:next|busiest) .+))?"
 )
 _IN_FLIGHT = re.compile(r"outstanding I/O \([^)]*\)")
 _UNTOLD = "target or "
@@ -30,8 +31,9 @@ def limit_of(text: str) -> Limit:
     match = _FORM.fullmatch(text)
     if match is None:
         return Limit(text, "", "")
-    busy_pct, amount = match["busy_pct"], match["amount"]
-    return Limit(match["name"], f"{busy_pct} %" if busy_pct else amount or "", match["other"] or "")
+    busy_pct, mean_pct, amount = match["busy_pct"], match["mean_pct"], match["amount"]
+    busy = f"{busy_pct} %" + (f", mean {mean_pct} %" if mean_pct else "")
+    return Limit(match["name"], busy if busy_pct else amount or "", match["other"] or "")
 
 
 def with_think_time(text: str | None) -> str | None:

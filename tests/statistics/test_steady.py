@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from fathom.analysis.levels import change_points, mser5
-from fathom.analysis.steady import SteadyState, Verdict, Volume, snia_window
-from fathom.analysis.trend import distance_to_floor, theil_sen
+from fathom.statistics.levels import change_points, mser5
+from fathom.statistics.steady import SteadyState, Verdict, Volume, snia_window
+from fathom.statistics.trend import distance_to_floor, theil_sen
 
 WRITTEN = Volume(sequential_x=2.0, random_x=1.0)
 

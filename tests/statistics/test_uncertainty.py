@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from fathom.analysis import uncertainty
-from fathom.analysis.percentiles import Histogram, repeats_interval_us
-from fathom.analysis.uncertainty import (
+from fathom.statistics import uncertainty
+from fathom.statistics.percentiles import Histogram, repeats_interval_us
+from fathom.statistics.uncertainty import (
     _student,
     block_length,
     compare,

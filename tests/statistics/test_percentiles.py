@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fathom.analysis.percentiles import (
+from fathom.runs.schema import LATENCY
+from fathom.statistics.percentiles import (
     BUCKET_LABELS,
     OVERFLOW_NS,
     Histogram,
@@ -16,8 +17,7 @@ from fathom.analysis.percentiles import (
     intervals_us,
     quantile_us,
 )
-from fathom.analysis.uncertainty import effective_latencies, latency_interval
-from fathom.runs.schema import LATENCY
+from fathom.statistics.uncertainty import effective_latencies, latency_interval
 
 
 def bounds_ns(values_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fathom.analysis.series import Floats, as_series
+from fathom.statistics.series import Floats, as_series
 
 LEAST_SAMPLES = 5
 """Fewest samples from which an interval of a mean is given."""

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fathom.analysis.series import Floats, as_series
-from fathom.analysis.trend import Slope, distance_to_floor, relative_drift
 from fathom.output.text import percent
+from fathom.statistics.series import Floats, as_series
+from fathom.statistics.trend import Slope, distance_to_floor, relative_drift
 
 VOLUME_TOLERANCE = 1e-3
 """A fill writes whole blocks, which fall a little short of a region's size."""

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fathom.analysis.series import Floats, as_series, block_means
+from fathom.statistics.series import Floats, as_series, block_means
 
 _MOST_POINTS = 240
 

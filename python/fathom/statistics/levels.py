@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fathom.analysis.series import Floats, as_series, block_means
+from fathom.statistics.series import Floats, as_series, block_means
 
 
 def mser5(series: ArrayLike) -> int:

@@ -7,7 +7,7 @@ from fathom.catalog import load_device
 from fathom.catalog.settings import split
 from fathom.errors import FathomError, UsageError
 from fathom.load.backend import make_twin
-from fathom.plan.binding import without_name
+from fathom.load.binding import without_name
 from fathom.runs.document import RunDocument
 from fathom.targets.array import PREFIX, array_text, member_texts
 from fathom.targets.parse import TwinFacts, parse_targets

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fathom.analysis.knee import knee
+from fathom.statistics.knee import knee
 
 
 def test_the_knee_of_a_closed_loop_that_saturates_is_where_its_asymptotes_cross():

@@ -1,0 +1,33 @@
+"""What to say of a step that a target failed: each returns None where it did not."""
+
+from fathom import _core
+from fathom.method.method import Step
+from fathom.runs.remarks import LostIo, Refused, facts_of, in_words
+
+
+def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
+    """What to say of a step in which more I/O failed than succeeded: its figures are those of the errors."""
+    failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
+    if failed <= done:
+        return None
+    kinds = ", ".join(f"{count:,} x {_core.describe_errno(code)}" for code, count in recording.errno.items())
+    refused = next((f"; {in_words(fact)}" for fact in facts_of(recording) if isinstance(fact, Refused)), "")
+    return (
+        f"step {step.name}: {failed:,} of {failed + done:,} I/O failed"
+        + (f" ({kinds})" if kinds else "")
+        + refused
+    )
+
+
+def nothing_done(step: Step, recording: _core.Recording) -> str | None:
+    """Returns what to say of a measured step in whose window no I/O was completed, or None: it has no figures."""
+    asked = recording.offered is None or recording.offered > 0
+    if step.kind not in ("measure", "point") or not asked or any(op.n or op.errors for op in recording.ops):
+        return None
+    return f"step {step.name}: no I/O was completed in its window of {recording.window_s:g} s"
+
+
+def not_returned(step: Step, recording: _core.Recording) -> str | None:
+    """Returns what to say of a step with I/O that did not return, or None: its target is not to be used on."""
+    lost = next((fact for fact in facts_of(recording) if isinstance(fact, LostIo)), None)
+    return f"step {step.name}: {in_words(lost)}" if lost else None

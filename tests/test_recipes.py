@@ -1,0 +1,92 @@
+"""What docs/ARCHITECTURE.md and docs/how-to/extend.md send a newcomer to is there, and the recipes work as written."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from test_architecture import LAYERS
+
+ROOT = Path(__file__).parents[1]
+MAP = (ROOT / "docs/ARCHITECTURE.md").read_text()
+RECIPES = (ROOT / "docs/how-to/extend.md").read_text()
+LIMIT_S = 300
+
+
+def section(name: str) -> str:
+    return RECIPES.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+
+
+def commands(text: str) -> list[str]:
+    blocks = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+    return [
+        line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")
+    ]
+
+
+def carried_out(script: list[str], folder: Path, **environment: str) -> str:
+    """Runs the commands in one shell; `fathom` is this tree's. Returns what they printed."""
+    called = f'fathom() {{ "{sys.executable}" -m fathom "$@"; }}'
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join([called, *script])],
+        cwd=folder,
+        env=os.environ | {"HOME": str(folder), "FATHOM_RUNS": str(folder / "runs")} | environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_file_that_the_map_names_is_there():
+    named = set(re.findall(r"`((?:python|crates|docs|tests)/[\w./-]+)`", MAP))
+    assert len(named) > 20
+    assert {path for path in named if not (ROOT / path).exists()} == set()
+
+
+def test_every_name_that_the_map_puts_beside_a_file_is_in_it():
+    pairs = re.findall(r"`((?:python|crates)/[\w./-]+)` \(`(\w+)`\)", MAP)
+    assert len(pairs) >= 5
+    assert [pair for pair in pairs if not re.search(rf"\b{pair[1]}\b", (ROOT / pair[0]).read_text())] == []
+
+
+def test_the_map_lists_the_layers_in_the_order_that_the_test_checks():
+    table = MAP.partition("| package | what it does |")[2].partition("\n\n")[0]
+    rows = (re.findall(r"`(\w+)`", row.split("|")[1]) for row in table.splitlines() if row.startswith("| `"))
+    assert [name for row in rows for name in row] == [name for name in LAYERS if name != "__main__"]
+
+
+def test_the_recipe_for_a_device_makes_one_that_runs(tmp_path: Path):
+    carried_out(commands(section("A device")), tmp_path)
+    [document] = (tmp_path / "runs").glob("*-four-corners-*/run.json")
+    assert "twin:my-drive" in document.read_text()
+
+
+def test_the_recipe_for_a_method_makes_one_that_runs(tmp_path: Path):
+    carried_out(commands(section("A method")), tmp_path)
+    assert [*(tmp_path / "runs").glob("*/run.json")]
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scratch copy of the package."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "python/fathom", folder / "fathom", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_the_recipe_for_a_report_section_puts_it_on_the_page(copied: Path, tmp_path: Path):
+    [(name, source)] = re.findall(
+        r"Save it as `(\w+\.py)`:\n\n```python\n(.*?)```", section("A report section"), flags=re.DOTALL
+    )
+    (copied / "fathom/report/sections" / name).write_text(source)
+    run = "fathom run four-corners null: --quick"
+    carried_out([run], tmp_path, PYTHONPATH=str(copied))
+    [page] = (tmp_path / "runs").glob("*/report.html")
+    assert "The longest I/Os" in page.read_text()
