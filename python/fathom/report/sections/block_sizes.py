@@ -58,8 +58,8 @@ def _table(found: Sequence[Disk]) -> Table:
         "Rates are those that reached the medium behind the transient at the start of a step (MSER-5), in which caches "
         "fill. Beneath stands what the host saw where its page cache took more; whole windows, cache included, are "
         "among the results.",
-        f"memory: what the host saw is more than {IN_MEMORY:g} times what arm and platters allow. The verdict leaves such "
-        "a workload out.",
+        f"memory: what the host saw is more than {IN_MEMORY:g} times what arm and platters allow. The verdict leaves "
+        "such a workload out.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
     ]
     return Table("One drive", [Item(label) for label, _ in BLOCKS.values()], groups, footnotes)
