@@ -26,7 +26,7 @@ from fathom.session.course import Course
 from fathom.session.idle import idle_notes
 from fathom.session.options import Options
 from fathom.session.record import now
-from fathom.session.said import Said
+from fathom.session.remark_log import RemarkLog
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
 
@@ -47,7 +47,7 @@ class Session:
         self.targets = targets
         self.options = options
         self.meter = meter
-        self.said = Said(store)
+        self.remark_log = RemarkLog(store)
         self.courses = [Course(store, method, target, index) for index, target in enumerate(targets)]
         self.errors: dict[int, FathomError | _core.BackendError] = {}
 
@@ -69,7 +69,9 @@ class Session:
             return
         error = None
         try:
-            TargetRun(self.store, self.method, target, course, self.options, self.meter, self.said).run()
+            TargetRun(
+                self.store, self.method, target, course, self.options, self.meter, self.remark_log
+            ).run()
             self._check_whole(course)
         except (FathomError, _core.BackendError, OSError) as failure:
             self.errors[index] = _as_error(failure)
@@ -149,7 +151,7 @@ class Session:
         ]
         verdicts = {key: text for course in self.courses for key, text in course.verdicts().items()}
         run = Run(self.store.path, just_written=True)
-        view = RunView.of(run, self.said.remarks, verdicts, self.said.not_measured)
+        view = RunView.of(run, self.remark_log.remarks, verdicts, self.remark_log.not_measured)
         return [
             *about_targets,
             *self.options.site.notes(),

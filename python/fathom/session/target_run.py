@@ -29,7 +29,7 @@ from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER
 from fathom.session.judge import Judge, Written
 from fathom.session.options import Options
-from fathom.session.said import Said
+from fathom.session.remark_log import RemarkLog
 from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
@@ -46,7 +46,7 @@ class TargetRun:
         course: Course,
         options: Options,
         meter: PowerMeter | None,
-        said: Said,
+        remark_log: RemarkLog,
     ) -> None:
         self.store = store
         self.method = method
@@ -54,7 +54,7 @@ class TargetRun:
         self.course = course
         self.options = options
         self.meter = meter
-        self.said = said
+        self.remark_log = remark_log
 
     def run(self) -> None:
         """Runs what is left. Raises FathomError or `_core.BackendError`, with all that was measured saved."""
@@ -65,7 +65,7 @@ class TargetRun:
         else:
             backend, sampling = self.options.site.start(self.target)
             with sampling as sampler:
-                self.said.absent(self.target.name, self._absent(sampler))
+                self.remark_log.absent(self.target.name, self._absent(sampler))
                 self._run_steps(self.course.keys, backend, sampler)
 
     def _absent(self, sampler: Sampler) -> list[str]:
@@ -156,7 +156,7 @@ class TargetRun:
         if self.course.finished(key):
             return
         if step.round is None or step.round.number == 1:
-            self.said.remark(key, self.target.name, LeftOut(reason=reason))
+            self.remark_log.remark(key, self.target.name, LeftOut(reason=reason))
         self._pass_over(key, f"step {step.name} left out: {reason}")
 
     def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
@@ -195,9 +195,9 @@ class TargetRun:
         rows.finish(recordings, self.method.name, steady)
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
-        self.said.setup(key, target.name, recordings[0].setup)
+        self.remark_log.setup(key, target.name, recordings[0].setup)
         for fact in facts_of(recordings[0]):
-            self.said.remark(key, target.name, fact)
+            self.remark_log.remark(key, target.name, fact)
         self._say_short(key, step, outcome)
         # What was given up at the user's word is no failure of the target.
         failure = mostly_failed(step, recordings[0])
@@ -217,7 +217,7 @@ class TargetRun:
         """Says that a window ended before its time, where nobody ended it."""
         if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
             fact = ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s)
-            self.said.remark(key, self.target.name, fact)
+            self.remark_log.remark(key, self.target.name, fact)
 
     def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
         """Purges by an NVMe admin command, which has no rows. Raises FathomError where the drive refuses it."""
@@ -232,7 +232,7 @@ class TargetRun:
             self.store.journal("purge", key, device=drive.name, sent=sent, took_s=took_s)
             told.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
         reason = "; ".join(told)
-        self.said.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
+        self.remark_log.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
         outcome = StepOutcome("complete", None, reason, 0.0, 0)
         self.store.finish_step(key, {}, outcome)
         return outcome

@@ -10,7 +10,7 @@ from fathom.runs.store import RunStore, StepKey
 MEASURED_AGAIN = Words(text="its files were damaged, so it was measured again when the run was resumed")
 
 
-class Said:
+class RemarkLog:
     """Remarks on steps, and what nobody can sample, by target. Begins with what the journal has."""
 
     def __init__(self, store: RunStore) -> None:
