@@ -22,11 +22,11 @@ from fathom.runs.document import LOST_HOST, NoteRecord, Status
 from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
-from fathom.session.course import Course
 from fathom.session.idle import idle_notes
 from fathom.session.options import Options
 from fathom.session.record import now
 from fathom.session.remark_log import RemarkLog
+from fathom.session.schedule import Schedule
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
 
@@ -48,7 +48,7 @@ class Session:
         self.options = options
         self.meter = meter
         self.remark_log = RemarkLog(store)
-        self.courses = [Course(store, method, target, index) for index, target in enumerate(targets)]
+        self.schedules = [Schedule(store, method, target, index) for index, target in enumerate(targets)]
         self.errors: dict[int, FathomError | _core.BackendError] = {}
 
     def run(self) -> Run:
@@ -64,15 +64,15 @@ class Session:
 
     def _run_target(self, index: int) -> None:
         """Runs one target; what stops it stops no other."""
-        target, course = self.targets[index], self.courses[index]
-        if self.options.interrupt.is_set() or course.all_finished:
+        target, schedule = self.targets[index], self.schedules[index]
+        if self.options.interrupt.is_set() or schedule.all_finished:
             return
         error = None
         try:
             TargetRun(
-                self.store, self.method, target, course, self.options, self.meter, self.remark_log
+                self.store, self.method, target, schedule, self.options, self.meter, self.remark_log
             ).run()
-            self._check_whole(course)
+            self._check_whole(schedule)
         except (FathomError, _core.BackendError, OSError) as failure:
             self.errors[index] = _as_error(failure)
             error = str(self.errors[index])
@@ -80,12 +80,12 @@ class Session:
             self.store.journal("target-failed", target=target.name, error=error, rules=list(rules))
         self.options.observer.target_ended(target, error)
 
-    def _check_whole(self, course: Course) -> None:
+    def _check_whole(self, schedule: Schedule) -> None:
         """Raises FathomError where a step ended before its time, and nobody asked for that.
 
         A lost host shortens steps too: a note says so, and what the other hosts did stands.
         """
-        early = course.ended_early
+        early = schedule.ended_early
         lost = any(note.rule == LOST_HOST for note in self.options.site.notes())
         if early and not lost and not self.options.interrupt.is_set():
             raise FathomError(
@@ -123,7 +123,7 @@ class Session:
             return "interrupted"
         if self.errors:
             return "failed"
-        return "partial" if any(course.ended_early for course in self.courses) else "complete"
+        return "partial" if any(schedule.ended_early for schedule in self.schedules) else "complete"
 
     @property
     def _called(self) -> str:
@@ -149,7 +149,7 @@ class Session:
             for target in self.targets
             for text in target.notes
         ]
-        verdicts = {key: text for course in self.courses for key, text in course.verdicts().items()}
+        verdicts = {key: text for schedule in self.schedules for key, text in schedule.verdicts().items()}
         run = Run(self.store.path, just_written=True)
         view = RunView.of(run, self.remark_log.remarks, verdicts, self.remark_log.not_measured)
         return [

@@ -24,26 +24,26 @@ from fathom.power.step import MeteredStep, instead_of_sensor
 from fathom.runs.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
-from fathom.session.course import Course
 from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER
 from fathom.session.judge import Judge, Written
 from fathom.session.options import Options
 from fathom.session.remark_log import RemarkLog
+from fathom.session.schedule import Schedule
 from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
 
 
 class TargetRun:
-    """A method on one target. `course` says what comes next."""
+    """A method on one target. `schedule` says what comes next."""
 
     def __init__(
         self,
         store: RunStore,
         method: Method,
         target: Target,
-        course: Course,
+        schedule: Schedule,
         options: Options,
         meter: PowerMeter | None,
         remark_log: RemarkLog,
@@ -51,7 +51,7 @@ class TargetRun:
         self.store = store
         self.method = method
         self.target = target
-        self.course = course
+        self.schedule = schedule
         self.options = options
         self.meter = meter
         self.remark_log = remark_log
@@ -59,14 +59,14 @@ class TargetRun:
     def run(self) -> None:
         """Runs what is left. Raises FathomError or `_core.BackendError`, with all that was measured saved."""
         if self.target.kind == "twin":
-            for bench, keys in self.course.fresh_parts(afresh=self._keeps_state):
-                if not all(map(self.course.finished, keys)):
+            for bench, keys in self.schedule.fresh_parts(afresh=self._keeps_state):
+                if not all(map(self.schedule.finished, keys)):
                     self._run_steps(self._needed(keys), self._twin(bench), None)
         else:
             backend, sampling = self.options.site.start(self.target)
             with sampling as sampler:
                 self.remark_log.absent(self.target.name, self._absent(sampler))
-                self._run_steps(self.course.keys, backend, sampler)
+                self._run_steps(self.schedule.keys, backend, sampler)
 
     def _absent(self, sampler: Sampler) -> list[str]:
         """What the sampler lacks; a power meter has the energy that a drive does not tell."""
@@ -82,7 +82,7 @@ class TargetRun:
         """Without the steps that bring a drive to its steady state, where a twin has it from the start."""
         if not load_device(self.target.catalog or self.target.name).starts_settled:
             return list(keys)
-        preparing = self.course.preparing(keys)
+        preparing = self.schedule.preparing(keys)
         for key in preparing:
             self._pass_over(key, "not needed: the twin is in its steady state from the start")
         return [key for key in keys if key not in preparing]
@@ -118,10 +118,10 @@ class TargetRun:
                 continue
             if written.filled and step.turnover is None:
                 step = replace(step, turnover=FILLED_TURNOVER)
-            outcome = self.store.outcome(key) if self.course.finished(key) else None
+            outcome = self.store.outcome(key) if self.schedule.finished(key) else None
             if outcome is None:
                 outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
-            elif not backend.real_time and not all(self.course.finished(later) for later in keys[place:]):
+            elif not backend.real_time and not all(self.schedule.finished(later) for later in keys[place:]):
                 self._repeat(key, step, backend, written)
             if step.kind == "purge":
                 written = Written(purged=True)
@@ -133,18 +133,18 @@ class TargetRun:
 
     def _next(self, key: StepKey, backend: Backend) -> Step | None:
         """The step as it is to be run; None where it does not apply, or has nothing left to find."""
-        planned = self.course.step(key)
+        planned = self.schedule.step(key)
         if reason := inapplicable(planned, self.target):
             self._leave_out(key, planned, reason)
             return None
-        if planned.round and self.course.rounds_ended(key, planned.round):
+        if planned.round and self.schedule.rounds_ended(key, planned.round):
             self._pass_over(key)
             return None
-        if planned.offered and not self.course.measured(planned.offered.of):
+        if planned.offered and not self.schedule.measured(planned.offered.of):
             needed = f"it is offered a share of the rate of {planned.offered.of}, which has no results"
             self._leave_out(key, planned, needed)
             return None
-        step = self.course.aimed(key, on_this_machine(planned, backend), len(backend.parts))
+        step = self.schedule.aimed(key, on_this_machine(planned, backend), len(backend.parts))
         if step is None:
             self._pass_over(key)
         elif step.afresh and not backend.real_time and self._keeps_state:
@@ -153,7 +153,7 @@ class TargetRun:
 
     def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:
         """Finishes a step that does not apply to the target; of rounds, only the first says so."""
-        if self.course.finished(key):
+        if self.schedule.finished(key):
             return
         if step.round is None or step.round.number == 1:
             self.remark_log.remark(key, self.target.name, LeftOut(reason=reason))
@@ -161,7 +161,7 @@ class TargetRun:
 
     def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
         """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
-        if not self.course.finished(key):
+        if not self.schedule.finished(key):
             self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
 
     def _run_one(
