@@ -26,10 +26,10 @@ from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
 from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER
-from fathom.session.judge import Judge, Written
 from fathom.session.options import Options
 from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Schedule
+from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
@@ -260,7 +260,7 @@ class TargetRun:
                 step,
                 step_seed(self.options.seed, key.number),
                 rows,
-                self._judge(step, backend, written),
+                self._steady_rounds(step, backend, written),
                 self.options.interrupt,
                 (lambda interval: store.append_live(live, rows.of(interval)))
                 if backend.real_time
@@ -296,17 +296,17 @@ class TargetRun:
             step,
             step_seed(self.options.seed, key.number),
             self._rows(step, backend),
-            self._judge(step, backend, written),
+            self._steady_rounds(step, backend, written),
             self.options.interrupt,
             _keep_in_memory,
             lambda progress: None,
         )
 
-    def _judge(self, step: Step, backend: Backend, written: Written) -> Judge | None:
+    def _steady_rounds(self, step: Step, backend: Backend, written: Written) -> SteadyRounds | None:
         if step.steady is None:
             return None
         capacity_bytes = backend.capacity_bytes or self.target.capacity_bytes
-        return Judge(step, capacity_bytes, written, quick=self.method.quick is not None)
+        return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None)
 
     def _rows(self, step: Step, backend: Backend) -> StepRows:
         scratch = self.store.path / "steps"
