@@ -86,7 +86,7 @@ class Session:
         A lost host shortens steps too: a note says so, and what the other hosts did stands.
         """
         early = schedule.ended_early
-        lost = any(note.rule == LOST_HOST for note in self.options.site.notes())
+        lost = any(note.rule == LOST_HOST for note in self.options.initiator.notes())
         if early and not lost and not self.options.interrupt.is_set():
             raise FathomError(
                 f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
@@ -99,7 +99,7 @@ class Session:
             document.error = "; ".join(self._about(i, error) for i, error in sorted(self.errors.items()))
         document.status = self._status
         document.finished = now()
-        document.environment |= self.options.site.to_json()
+        document.environment |= self.options.initiator.to_json()
         self.store.compact()
         document.notes = self._notes()
         self.store.journal("run-end", status=document.status)
@@ -154,7 +154,7 @@ class Session:
         view = RunView.of(run, self.remark_log.remarks, verdicts, self.remark_log.not_measured)
         return [
             *about_targets,
-            *self.options.site.notes(),
+            *self.options.initiator.notes(),
             *(power_notes(self.store.path, view.named, self.meter) if self.meter else []),
             *idle_notes(self.method, self.store.document.targets),
             *(note.record() for note in validity.notes(view)),

@@ -14,8 +14,8 @@ from fathom.catalog import load_device
 from fathom.errors import FathomError, RefusedError
 from fathom.load.array import ArrayBackend
 from fathom.load.backend import Backend, TwinBackend
+from fathom.load.initiator import Sampler
 from fathom.load.seeds import part_seed, step_seed
-from fathom.load.site import Sampler
 from fathom.method.method import Job, Method, Step, parse_job
 from fathom.output.text import percent
 from fathom.plan.fit import inapplicable
@@ -63,7 +63,7 @@ class TargetRun:
                 if not all(map(self.schedule.finished, keys)):
                     self._run_steps(self._needed(keys), self._twin(bench), None)
         else:
-            backend, sampling = self.options.site.start(self.target)
+            backend, sampling = self.options.initiator.start(self.target)
             with sampling as sampler:
                 self.remark_log.absent(self.target.name, self._absent(sampler))
                 self._run_steps(self.schedule.keys, backend, sampler)
@@ -179,7 +179,7 @@ class TargetRun:
         target, store = self.target, self.store
         self.options.observer.step_started(target, key.number, len(self.method.steps), step)
         if step.job.destructive:
-            self.options.site.recheck(target, writes=True)
+            self.options.initiator.recheck(target, writes=True)
         store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
         if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
             outcome = self._purge(key, step, sampler)
@@ -205,7 +205,7 @@ class TargetRun:
             failure = not_returned(step, recordings[0]) or nothing_done(step, recordings[0])
         if failure is not None:
             outcome = replace(outcome, status="partial", reason=failure)
-        elif shortfall := self.options.site.shortfall():
+        elif shortfall := self.options.initiator.shortfall():
             outcome = replace(outcome, status="partial", reason=shortfall)
         store.finish_step(key, rows.tables(), outcome)
         if failure is not None:
@@ -276,7 +276,7 @@ class TargetRun:
         """What a destructive step on a real target asks once a minute: whether the target is still its own."""
         if not (step.job.destructive and backend.real_time):
             return None
-        return lambda: self.options.site.recheck(self.target, writes=True)
+        return lambda: self.options.initiator.recheck(self.target, writes=True)
 
     def _sample(
         self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
