@@ -275,7 +275,7 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
-    from fathom.analysis.view import RunView
+    from fathom.analysis.run_view import RunView
     from fathom.errors import FathomError
     from fathom.statistics.failed import in_words, is_marked
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from fathom.analysis.view import Remark
+from fathom.analysis.run_view import Remark
 from fathom.runs.journal import read_journal
 from fathom.runs.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.store import RunStore, StepKey

@@ -12,7 +12,7 @@ from shlex import quote
 
 from fathom import _core
 from fathom.analysis import validity
-from fathom.analysis.view import RunView
+from fathom.analysis.run_view import RunView
 from fathom.errors import NEW_RUN, FathomError, InterruptedRunError, RefusedError
 from fathom.method.method import Method
 from fathom.output.text import in_others
