@@ -19,7 +19,7 @@ from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
 from fathom.fleet.ray_cluster import RayHost, ray_connected
 from fathom.method.method import parse_method
-from fathom.runs.journal import read_journal
+from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
 from fathom.targets.own_file import file_bytes
@@ -218,7 +218,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     )
     run = run_shared(fleet, shared, tmp_path / "runs")
     assert run.document.status == "partial"
-    ended = [event for event in read_journal(run.path) if event["event"] == "step-end"]
+    ended = [event for event in read_events(run.path) if event["event"] == "step-end"]
     assert [(event["step"], event["status"]) for event in ended] == [
         ("fill", "complete"), ("read", "partial"), ("again", "complete"),
     ]  # fmt: skip

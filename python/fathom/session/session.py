@@ -77,7 +77,7 @@ class Session:
             self.errors[index] = _as_error(failure)
             error = str(self.errors[index])
             rules = failure.rules if isinstance(failure, RefusedError) else ()
-            self.store.journal("target-failed", target=target.name, error=error, rules=list(rules))
+            self.store.log_event("target-failed", target=target.name, error=error, rules=list(rules))
         self.options.observer.target_ended(target, error)
 
     def _check_whole(self, schedule: Schedule) -> None:
@@ -102,7 +102,7 @@ class Session:
         document.environment |= self.options.initiator.to_json()
         self.store.compact()
         document.notes = self._notes()
-        self.store.journal("run-end", status=document.status)
+        self.store.log_event("run-end", status=document.status)
         self.store.seal()
         if interrupted:
             raise InterruptedRunError(

@@ -180,7 +180,7 @@ class TargetRun:
         self.options.observer.step_started(target, key.number, len(self.method.steps), step)
         if step.job.destructive:
             self.options.initiator.recheck(target, writes=True)
-        store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
+        store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
         if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
             outcome = self._purge(key, step, sampler)
             self.options.observer.step_ended(target, step, outcome)
@@ -229,7 +229,7 @@ class TargetRun:
             except FathomError as failure:
                 self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
                 raise
-            self.store.journal("purge", key, device=drive.name, sent=sent, took_s=took_s)
+            self.store.log_event("purge", key, device=drive.name, sent=sent, took_s=took_s)
             told.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
         reason = "; ".join(told)
         self.remark_log.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
@@ -286,7 +286,7 @@ class TargetRun:
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
         if self.meter and window_s:
             found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)
-            self.store.journal("power", key, **found.journal)
+            self.store.log_event("power", key, **found.journal)
             rows.take_telemetry(found.rows)
 
     def _repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
