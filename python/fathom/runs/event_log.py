@@ -1,4 +1,4 @@
-"""The journal of a run: which file it is, and what stands in it."""
+"""The event log of a run, `journal.jsonl`: which file it is, and what stands in it."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -98,7 +98,7 @@ def _run_named(path: Path) -> Iterator[None]:
 @contextmanager
 def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
-    site = options.initiator
+    initiator = options.initiator
     _check_purge_asked(method, options)
     check_bound(method, targets)
     for target in targets:
