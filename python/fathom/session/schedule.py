@@ -15,7 +15,7 @@ from fathom.runs.store import RunStore, StepKey
 from fathom.targets.target import Target
 
 
-class Course:
+class Schedule:
     """A method's steps on one target, of which `index` is its place among the targets of the run."""
 
     def __init__(self, store: RunStore, method: Method, target: Target, index: int) -> None:

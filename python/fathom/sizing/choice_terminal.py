@@ -16,7 +16,7 @@ from fathom.sizing.needs import Kind, Op
 from fathom.sizing.reasons import headline, reasons
 from fathom.sizing.size import Answer
 from fathom.sizing.system import GROUPS, StorageSystem
-from fathom.sizing.views import amount, unmet_text
+from fathom.sizing.terminal import amount, unmet_text
 
 SCHEMA = "fathom-choose/1"
 

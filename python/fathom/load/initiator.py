@@ -38,7 +38,7 @@ class Sampler(Protocol):
         ...
 
 
-class Site(Protocol):
+class Initiator(Protocol):
     """What finds, checks and holds real targets and loads them."""
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
