@@ -150,7 +150,7 @@ def test_a_system_is_chosen_by_a_run_of_it_where_there_is_one(own_run: Run) -> N
     read_iops = corner(own_run, "read", 4096)["iops"]
     assert [offer.count for offer in choice.offers] == [1, -(-5e6 // read_iops)]
     assert choice.offers[1].system.usable_bytes == 304e12
-    with pytest.raises(UsageError, match="is of no system that is compared"):
+    with pytest.raises(UsageError, match="names no system of this comparison"):
         systems_to_compare(names, ["weka=last"], stated, prices)
 
 

@@ -72,7 +72,7 @@ def test_a_queue_that_was_less_deep_than_asked_is_noted_from_95_percent_down(kep
 
 def test_a_shallow_queue_is_noted_with_both_depths():
     note = only(run_view([Measured(DEVICE, RATES, point={"outstanding": 128.0, "mean_us": 128.0})]))
-    assert "128.0 of 256 I/Os were in flight on average (50 %)" in note.text
+    assert "128.0 of the 256 I/Os asked for were in flight on average (50 %)" in note.text
     assert (note.target, note.step) == (DEVICE, "4k-rand-read")
 
 
@@ -137,7 +137,7 @@ def test_a_link_below_its_maximum_is_noted_with_both():
     slow = device(link_width_lanes=2)
     note = only(run_view([Measured(DEVICE, [500_000.0] * 60)], [slow]))
     assert note.rule == "link-below-maximum"
-    assert "16 GT/s x2, the drive can do 16 GT/s x4" in note.text
+    assert "16 GT/s x2, but the drive supports 16 GT/s x4" in note.text
 
 
 def test_more_bytes_than_the_link_carries_are_an_error():
@@ -150,7 +150,7 @@ def test_io_served_by_the_page_cache_is_an_error_with_its_share():
     own = 60e6 * 4096
     note = only(sound(telemetry=[sample("device_read", 0.25 * own), sample("device_written", 0.0)]))
     assert (note.rule, note.level) == ("page-cache", "error")
-    assert "only 25 % of the bytes reached the device: the rest was served by the page cache" in note.text
+    assert "only 25 % of the bytes reached the device: the page cache served the rest" in note.text
 
 
 def test_direct_io_that_the_device_never_saw_is_not_put_down_to_the_page_cache():
@@ -275,7 +275,7 @@ def test_io_in_flight_at_the_end_is_said_with_its_age():
     late = {"censored": 4, "censored_us": 6e6, "max_us": 6e6}
     note = only(run_view([Measured(DEVICE, RATES, point=late)]))
     assert (note.rule, note.level) == ("in-flight", "warning")
-    assert note.text.startswith("4 I/Os were in flight at the end of the window for longer than any")
+    assert note.text.startswith("4 I/Os were still in flight at the end of the window, longer than any")
     assert "the oldest for 6 s" in note.text
 
 
@@ -407,7 +407,7 @@ def test_a_rate_that_was_not_sustained_is_said_with_its_backlog():
     point = {"offered_iops": 1_200_000.0, "backlog": 5_000_000}
     note = only(run_view([Measured(DEVICE, RATES, point=point)]))
     assert note.rule == "unsustained"
-    assert "1,200,000 IOPS were offered and 1,000,000 done, 5,000,000 I/Os were waiting" in note.text
+    assert "1,200,000 IOPS were offered, 1,000,000 done and 5,000,000 I/Os waited" in note.text
 
 
 def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
@@ -457,7 +457,7 @@ def test_late_arrivals_are_one_note_a_target_of_the_worst_step():
     remarks = [Remark(DEVICE, f"{us}-late", LateArrivals(mean_ns=1000 * us)) for us in (12, 90, 31)]
     note = only(sound(remarks=remarks))
     assert (note.rule, note.step) == ("cpu-wait", "90-late")
-    assert note.text.startswith("arrivals were issued 90 us late")
+    assert note.text.startswith("the load generator itself issued arrivals 90 us late")
     assert note.text.endswith("less in 2 other steps")
 
 
@@ -470,7 +470,7 @@ def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tel
     note = only(view)
     assert (note.rule, note.step) == ("client-limits", "4k-rand-read")
     assert "had its processors 99 % busy. From the same cause: in fill, load threads waited 55 %" in note.text
-    assert "end what else runs on this machine" in note.next_step
+    assert "stop other programs on this machine" in note.next_step
     assert "load from more or faster hosts" in note.next_step
 
 

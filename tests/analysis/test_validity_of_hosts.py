@@ -44,7 +44,8 @@ def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:
     found = {note.target: note for note in notes(fleet(dict.fromkeys(HOSTS, 9e3), [quota, busy]))}
     assert set(found) == {"h2:dir:/s", "h3:dir:/s"}
     assert (
-        "the client, not the target, limits: host h2 had used up its control group" in found["h2:dir:/s"].text
+        "the client, not the target, is the limit: host h2 had used up its control group"
+        in found["h2:dir:/s"].text
     )
     assert "in 62 % of the periods" in found["h2:dir:/s"].text
     assert "host h3 had its processors 97 % busy" in found["h3:dir:/s"].text

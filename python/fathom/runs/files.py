@@ -52,7 +52,7 @@ def refusals_told(run: Path) -> Iterator[None]:
     except OSError as error:
         raise FathomError(
             f"cannot write the run directory {run}: {error.strerror or error}",
-            "make room there, or choose another place with --out or FATHOM_RUNS",
+            "free some space there, or choose another place with --out or FATHOM_RUNS",
         ) from error
 
 

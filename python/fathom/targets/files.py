@@ -58,7 +58,7 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
     status = _lstat(path)
     if status is None and not size_bytes:
         raise UsageError(
-            f"file:{typed}: does not exist and no size above 0 is given",
+            f"file:{typed}: does not exist, and no size above 0 is given",
             "add --size, for example --size 1GiB",
         )
     found = own(path) if status else None
@@ -110,7 +110,7 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
     names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
     path, left = directory / next(names), list[str]()
     while _lstat(_place(path)) and isinstance(found := examine(path), Foreign):
-        left += [f"{path} is left alone: it {found.value}"] if found in _SPARE else []
+        left += [f"{path} is left in place: it {found.value}"] if found in _SPARE else []
         path = directory / next(names)
     target = _planned(path, want_bytes)
     return replace(target, notes=(*target.notes, *left))
@@ -127,7 +127,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
     size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
     if size_bytes < min(want_bytes, _MIN_SCRATCH_BYTES):
         raise FathomError(
-            f"{directory}: {size(usable)} can be used, a scratch file needs {size(_MIN_SCRATCH_BYTES)}",
+            f"{directory}: a scratch file needs {size(_MIN_SCRATCH_BYTES)}, {size(usable)} can be used",
             "free some space or give another target, for example dir:PATH",
         )
     target = _describe(path, f"file:{path}", "file", size_bytes)
@@ -168,9 +168,7 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
     found = own(path) if status else None
     if status is None or (found and found.capacity_bytes != target.capacity_bytes):
         reserved = _reserve(target, path, status, found)
-        note = (
-            f"{path}: {target.identity.file_system} reserves no space: a full disk shows only while writing"
-        )
+        note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
         target = target if reserved else replace(target, notes=(*target.notes, note))
     try:
         aligned = _direct_align_bytes(target, path, writes)
@@ -352,9 +350,9 @@ def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target
     aligned = statx(path).direct_align_bytes if _lstat(path) else None
     where = identity.model or identity.device or "an unnamed device"
     in_memory = mount is not None and mount.file_system in _MEMORY_FILE_SYSTEMS
-    notes = [f"{path} is on {identity.file_system}: its figures are those of memory, not of a drive"]
+    notes = [f"{path} is on {identity.file_system}: figures are those of memory, not of a drive"]
     led = Path(os.path.normpath(typed)) != path
-    linked = [f"{typed} is {path}: symbolic links lead there"] if led else []
+    linked = [f"{typed} is {path}, through symbolic links"] if led else []
     return Target(
         name=name,
         kind=kind,
@@ -406,7 +404,7 @@ def _lstat(path: Path) -> os.stat_result | None:
     if stat.S_ISBLK(status.st_mode):
         raise UsageError(f"{path}: is a block device", f"write {path} without file:")
     if stat.S_ISLNK(status.st_mode):
-        raise RefusedError(f"{path}: is a symbolic link", f"give the file itself: file:{path.resolve()}")
+        raise RefusedError(f"{path}: is a symbolic link", f"name the file itself: file:{path.resolve()}")
     raise RefusedError(f"{path}: is not a regular file", "choose another path")
 
 
@@ -447,7 +445,7 @@ def _replaced(path: Path) -> RefusedError:
 def _no_direct_io(target: Target) -> FathomError:
     kind = target.identity.file_system or "its file system"
     return FathomError(
-        f"{target.name}: {kind} as mounted has no O_DIRECT, so the page cache would be measured",
+        f"{target.name}: {kind} as mounted has no O_DIRECT; the page cache would be measured instead",
         "choose a place on another file system",
     )
 

@@ -30,7 +30,7 @@ _SAME_ATTACHMENT = ("dev", "diskseq")
 _EXCLUSIVE = "in exclusive use by the kernel or another program"
 
 NO_LIBBLKID = (
-    "libblkid (util-linux) is not installed: only Fathom's own table of formats was asked what is on devices"
+    "libblkid (util-linux) is not installed: only Fathom's own table of formats checked what is on devices"
 )
 """What a reader must know where the second opinion is missing."""
 
@@ -103,7 +103,9 @@ def authorise_destroy(target: Target, *tokens: str) -> None:
         return
     expected = destroy_token(target.identity)
     if expected not in tokens:
-        given = f"--destroy {' '.join(tokens)} is not its token" if tokens else "this destroys all data on it"
+        given = (
+            f"--destroy {' '.join(tokens)} does not match it" if tokens else "this destroys all data on it"
+        )
         raise RefusedError(
             f"{target.name} ({target.label}): {given}", f"if you mean it: --destroy {shlex.quote(expected)}"
         )
@@ -140,7 +142,7 @@ def _compare(name: str, then: Identity, now: Identity, properties: Sequence[str]
         if getattr(then, key) != getattr(now, key)
     ]
     if changed:
-        raise RefusedError(f"{name} is not the same device any more: {'; '.join(changed)}", NEW_RUN)
+        raise RefusedError(f"{name} is no longer the same device: {'; '.join(changed)}", NEW_RUN)
 
 
 class ExclusiveHold:
@@ -198,7 +200,7 @@ def refuse(name: str, refusals: Sequence[Refusal]) -> None:
     """Passes when there are no reasons. Raises RefusedError with all of them in one line."""
     hint = "`fathom devices` lists which are safe" if name.startswith("/dev/") else "choose another path"
     if all(refusal.rule == "unknown-data" for refusal in refusals):
-        hint = "if they may be lost: --unknown-data, beside --destroy"
+        hint = "if they may be lost: --unknown-data, with --destroy"
     _raise_all(f"{name} refused", refusals, hint)
 
 
