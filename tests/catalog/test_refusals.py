@@ -38,8 +38,8 @@ def problems(write: Write, text: str, kind: str = "published") -> list[str]:
         ("iops = 473658", "iops = 5, threads = 1.5", "25: threads: expected a whole number, found 1.5"),
         ('role = "validation"', 'role = "validate"', '25: role: "validate" is not one of calibration, validation, '
          'context; did you mean "validation"?'),
-        ("iops = 473658", 'iops = 1, pattern = "random"', '25: pattern: "random" is not one of seq, rand, mixed, trace, '
-         'synthetic-db, app, zoned; did you mean "rand"?'),
+        ("iops = 473658", 'iops = 1, pattern = "random"', '25: pattern: "random" is not one of seq, rand, mixed, '
+         'trace, synthetic-db, app, zoned; did you mean "rand"?'),
         ('vendor = "Acme"\n', "", '4: key "vendor" is missing'),
         ('kind = "ssd"', 'kind = "sdd"', '7: kind: "sdd" is not one of ssd, hdd, nvme-of-array, cluster, hdd-server, '
          'gpu; did you mean "ssd"?'),
