@@ -44,7 +44,7 @@ def test_a_job_keeps_its_operation_block_depth_and_time(tmp_path: Path) -> None:
     }
 
 
-def test_reads_into_a_gpu_stay_so_and_what_comes_another_way_is_told(tmp_path: Path) -> None:
+def test_reads_into_a_gpu_stay_so_and_what_comes_another_way_is_noted(tmp_path: Path) -> None:
     gpu = "[x]\nioengine=libcufile\nrw=randrw\nbs=1m\nsize=1g\ntime_based\nruntime=60\ngpu_dev_ids=1\n"
     steps, notes = imported(tmp_path, gpu)
     assert steps[-1]["job"]["gpu"] is True
@@ -320,7 +320,7 @@ def test_what_an_earlier_job_wrote_whole_is_not_laid_out_again(tmp_path: Path) -
     assert [step["name"] for step in steps] == ["w", "lay-out-r", "r"]
 
 
-def test_a_name_is_of_its_section_and_one_of_global_is_told(tmp_path: Path) -> None:
+def test_a_name_is_of_its_section_and_one_of_global_is_noted(tmp_path: Path) -> None:
     text = "[global]\nname=all\ndirect=1\nsize=1m\nfilename=f\nrw=write\n[a]\n[b]\nname=c\nstonewall\n"
     steps, notes = imported(tmp_path, text)
     assert [step["name"] for step in steps] == ["a", "c"]
