@@ -63,13 +63,13 @@ def test_the_tightest_need_binds_and_the_next_is_named() -> None:
     )
     assert sizing.drives == 27
     assert headline(sizing) == "27 x Western Digital Ultrastar DC SN861 7.68 TB: 200 TB binds"
-    assert sentences(sizing)[0] == "Next limit: 64 GB/s read, for which 5 would do."
+    assert sentences(sizing)[0] == "Next limit: 64 GB/s read; 5 would do."
 
 
 def test_a_power_budget_below_the_count_is_an_answer_of_none() -> None:
     sizing = size(rated_drive(SN861), [parse_need("60 W"), parse_need("30M IOPS read")])
     assert sizing.drives is None
-    assert headline(sizing).endswith("60 W: enough for 3 drives, 10 are needed")
+    assert headline(sizing).endswith("60 W: enough for 3 drives; 10 are needed")
 
 
 def test_more_drives_do_not_make_one_read_faster() -> None:

@@ -85,7 +85,7 @@ def test_a_load_that_thinks_between_its_requests_was_not_asked_to_be_deep():
 def test_a_gap_in_littles_law_is_noted():
     note = only(run_view([Measured(DEVICE, RATES, point={"mean_us": 230.0})]))
     assert note.rule == "littles-law"
-    assert "gives 230.0 I/Os in flight, 256.0 were (-10 %)" in note.text
+    assert "gives 230.0 I/Os in flight, but 256.0 were (-10 %)" in note.text
 
 
 def test_littles_law_is_judged_over_both_halves_of_a_mix():
@@ -276,7 +276,7 @@ def test_io_in_flight_at_the_end_is_said_with_its_age():
     note = only(run_view([Measured(DEVICE, RATES, point=late)]))
     assert (note.rule, note.level) == ("in-flight", "warning")
     assert note.text.startswith("4 I/Os were still in flight at the end of the window, longer than any")
-    assert "the oldest for 6 s" in note.text
+    assert "The oldest had waited 6 s" in note.text
 
 
 EVERY_FACT: list[Fact] = [
@@ -326,7 +326,7 @@ def test_only_the_module_of_words_reads_what_rust_says_in_words():
 
 def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
     text = only(run_view([Measured(DEVICE, [1000.0] * 15)])).text
-    assert "p99.99 in 1 step (it takes 1,000,000 I/Os), p99.9 in 1 step (it takes 100,000 I/Os)" in text
+    assert "p99.99 in 1 step (needs 1,000,000 I/Os), p99.9 in 1 step (needs 100,000 I/Os)" in text
     assert text.endswith("this step has the fewest I/Os, 15,000")
 
 
@@ -334,7 +334,7 @@ def test_five_nines_are_missed_only_where_a_step_was_made_to_tell_them():
     six_million = [Measured(DEVICE, [100_000.0] * 60)]
     assert notes(run_view(six_million)) == []
     note = only(run_view(six_million, step={"percentile": 99.999 / 100}))
-    assert "p99.999 in 1 step (it takes 10,000,000 I/Os)" in note.text
+    assert "p99.999 in 1 step (needs 10,000,000 I/Os)" in note.text
 
 
 def test_what_was_not_steady_is_noted():
@@ -420,7 +420,7 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
     steps = {"precision": 0.02}
     note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=job, step=steps))
     assert note.rule == "early-window"
-    assert "ended windows early, 1 of 1, once" in note.text
+    assert "ended 1 of 1 windows early, once" in note.text
     assert "known to 2 %" in note.text
     whole = job | {"until": {"time_ns": len(RATES) * 1e9}}
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []

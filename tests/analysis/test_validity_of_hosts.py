@@ -163,7 +163,7 @@ def test_a_busy_load_generator_in_many_steps_is_one_note_on_the_worst() -> None:
     ]
     note = only(run_view([Measured(DEVICE, RATES, step=step) for step in steps], telemetry=used))
     assert (note.rule, note.step) == ("generator-cpu", "b")
-    assert note.text.endswith("not the drive's; the same in another step")
+    assert note.text.endswith("may set the figure; the same in another step")
 
 
 @pytest.mark.parametrize(("devs", "foreign"), [(("8:0", "8:0"), False), (("8:0", "8:16"), True)])

@@ -32,8 +32,8 @@ def problems(write: Write, text: str, kind: str = "published") -> list[str]:
         ("seq_read_mbps", "seq_read_mbs", '12: unknown key "seq_read_mbs"; did you mean "seq_read_mbps"?'),
         ('subject = "One', 'subjct = "One', '20: unknown key "subjct"; did you mean "subject"?'),
         ("iops = 473658", 'iops = "473k IOPS"', '25: iops: expected a number, found "473k IOPS"'),
-        ("iops = 473658", "iops = nan", "25: iops: expected a finite number; leave the key out where the source does "
-         "not say, found nan"),
+        ("iops = 473658", "iops = nan", "25: iops: expected a finite number; leave the key out where the source gives "
+         "none, found nan"),
         ("iops = 473658", "iops = -4", "25: iops: expected a number above 0, found -4"),
         ("iops = 473658", "iops = 5, threads = 1.5", "25: threads: expected a whole number, found 1.5"),
         ('role = "validation"', 'role = "validate"', '25: role: "validate" is not one of calibration, validation, '

@@ -285,7 +285,10 @@ def test_a_pause_loads_nothing() -> None:
         ),
         ({"load": '{ iodepth = 4, rate = "10/s", arrival = "uniform" }'}, "uniform arrivals"),
         ({"load": '{ iodepth = 4, rate = [{ rate = "10/s", time = "1s" }] }'}, "a rate that changes"),
-        ({"load": "{ threads = 3, iodepth = 1 }", "until": "{ count = 100 }"}, "a count that 3 jobs"),
+        (
+            {"load": "{ threads = 3, iodepth = 1 }", "until": "{ count = 100 }"},
+            "a count that does not divide equally over 3 jobs",
+        ),
         (
             {"block": '[{ size = "4KiB", share = 1 }, { size = "8KiB", share = 2 }]'},
             "block sizes with shares of 33",
@@ -308,7 +311,7 @@ def test_what_would_be_another_test_is_left_out_with_its_step(job: Mapping[str, 
         ("", {"gpu": "true"}, "reads end in host memory"),
         ("", {"load": '{ iodepth = 4, split = "even" }'}, "the load is meant for all targets together"),
         ("", {"errors": "10"}, "the first error ends a job"),
-        ("", {"mix": "{ read = 1, write = 1 }", "pattern": '"sequential"'}, "from a position each"),
+        ("", {"mix": "{ read = 1, write = 1 }", "pattern": '"sequential"'}, "each have a position"),
     ],
 )
 def test_what_differs_is_told_with_its_step_and_stands_in_the_file(

@@ -181,7 +181,7 @@ def test_jobs_that_differ_in_their_files_alone_are_one_job_on_several_targets(tm
         "[global]\ntime_based\nruntime=9\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n",
     )
     method, _ = import_method(file)
-    assert "# To be run on array:/dev/nvme0n1,/dev/nvme1n1" in method
+    assert "# Run it on array:/dev/nvme0n1,/dev/nvme1n1" in method
     assert "streams" not in method
 
 
@@ -246,7 +246,7 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ),
         (
             "[x]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=8\nthinktime=200\n",
-            ":6: thinktime: fio lets all",
+            ":6: thinktime: fio waits for all",
         ),
         ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
         (
@@ -308,7 +308,7 @@ def test_sections_with_files_of_their_own_keep_to_them(tmp_path: Path) -> None:
         ("c", "sdy", "read"),
     ]
     assert steps[0]["only_files"] is True
-    assert "# To be run on sdy=/dev/sdy sdz=/dev/sdz" in text
+    assert "# Run it on sdy=/dev/sdy sdz=/dev/sdz" in text
     assert any("all steps on one target run before those on the next" in note for note in notes)
 
 

@@ -96,7 +96,7 @@ def outcome(tmp_path: Path, lines: tuple[str, ...]) -> str:
         method, notes = import_method(file)
     except UsageError as refusal:
         return str(refusal)
-    aims = [line for line in method.splitlines() if line.startswith("# To be run")]
+    aims = [line for line in method.splitlines() if line.startswith("# Run it on")]
     return "\n".join([*(line for line in method.splitlines() if not line.startswith("#")), *notes, *aims])
 
 

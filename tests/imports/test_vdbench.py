@@ -45,7 +45,7 @@ def test_a_run_at_the_maximum_keeps_its_workload_threads_and_time(tmp_path: Path
     }
     [reports] = notes
     assert reports.endswith(
-        "of the tool's own reports and logs, which a run directory replaces: interval (5)"
+        "options of the tool's own reports and logs, which a run directory replaces: interval (5)"
     )
 
 
@@ -142,7 +142,7 @@ def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> No
         "2: system=a says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
         "4: host=h1 says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
         "2: hosts are given to a run: fathom run --hosts FILE",
-        " of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
+        " options of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
     ]
 
 
@@ -166,7 +166,7 @@ def test_several_storage_definitions_and_their_count_are_one_array(tmp_path: Pat
         "sd=sd,lun=/dev/sd*,count=(1,3),openflags=o_direct\nwd=w,sd=(sd1-sd3)\nrd=r,wd=w,iorate=max\n"
     )
     method, _ = import_method(file)
-    assert "# To be run on array:/dev/sd1,/dev/sd2,/dev/sd3\n" in method
+    assert "# Run it on array:/dev/sd1,/dev/sd2,/dev/sd3\n" in method
     assert tomllib.loads(method)["steps"][0]["job"]["load"] == {"threads": 24, "iodepth": 1, "split": "even"}
 
 
@@ -183,7 +183,7 @@ def test_runs_on_different_storage_name_their_targets_and_write_no_other(tmp_pat
         ("lay-out-log", "log", "write"),
         ("two", "log", "write"),
     ]
-    assert "# To be run on data=/dev/sdb log=file:/tmp/log\n" in method
+    assert "# Run it on data=/dev/sdb log=file:/tmp/log\n" in method
     assert [note for note in notes if "all steps on one target run before" in note]
 
 

@@ -74,7 +74,7 @@ def test_the_interval_of_energy_covers_what_was_used_and_counts_the_accuracy_of_
     [
         ([], "0 samples"),
         ([0, 15, 30, 45], "4 samples in 1 min 00 s; at least 5 are needed"),
-        ([*range(20), *range(40, 61)], "no sample for 21 s amid it"),
+        ([*range(20), *range(40, 61)], "no sample for 21 s in the middle"),
         (range(10, 61), "no sample for the first 10 s"),
         (range(50), "no sample for the last 11 s"),
     ],
@@ -302,7 +302,7 @@ def test_a_run_has_the_energy_of_a_range_vector(tmp_path: Path, server: Server) 
     run = run_read(tmp_path, at(server, 'power{host="a+b"}[1m]'))
     [first, _] = run.points.to_pylist()
     assert first["joules"] == pytest.approx(40 * first["window_s"], rel=1e-6)
-    assert "a sample every 100 ms" in notes(run)[0]
+    assert "A sample came every 100 ms" in notes(run)[0]
 
 
 def test_instant_vectors_and_scalars_are_samples_of_the_moment_of_the_question(server: Server) -> None:

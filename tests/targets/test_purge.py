@@ -265,7 +265,7 @@ def test_partitions_other_disks_and_file_systems_are_refused(tmp_path: Path) -> 
     (tmp_path / "nvme9n7p1" / "partition").write_text("1\n")
     for name in ("nvme9n7p1", "sda", "dm-0", "loop0"):
         (tmp_path / name).mkdir(exist_ok=True)
-        with pytest.raises(RefusedError, match="only a whole NVMe namespace"):
+        with pytest.raises(RefusedError, match="only on a whole NVMe namespace"):
             check_purge(replace(TARGET, path=Path("/dev") / name), "format", lambda path: Drive())
     with pytest.raises(RefusedError, match="is a file system on a device, which --purge format cannot erase"):
         check_purge(replace(TARGET, makes="xfs"), "format", lambda path: Drive())

@@ -149,7 +149,9 @@ _ALL: tuple[FioOption, ...] = (
     ),
     *_noted(_PLACE, "uid", "gid", "thread/threads", "gtod_cpu", "iomem_align/mem_align", "hugepage-size"),
     *_noted("Fathom writes to nothing that is mounted", "allow_mounted_write=0"),
-    *_noted("a failed I/O is counted and the step goes on", "continue_on_error", "ignore_error", "error_dump"),
+    *_noted(
+        "a failed I/O is counted and the step goes on", "continue_on_error", "ignore_error", "error_dump"
+    ),
     *_noted("a failed or late I/O ends no other step", "exitall_on_error", "max_latency=0"),
     *_noted("all jobs of a step end together, by their time", "exit_what"),
     *_noted("a rate that is not reached is a note of the report", "rate_min/ratemin", "rate_iops_min"),

@@ -69,7 +69,9 @@ def _keys(section: Section, use: Use, says: str, *texts: str) -> Iterator[Vdbenc
 def _general() -> Iterable[VdbenchKey]:
     section = Section.GENERAL
     yield from _keys(section, Use.APPLIED, "`content.compressible`", "compression!", "compratio")
-    yield from _keys(section, Use.NOTED, "Fathom draws by its own generator, from `--seed`", "compressionseed")
+    yield from _keys(
+        section, Use.NOTED, "Fathom draws by its own generator, from `--seed`", "compressionseed"
+    )
     yield from _keys(section, Use.REFUSED, _DEDUP, *_DEDUP_WORDS)
     yield from _keys(section, Use.NOTED, _PROCESS, "port")
     yield from _keys(
