@@ -24,13 +24,12 @@ RULES = (
 
 def pages() -> list[Path]:
     """The pages that are held to the rules."""
-    found = [
+    return [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
         ROOT / "CHANGELOG.md",
         *sorted((ROOT / "docs").rglob("*.md")),
     ]
-    return found
 
 
 def findings(text: str) -> Iterator[tuple[int, str]]:
