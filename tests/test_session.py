@@ -184,7 +184,7 @@ streams = [
     assert points[PM9A3, "shared", "read"]["read_pct"] is None
     assert (PM9A3, "placed", "write") not in points
     assert ("twin:wd-ultrastar-dc-sn861-7.68tb", "placed", "write") in points
-    assert any("no placement handles" in note.text for note in run.notes)
+    assert any("none to choose from" in note.text for note in run.notes)
 
 
 def test_a_run_that_could_measure_nothing_is_not_begun_unless_another_target_can(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ until = { written = "1x" }
         + PLACED
     )
     runs = tmp_path / "runs"
-    with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*no placement handles"):
+    with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*none to choose from"):
         fathom.run(str(method), targets=[PM9A3], out=runs)
     assert not runs.exists()
     assert fathom.run(str(method), targets=[PM9A3, SN861], out=runs).points.num_rows == 1

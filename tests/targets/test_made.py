@@ -108,7 +108,7 @@ def test_what_cannot_be_made_is_refused_with_the_remedy(monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: f"/sbin/{name}")
-    with pytest.raises(UsageError, match=r"no writes in place, which xfs needs.*take /dev/sdz/btrfs"):
+    with pytest.raises(UsageError, match=r"xfs writes in place, which .* refuses.*use /dev/sdz/btrfs"):
         check_maker(zoned)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UsageError, match="needs root"):
