@@ -155,7 +155,9 @@ def test_repeats_are_one_column_whose_figures_are_of_all_of_them(even_runs: list
     assert rows["IOPS per watt"][0].sub.startswith("± ")
     assert int(rows["Seconds"][0].text) == sum(int(one["Seconds"]) for one in each)
     assert any("The worst second is the worst of all repeats" in note for note in table.footnotes)  # pyright: ignore[reportAttributeAccessIssue]
-    [dots] = [block for block in built.blocks if isinstance(block, Figure) and "With several" in block.caption]
+    [dots] = [
+        block for block in built.blocks if isinstance(block, Figure) and "With several" in block.caption
+    ]
     assert len(dots.charts) == 1
 
 
