@@ -1,6 +1,7 @@
 """Devices that share bytes under several names: what uses one of them speaks against writing to the others."""
 
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,47 @@ def test_a_loop_at_an_offset_of_an_image_of_a_file_system_is_refused(loops: Loop
     sh("mkfs.ext4", "-q", "-F", image)
     upper = loops.attach(image, "--offset", "64M")
     assert f"lies on {image}, which holds ext2/ext3/ext4" in reasons(upper)
+
+
+def put(path: Path, offset: int, content: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(content)
+
+
+def mbr(*, start: int, sectors: int) -> bytes:
+    """A table of one Linux partition."""
+    entry = struct.pack("<4B4BII", 0, 0, 0, 0, 0x83, 0, 0, 0, start, sectors)
+    return bytes(446) + entry + bytes(48) + b"\x55\xaa"
+
+
+def test_a_loop_over_a_blank_part_of_a_partitioned_image_is_refused(loops: Loops):
+    image = loops.image(128 * MIB)
+    put(image, 0, mbr(start=2048, sectors=100 * 2048))
+    expected = f"lies on {image}, which has a partition table: MBR with 1 partition(s)"
+    assert reasons(loops.attach(image, "--offset", "64M", "--sizelimit", "16M")) == [expected]
+
+
+@pytest.mark.parametrize("content", [b"SQLite format 3\0", b"QFI\xfb\0\0\0\3"], ids=["SQLite", "qcow2"])
+def test_a_loop_over_a_blank_part_of_a_file_of_unknown_data_is_refused(loops: Loops, content: bytes):
+    image = loops.image(128 * MIB)
+    put(image, 0, content)
+    first = f"first bytes {content[:8].hex(' ')} at 0"
+    (refusal,) = check_device(loops.attach(image, "--offset", "64M", "--sizelimit", "16M"))
+    assert refusal.rule == "unknown-data"
+    assert refusal.reason == f"lies on {image}, which holds unknown data ({first})"
+
+
+def test_what_a_loop_itself_holds_is_not_said_again_of_the_file_that_it_is_a_part_of(loops: Loops):
+    image = loops.image(128 * MIB)
+    node = loops.attach(image, "--offset", str(64 * MIB), "--sizelimit", str(64 * MIB - 4096))
+    put(image, 64 * MIB, b"thesis")
+    assert reasons(node) == ["holds unknown data (first bytes 74 68 65 73 69 73 00 00 at 0)"]
+    put(image, 64 * MIB, bytes(6))
+    put(image, 128 * MIB - 4096, b"thesis")
+    assert [r.rule for r in check_device(node)] == ["unknown-data"]
+    put(image, 128 * MIB - 4096, bytes(6))
+    assert reasons(node) == []
 
 
 def test_a_loop_over_active_swap_is_refused(loops: Loops):
