@@ -184,6 +184,35 @@ def test_a_loop_over_an_active_swap_file_is_refused(loops: Loops):
     assert "its backing file is in use as swap" in reasons(node)
 
 
+@pytest.mark.parametrize("name", ["a\x0bb", "a\rb", "a\u2028b", "a\x85b", "a\nb", "a - b", "a\\b", "\udcff"])
+def test_no_name_of_a_mount_point_or_swap_file_hides_what_it_uses(loops: Loops, tmp_path: Path, name: str):
+    node = loops.attach(64 * MIB)
+    sh("mkfs.ext4", "-q", node)
+    point = tmp_path / name
+    point.mkdir()
+    sh("mount", node, point)
+    loops.later("umount", str(point))
+    assert f"mounted on {point} (ext4)" in reasons(node)
+    swap = point / name
+    with swap.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 16 * MIB)
+    swap.chmod(0o600)
+    sh("mkswap", swap)
+    upper = loops.attach(swap, "--offset", "8M")
+    sh("swapon", swap)
+    loops.later("swapoff", str(swap))
+    assert "its backing file is in use as swap" in reasons(upper)
+
+
+def test_the_first_part_of_a_file_that_cannot_be_opened_is_refused(loops: Loops):
+    image = loops.image(64 * MIB)
+    part, whole = loops.attach(image, "--sizelimit", "16M"), loops.attach(loops.image(64 * MIB))
+    image.unlink()
+    Path(sh("losetup", "--noheadings", "--output", "BACK-FILE", whole)).unlink()
+    assert [r.rule for r in check_device(part)] == ["unreadable"]
+    assert reasons(whole) == []
+
+
 def test_a_partition_of_a_loop_is_refused_where_its_bytes_are_mounted_and_its_sibling_is_not(loops: Loops):
     image = loops.image(128 * MIB)
     node = loops.attach(image, "--partscan")

@@ -270,7 +270,7 @@ def _contents_below(device: BlockDevice, *, sample: bool) -> Iterator[Refusal]:
                 part = (backing.offset, backing.offset + loop.size_bytes)
                 found = examine(fd, size_bytes, sample=sample, apart_from=part)
         except OSError as error:
-            if backing.offset:
+            if backing.offset or sysfs.number(loop.directory / "loop/sizelimit"):
                 yield _unreadable(f"{where}, on which it lies, ", error)
             continue
         if found.table:
