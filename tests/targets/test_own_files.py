@@ -135,23 +135,47 @@ def test_a_file_stays_fathoms_through_loads_that_write_all_of_it(tmp_path: Path)
     assert any(path.read_bytes()[:MIB])
 
 
-def test_a_file_that_a_killed_run_left_is_used_again(tmp_path: Path) -> None:
-    path = tmp_path / "x.bin"
+def left_by_a_killed_run(path: Path) -> None:
+    """A file of 4 MiB whose run was killed in the middle of it: half of it is written."""
     code = (
-        "import os, sys\n"
+        "import json, os, sys\n"
         "from pathlib import Path\n"
+        "from fathom.load.backend import EngineBackend\n"
         "from fathom.targets.claim import claim\n"
         "from fathom.targets.files import file_target\n"
-        "with claim(file_target(Path(sys.argv[1]), 1 << 20), writes=True) as ready:\n"
-        "    with ready.path.open('r+b') as file:\n"
-        "        file.write(b'x' * 4096)\n"
+        "job = {'mix': 'write', 'block': '64KiB', 'pattern': 'sequential', 'load': {'threads': 1}}\n"
+        "with claim(file_target(Path(sys.argv[1]), 4 << 20), writes=True) as ready:\n"
+        "    EngineBackend([ready]).start(json.dumps(job | {'until': {'bytes': '2MiB'}}), seed=1).result()\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
-    make(path)
+    assert b"written=open" in os.getxattr(path, "user.fathom")
+    assert any(path.read_bytes()[: 2 * MIB])
+
+
+def test_a_file_that_a_killed_run_left_is_used_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    left_by_a_killed_run(path)
+    make(path, 4 * MIB)
     written_into(path)
     with pytest.raises(RefusedError, match="changed by others"):
-        make(path)
+        make(path, 4 * MIB)
+
+
+@pytest.mark.parametrize("offset", [0, 64 * 1024, 4 * MIB - len(THESIS)])
+def test_a_file_that_a_killed_run_left_and_others_wrote_into_is_not_written(
+    tmp_path: Path, offset: int
+) -> None:
+    path = tmp_path / "fathom-scratch.bin"
+    left_by_a_killed_run(path)
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(THESIS)
+    content = path.read_bytes()
+    with pytest.raises(RefusedError, match="changed by others"):
+        make(path, 4 * MIB)
+    assert path.read_bytes() == content
+    assert scratch_file(tmp_path, want_bytes=64 * MIB).path == tmp_path / "fathom-scratch-2.bin"
 
 
 def test_a_resumed_run_goes_on_with_the_file_that_it_began_with_alone(tmp_path: Path) -> None:

@@ -18,9 +18,11 @@ from uuid import uuid4
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.output.text import size
 from fathom.targets import sysfs
+from fathom.targets.contents import find_unknown
 from fathom.targets.file_users import users_of
 from fathom.targets.mounts import Mount, dev_of_path, mount_of
 from fathom.targets.own_file import (
+    TRAILER_BYTES,
     Foreign,
     OwnFile,
     examine,
@@ -109,7 +111,7 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
     directory = (directory or _scratch_directory()).absolute()
     names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
     path, left = directory / next(names), list[str]()
-    while _lstat(_place(path)) and isinstance(found := examine(path), Foreign):
+    while _lstat(_place(path)) and isinstance(found := _looked_through(path), Foreign):
         left += [f"{path} is left in place: it {found.value}"] if found in _SPARE else []
         path = directory / next(names)
     target = _planned(path, want_bytes)
@@ -145,7 +147,8 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
     if _lstat(path) is None:
         return []
     refusals = [Refusal("held", f"in use by {user}") for user in users_of(path)] if writes else []
-    found = examine(path)
+    # What is held already was looked through before, and a load may be writing to it.
+    found = examine(path) if target.held or not writes else _looked_through(path)
     if writes and isinstance(found, Foreign):
         advice = " (remove it if you can spare it)" if found in _SPARE else ""
         refusals.append(Refusal("not-own", f"exists and {found.value}, so it is not overwritten{advice}"))
@@ -153,6 +156,25 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
     if isinstance(found, OwnFile) and began_with is not None and found.uuid != began_with:
         refusals.append(Refusal("not-own", "is not the file that this run began with"))
     return refusals
+
+
+def _looked_through(path: Path) -> OwnFile | Foreign:
+    """As `examine`; where a killed run left no time of change, only blanks and data of the engine may be in it."""
+    found = examine(path)
+    if isinstance(found, Foreign) or found.written_ns is not None:
+        return found
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise _explained(path, error) from error
+    try:
+        unknown = find_unknown(fd, found.size_bytes - TRAILER_BYTES)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError as error:
+        raise _explained(path, error) from error
+    finally:
+        os.close(fd)
+    return Foreign.CHANGED if unknown else found
 
 
 def prepare_file(target: Target, *, writes: bool) -> Target:

@@ -71,7 +71,7 @@ def check_device(
         return [*refusals, Refusal("empty", "has no medium (size 0)")]
     sample = sample and not device.partitions and not device.read_only and not device.is_zoned
     look = _Look(exclusive=not holding, explained=bool(refusals), sample=sample)
-    return [*refusals, *_contents(device, path, look), *_contents_below(device)]
+    return [*refusals, *_contents(device, path, look), *_contents_below(device, sample=sample)]
 
 
 def lift_unknown(refusals: Sequence[Refusal]) -> list[Refusal]:
@@ -258,8 +258,8 @@ def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]
             yield Refusal(refusal.rule, f"{partition.name} {refusal.reason}")
 
 
-def _contents_below(device: BlockDevice) -> Iterator[Refusal]:
-    """Formats of what a loop device covers only a part of: that part belongs to them."""
+def _contents_below(device: BlockDevice, *, sample: bool) -> Iterator[Refusal]:
+    """What a file or device holds of which a loop device covers only a part: a blank part belongs to it too."""
     for loop, backing in loops_under(device):
         where = Path(backing.path)
         try:
@@ -269,13 +269,18 @@ def _contents_below(device: BlockDevice) -> Iterator[Refusal]:
                 size_bytes = os.lseek(fd, 0, os.SEEK_END)
                 if backing.offset == 0 and loop.size_bytes >= size_bytes // SECTOR_BYTES * SECTOR_BYTES:
                     continue
-                found = examine(fd, size_bytes, sample=False)
+                part = (backing.offset, backing.offset + loop.size_bytes)
+                found = examine(fd, size_bytes, sample=sample, apart_from=part)
         except OSError as error:
-            if backing.offset:
+            if backing.offset or sysfs.number(loop.directory / "loop/sizelimit"):
                 yield _unreadable(f"{where}, on which it lies, ", error)
             continue
+        if found.table:
+            yield Refusal("partitioned", f"lies on {where}, which has a partition table: {found.table}")
         for name in found.formats:
             yield Refusal("signed", f"lies on {where}, which holds {name}")
+        if found.unknown:
+            yield Refusal("unknown-data", f"lies on {where}, which holds unknown data ({found.unknown})")
 
 
 def _unreadable(subject: str, error: OSError) -> Refusal:
