@@ -29,8 +29,8 @@ SIMULATED = {
 }
 """Rows that a trial imitates, by source and role."""
 WITHOUT_A_TRIAL = {
-    "latency-distribution-main-mass": "the source says neither how many I/O",
-    "latency-distribution-spread": "the source says neither how many I/O",
+    "latency-distribution-main-mass": "the source does not say whether any I/O exceeded its latency",
+    "latency-distribution-spread": "the source does not say whether any I/O exceeded its latency",
     "spec-data-rate": "the source does not publish the mix",
     "mechanical-random-seek-rate": "the source does not publish the mix",
     "fio-seq-read": "the source does not publish the mix",
