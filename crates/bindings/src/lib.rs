@@ -25,7 +25,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::results::{
-        Batch, HalfWidths, Interval, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
+        Batch, HalfWidths, Interval, Limit, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
         describe_errno,
     };
     #[pymodule_export]

@@ -24,6 +24,7 @@ from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
 from fathom.runs.schema import TABLES
 from fathom.statistics.failed import failed_share, is_withheld
+from fathom.statistics.limits import limit_in
 from fathom.statistics.percentiles import PREFIXES, Histogram, Parts, intervals_us
 from fathom.statistics.series import Floats
 
@@ -389,6 +390,7 @@ def load(path: Path) -> RunData:
 def _point(row: dict[str, Any]) -> Point:
     """A row of points; the share that failed was not kept by earlier versions, and follows from its counts."""
     row["failed_share"] = failed_share(row["n"], row["errors"])
+    row["limit"] = limit_in(row)
     return Point(**row)
 
 

@@ -27,9 +27,13 @@ def run_json(run: Path) -> dict[str, object]:
     return {
         "schema": RUN_SCHEMA,
         "run": document,
-        "points": [asdict(point) for point in data.points],
+        "points": [_point(point) for point in data.points],
         "notes": notes,
     }
+
+
+def _point(point: Point) -> dict[str, object]:
+    return asdict(point) | {"limit": point.limit.as_row() if point.limit else None}
 
 
 def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
@@ -47,7 +51,7 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
         "schema": "fathom-runs/1",
         "runs": [run_json(run) for run in runs],
         "pooled": [
-            {"repeats": len(run.repeats)} | asdict(point)
+            {"repeats": len(run.repeats)} | _point(point)
             for run, target in several
             for point in run.points
             if point.target == target and is_pooled(point.step, run)
@@ -104,9 +108,9 @@ def _bounds(interval: Interval | None, name: str) -> dict[str, object]:
 
 
 def run_csv(run: Path) -> str:
-    """Points as CSV with a header line; absent values are empty.
+    """Points as CSV with a header line; absent values are empty, and limits are in words.
 
     Raises FathomError when the run cannot be read.
     """
-    names = [field.name for field in fields(Point)]
+    names = [field.name for field in fields(Point) if field.name != "limit"]
     return csv_text(names, ([getattr(point, name) for name in names] for point in load(run).points))

@@ -196,6 +196,7 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
         outstanding=_mean(points, "outstanding"),
         backlog=_over(points, "backlog", sum),
         limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
+        limit=Counter(point.limit for point in points).most_common(1)[0][0],
         steady=_all_steady([point.steady for point in points]),
         window_s=_over(points, "window_s", sum),
         n=_over(points, "n", sum),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 from fathom.statistics.censored import edge_of, is_lower_bound
 from fathom.statistics.failed import is_withheld
+from fathom.statistics.limits import Limit
 from fathom.statistics.percentiles import bounds_of
 
 
@@ -109,6 +110,7 @@ class Point:
     outstanding: float | None
     backlog: int | None
     limited_by: str | None
+    limit: Limit | None
     steady: bool | None
     window_s: float | None
     n: int | None

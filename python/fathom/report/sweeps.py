@@ -21,6 +21,7 @@ from fathom.report.rows import Point, as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
 from fathom.report.waf import waf_item
+from fathom.statistics.limits import Limit
 from fathom.statistics.percentiles import QUANTILES
 
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
@@ -103,8 +104,13 @@ class Swept:
 
     @property
     def limited_by(self) -> str | None:
-        """What limits the step."""
+        """What limits the step, in words."""
         return self.halves[0].limited_by
+
+    @property
+    def limit(self) -> Limit | None:
+        """What limits the step."""
+        return self.halves[0].limit
 
     def half(self, op: str) -> Point | None:
         """The step's reads or writes."""
@@ -307,6 +313,7 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
         n=sum(point.n or 0 for point in points),
         window_s=sum(point.window_s or 0.0 for point in points),
         limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
+        limit=Counter(point.limit for point in points).most_common(1)[0][0],
         **dict.fromkeys(QUANTILES),
         steady=None,
     )

@@ -13,7 +13,7 @@ from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
 from fathom.statistics.censored import edge_of, is_lower_bound
 from fathom.statistics.failed import failed_share, is_withheld
-from fathom.statistics.limits import with_client, with_think_time
+from fathom.statistics.limits import Limit, limit_in, limit_of, with_client, with_think_time
 from fathom.statistics.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
 from fathom.statistics.uncertainty import (
     LEAST_SAMPLES,
@@ -198,7 +198,7 @@ class StepRows:
         if seconds:
             mean_pct = sum(value * length_s for value, length_s in busy_pct) / seconds
             for point in self.points:
-                point["limited_by"] = with_client(cast("str | None", point["limited_by"]), mean_pct)
+                point |= _limit_cells(with_client(limit_in(point), mean_pct))
 
     def _sampled(self, rows: Sequence[Row], name: str) -> tuple[float, float]:
         """Sum of a value of this target, or of all its parts, and of the seconds over which it was sampled."""
@@ -305,16 +305,17 @@ class StepRows:
             **_around("joules", counters.get("joules"), known.joules if known else None),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
-            "limited_by": self._limited_by(recording) if _is_whole(recording, op) else None,
+            **_limit_cells(self._limit(recording) if _is_whole(recording, op) else None),
             "steady": steady,
         }
 
-    def _limited_by(self, recording: Recording) -> str | None:
+    def _limit(self, recording: Recording) -> Limit | None:
         """What set the throughput; under the interactive response time law, think time where it outlasts the I/O."""
         jobs = [own for job in self._jobs() for own in job.streams.values() or (job,)]
         asked = sum(job.threads * job.iodepth for job in jobs)
         pauses = all(job.thinks for job in jobs) and (recording.outstanding or 0.0) < asked / 2
-        return with_think_time(recording.limited_by()) if pauses else recording.limited_by()
+        limit = limit_of(recording)
+        return with_think_time(limit) if pauses else limit
 
     def _jobs(self) -> list[Job]:
         """What the parts do; without parts the job itself."""
@@ -341,6 +342,10 @@ class StepRows:
         if watched or waf is None:
             return _around("waf", waf, half_width)
         return _waf_bounds(self._host_bytes, self._media_bytes)
+
+
+def _limit_cells(limit: Limit | None) -> Row:
+    return {"limited_by": limit.words if limit else None, "limit": limit.as_row() if limit else None}
 
 
 class _Load:

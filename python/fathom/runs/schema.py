@@ -9,6 +9,20 @@ import pyarrow as pa
 
 RUN_SCHEMA = "fathom-run/1"
 
+_BUSY = pa.struct(
+    [("name", pa.string()), ("servers", pa.int32()), ("mean", pa.float64()), ("busiest", pa.float64())]
+)
+LIMIT = pa.struct(
+    [
+        ("kind", pa.string()),
+        ("resource", _BUSY),
+        ("waiting", pa.float64()),
+        ("amount", pa.float64()),
+        ("next", _BUSY),
+    ]
+)
+"""What limits a step: the fields of `fathom.statistics.limits.Limit`."""
+
 POINTS = pa.schema(
     [
         ("target", pa.string()),
@@ -82,6 +96,7 @@ POINTS = pa.schema(
         ("outstanding", pa.float64()),
         ("backlog", pa.int64()),
         ("limited_by", pa.string()),
+        ("limit", LIMIT),
         ("steady", pa.bool_()),
         ("window_s", pa.float64()),
         ("n", pa.int64()),

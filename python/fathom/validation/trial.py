@@ -21,6 +21,7 @@ from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.session.filled import FILL, settled
+from fathom.statistics.limits import limit_of
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
@@ -172,7 +173,7 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     recording = handle.result()[0]
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
-    return judged.measured(recording.limited_by())
+    return judged.measured(_limited_by(recording))
 
 
 def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
@@ -208,7 +209,7 @@ def _after_prior(
         interval_pct=None,
         steady=True,
         grounds="as on the bench",
-        limited_by=recording.limited_by(),
+        limited_by=_limited_by(recording),
         depths=depths,
     )
 
@@ -304,6 +305,11 @@ class _Judged:
             grounds=self._criterion.conclude().reason if self._verdict else "no round finished",
             limited_by=limited_by,
         )
+
+
+def _limited_by(recording: _core.Recording) -> str | None:
+    limit = limit_of(recording)
+    return limit.words if limit else None
 
 
 def _rate(interval: _core.Interval) -> float:

@@ -11,7 +11,6 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons
 from fathom.report.rows import Point
 from fathom.report.style import grouped, plain
-from fathom.statistics.limits import limit_of
 
 ORDER = 14
 METHOD = "added-latency"
@@ -116,10 +115,10 @@ def _reached(system: _Measured) -> list[str]:
         for load in LOADS:
             points = [point for op in ops if (point := system.point(mix, load, op))]
             if points:
-                totals.append((sum(point.iops or 0.0 for point in points), load, points[0].limited_by or ""))
+                totals.append((sum(point.iops or 0.0 for point in points), load, points[0].limit))
         if totals:
             iops, _, limit = max(totals)
-            where = f", limited by {limit_of(plain(limit)).name}" if limit else ""
+            where = f", limited by {plain(limit.name)}" if limit else ""
             parts.append(f"{grouped(iops)} IOPS of {label}{where}{_beside_published(iops, system, mix)}")
     return [f"The most it gives is {'; '.join(parts)}."] if parts else []
 
