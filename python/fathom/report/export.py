@@ -33,7 +33,9 @@ def run_json(run: Path) -> dict[str, object]:
 
 
 def _point(point: Point) -> dict[str, object]:
-    return asdict(point) | {"limit": point.limit.as_row() if point.limit else None}
+    row: dict[str, object] = asdict(point)
+    row["limit"] = point.limit.as_row() if point.limit else None
+    return row
 
 
 def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:

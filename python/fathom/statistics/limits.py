@@ -144,8 +144,9 @@ class Limit:
 
     def as_row(self) -> dict[str, object]:
         """The value of the column `limit`."""
-        values = asdict(self) | {"kind": self.kind.value}
+        values: dict[str, object] = asdict(self)
         del values["stated"]
+        values["kind"] = self.kind.value
         return values
 
 
