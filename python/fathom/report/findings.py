@@ -21,6 +21,7 @@ from fathom.report.comparison import Column, Comparison, Corner
 from fathom.report.published import counted
 from fathom.runs.schema import TABLES
 from fathom.sizing.drive import rated_drive
+from fathom.statistics.limits import Limit
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,17 @@ def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) ->
     )
 
 
+def _cell(value: object) -> object:
+    return value.as_row() if isinstance(value, Limit) else value
+
+
 def _table(column: Column) -> pa.Table:
     """Points as the column has them: pooled, where there are repeats."""
     schema, own = (
         TABLES["points"],
         [point for point in column.run.points if point.target == column.target.name],
     )
-    columns = [pa.array([getattr(point, field.name) for point in own], field.type) for field in schema]
+    columns = [pa.array([_cell(getattr(point, field.name)) for point in own], field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -142,8 +142,10 @@ class Limit:
         amount = self.amount or 0.0
         return f"{amount:.0f}" if self.kind is LimitKind.OFFERED_RATE else _short(amount)
 
-    def as_row(self) -> dict[str, object]:
-        """The value of the column `limit`."""
+    def as_row(self) -> dict[str, object] | None:
+        """The value of the column `limit`; None where words are all that there is."""
+        if self.kind is LimitKind.STATED:
+            return None
         values: dict[str, object] = asdict(self)
         del values["stated"]
         values["kind"] = self.kind.value
@@ -176,10 +178,21 @@ def limit_in(row: Mapping[str, object]) -> Limit | None:
     if value is None:
         words = row.get("limited_by")
         return Limit(LimitKind.STATED, stated=str(words)) if words else None
-    busy = {
-        name: value[name] and Busy(**cast("dict[str, object]", value[name])) for name in ("resource", "next")
-    }
-    return Limit(**{**value, **busy, "kind": LimitKind(str(value["kind"]))})
+    return Limit(
+        LimitKind(str(value["kind"])),
+        _busy_in(value["resource"]),
+        cast("float | None", value["waiting"]),
+        cast("float | None", value["amount"]),
+        _busy_in(value["next"]),
+    )
+
+
+def _busy_in(value: object) -> Busy | None:
+    if value is None:
+        return None
+    of = cast("Mapping[str, object]", value)
+    name, servers = cast("str", of["name"]), cast("int", of["servers"])
+    return Busy(name, servers, cast("float", of["mean"]), cast("float", of["busiest"]))
 
 
 def with_think_time(limit: Limit | None) -> Limit | None:
