@@ -40,6 +40,7 @@ lint: $(TOOLS) ## Formatting, lints and types, Rust and Python; plain English in
 	$(BIN)/ruff check .
 	$(BIN)/pyright --warnings
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/stubs.py
 
 audit: ## Licences and sources of what is built in, and known faults, as far as their databases can be asked
 	@if $(SUPPLY_CHAIN) -c ''; then $(SUPPLY_CHAIN) tools/supply_chain.py audit; else echo "audit: NOT done: its tools cannot be fetched here"; fi
