@@ -13,7 +13,7 @@ from fathom import _core
 from fathom.api import RunOptions
 from fathom.cli import app
 from fathom.cli import measure as commands
-from fathom.load.site import ThisMachine
+from fathom.load.initiator import ThisMachine
 from fathom.method.method import load_method
 from fathom.plan.prepare import prepare
 from fathom.sweep import grid, study

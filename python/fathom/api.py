@@ -8,8 +8,8 @@ from typing import TypedDict, Unpack
 
 from fathom import session
 from fathom.errors import UsageError
-from fathom.fleet.sites import site_of
-from fathom.load.site import Site, ThisMachine
+from fathom.fleet.initiators import initiator_of
+from fathom.load.initiator import Initiator, ThisMachine
 from fathom.method.method import load_method
 from fathom.plan.plan import Plan, plan_of
 from fathom.plan.prepare import Words, prepare
@@ -94,12 +94,12 @@ def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOpt
     if times < 1:
         raise UsageError(f"{times} repeats", "ask for 1 or more")
     parsed = load_method(method, quick=options.get("quick", False))
-    with _site(options) as site:
+    with _initiator(options) as initiator:
         chosen = prepare(
-            parsed, targets, site, options.get("size_bytes"), together=options.get("together", False)
+            parsed, targets, initiator, options.get("size_bytes"), together=options.get("together", False)
         )
         return session.repeat_run(
-            parsed, chosen, _options(options, site, options.get("purge", "trim")), times
+            parsed, chosen, _options(options, initiator, options.get("purge", "trim")), times
         )
 
 
@@ -128,9 +128,11 @@ def review(
     Raises FathomError, as `run`.
     """
     method = review_method(full=full)
-    with _site(options) as site:
-        chosen = review_targets(method, targets, _path(options.get("out")), options.get("size_bytes"), site)
-        return session.repeat_run(method, chosen, _options(options, site), repeats)
+    with _initiator(options) as initiator:
+        chosen = review_targets(
+            method, targets, _path(options.get("out")), options.get("size_bytes"), initiator
+        )
+        return session.repeat_run(method, chosen, _options(options, initiator), repeats)
 
 
 def resume_run(run: str | Path, **options: Unpack[SessionOptions]) -> Run:
@@ -138,8 +140,8 @@ def resume_run(run: str | Path, **options: Unpack[SessionOptions]) -> Run:
 
     Raises RefusedError where a target is another, or the run still goes on; FathomError, as `run`.
     """
-    with _site(options) as site:
-        return session.resume_run(find_run(str(run)), _options(ReviewOptions(**options), site))
+    with _initiator(options) as initiator:
+        return session.resume_run(find_run(str(run)), _options(ReviewOptions(**options), initiator))
 
 
 def write_report(
@@ -179,12 +181,12 @@ class _Watched(SilentObserver):
         self._watch(target.name, progress)
 
 
-def _site(options: HostOptions) -> AbstractContextManager[Site]:
+def _initiator(options: HostOptions) -> AbstractContextManager[Initiator]:
     hosts, shell = _path(options.get("hosts")), options.get("shell", "ssh")
-    return site_of(hosts, shell, options.get("ray"), options.get("local_hosts"))
+    return initiator_of(hosts, shell, options.get("ray"), options.get("local_hosts"))
 
 
-def _options(options: ReviewOptions, site: Site, purge: Purge = "trim") -> Options:
+def _options(options: ReviewOptions, initiator: Initiator, purge: Purge = "trim") -> Options:
     watch = options.get("progress")
     observer = options.get("observer") or (_Watched(watch) if watch else SilentObserver())
     return Options(
@@ -195,7 +197,7 @@ def _options(options: ReviewOptions, site: Site, purge: Purge = "trim") -> Optio
         observer=observer,
         interrupt=options.get("interrupt") or Event(),
         power=options.get("power"),
-        site=site,
+        initiator=initiator,
         purge=purge,
     )
 

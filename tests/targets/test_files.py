@@ -12,7 +12,7 @@ from loop_devices import Loops, sh
 
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
-from fathom.load.site import ThisMachine
+from fathom.load.initiator import ThisMachine
 from fathom.plan.review import review_method, review_targets
 from fathom.targets import files
 from fathom.targets.claim import check_target, claim, recheck

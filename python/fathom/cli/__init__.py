@@ -23,7 +23,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Measures storage as the best public tests do, explains the result, and predicts what you do not own.",
+    help=(
+        "Measures storage as the best public tests do, explains the result, and predicts drives that you do not "
+        "own."
+    ),
 )
 
 

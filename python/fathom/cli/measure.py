@@ -34,10 +34,10 @@ from fathom.cli.options import (
 )
 from fathom.cli.output import print_json, stderr, stdout
 from fathom.cli.supervise import outlive_terminal
-from fathom.fleet.sites import site_of
+from fathom.fleet.initiators import initiator_of
 
 if TYPE_CHECKING:
-    from fathom.load.site import Site
+    from fathom.load.initiator import Initiator
     from fathom.method.method import Method
     from fathom.runs.reader import Run
     from fathom.session import Options
@@ -61,12 +61,12 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """The main job: review targets side by side and write one report."""
-    from fathom.load.site import ThisMachine
+    from fathom.load.initiator import ThisMachine
     from fathom.plan.review import review_method, review_targets
 
-    method, site = review_method(full=full), ThisMachine()
-    chosen = review_targets(method, targets or [], out, size_bytes(size), site)
-    options = _options(seed, destroy, out, power, site, unknown_data=unknown_data)
+    method, initiator = review_method(full=full), ThisMachine()
+    chosen = review_targets(method, targets or [], out, size_bytes(size), initiator)
+    options = _options(seed, destroy, out, power, initiator, unknown_data=unknown_data)
     _conclude(_repeat(method, chosen, options, repeats), as_json)
 
 
@@ -88,7 +88,7 @@ def run(
     ray: RayAddress = None,
     local_hosts: LocalHosts = None,
     baseline: Annotated[
-        str | None, typer.Option(help="an earlier run of the drive alone, to report beside", metavar="RUN")
+        str | None, typer.Option(help="an earlier run of the drive alone, to compare with", metavar="RUN")
     ] = None,
     prices: PriceList = None,
     as_json: AsJson = False,
@@ -101,9 +101,9 @@ def run(
 
     parsed, listed = load_method(method, quick=quick), read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
-    with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(seed, destroy, out, power, site, purge, unknown_data=unknown_data)
-        chosen = prepare(parsed, targets, site, size_bytes(size), together=together)
+    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+        options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
+        chosen = prepare(parsed, targets, initiator, size_bytes(size), together=together)
         finished = _repeat(parsed, chosen, options, repeats)
     _conclude(finished, as_json, beside, listed)
 
@@ -118,7 +118,7 @@ def plan(
     purge: Purge = "trim",
 ) -> None:
     """Show what a run would do: steps, bytes, time. Touches nothing."""
-    from fathom.load.site import ThisMachine
+    from fathom.load.initiator import ThisMachine
     from fathom.method.method import load_method
     from fathom.plan.plan import print_plan
     from fathom.plan.prepare import prepare
@@ -149,9 +149,9 @@ def resume(
     from fathom.session import resume_run
 
     path = find_run(run)
-    with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(1, destroy, None, None, site, unknown_data=unknown_data)
-        with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
+    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+        options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
+        with _watched(targets_of_run(RunDocument.load(path), initiator.resolve), options):
             finished = resume_run(path, options)
     _conclude([finished], as_json)
 
@@ -202,7 +202,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
             raise KeyboardInterrupt
         options.interrupt.set()
         with suppress(OSError):
-            print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
+            print("\nstopping: saving what was measured (press again to stop at once)", file=sys.stderr)
 
     asking = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -251,7 +251,7 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
-    from fathom.analysis.view import RunView
+    from fathom.analysis.run_view import RunView
     from fathom.errors import FathomError
     from fathom.statistics.failed import in_words, is_marked
 
@@ -266,12 +266,12 @@ def _options(
     destroy: Sequence[str],
     out: Path | None,
     power: str | None = None,
-    site: "Site | None" = None,
+    initiator: "Initiator | None" = None,
     purge: str = "trim",
     *,
     unknown_data: bool = False,
 ) -> "Options":
-    from fathom.load.site import ThisMachine
+    from fathom.load.initiator import ThisMachine
     from fathom.session import Options
     from fathom.targets.purge import purge_of
 
@@ -282,6 +282,6 @@ def _options(
         out=out,
         power=power,
         interrupt=Event(),
-        site=site or ThisMachine(),
+        initiator=initiator or ThisMachine(),
         purge=purge_of(purge),
     )

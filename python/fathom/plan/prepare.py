@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from fathom.errors import UsageError
 from fathom.load.binding import bindings, bound_targets
+from fathom.load.initiator import Initiator
 from fathom.load.resolve import together as as_array
-from fathom.load.site import Site
 from fathom.method.method import Method
 from fathom.plan.baseline import with_baselines
 from fathom.plan.file_system import with_file_system
@@ -18,7 +18,7 @@ Words = str | Sequence[str] | Mapping[str, str]
 def prepare(
     method: Method,
     words: Words,
-    site: Site,
+    initiator: Initiator,
     size_bytes: int | None = None,
     *,
     together: bool = False,
@@ -28,7 +28,7 @@ def prepare(
     Args:
         method: names targets for its steps, a file system for bare drives, and asks for baselines.
         words: the targets as a user writes them.
-        site: finds them, here or on hosts.
+        initiator: finds them, here or on hosts.
         size_bytes: of files that Fathom makes.
         together: loads the real targets at once, as one array.
 
@@ -38,7 +38,7 @@ def prepare(
     texts = _texts(words)
     if not texts:
         raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
-    found = bound_targets(method, as_array(texts) if together else texts, site.resolve, size_bytes)
+    found = bound_targets(method, as_array(texts) if together else texts, initiator.resolve, size_bytes)
     return completed(method, found, size_bytes)
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fathom.load.site import Site
+from fathom.load.initiator import Initiator
 from fathom.method.compose import compose
 from fathom.method.method import Method, load_method
 from fathom.plan.prepare import Words, completed, prepare
@@ -41,15 +41,15 @@ def review_targets(
     texts: Words,
     scratch_directory: Path | None,
     size_bytes: int | None,
-    site: Site,
+    initiator: Initiator,
 ) -> list[Target]:
     """The targets of a review: those given, or a scratch file on this machine's disk beside four twins.
 
     The directory is made where it is missing.
     """
     if texts:
-        return prepare(method, texts, site, size_bytes)
+        return prepare(method, texts, initiator, size_bytes)
     if scratch_directory is not None:
         scratch_directory.mkdir(parents=True, exist_ok=True)
     mine = scratch_file(scratch_directory, size_bytes or SCRATCH_BYTES)
-    return completed(method, [mine, *site.resolve(DEFAULT_TWINS)], size_bytes)
+    return completed(method, [mine, *initiator.resolve(DEFAULT_TWINS)], size_bytes)

@@ -43,7 +43,7 @@ def find_run(text: str) -> Path:
     if is_run(path):
         return path
     if path.is_dir() and path.name != text:
-        raise UsageError(f"{text}: a folder without run.json, so no run", "`fathom runs` lists the runs")
+        raise UsageError(f"{text}: a folder without run.json, so not a run", "`fathom runs` lists the runs")
     runs = run_directories()
     if not runs:
         raise UsageError(f"no run {text!r}: no runs in {runs_home()} yet", FIRST_RUN)

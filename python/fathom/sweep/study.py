@@ -17,7 +17,7 @@ from pathlib import Path
 from fathom import __version__, _core
 from fathom.catalog import load_device
 from fathom.errors import FathomError
-from fathom.load.site import ThisMachine
+from fathom.load.initiator import ThisMachine
 from fathom.load.workers import Workers, as_they_end
 from fathom.method.method import Method, parse_method
 from fathom.plan.prepare import prepare

@@ -1,0 +1,87 @@
+"""Where load and simulations come from: this machine, or hosts that live as long as a command."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from fathom.fleet.process import HostProcess
+    from fathom.load.initiator import Initiator
+    from fathom.load.workers import Workers
+
+
+@contextmanager
+def initiator_of(
+    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None
+) -> Iterator["Initiator"]:
+    """Where the load comes from; hosts live as long as the `with`."""
+    if not _given(hosts, ray, local_hosts):
+        from fathom.load.initiator import ThisMachine
+
+        yield ThisMachine()
+        return
+    from fathom.fleet.fleet import Fleet
+
+    if ray is not None:
+        from fathom.fleet.ray_cluster import RayHost, ray_connected
+
+        with _without_rays_words(), ray_connected(ray) as nodes:
+            yield Fleet([(name, RayHost(name, node_id)) for name, node_id in nodes])
+    else:
+        with _started(hosts, shell, local_hosts) as found:
+            yield Fleet([(host.name, host) for host in found])
+
+
+@contextmanager
+def workers_of(
+    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None
+) -> Iterator["Workers"]:
+    """Where simulations run; hosts live as long as the `with`."""
+    if not _given(hosts, ray, local_hosts):
+        from fathom.load.workers import local_workers
+
+        with local_workers() as workers:
+            yield workers
+        return
+    from fathom.fleet.workers import HostWorkers, RayWorkers
+
+    if ray is not None:
+        from fathom.fleet.ray_cluster import ray_connected
+
+        with _without_rays_words(), ray_connected(ray):
+            yield RayWorkers()
+    else:
+        with _started(hosts, shell, local_hosts) as found:
+            yield HostWorkers(found)
+
+
+def _given(*options: object) -> bool:
+    """Whether one of the options that name hosts is given. Raises UsageError for more than one."""
+    from fathom.errors import UsageError
+
+    given = sum(option is not None for option in options)
+    if given > 1:
+        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give only one")
+    return given == 1
+
+
+def _started(
+    hosts: Path | None, shell: str, local_hosts: int | None
+) -> "AbstractContextManager[list[HostProcess]]":
+    """Brings the hosts up."""
+    from fathom.fleet import hosts as fleet_hosts
+
+    if hosts is not None:
+        return fleet_hosts.hosts_of_file(hosts, shell)
+    return fleet_hosts.local_hosts(local_hosts or 0)
+
+
+@contextmanager
+def _without_rays_words() -> Iterator[None]:
+    """Ray prints what its nodes have to say to standard output, which is the result's."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        yield
