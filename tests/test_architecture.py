@@ -24,6 +24,7 @@ LAYERS = (
     "power",
     "session",
     "report",
+    "compare",
     "sweep",
     "validation",
     "exports",
@@ -47,7 +48,7 @@ TOUCHING = (
     "fathom.fleet",
     "fathom.power",
 )
-READING = ("statistics", "analysis", "sizing", "report")
+READING = ("statistics", "analysis", "sizing", "report", "compare")
 
 
 @pytest.fixture(scope="module")
