@@ -13,16 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from fathom.columns.schema import TABLES, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.method import Job, JobJson, parse_job
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
-from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint, as_shown
+from fathom.report.rows import Busy, Second, Share, Step, as_shown
 from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
-from fathom.runs.schema import TABLES
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.percentiles import PREFIXES, Histogram, Parts, intervals_us
 from fathom.statistics.series import Floats
@@ -121,11 +121,11 @@ class RunData:
         return self._seconds.get(target, {})
 
     @cached_property
-    def streams(self) -> list[StreamPoint]:
+    def streams(self) -> list[Stream]:
         """Rows of the streams of measured steps; empty for jobs of one workload."""
-        names = [field.name for field in fields(StreamPoint)]
+        names = [field.name for field in fields(Stream)]
         rows = self.run.table("streams").select(names).to_pylist()
-        return [StreamPoint(**row) for row in rows if not is_withheld(row["failed_share"])]
+        return [Stream(**row) for row in rows if not is_withheld(row["failed_share"])]
 
     def written(
         self, target: str, kinds: Sequence[str] = ("measure",)
