@@ -270,11 +270,11 @@ class RunData:
     def _seconds(self) -> dict[str, dict[str, list[Second]]]:
         table = self.query(
             "intervals",
-            "select target, step, start_s, max(length_s) as length_s, sum(n)::bigint as n, min(ordinal) as place "
-            "from rows group by target, step, start_s order by place",
+            "select target, step, start_s, max(length_s) as length_s, sum(n)::bigint as n "
+            "from rows group by target, step, start_s order by min(ordinal)",
         )
         out: dict[str, dict[str, list[Second]]] = {}
-        for target, step, start, length, n, _ in zip(*table.to_pydict().values(), strict=True):
+        for target, step, start, length, n in zip(*table.to_pydict().values(), strict=True):
             out.setdefault(target, {}).setdefault(step, []).append(Second(start, length, n))
         return out
 
@@ -283,11 +283,11 @@ class RunData:
         table = self.query(
             "telemetry",
             f"select target, step, name[{len(UTILISATION) + 1}:] as resource, "
-            "sum(value * length_s) / sum(length_s) as mean, min(ordinal) as place "
-            f"from rows where starts_with(name, '{UTILISATION}') and length_s > 0 group by all order by place",
+            "sum(value * length_s) / sum(length_s) as mean "
+            f"from rows where starts_with(name, '{UTILISATION}') and length_s > 0 group by all order by min(ordinal)",
         )
         out: dict[tuple[str, str], list[Busy]] = {}
-        for target, step, resource, mean, _ in zip(*table.to_pydict().values(), strict=True):
+        for target, step, resource, mean in zip(*table.to_pydict().values(), strict=True):
             out.setdefault((target, step), []).append(Busy(resource, mean))
         return out
 
