@@ -21,6 +21,7 @@ Kind = Literal[
     "consistency",
     "surprise",
     "agreement",
+    "order",
 ]
 
 

@@ -261,6 +261,8 @@ def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
         "load": {"threads": bench.threads or row.threads or row.jobs or 1, "iodepth": row.iodepth or 1},
         "until": {"time": "1s"},
     }
+    if pattern == "sequential" and bench.position:
+        job["position"] = bench.position
     return _endless(_core.parse_job(json.dumps(job), f"{row.workload}.json"))
 
 
