@@ -43,7 +43,7 @@ TOUCHING = (
     "fathom.targets.safety",
     "fathom.targets.telemetry",
     "fathom.load.backend",
-    "fathom.load.site",
+    "fathom.load.initiator",
     "fathom.session",
     "fathom.fleet",
     "fathom.power",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
-from fathom.analysis.view import RunView
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.plan.expect import expect, rating_of

@@ -14,8 +14,8 @@ import pytest
 import fathom
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.load.backend import EngineBackend
+from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import resolve_targets
-from fathom.load.site import ThisMachine
 from fathom.method.compose import compose
 from fathom.method.method import Step, load_method, parse_method
 from fathom.plan.fit import check_fits
@@ -427,7 +427,7 @@ def test_a_target_whose_file_system_dies_is_one_error_with_the_path_of_the_run(
     method = Path(__file__).parent / "data" / "two-reads.toml"
     written = tmp_path / "writes.toml"
     written.write_text(method.read_text().replace('mix = "read"', 'mix = "write"'))
-    options = Options(out=tmp_path / "runs", site=DyingTarget(at))
+    options = Options(out=tmp_path / "runs", initiator=DyingTarget(at))
     targets = resolve_targets([f"file:{tmp_path / 'data.bin'}"], 1 << 20)
     with pytest.raises(FathomError, match="not connected; what was measured is in") as failed:
         start_run(load_method(str(written)), targets, options)

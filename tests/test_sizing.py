@@ -19,7 +19,7 @@ from fathom.sizing.files import Needs, read_prices
 from fathom.sizing.measured import measured_drive
 from fathom.sizing.needs import Need, parse_need
 from fathom.sizing.size import size
-from fathom.sizing.views import headline, sentences
+from fathom.sizing.terminal import headline, sentences
 
 SN861 = "wd-ultrastar-dc-sn861"
 

@@ -24,7 +24,7 @@ from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
 from fathom.sweep.study import Outcome, Sweep, simulate_all
 from fathom.sweep.table import gather, write_tables
-from fathom.sweep.views import print_sweep
+from fathom.sweep.terminal import print_sweep
 
 DRIVE = "twin:wd-ultrastar-dc-sn640-3.2tb"
 SHELF = "atto-xstreamcore-9400"

@@ -26,8 +26,8 @@ from judged_runs import (
 
 import fathom
 from fathom import _core
+from fathom.analysis.run_view import Remark
 from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
-from fathom.analysis.view import Remark
 from fathom.runs.remarks import (
     CpuWait,
     Fact,

@@ -3,8 +3,8 @@
 import pytest
 from judged_runs import DEVICE, Measured, only, run_view
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
-from fathom.analysis.view import RunView
 
 
 def points_of(maximum: float, offered: float, achieved: float, step: str = "4k-rand-read") -> list[Measured]:

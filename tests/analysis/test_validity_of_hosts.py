@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 from judged_runs import DEVICE, JOB, RATES, Measured, Row, device, only, run_view, sample, sound, twin
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
-from fathom.analysis.view import RunView
 
 HOSTS = ("h1", "h2", "h3")
 

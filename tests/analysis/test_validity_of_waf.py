@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from judged_runs import JOB, Measured, Row, device, run_view, sample
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import Note, notes
-from fathom.analysis.view import RunView
 
 DEVICE = "/dev/nvme0n1"
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
+from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
-from fathom.analysis.view import Key, Point, RunView, StepFigures
+from fathom.columns.schema import Point
 from fathom.output.text import duration, percent, signed_pct, span
 from fathom.statistics.limits import limit_of
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 
+from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
 from fathom.analysis.validity.of_curves import maximum_gaps
-from fathom.analysis.view import JobJson, Key, RunView, region_bytes
 from fathom.output.text import percent
 from fathom.runs.document import TargetRecord
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.view import RunView, StepFigures
+from fathom.analysis.run_view import RunView, StepFigures
 from fathom.output.text import signed_pct
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import limit_of

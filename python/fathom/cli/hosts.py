@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from fathom.fleet.process import HostProcess
-    from fathom.load.site import Site
+    from fathom.load.initiator import Initiator
     from fathom.load.workers import Workers
 
 
 @contextmanager
-def site_of(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Site"]:
+def initiator_of(
+    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None
+) -> Iterator["Initiator"]:
     """Where the load comes from; hosts live as long as the `with`."""
     if not _given(hosts, ray, local_hosts):
-        from fathom.load.site import ThisMachine
+        from fathom.load.initiator import ThisMachine
 
         yield ThisMachine()
         return

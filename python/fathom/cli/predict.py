@@ -42,8 +42,13 @@ def validate(
     Errors of what was fitted and of what was predicted stand apart.
     """
     from fathom.validation.comparison import check_gate, medians
+    from fathom.validation.terminal import (
+        TrialProgress,
+        print_validation,
+        print_without_twin,
+        validation_json,
+    )
     from fathom.validation.validate import devices_to_validate, validate
-    from fathom.validation.views import TrialProgress, print_validation, print_without_twin, validation_json
 
     chosen = devices_to_validate(devices or [])
     with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
@@ -72,7 +77,7 @@ def calibrate(
     """Fit a twin's parameters to its calibration rows, and no others."""
     from fathom.catalog import load_device
     from fathom.validation.calibrate import calibrate, write_values
-    from fathom.validation.views import TrialProgress, print_calibration
+    from fathom.validation.terminal import TrialProgress, print_calibration
 
     fitting = load_device(device)
     with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
@@ -106,7 +111,7 @@ def size(
     from fathom.sizing.measured import measured_drive
     from fathom.sizing.needs import parse_need
     from fathom.sizing.size import size as size_for
-    from fathom.sizing.views import print_sizing, sizing_json
+    from fathom.sizing.terminal import print_sizing, sizing_json
 
     parsed = [parse_need(text) for text in needs]
     if run is not None:
@@ -149,9 +154,9 @@ def sweep(
     """
     from fathom.method.method import load_method
     from fathom.runs.home import runs_home
-    from fathom.sweep import grid, study, table, views
+    from fathom.sweep import grid, study, table, terminal
     from fathom.sweep.page import write_page
-    from fathom.validation.views import TrialProgress
+    from fathom.validation.terminal import TrialProgress
 
     one_form(as_json, as_csv)
     parsed = load_method(method, quick=quick)
@@ -164,11 +169,11 @@ def sweep(
     table.write_tables(points, folder)
     page = write_page(asked, folder, points, outcomes)
     if as_json:
-        print_json(views.sweep_json(folder, points))
+        print_json(terminal.sweep_json(folder, points))
     elif as_csv:
         print((folder / table.CSV).read_text(encoding="utf-8"), end="")
     else:
-        views.print_sweep(stdout(), axes, points, outcomes)
+        terminal.print_sweep(stdout(), axes, points, outcomes)
         print(f"report  {page}\ntables  {folder / table.CSV}")
     if failed := [one for one in outcomes if one.error]:
         raise FathomError(
@@ -209,7 +214,7 @@ def choose(
     as_json: AsJson = False,
 ) -> None:
     """Which system answers the needs best, at what cost, and why."""
-    from fathom.sizing.choice_views import choice_json, print_choice
+    from fathom.sizing.choice_terminal import choice_json, print_choice
     from fathom.sizing.choose import choose as choose_between
     from fathom.sizing.choose import systems_to_compare
     from fathom.sizing.files import read_needs, read_prices

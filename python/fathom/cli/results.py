@@ -39,7 +39,7 @@ def runs(as_json: AsJson = False) -> None:
     """Every run in the home of all runs."""
     from fathom.runs.home import run_directories
     from fathom.runs.query import runs_table
-    from fathom.runs.views import print_runs
+    from fathom.runs.terminal import print_runs
 
     table = runs_table(run_directories(), left_out=_say)
     if as_json:
@@ -60,7 +60,7 @@ def query(
 ) -> None:
     """SQL over everything ever measured."""
     from fathom.runs.query import query as run_query
-    from fathom.runs.views import json_rows, print_csv, print_result
+    from fathom.runs.terminal import json_rows, print_csv, print_result
 
     one_form(as_json, as_csv)
     table = run_query(sql, left_out=_say)

@@ -11,7 +11,7 @@ from fathom.output.text import duration
 from fathom.power.energy import Energy, Sample
 from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
-from fathom.runs.journal import read_journal
+from fathom.runs.event_log import read_events
 from fathom.targets.telemetry_names import JOULES, SENSOR_JOULES
 
 RULE = "power-meter"
@@ -71,7 +71,7 @@ def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
     `steps` are the method's in normal form by key.
     """
     by_target: dict[str, dict[str, Mapping[str, object]]] = {}
-    for event in read_journal(run):
+    for event in read_events(run):
         if event["event"] == "power":
             by_target.setdefault(str(event["target"]), {})[str(event["step"])] = event
     return [note for target, own in by_target.items() for note in _notes(target, own, steps, meter)]

@@ -23,7 +23,7 @@ from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
 from fathom.report.repeats import pool as pool_runs
 from fathom.report.repeats import repeats_by_target
-from fathom.report.rows import Busy, Step
+from fathom.report.rows import Busy, StepRecord
 from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, TargetRecord
@@ -88,7 +88,7 @@ class Cell:
 
     column: Column
     point: Point
-    step: Step
+    step: StepRecord
     metric: Metric
     published: Published | None
     histogram: Histogram | None

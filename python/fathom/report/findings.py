@@ -13,9 +13,9 @@ from pydantic import JsonValue
 
 from fathom.analysis.findings import findings
 from fathom.analysis.physics import physics_of
+from fathom.analysis.run_view import RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
-from fathom.analysis.view import RunView
 from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
 from fathom.report.comparison import Column, Comparison, Corner

@@ -43,7 +43,7 @@ def check(run: Path) -> Wholeness:
     manifest = Manifest.load(run)
     sealed = isinstance(manifest, Manifest) and (document is None or document.has_ended)
     tables = Tables(run, document)
-    tables.check_journal()
+    tables.check_events()
     for name in TABLES:
         tables.files(name)
     before = {one.file for one in tables.damage}

@@ -11,8 +11,8 @@ from fathom.columns.schema import TABLES
 from fathom.errors import UnverifiedWarning
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
+from fathom.runs.event_log import Event
 from fathom.runs.home import find_run
-from fathom.runs.journal import Event
 from fathom.runs.tables import Tables
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Run:
         self.path = path
         self.document = RunDocument.load(path)
         self._tables = Tables(path, self.document, "own" if just_written else "whole")
-        self._events = self._tables.check_journal()
+        self._events = self._tables.check_events()
         if just_written:
             return
         for name in TABLES:

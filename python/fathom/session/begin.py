@@ -7,8 +7,8 @@ from typing import cast
 
 from fathom.errors import FathomError, UsageError
 from fathom.load.binding import check_bound
+from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable, targets_of_run
-from fathom.load.site import ThisMachine
 from fathom.method.method import Method, parse_method
 from fathom.plan.fit import check_fits, inapplicable
 from fathom.power.meter import PowerMeter, open_meter
@@ -52,9 +52,9 @@ def resume_run(path: Path, options: Options) -> Run:
     options.seed = document.seed
     options.purge = purge_of(str(document.environment.get("purge", "trim")))
     options.power = cast("str | None", document.environment.get("power_meter"))
-    targets = targets_of_run(document, options.site.resolve)
+    targets = targets_of_run(document, options.initiator.resolve)
     for target in targets:
-        options.site.go_on(target, _parts_of(document, target))
+        options.initiator.go_on(target, _parts_of(document, target))
     meter = _meter(options, targets)
     with writing_run(path), _run_named(path), _claimed(method, targets, options) as ready:
         return Session(RunStore.reopen(path), method, ready, options, meter).run()
@@ -98,13 +98,13 @@ def _run_named(path: Path) -> Iterator[None]:
 @contextmanager
 def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
-    site = options.site
+    initiator = options.initiator
     _check_purge_asked(method, options)
     check_bound(method, targets)
     for target in targets:
         check_fits(method, target)
         ensure_simulable(target)
-        site.check(
+        initiator.check(
             target,
             writes=method.writes_to(target),
             destroy_tokens=options.destroy,
@@ -114,7 +114,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     with ExitStack() as stack:
         ready = [
             stack.enter_context(
-                site.claim(
+                initiator.claim(
                     target,
                     writes=method.writes_to(target),
                     destroy_tokens=options.destroy,
@@ -135,7 +135,7 @@ def _check_purge_asked(method: Method, options: Options) -> None:
         raise UsageError(
             f"--purge {options.purge}: {method.name} has no purge step", "leave --purge out, or add a step"
         )
-    if not isinstance(options.site, ThisMachine):
+    if not isinstance(options.initiator, ThisMachine):
         raise UsageError(
             f"--purge {options.purge}: only this machine's own drives are purged so", "run it on one host"
         )

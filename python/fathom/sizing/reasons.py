@@ -3,7 +3,7 @@
 from fathom.output.text import percent
 from fathom.sizing.choose import Choice, Offer, merit
 from fathom.sizing.system import GROUPS
-from fathom.sizing.views import amount, unmet_text
+from fathom.sizing.terminal import amount, unmet_text
 
 #: Costs nearer than this are the price list's word, not a reason.
 LEVEL = 0.10

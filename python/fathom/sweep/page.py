@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fathom import __version__
 from fathom.analysis.finding import joined
-from fathom.analysis.view import BANDWIDTH_FROM_BYTES
+from fathom.analysis.run_view import BANDWIDTH_FROM_BYTES
 from fathom.method.step_names import Steps, called
 from fathom.output.output_file import write_output
 from fathom.output.text import many_of
@@ -20,7 +20,7 @@ from fathom.report.page import REPORT, page
 from fathom.report.style import plain, slot, when
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome, Sweep, now
-from fathom.sweep.views import FIGURES, headings, shown
+from fathom.sweep.terminal import FIGURES, headings, shown
 
 MOST_PANELS = 24
 HEIGHT_PX = 220

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import RunView
 from fathom.method.curve import MARK, Figures, curve_of, figures
 from fathom.output.text import in_others, percent
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView, region_bytes
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import RunView, region_bytes
 from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Level, Note
-from fathom.analysis.view import RunView
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
 

@@ -6,8 +6,8 @@ from math import isclose
 
 import numpy as np
 
+from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import Key, RunView
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import duration, in_others, percent
 from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words

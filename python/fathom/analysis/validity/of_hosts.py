@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 
 from fathom.analysis.balance import jain
+from fathom.analysis.run_view import RunView, StepFigures
 from fathom.analysis.validity.note import REAL, Note
-from fathom.analysis.view import RunView, StepFigures
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import CLIENT_BUSY_PCT

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import REAL, Note
-from fathom.analysis.view import RunView
 from fathom.output.text import in_others
 from fathom.runs.remarks import (
     CpuWait,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import RunView
 from fathom.output.text import percent
 
 WINDOW_SLACK = 0.01

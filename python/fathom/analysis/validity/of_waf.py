@@ -8,8 +8,8 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import JobJson, Key, RunView, region_bytes
 from fathom.output.text import in_others, percent
 from fathom.statistics.series import as_series
 from fathom.statistics.steady import WAF_LIMIT

@@ -29,7 +29,7 @@ NONE = Item("–", tone="quiet")
 
 
 @dataclass(frozen=True)
-class Step:
+class SharePoint:
     """One operation of the streams that nothing is offered to, beside `share` of the other's rate; 0: alone."""
 
     share: float
@@ -50,7 +50,7 @@ class Beside:
     column: Column
     of: str
     op: str
-    steps: Sequence[Step]
+    steps: Sequence[SharePoint]
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -71,7 +71,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def _of(column: Column) -> Iterator[Beside]:
     run, target = column.run, column.target.name
-    groups: dict[tuple[str, str], list[Step]] = {}
+    groups: dict[tuple[str, str], list[SharePoint]] = {}
     for name in run.raw_steps:
         offered = _offered(run, name)
         if offered is None or offered.stream is None:
@@ -90,7 +90,7 @@ def _of(column: Column) -> Iterator[Beside]:
             steps = groups.setdefault((offered.of, point.op), [])
             if not steps:
                 steps += _alone(column, name, offered.stream, point.op)
-            steps.append(Step(offered.share, point, beside, offered.share * alone_iops))
+            steps.append(SharePoint(offered.share, point, beside, offered.share * alone_iops))
     for (of, op), steps in groups.items():
         yield Beside(column, of, op, sorted(steps, key=lambda step: step.share))
 
@@ -101,7 +101,7 @@ def _offered(run: RunData, step: str) -> Offered | None:
     return parse_offered(cast(OfferedJson, offered)) if offered else None
 
 
-def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Step]:
+def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[SharePoint]:
     """The same I/O measured with nothing beside it."""
     run = column.run
     shapes = [
@@ -114,7 +114,7 @@ def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Step
             points = [
                 one for one in run.points if (one.target, one.step, one.op) == (column.target.name, name, op)
             ]
-            return [Step(0.0, one, None, 0.0) for one in points]
+            return [SharePoint(0.0, one, None, 0.0) for one in points]
     return []
 
 
@@ -193,7 +193,7 @@ def _table(found: Sequence[Beside]) -> Table:
     return Table("Share", heads, groups, notes)
 
 
-def _row(step: Step) -> Row:
+def _row(step: SharePoint) -> Row:
     point, beside = step.point, step.beside
     did = NONE
     if beside is not None:

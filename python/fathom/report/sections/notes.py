@@ -1,6 +1,6 @@
 """Validity notes: what a reader must know before trusting or quoting a figure."""
 
-from fathom.report.blocks import Note, Notes, Prose, Section
+from fathom.report.blocks import NoteItem, Notes, Prose, Section
 from fathom.report.comparison import Comparison, NoteGroup
 from fathom.report.style import plain
 
@@ -14,12 +14,12 @@ def build(comparison: Comparison) -> Section | None:
     return Section("notes", "Validity notes", [block], short="Notes")
 
 
-def _note(group: NoteGroup) -> Note:
+def _note(group: NoteGroup) -> NoteItem:
     """One sentence per step; a group of one step names it beside the target."""
     several = len(group.notes) > 1
     step = "" if several else group.notes[0].step or ""
     texts = [f"{note.step}: {note.text}" if several and note.step else note.text for note in group.notes]
-    return Note(
+    return NoteItem(
         level=group.level,
         where=plain(", ".join(part for part in (group.target or "All targets", step) if part)),
         texts=[plain(text) for text in dict.fromkeys(texts)],
