@@ -25,6 +25,7 @@ LAYERS = (
     "power",
     "session",
     "report",
+    "compare",
     "sweep",
     "validation",
     "exports",
@@ -48,7 +49,7 @@ TOUCHING = (
     "fathom.fleet",
     "fathom.power",
 )
-READING = ("statistics", "analysis", "sizing", "report")
+READING = ("statistics", "analysis", "sizing", "report", "compare")
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,10 @@ FITTED = "fitted"
 """Role of a row that a twin's free parameters were fitted to."""
 UNCERTAIN = "uncertain"
 """Role of a row whose source leaves the figure in doubt: it proves nothing, near or far, and is named apart."""
-ROWS = {"validation": "figures that nothing was fitted to", FITTED: "figures that the twin was fitted to"}
+ROWS = {
+    "validation": "figures that nothing was fitted to",
+    FITTED: "figures that the twin was fitted to",
+}
 UNSTEADY = 0.10
 """Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
 
@@ -169,7 +172,7 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
         for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
     untold = sum(one.kind == "untold" for one in contested)
-    behind = f" Nothing is claimed in {unclaimed} more: no target had settled." if unclaimed else ""
+    behind = f" {unclaimed} more claim nothing: no target had settled." if unclaimed else ""
     if level == len(contested):
         parts.append("the best are level in all")
     elif level:

@@ -89,7 +89,7 @@ def run(
     ray: RayAddress = None,
     local_hosts: LocalHosts = None,
     baseline: Annotated[
-        str | None, typer.Option(help="an earlier run of the drive alone, to report beside", metavar="RUN")
+        str | None, typer.Option(help="an earlier run of the drive alone, to compare with", metavar="RUN")
     ] = None,
     prices: PriceList = None,
     as_json: AsJson = False,
@@ -226,7 +226,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
             raise KeyboardInterrupt
         options.interrupt.set()
         with suppress(OSError):
-            print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
+            print("\nstopping: saving what was measured (press again to stop at once)", file=sys.stderr)
 
     asking = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:

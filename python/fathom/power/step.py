@@ -96,8 +96,8 @@ def _notes(
             rule=RULE,
             level="info",
             target=target,
-            text=f"joules are of all that the power meter {meter.text} measures, by the trapezoidal rule: a sample "
-            f"every {_span([duration(value) for value in intervals_s])}, 95 % intervals of "
+            text=f"joules are of everything that the power meter {meter.text} measures, by the trapezoidal rule. "
+            f"A sample came every {_span([duration(value) for value in intervals_s])}. 95 % intervals are "
             f"{_span([f'± {100 * value:.2g} %' for value in widths])} from the spread of the samples{own}",
         )
     if missing:
@@ -110,7 +110,7 @@ def _notes(
             level="warning",
             target=target,
             text=f"no energy for {len(missing)} of {len(events)} steps: {listed}{more}",
-            next_step="take longer steps or a meter that samples more often, and look whether it ran all the time",
+            next_step="use longer steps or a meter that samples more often, and check that it ran all the time",
         )
 
 

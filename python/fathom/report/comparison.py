@@ -230,7 +230,7 @@ class Comparison:
         """What is compared with nothing, because too much of its I/O failed: a line per figure."""
         several = len(self.columns) > 1
         return [
-            f"{cell.column.label}, {corner.label}: {cell.failed}, so it is compared with nothing"
+            f"{cell.column.label}, {corner.label}: {cell.failed}, so it is left out of comparisons"
             for corner in self.corners
             for cell in corner.cells
             if several and cell.failed

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-REPAIR = "look at all of it with `fathom check RUN`, and bring back what can be brought back with --repair"
+REPAIR = "list all damage with `fathom check RUN`; --repair restores what it can"
 
 
 class Run:
@@ -45,7 +45,7 @@ class Run:
             for one in self.damage
         ]
         if self.document.has_ended and not self.document.has_sums:
-            text = f"run {path.name} has no checksums, as runs of earlier versions: damage may go unnoticed"
+            text = f"run {path.name} has no checksums, like runs of earlier versions: damage may go unnoticed"
             warnings.warn(text, UnverifiedWarning, stacklevel=2)
 
     @classmethod

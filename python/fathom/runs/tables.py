@@ -199,9 +199,7 @@ def read_parts(path: Path) -> Iterator[pa.Table]:
                 for group in range(file.num_row_groups):
                     yield file.read_row_group(group)
     except (OSError, pa.ArrowException) as error:
-        raise DamagedFileError(
-            str(path), Fault.UNREADABLE, "`fathom check` says what else there is"
-        ) from error
+        raise DamagedFileError(str(path), Fault.UNREADABLE, "`fathom check` lists other damage") from error
 
 
 def unreadable(path: Path) -> Fault | None:

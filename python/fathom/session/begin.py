@@ -76,7 +76,7 @@ def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
     if options.power is None:
         return None
     if all(target.kind == "twin" for target in targets):
-        raise UsageError("--power: twins account for their energy themselves", "leave --power out")
+        raise UsageError("--power: twins report their own energy", "leave --power out")
     return open_meter(options.power)
 
 
@@ -91,7 +91,7 @@ def _run_named(path: Path) -> Iterator[None]:
         where = f"{error.filename}: " if error.filename else ""
         raise FathomError(
             f"{where}{error.strerror or error}; what was measured is in {path}",
-            "when the cause is mended, `fathom resume` goes on",
+            "remove the cause, then `fathom resume` continues",
         ) from error
 
 
@@ -137,7 +137,7 @@ def _check_purge_asked(method: Method, options: Options) -> None:
         )
     if not isinstance(options.initiator, ThisMachine):
         raise UsageError(
-            f"--purge {options.purge}: only this machine's own drives are purged so", "run it on one host"
+            f"--purge {options.purge}: works only on this machine's own drives", "run it on one host"
         )
 
 
@@ -148,7 +148,7 @@ def _check_measures(method: Method, targets: Sequence[Target]) -> None:
     reasons = [(step.name, inapplicable(step, target)) for target, step in measuring or steps]
     known = [f"step {name} left out: {why}" for name, why in dict.fromkeys(reasons) if why]
     if reasons and all(why for _, why in reasons):
-        more = f", and {len(known) - 1} more like it" if len(known) > 1 else ""
+        more = f", and {len(known) - 1} more reasons" if len(known) > 1 else ""
         raise UsageError(
             f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"
         )

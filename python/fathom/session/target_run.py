@@ -84,7 +84,7 @@ class TargetRun:
             return list(keys)
         preparing = self.schedule.preparing(keys)
         for key in preparing:
-            self._pass_over(key, "not needed: the twin is in its steady state from the start")
+            self._pass_over(key, "not needed: the twin starts in its steady state")
         return [key for key in keys if key not in preparing]
 
     def _twin(self, bench: str | None) -> Backend:
@@ -141,7 +141,7 @@ class TargetRun:
             self._pass_over(key)
             return None
         if planned.offered and not self.schedule.measured(planned.offered.of):
-            needed = f"it is offered a share of the rate of {planned.offered.of}, which has no results"
+            needed = f"its load is a share of the rate of {planned.offered.of}, which has no results"
             self._leave_out(key, planned, needed)
             return None
         step = self.schedule.aimed(key, on_this_machine(planned, backend), len(backend.parts))
