@@ -174,7 +174,7 @@ def test_queries_see_every_finished_run(runs_home: Path) -> None:
 
 def test_of_several_statements_none_is_left_without_its_answer() -> None:
     assert query("select 1 as n;").num_rows == 1
-    with pytest.raises(UsageError, match="2 statements, of which only one has an answer; write one"):
+    with pytest.raises(UsageError, match="expected one SQL statement, got 2"):
         query("select 1; select 2")
 
 

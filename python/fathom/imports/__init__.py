@@ -45,7 +45,7 @@ def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> Usage
     if place:
         return UsageError(f"{place}: as a method: {what.strip()}", error.hint)
     return UsageError(
-        f"{file}: the method made of it is refused: {what.strip() or error.message}",
+        f"{file}: the method made from it is refused: {what.strip() or error.message}",
         "leave that out; if it should work, report it",
     )
 

@@ -11,13 +11,13 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import SPARSE, TABLES
 from fathom.runs.checksums import fault_of
 from fathom.runs.damage import Damage, DamagedFileError, Fault, Instead, first_of_each_file
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import Event, scan_events
 from fathom.runs.layout import JOURNAL, MANIFEST, STEP, STEPS, step_folders
 from fathom.runs.manifest import Manifest
-from fathom.runs.schema import SPARSE, TABLES
 from fathom.runs.steps import StepRecord, load_record
 
 
@@ -199,9 +199,7 @@ def read_parts(path: Path) -> Iterator[pa.Table]:
                 for group in range(file.num_row_groups):
                     yield file.read_row_group(group)
     except (OSError, pa.ArrowException) as error:
-        raise DamagedFileError(
-            str(path), Fault.UNREADABLE, "`fathom check` says what else there is"
-        ) from error
+        raise DamagedFileError(str(path), Fault.UNREADABLE, "`fathom check` lists other damage") from error
 
 
 def unreadable(path: Path) -> Fault | None:

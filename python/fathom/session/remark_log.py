@@ -7,7 +7,7 @@ from fathom.runs.event_log import read_events
 from fathom.runs.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.store import RunStore, StepKey
 
-MEASURED_AGAIN = Words(text="its files were damaged, so it was measured again when the run was resumed")
+MEASURED_AGAIN = Words(text="its files were damaged; the resumed run measured it again")
 
 
 class RemarkLog:

@@ -107,13 +107,13 @@ class Session:
         if interrupted:
             raise InterruptedRunError(
                 f"interrupted; what was measured is in {self.store.path}",
-                f"go on with `fathom resume {self._called}`",
+                f"continue with `fathom resume {self._called}`",
             )
         if self.errors:
             refused = any(isinstance(error, RefusedError) for error in self.errors.values())
             raise (RefusedError if refused else FathomError)(
                 f"{document.error}; what was measured is in {self.store.path}",
-                NEW_RUN if self._lost else f"when the cause is mended: `fathom resume {self._called}`",
+                NEW_RUN if self._lost else f"remove the cause, then `fathom resume {self._called}`",
             )
         return Run(self.store.path)
 

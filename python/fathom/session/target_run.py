@@ -84,7 +84,7 @@ class TargetRun:
             return list(keys)
         preparing = self.schedule.preparing(keys)
         for key in preparing:
-            self._pass_over(key, "not needed: the twin is in its steady state from the start")
+            self._pass_over(key, "not needed: the twin starts in its steady state")
         return [key for key in keys if key not in preparing]
 
     def _twin(self, bench: str | None) -> Backend:
@@ -141,7 +141,7 @@ class TargetRun:
             self._pass_over(key)
             return None
         if planned.offered and not self.schedule.measured(planned.offered.of):
-            needed = f"it is offered a share of the rate of {planned.offered.of}, which has no results"
+            needed = f"its load is a share of the rate of {planned.offered.of}, which has no results"
             self._leave_out(key, planned, needed)
             return None
         step = self.schedule.aimed(key, on_this_machine(planned, backend), len(backend.parts))
@@ -282,7 +282,7 @@ class TargetRun:
         self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
     ) -> None:
         """Adds what was sampled beside the step; where there is a power meter, it tells the energy."""
-        sampled = [dict(row) for row in sampler.drain()]
+        sampled = sampler.drain()
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
         if self.meter and window_s:
             found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)

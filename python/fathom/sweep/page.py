@@ -76,9 +76,7 @@ def _table(sweep: Sweep, table: pa.Table) -> Table:
         Row(Item(shown(names[0], row[names[0]])), [cell(name, row[name]) for name in names[1:]])
         for row in table.to_pylist()
     ]
-    return Table(
-        plain(names[0]), head, [Group("", rows)], ["Each row is of a run of its own, under points/."]
-    )
+    return Table(plain(names[0]), head, [Group("", rows)], ["Each row is a run of its own, under points/."])
 
 
 def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
@@ -96,13 +94,13 @@ def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
             ChartAxis("", "count", low=0),
             [_line(name, names.index(name), x, others, own) for name in names],
         )
-        summary = f"{FIGURES[figure]} of {label} over {plain(x.key)}; figures in the table below."
+        summary = f"{FIGURES[figure]} of {label} over {plain(x.key)}; the table below has the figures."
         charts.append(Chart(f"sweep-{number}", label, FIGURES[figure], option, summary, HEIGHT_PX))
     legend = (
         [Item(plain(name), slot=slot(place)) for place, name in enumerate(names)] if len(names) > 1 else []
     )
     units = joined(list(dict.fromkeys(chart.sub for chart in charts)))
-    caption = f"{units} over {plain(x.key)}, a panel for each step and operation."
+    caption = f"{units} over {plain(x.key)}, one panel per step and operation."
     return Figure(charts, caption, table, legend)
 
 

@@ -10,7 +10,7 @@ ORDER = 60
 def build(comparison: Comparison) -> Section | None:
     """The notes of all runs, the gravest first."""
     notes = [_note(group) for group in comparison.notes]
-    block = Notes(notes) if notes else Prose(["No rule found anything that would limit these figures."])
+    block = Notes(notes) if notes else Prose(["No rule found anything that limits these figures."])
     return Section("notes", "Validity notes", [block], short="Notes")
 
 

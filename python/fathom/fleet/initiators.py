@@ -65,7 +65,7 @@ def _given(*options: object) -> bool:
 
     given = sum(option is not None for option in options)
     if given > 1:
-        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give one of them")
+        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give only one")
     return given == 1
 
 
