@@ -60,7 +60,7 @@ def workers_of(
 
 
 def _given(*options: object) -> bool:
-    """Whether one of the options that name hosts is given. Raises UsageError for more than one."""
+    """Returns whether one of the options that name hosts is given. Raises UsageError for more than one."""
     from fathom.errors import UsageError
 
     given = sum(option is not None for option in options)

@@ -198,7 +198,7 @@ def _measure(method: "Method", targets: "Sequence[Target]", options: "Options") 
 
 
 def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", times: int) -> "list[Run]":
-    """Runs the method so many times; what a twin's luck is of differs by the seed."""
+    """Runs the method that many times. Each repeat uses another seed."""
     from dataclasses import replace
 
     finished = [_measure(method, targets, options)]

@@ -17,7 +17,7 @@ from fathom.statistics.uncertainty import Interval
 
 
 def run_json(run: Path) -> dict[str, object]:
-    """`{"schema": "fathom-run/1", "run": ..., "points": [...], "notes": [...]}`; absent values are None.
+    """Returns `{"schema": "fathom-run/1", "run": ..., "points": [...], "notes": [...]}`; absent values are None.
 
     `run` is run.json without its schema and notes. Raises FathomError when the run cannot be read.
     """
@@ -33,8 +33,8 @@ def run_json(run: Path) -> dict[str, object]:
 
 
 def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
-    """`{"schema": "fathom-runs/1", "runs": [...], "pooled": [...], "rounds": [...], "capacities": [...]}`; a single run
-    as by `run_json`.
+    """Returns `{"schema": "fathom-runs/1", "runs": [...], "pooled": [...], "rounds": [...], "capacities": [...]}`; a
+    single run as by `run_json`.
 
     `pooled` are points over all repeats of a target, each with `repeats`, their number, in front; `rounds` the means of
     its rounds over the window, and `capacities` what its searches for an SLO found, where it has them.
@@ -58,7 +58,7 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
 
 
 def _rounds(run: RunData, target: str) -> list[dict[str, object]]:
-    """A row per step: `steady` and `pooled` are numbers of repeats, `each` the mean of every one."""
+    """Returns a row per step: `steady` and `pooled` are numbers of repeats, `each` the mean of every one."""
     return [
         {
             "repeats": len(one.repeats),
@@ -80,7 +80,7 @@ def _rounds(run: RunData, target: str) -> list[dict[str, object]]:
 
 
 def _capacities(run: RunData, target: str) -> list[dict[str, object]]:
-    """A row per curve with an objective; `iops` is None as soon as a repeat meets it nowhere."""
+    """Returns a row per curve with an objective; `iops` is None as soon as a repeat meets it nowhere."""
     return [
         {
             "repeats": len(one.searches),
@@ -104,7 +104,7 @@ def _bounds(interval: Interval | None, name: str) -> dict[str, object]:
 
 
 def run_csv(run: Path) -> str:
-    """Points as CSV with a header line; absent values are empty.
+    """Returns points as CSV with a header line; absent values are empty.
 
     Raises FathomError when the run cannot be read.
     """

@@ -114,11 +114,11 @@ class Point:
     n: int | None
 
     def interval(self, name: str) -> tuple[float, float] | None:
-        """The 95 % interval of a figure by its column; None where there is none."""
+        """Returns the 95 % interval of a figure by its column; None where there is none."""
         return _interval(self, name)
 
     def is_lower_bound(self, name: str) -> bool:
-        """Whether a latency, by its column, is only known to be at least that long."""
+        """Returns whether a latency, by its column, is only known to be at least that long."""
         return is_lower_bound(name, getattr(self, name), getattr(self, edge_of(name)))
 
 
@@ -146,7 +146,9 @@ FACTS = frozenset(
 
 
 def as_shown(point: Point) -> Point:
-    """The point without its figures where so much I/O failed that they are withheld (`fathom.statistics.failed`)."""
+    """Returns the point without its figures where so much I/O failed that they are withheld
+    (`fathom.statistics.failed`).
+    """
     if not is_withheld(point.failed_share):
         return point
     return replace(point, **{one.name: None for one in fields(Point) if one.name not in FACTS})
