@@ -8,6 +8,7 @@ from typing import Annotated, TextIO
 import typer
 
 from fathom.cli.command import Command
+from fathom.cli.compare import compare
 from fathom.cli.imports import export_file, import_file
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
@@ -56,6 +57,7 @@ for function in (
     resume,
     verify,
     report,
+    compare,
     devices,
     validate,
     calibrate,
