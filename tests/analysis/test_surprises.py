@@ -9,7 +9,7 @@ from fathom.analysis.finding import Finding
 from fathom.analysis.physics import physics_of
 from fathom.analysis.surprises import Physics, Rated, surprises
 from fathom.catalog.load import device_names, load_device
-from fathom.statistics.limits import Busy, Limit, LimitKind
+from fathom.statistics.limits import limit_of
 
 A, B = twin("a", "Drive A"), twin("b", "Drive B")
 JOB: Row = {
@@ -55,11 +55,11 @@ def test_more_than_the_link_carries_cannot_be_and_nearly_as_much_is_said():
     )
     assert [one.kind for one in over] == ["surprise"]
     assert (
-        "1,100 MB/s are 10 % above what its PCIe 3.0 x1 carries raw (1,000 MB/s), which cannot be"
+        "1,100 MB/s are 10 % above the raw rate of its PCIe 3.0 x1 (1,000 MB/s), which cannot be"
         in over[0].text
     )
     assert [one.kind for one in near] == ["bound"]
-    assert "880 MB/s are 88 % of what its PCIe 3.0 x1 carries raw" in near[0].text
+    assert "880 MB/s are 88 % of the raw rate of its PCIe 3.0 x1" in near[0].text
     assert far == []
 
 
@@ -71,7 +71,7 @@ def test_targets_that_come_nearest_to_the_same_limit_are_told_together():
     ]
     [near] = found(measured, Physics(link_mbps=1000.0, link="its PCIe 3.0 x1"))
     assert near.text == (
-        "Nearest to a physical limit in 4k rand read, of what its PCIe 3.0 x1 carries raw: "
+        "Nearest to a physical limit in 4k rand read, of the raw rate of its PCIe 3.0 x1: "
         "Drive A 88 % (880 of 1,000 MB/s) and Drive B 94 % (940 of 1,000 MB/s)."
     )
 
@@ -92,7 +92,7 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
             "twin:a",
             [600_000.0] * 9,
             step="q64",
-            point={"limit": Limit(LimitKind.SATURATED, Busy("host CPU", 1, 1.0, 1.0)).as_row()},
+            point={"limited_by": "host CPU 100 %, next controller 61 %"},
         ),
     ]
     [off] = found(measured, rated=1e6)
@@ -102,7 +102,7 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
     )
     [agreement] = found(measured, rated=620_000.0)
     assert agreement.text == (
-        "The one best figure that the data sheet rates comes within 10 % of it (\N{MINUS SIGN}3.2 %)."
+        "One best figure has a rated value. It is within 10 % of the data sheet (\N{MINUS SIGN}3.2 %)."
     )
 
 
@@ -144,6 +144,26 @@ def test_a_twin_s_ceilings_are_those_of_its_parameters():
     assert ceilings.link == "its PCIe 4.0 x4"
     assert ceilings.program_mbps == pytest.approx(125 * 2 * 16384 * 3 / 3000)
     assert ceilings.senses_per_s == pytest.approx(128 / 45e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "flash dies 100 %, next program power budget 98 %",
+            ("flash dies", "100 %", "next program power budget 98 %"),
+        ),
+        (
+            "outstanding I/O (256), busiest flash dies 87 %",
+            ("outstanding I/O", "256", "busiest flash dies 87 %"),
+        ),
+        ("PCIe link (read) 99 %", ("PCIe link (read)", "99 %", "")),
+        ("controller", ("controller", "", "")),
+    ],
+)
+def test_a_limit_is_taken_apart(text: str, parts: tuple[str, str, str]):
+    limit = limit_of(text)
+    assert (limit.name, limit.share, limit.other) == parts
 
 
 def test_every_virtual_ssd_of_the_catalogue_has_its_ceilings() -> None:

@@ -274,7 +274,7 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.start("null:", job.json, 1, "read", time.time_ns(), pin=False)
     agent.poll(0)
     time.sleep(1.5)
-    with pytest.raises(FathomError, match="had not heard of the coordinator"):
+    with pytest.raises(FathomError, match="the coordinator was silent"):
         drain(agent)
     ended = agent.result()
     assert time.monotonic() - begun < 10
@@ -403,7 +403,7 @@ def test_a_folder_of_a_host_that_leads_elsewhere_is_refused(tmp_path: Path) -> N
 
 
 def test_twins_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
-    with pytest.raises(UsageError, match="hosts load real targets"):
+    with pytest.raises(UsageError, match="hosts load only real targets"):
         fleet_of(hosts(pool, 1)).resolve(["twin:samsung-pm9a3-7.68tb"], None)
 
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import POINTS
 from fathom.output.output_file import write_output
 from fathom.output.printed import cell_text
 from fathom.runs.reader import Run
-from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
 
@@ -22,7 +22,7 @@ NAME = re.compile(r"\?[^*#/]*")
 
 
 def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
-    """A row per combination, target, step and operation; parts of targets are in their runs alone.
+    """Returns a row per combination, target, step and operation; parts of targets are in their runs alone.
 
     `target` is the name without what was set. A column of settings holds numbers where all its values are numbers.
     """
@@ -50,8 +50,7 @@ def write_tables(table: pa.Table, folder: Path) -> None:
 
 
 def _write_csv(table: pa.Table, into: io.BytesIO) -> None:
-    """As CSV, with limits in words and no text that is a formula."""
-    table = table.drop_columns(["limit"])
+    """As CSV, with no text that is a formula."""
     for number, field in enumerate(table.schema):
         if field.type == pa.string():
             texts = [text and cell_text(text) for text in table[number].to_pylist()]

@@ -9,7 +9,7 @@ from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
-from fathom.statistics.limits import Limit
+from fathom.statistics.limits import limit_of
 
 ORDER = 15
 METHOD = "cluster-scaling"
@@ -45,7 +45,7 @@ class _At:
     iops: float
     mbps: float
     mean_us: float | None
-    limit: Limit | None
+    limited_by: str | None
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -79,14 +79,14 @@ def _series(column: Column, workload: str) -> list[_At]:
                 sum(point.iops or 0 for point in points),
                 sum(point.mbps or 0 for point in points),
                 total_us / n if n else None,
-                points[0].limit,
+                points[0].limited_by,
             )
         )
     return found
 
 
 def _best(series: Sequence[_At]) -> _At | None:
-    """The maximum over depths; the least depth that comes within 1 % of it."""
+    """Returns the maximum over depths; the least depth that comes within 1 % of it."""
     if not series:
         return None
     most = max(at.mbps for at in series)
@@ -109,9 +109,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
                 value = best.iops if figure == "iops" else best.mbps
                 pairs.append((value, row, figure))
                 cells.append(beside(value, row, figure))
-                cells.append(
-                    Item(f"depth {best.depth}", plain(best.limit.words) if best.limit else "–", tone="quiet")
-                )
+                cells.append(Item(f"depth {best.depth}", plain(best.limited_by or "–"), tone="quiet"))
             rows.append(Row(Item(label), cells))
         groups.append(Group(title, rows))
     head = [
@@ -124,7 +122,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
         head,
         groups,
         [
-            "Totals of all clients. Depth is that of each of a client's jobs; the least one within 1 % of the maximum. "
+            "Totals of all clients. Depth is that of each job of a client: the least within 1 % of the maximum. "
             "Below each figure: the published one and the difference; fitted: the model may be fitted to it. "
             "MB/s are 10⁶ B/s.",
         ],
@@ -137,7 +135,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
 
 
 def _reached(column: Column) -> str:
-    """The most that the clients got out of a cluster, small and large, and at which depth."""
+    """Returns the most that the clients got out of a cluster, small and large, and at which depth."""
     parts = []
     for workload, (label, _) in (SMALL | LARGE).items():
         best = _best(_series(column, workload)) if workload in HEADLINES else None
@@ -149,7 +147,7 @@ def _reached(column: Column) -> str:
 
 def _conclusion(columns: Sequence[Column]) -> str:
     bests = [_best(_series(column, workload)) for column in columns for workload in SMALL | LARGE]
-    limits = Counter(plain(best.limit.name) for best in bests if best and best.limit)
+    limits = Counter(limit_of(plain(best.limited_by)).name for best in bests if best and best.limited_by)
     if len(limits) == 1:
         return f"All {limits.total()} maxima are limited by {next(iter(limits))}."
     parts = [f"{name} ({times})" for name, times in limits.most_common()]
@@ -219,7 +217,7 @@ def _per_tb(columns: Sequence[Column]) -> list[Block]:
 
 
 def _capacities(column: Column) -> tuple[float | None, float]:
-    """Raw and usable TB, the raw one from the drives that the catalogue names."""
+    """Returns raw and usable TB, the raw one from the drives that the catalogue names."""
     from fathom.catalog import CatalogError, load_device
 
     usable = column.target.capacity_bytes / TB

@@ -10,6 +10,7 @@ from fathom.report.charts import Axis, bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.legend import window_of
 from fathom.report.style import plain, slot
+from fathom.statistics.limits import limit_of
 
 ORDER = 50
 MAX_PANELS = 12
@@ -32,8 +33,8 @@ def build(comparison: Comparison) -> Section | None:
             )
         ],
         [
-            "In brackets how busy the busiest of equal servers was over the window, or how many I/Os were in flight "
-            "where the load and no resource was the limit; beneath, the resource that would be next."
+            "In brackets: how busy the busiest of equal servers was over the window, or the I/Os in flight where "
+            "the load itself is the limit. Beneath: the resource that would be next."
         ],
         numeric=False,
     )
@@ -51,11 +52,10 @@ def _cells(corner: Corner) -> list[Cell]:
 
 
 def _limit(cell: Cell | None) -> Item:
-    if cell is None or not cell.point.limit:
+    if cell is None or not cell.point.limited_by:
         return Item("–", tone="quiet")
-    limit = cell.point.limit
-    share = f" ({limit.share})" if limit.share else ""
-    return Item(f"{plain(limit.name)}{share}", plain(limit.other), tone="strong")
+    limit = limit_of(plain(cell.point.limited_by))
+    return Item(f"{limit.name} ({limit.share})" if limit.share else limit.name, limit.other, tone="strong")
 
 
 def _resources(cells: Sequence[Cell]) -> list[str]:
@@ -72,7 +72,7 @@ def _chart(corner: Corner) -> Chart:
     axis = Axis("", "pct", low=0, high=100)
     option = bar_chart(axis, [plain(name) for name in resources], bars)
     height_px = 56 + len(resources) * (len(cells) + 1) * ROW_PX
-    summary = f"Utilisation of resources in {corner.label}; figures in the table below."
+    summary = f"Utilisation of resources in {corner.label}; the table below has the figures."
     return Chart(f"limits-{corner.key}", corner.label, "% busy", option, summary, height_px)
 
 
