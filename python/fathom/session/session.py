@@ -84,8 +84,7 @@ class Session:
         A lost host shortens steps too: a note says so, and what the other hosts did stands.
         """
         early = course.ended_early
-        lost = any(note.rule == LOST_HOST for note in self.options.site.notes())
-        if early and not lost and not self.options.interrupt.is_set():
+        if early and not self._lost_a_host and not self.options.interrupt.is_set():
             raise FathomError(
                 f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
             )
@@ -121,7 +120,12 @@ class Session:
             return "interrupted"
         if self.errors:
             return "failed"
-        return "partial" if any(course.ended_early for course in self.courses) else "complete"
+        early = any(course.ended_early for course in self.courses)
+        return "partial" if early or self._lost_a_host else "complete"
+
+    @property
+    def _lost_a_host(self) -> bool:
+        return any(note.rule == LOST_HOST for note in self.options.site.notes())
 
     @property
     def _called(self) -> str:
