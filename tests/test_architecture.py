@@ -24,6 +24,7 @@ LAYERS = (
     "power",
     "session",
     "report",
+    "compare",
     "sweep",
     "validation",
     "exports",
@@ -42,12 +43,12 @@ TOUCHING = (
     "fathom.targets.safety",
     "fathom.targets.telemetry",
     "fathom.load.backend",
-    "fathom.load.site",
+    "fathom.load.initiator",
     "fathom.session",
     "fathom.fleet",
     "fathom.power",
 )
-READING = ("statistics", "analysis", "sizing", "report")
+READING = ("statistics", "analysis", "sizing", "report", "compare")
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from fathom.analysis.run_view import Remark, RunView
 from fathom.analysis.validity import Note, notes
-from fathom.analysis.view import Remark, RunView
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
 from fathom.runs.schema import TABLES
 

@@ -137,7 +137,7 @@ def figures(folder: Path, remotes: list[Player]) -> tuple[dict[str, dict[str, An
     """Each target's row of a run by these hosts, and why the last of them was lost."""
     fleet = fleet_of([*remotes])
     targets = fleet.resolve(["null:"], None)
-    run = start_run(read_only(), targets, Options(out=folder, site=fleet))
+    run = start_run(read_only(), targets, Options(out=folder, initiator=fleet))
     return {str(row["target"]): row for row in run.points.to_pylist()}, fleet.hosts[-1].lost
 
 

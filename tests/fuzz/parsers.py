@@ -24,7 +24,7 @@ from fathom.power.csv_file import CsvFile
 from fathom.power.meter import open_meter
 from fathom.power.source import MeterError
 from fathom.runs.document import RunDocument
-from fathom.runs.journal import scan_journal
+from fathom.runs.event_log import scan_events
 from fathom.runs.manifest import Manifest
 from fathom.sizing.files import read_needs, read_prices
 from fathom.sizing.needs import parse_need
@@ -108,7 +108,7 @@ PARSERS: dict[str, Parser] = {
     "power-csv": Parser(_of_file(lambda path: CsvFile(path).read()), (MeterError,)),
     "power-option": Parser(_of_text(open_meter)),
     "run": Parser(_of_file(lambda path: RunDocument.load(path.parent), "run.json")),
-    "journal": Parser(_of_file(lambda path: scan_journal(path.parent), "journal.jsonl")),
+    "journal": Parser(_of_file(lambda path: scan_events(path.parent), "journal.jsonl")),
     "manifest": Parser(_of_file(lambda path: Manifest.load(path.parent), "manifest.json")),
     "host-answer": Parser(_answer),
     "host-call": Parser(_call),

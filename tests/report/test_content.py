@@ -401,4 +401,4 @@ def test_a_run_that_was_killed_is_not_said_to_go_on(tmp_path: Path) -> None:
     (path / "run.json").write_text(json.dumps(document | {"status": "running"}))
     assert "This run was killed" in write_html([path], tmp_path / "report.html").read_text()
     with writing_run(path):
-        assert "This run still goes on" in write_html([path], tmp_path / "report.html").read_text()
+        assert "This run is still going on" in write_html([path], tmp_path / "report.html").read_text()

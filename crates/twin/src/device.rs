@@ -1,10 +1,13 @@
 //! The trait of virtual things. A drive is a [`Device`]; so will be an array of drives, a cluster,
-//! or a file system over a drive. The driver is generic over it, so a call per I/O is direct.
+//! or a file system over a drive. The host is generic over it, so a call per I/O is direct.
+
+pub mod params;
+pub mod zones;
 
 use workload::Request;
 
-use crate::HostParams;
-use crate::zoned::{Refusal, ZoneAction, ZoneModel};
+use crate::device::params::HostParams;
+use crate::device::zones::{Refusal, ZoneAction, ZoneModel};
 
 /// Something that a device reports in time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

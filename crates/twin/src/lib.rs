@@ -8,45 +8,22 @@
 //!
 //! Everything is deterministic: one thread, integer time, no clock, randomness only from the seed.
 
-mod adapter;
-mod bits;
-mod calendar;
 mod device;
 mod disk;
-mod driver;
-mod event;
-mod flash;
 mod fs;
-mod ftl;
-mod geometry;
-mod governor;
-mod idle;
-mod link;
-mod map_flush;
-mod meter;
-mod page_numbers;
-mod params;
-mod precision;
-mod rest;
-mod server;
-mod slab;
-mod slc;
+mod host;
+mod sim;
 mod ssd;
 mod system;
 #[cfg(test)]
 mod tests;
-mod victim;
-mod wear;
-mod zoned;
-mod zones;
 
-pub use device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
-pub use disk::{Disk, DiskParams, Scheduling, Tracks};
-pub use driver::{Control, TwinError, run, run_until_precise};
-pub use fs::{FileSystem, FsParams, Placement};
-pub use params::{HostParams, Isolation, ParamError, SenseTime, SsdParams, VictimPolicy};
-pub use precision::{Judge, Precision};
+pub use device::params::{HostParams, ParamError};
+pub use device::{Account, Completion, CompletionKind, Device};
+pub use disk::{Disk, DiskParams};
+pub use fs::{FileSystem, FsParams};
+pub use host::precision::{Judge, Precision};
+pub use host::{Control, TwinError, run, run_until_precise};
 pub use ssd::Ssd;
-pub use system::{Between, ClusterParams, DriveParams, FabricParams, System, SystemParams};
-pub use wear::EraseCounts;
-pub use zoned::{Condition, Refusal, ZoneAction, ZoneInfo, ZoneModel};
+pub use ssd::params::SsdParams;
+pub use system::{System, SystemParams};

@@ -14,13 +14,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use workload::{Op, Request};
 
-use crate::calendar::Calendar;
+use crate::device::params::HostParams;
 use crate::device::{Account, Completion, CompletionKind, Device, Residence, ResourceTime, Share};
-use crate::event::us_to_ns;
-use crate::params::HostParams;
-use crate::slab::Slab;
+use crate::sim::calendar::Calendar;
+use crate::sim::event::us_to_ns;
+use crate::sim::slab::Slab;
 use drive::{Drive, Outcome};
-pub use params::{Between, ClusterParams, DriveParams, FabricParams, SystemParams};
+pub use params::SystemParams;
 use route::{Pick, Routes, Stage};
 
 /// Kinds of events in the upper bits of a payload.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.view import RunView, StepFigures
+from fathom.analysis.run_view import RunView, StepFigures
 from fathom.output.text import signed_pct
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import limit_of
@@ -93,8 +93,9 @@ def _little(view: RunView) -> Iterator[Finding]:
         implied = figures.iops * figures.mean_us / 1e6
         if abs(implied / kept - 1) > LITTLE_GAP:
             text = (
-                f"Little's law does not hold for {view.label(figures.target)} in {figures.label}: IOPS x mean latency "
-                f"gives {number(implied)} I/Os in flight, {number(kept)} were: rate and latency are not of one I/O."
+                f"Little's law does not hold for {view.label(figures.target)} in {figures.label}. IOPS x mean "
+                f"latency gives {number(implied)} I/Os in flight, but {number(kept)} were. Rate and latency do "
+                "not describe the same I/O."
             )
             measured = {"implied": implied, "in_flight": float(kept)}
             yield Finding("surprise", text, (figures.target,), figures.step, measured)
@@ -124,7 +125,7 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
     """Data over the link each way; bytes that the media took; senses of random reads no larger than a page's unit."""
     for row in figures.rows:
         if known.link_mbps:
-            yield _Against(figures, row["mbps"], known.link_mbps, "MB/s", f"what {known.link} carries raw")
+            yield _Against(figures, row["mbps"], known.link_mbps, "MB/s", f"the raw rate of {known.link}")
         waf = row["waf"]
         if known.program_mbps and row["op"] == "write" and waf and waf == waf:
             media_mbps = row["mbps"] * waf
@@ -138,8 +139,8 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
 def _impossible(view: RunView, one: _Against) -> Finding:
     text = (
         f"{view.label(one.figures.target)} in {one.figures.label}: {number(one.measured)} {one.unit} are "
-        f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be: "
-        "part of it came from a cache, or a parameter is wrong."
+        f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be. "
+        "Part came from a cache, or a parameter is wrong."
     )
     return Finding("surprise", text, (one.figures.target,), one.figures.step, _figures(one))
 
@@ -201,10 +202,13 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
     if near:
         worst, judged = max(near, key=abs), len(near) + sum(len(one.figures) for one in far)
         text = (
-            f"The one best figure that the data sheet rates comes within {RATED_PCT:.0f} % of it ({signed_pct(worst)})."
+            (
+                f"One best figure has a rated value. It is within {RATED_PCT:.0f} % of the data sheet "
+                f"({signed_pct(worst)})."
+            )
             if judged == 1
-            else f"{len(near)} of {judged} best figures come within {RATED_PCT:.0f} % of the data sheet, "
-            f"the farthest of these {signed_pct(worst)}."
+            else f"{len(near)} of {judged} best figures are within {RATED_PCT:.0f} % of the data sheet. The "
+            f"farthest of these: {signed_pct(worst)}."
         )
         yield Finding("agreement", text, (), None, {"worst_pct": worst})
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.cli.hosts import site_of
+from fathom.cli.hosts import initiator_of
 from fathom.cli.options import (
     AsJson,
     Destroy,
@@ -37,7 +37,7 @@ from fathom.cli.output import print_json, stderr, stdout
 from fathom.cli.supervise import outlive_terminal
 
 if TYPE_CHECKING:
-    from fathom.load.site import Site
+    from fathom.load.initiator import Initiator
     from fathom.method.method import Method
     from fathom.runs.reader import Run
     from fathom.session import Options
@@ -89,7 +89,7 @@ def run(
     ray: RayAddress = None,
     local_hosts: LocalHosts = None,
     baseline: Annotated[
-        str | None, typer.Option(help="an earlier run of the drive alone, to report beside", metavar="RUN")
+        str | None, typer.Option(help="an earlier run of the drive alone, to compare with", metavar="RUN")
     ] = None,
     prices: PriceList = None,
     as_json: AsJson = False,
@@ -105,13 +105,13 @@ def run(
 
     parsed, listed = load_method(method, quick=quick), read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
-    with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(seed, destroy, out, power, site, purge, unknown_data=unknown_data)
+    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+        options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
         texts = as_array(targets) if together else targets
         chosen = with_baselines(
             parsed,
             with_file_system(
-                parsed, bound_targets(parsed, texts, site.resolve, size_bytes(size)), size_bytes(size)
+                parsed, bound_targets(parsed, texts, initiator.resolve, size_bytes(size)), size_bytes(size)
             ),
         )
         finished = _repeat(parsed, chosen, options, repeats)
@@ -164,9 +164,9 @@ def resume(
     from fathom.session import resume_run
 
     path = find_run(run)
-    with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(1, destroy, None, None, site, unknown_data=unknown_data)
-        with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
+    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+        options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
+        with _watched(targets_of_run(RunDocument.load(path), initiator.resolve), options):
             finished = resume_run(path, options)
     _conclude([finished], as_json)
 
@@ -226,7 +226,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
             raise KeyboardInterrupt
         options.interrupt.set()
         with suppress(OSError):
-            print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
+            print("\nstopping: saving what was measured (press again to stop at once)", file=sys.stderr)
 
     asking = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -275,7 +275,7 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
-    from fathom.analysis.view import RunView
+    from fathom.analysis.run_view import RunView
     from fathom.errors import FathomError
     from fathom.statistics.failed import in_words, is_marked
 
@@ -290,12 +290,12 @@ def _options(
     destroy: Sequence[str],
     out: Path | None,
     power: str | None = None,
-    site: "Site | None" = None,
+    initiator: "Initiator | None" = None,
     purge: str = "trim",
     *,
     unknown_data: bool = False,
 ) -> "Options":
-    from fathom.load.site import ThisMachine
+    from fathom.load.initiator import ThisMachine
     from fathom.session import Options
     from fathom.targets.purge import purge_of
 
@@ -306,6 +306,6 @@ def _options(
         out=out,
         power=power,
         interrupt=Event(),
-        site=site or ThisMachine(),
+        initiator=initiator or ThisMachine(),
         purge=purge_of(purge),
     )

@@ -10,7 +10,7 @@ from fathom.output.text import duration
 from fathom.power.energy import Energy, Sample
 from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
-from fathom.runs.journal import read_journal
+from fathom.runs.event_log import read_events
 from fathom.runs.rows import Row
 from fathom.targets.telemetry_names import JOULES, SENSOR_JOULES
 
@@ -79,7 +79,7 @@ def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
     `steps` are the method's in normal form by key.
     """
     by_target: dict[str, dict[str, Mapping[str, object]]] = {}
-    for event in read_journal(run):
+    for event in read_events(run):
         if event["event"] == "power":
             by_target.setdefault(str(event["target"]), {})[str(event["step"])] = event
     return [note for target, own in by_target.items() for note in _notes(target, own, steps, meter)]
@@ -104,8 +104,8 @@ def _notes(
             rule=RULE,
             level="info",
             target=target,
-            text=f"joules are of all that the power meter {meter.text} measures, by the trapezoidal rule: a sample "
-            f"every {_span([duration(value) for value in intervals_s])}, 95 % intervals of "
+            text=f"joules are of everything that the power meter {meter.text} measures, by the trapezoidal rule. "
+            f"A sample came every {_span([duration(value) for value in intervals_s])}. 95 % intervals are "
             f"{_span([f'± {100 * value:.2g} %' for value in widths])} from the spread of the samples{own}",
         )
     if missing:
@@ -118,7 +118,7 @@ def _notes(
             level="warning",
             target=target,
             text=f"no energy for {len(missing)} of {len(events)} steps: {listed}{more}",
-            next_step="take longer steps or a meter that samples more often, and look whether it ran all the time",
+            next_step="use longer steps or a meter that samples more often, and check that it ran all the time",
         )
 
 

@@ -18,7 +18,7 @@ from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.method import Job, JobJson, parse_job
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
-from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint, as_shown
+from fathom.report.rows import Busy, Point, Second, Share, StepRecord, StreamPoint, as_shown
 from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
@@ -75,10 +75,12 @@ class RunData:
         return {str(step["name"]): step for step in steps if isinstance(step, dict)}
 
     @cached_property
-    def steps(self) -> dict[str, Step]:
+    def steps(self) -> dict[str, StepRecord]:
         """The method's steps by name, in order; of a step that the method does not tell of, what its points say."""
         untold = {
-            p.step: Step(p.step, "point" if is_point(p.step) else "measure", p.workload, p.workload, None)
+            p.step: StepRecord(
+                p.step, "point" if is_point(p.step) else "measure", p.workload, p.workload, None
+            )
             for p in self.points
         }
         return untold | {
@@ -390,10 +392,10 @@ def _point(row: dict[str, Any]) -> Point:
     return Point(**row)
 
 
-def _step(entry: Mapping[str, JsonValue]) -> Step:
+def _step(entry: Mapping[str, JsonValue]) -> StepRecord:
     published = entry.get("published")
     kind = str(entry["kind"])
-    return Step(
+    return StepRecord(
         name=str(entry["name"]),
         kind="measure" if kind == "curve" else kind,
         workload=str(entry["workload"]),

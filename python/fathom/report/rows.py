@@ -191,7 +191,7 @@ class StreamPoint:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRecord:
     """A step of the method: `kind` is fill, precondition, measure or point; `published` names its published workload.
 
     The maximum of a curve is a measured step, what is offered shares of it are points.

@@ -169,7 +169,7 @@ def series(
 
 def intervals_of(steps: Sequence[Swept]) -> list[str]:
     """What the intervals of the steps hold, in sentences."""
-    return ["± is half the 95 % interval of the rate, beneath a latency stands its own.", *of_rounds(steps)]
+    return ["± is half the 95 % interval of the rate; a latency's own stands beneath it.", *of_rounds(steps)]
 
 
 def of_rounds(steps: Sequence[Swept]) -> list[str]:
@@ -179,16 +179,16 @@ def of_rounds(steps: Sequence[Swept]) -> list[str]:
         return []
     several = any(len(found.repeats) > 1 for _, found in rounds)
     said = [
-        "Of rounds, figures are means over the window"
+        "For rounds, figures are means over the window"
         + (
-            " of every repeat and intervals Student's over repeats, never narrower than the rounds inside say."
+            " of every repeat. Intervals are Student's over repeats, never narrower than the rounds inside say."
             if several
             else ", and intervals Student's over its rounds."
         )
     ]
     said += [
-        f"{column.label}, {plain(found.place.of)}: of the {len(found.pooled)} of {len(found.repeats)} repeats that "
-        "reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
+        f"{column.label}, {plain(found.place.of)}: over the {len(found.pooled)} of {len(found.repeats)} repeats "
+        "that reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
         for column, found in rounds
         if len(found.pooled) < len(found.repeats)
     ]

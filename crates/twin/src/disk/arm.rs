@@ -6,7 +6,7 @@ use super::layout::Place;
 use super::queue::Arm;
 use super::read_ahead::Stream;
 use super::{Disk, TAIL_BYTES, WORK};
-use crate::event::Event;
+use crate::sim::event::Event;
 
 /// What the arm is doing.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 
 use super::arm::Work;
 use super::{Disk, QUIET};
-use crate::event::{Event, us_to_ns};
+use crate::sim::event::{Event, us_to_ns};
 
 /// Most bytes that one visit of the arm writes from the cache: about a track, so that reads wait no
 /// longer than a turn and room is given back as steadily as the medium takes data.

@@ -8,7 +8,7 @@
 //! is the angle of the byte, and a difference of two is the time to pass over what lies between.
 
 use super::DiskParams;
-use crate::event::us_to_ns;
+use crate::sim::event::us_to_ns;
 
 /// Where a byte lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::params::{HostParams, ParamError};
-use crate::zoned::ZoneModel;
+use crate::device::params::{HostParams, ParamError};
+use crate::device::zones::ZoneModel;
 
 /// How tracks lie to each other, and who keeps the order that this asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

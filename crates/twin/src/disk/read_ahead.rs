@@ -4,7 +4,7 @@
 use super::Disk;
 use super::arm::Work;
 use super::cache::Segment;
-use crate::event::Event;
+use crate::sim::event::Event;
 
 /// Turns that a read waits for the head to come by rather than have it sent there.
 const PATIENCE_TURNS: u64 = 2;

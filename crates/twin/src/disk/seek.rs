@@ -5,7 +5,7 @@
 
 use super::layout::Place;
 use super::{DiskParams, Layout};
-use crate::event::us_to_ns;
+use crate::sim::event::us_to_ns;
 
 /// Settle + root + line, of distances in shares of the stroke.
 #[derive(Clone, Copy, Debug)]

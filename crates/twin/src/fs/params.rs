@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::params::{ParamError, fail};
-use crate::zoned::ZoneModel;
+use crate::device::params::{ParamError, fail};
+use crate::device::zones::ZoneModel;
 
 /// How changed data is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use workload::Op;
 
 use crate::device::Device;
-use crate::slab::Slab;
+use crate::sim::slab::Slab;
 
 use super::extents::Piece;
 use super::metadata::{NODE_BYTES, commit_bytes};

@@ -3,9 +3,9 @@
 use super::Ssd;
 use super::superblocks::UnitState;
 use crate::device::{Account, ResourceTime};
-use crate::ftl::NONE;
-use crate::params::UNIT_BYTES;
-use crate::wear::EraseCounts;
+use crate::ssd::ftl::NONE;
+use crate::ssd::ftl::wear::EraseCounts;
+use crate::ssd::params::UNIT_BYTES;
 
 impl Ssd {
     /// Simulated over real capacity.

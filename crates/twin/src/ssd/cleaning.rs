@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use crate::event::Event;
-use crate::ftl::Stream;
-use crate::geometry::Cursor;
+use crate::sim::event::Event;
+use crate::ssd::ftl::Stream;
+use crate::ssd::geometry::Cursor;
 
 use super::superblocks::RESERVED_SUPERBLOCKS;
 use super::{IDLE, Ssd};

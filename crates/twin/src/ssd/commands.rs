@@ -5,9 +5,9 @@ use workload::Op;
 
 use super::{EINVAL, EOPNOTSUPP, InFlight, Ssd};
 use crate::device::{Completion, CompletionKind};
-use crate::event::Event;
-use crate::params::UNIT_BYTES;
-use crate::server::Waits;
+use crate::sim::event::Event;
+use crate::sim::server::Waits;
+use crate::ssd::params::UNIT_BYTES;
 
 impl Ssd {
     /// Whether a command on its way can be taken now already: it will find a slot, nothing will come before it,

@@ -12,9 +12,9 @@ use workload::Request;
 
 use super::cleaning::Victim;
 use super::{EINVAL, Ssd};
-use crate::ftl::Ftl;
-use crate::geometry::Geometry;
-use crate::params::SsdParams;
+use crate::ssd::ftl::Ftl;
+use crate::ssd::geometry::Geometry;
+use crate::ssd::params::SsdParams;
 
 /// What a group has to itself, while another is at hand.
 #[derive(Default)]

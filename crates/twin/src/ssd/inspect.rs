@@ -1,8 +1,8 @@
 //! What tests ask of a drive that its users cannot: where pages lie, and how many are where.
 
 use super::Ssd;
-use crate::ftl::Stream;
-use crate::params::UNIT_BYTES;
+use crate::ssd::ftl::Stream;
+use crate::ssd::params::UNIT_BYTES;
 
 /// Pages since the drive was made.
 pub struct PageTotals {

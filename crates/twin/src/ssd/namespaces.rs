@@ -6,7 +6,7 @@ use workload::{Op, Request};
 
 use super::EINVAL;
 use crate::device::Share;
-use crate::params::{SsdParams, UNIT_BYTES};
+use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
 /// The namespaces of a drive with several.
 pub(super) struct Namespaces {

@@ -1,8 +1,13 @@
 //! When the drive takes commands, as its power governor has it: the slots are closed while the power cap or the
 //! temperature says so, and while the drive rests.
 
+mod governor;
+mod rest;
+
+pub use governor::Governor;
+
 use super::{POWER, Ssd};
-use crate::event::Event;
+use crate::sim::event::Event;
 
 impl Ssd {
     /// Lets the power governor look, which may keep the host's next commands out.

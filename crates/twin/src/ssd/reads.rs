@@ -4,10 +4,10 @@
 use workload::Op;
 
 use super::Ssd;
-use crate::event::Event;
-use crate::ftl::NONE;
-use crate::params::UNIT_BYTES;
-use crate::server::Waits;
+use crate::sim::event::Event;
+use crate::sim::server::Waits;
+use crate::ssd::ftl::NONE;
+use crate::ssd::params::UNIT_BYTES;
 
 impl Ssd {
     #[inline]

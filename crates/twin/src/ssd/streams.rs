@@ -1,8 +1,8 @@
 //! The streams of the translation layer, and which goes where: the handles' first, then that of the page map where it
 //! is written, then cleaning's. With reclaim groups neighbours of a kind lie in neighbouring groups.
 
-use crate::ftl::Stream;
-use crate::params::{Isolation, SsdParams};
+use crate::ssd::ftl::Stream;
+use crate::ssd::params::{Isolation, SsdParams};
 
 /// How many streams there are of each kind.
 #[derive(Clone, Copy)]

@@ -2,9 +2,9 @@
 //! stripe, and programmed unit by unit as their data is complete.
 
 use super::Ssd;
-use crate::ftl::Stream;
-use crate::geometry::Place;
-use crate::slc::SlcCache;
+use crate::ssd::ftl::Stream;
+use crate::ssd::ftl::slc::SlcCache;
+use crate::ssd::geometry::Place;
 
 /// Free superblocks that only cleaning may use.
 pub(super) const RESERVED_SUPERBLOCKS: u32 = 2;

@@ -5,11 +5,11 @@
 use workload::Request;
 
 use super::{InFlight, Ssd};
-use crate::event::Event;
-use crate::ftl::Stream;
-use crate::map_flush::MapFlush;
-use crate::params::UNIT_BYTES;
-use crate::server::Waits;
+use crate::sim::event::Event;
+use crate::sim::server::Waits;
+use crate::ssd::ftl::Stream;
+use crate::ssd::ftl::map_flush::MapFlush;
+use crate::ssd::params::UNIT_BYTES;
 
 impl Ssd {
     /// First page and number of pages that a write programs: whole indirection units.

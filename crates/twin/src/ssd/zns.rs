@@ -2,21 +2,21 @@
 //! or more on each of `zone_dies` dies; zones take turns round the groups of dies. A zone is written unit by unit, die
 //! after die, so that many open ones hold little in the buffer: one zone is as fast as its dies, many are as fast as
 //! the drive. Nothing is cleaned. A reset erases what was written of the zone and completes when the last die has;
-//! a finish fills up the unit that was begun, or pads the zone. What is refused and why is `zoned`'s.
+//! a finish fills up the unit that was begun, or pads the zone. What is refused and why: `device::zones`.
 
 use std::collections::VecDeque;
 
 use workload::{Op, Request};
 
 use super::{EINVAL, EOPNOTSUPP, InFlight, Ssd};
-use crate::bits::Bits;
-use crate::event::Event;
-use crate::geometry::{Geometry, Place};
-use crate::params::{SsdParams, UNIT_BYTES, ZoneFinish};
-use crate::server::Waits;
-use crate::slab::Slab;
-use crate::wear::Wear;
-use crate::zoned::{Condition, Refusal, ZoneAction, ZoneInfo, Zones};
+use crate::device::zones::{Condition, Refusal, ZoneAction, ZoneInfo, Zones};
+use crate::sim::bits::Bits;
+use crate::sim::event::Event;
+use crate::sim::server::Waits;
+use crate::sim::slab::Slab;
+use crate::ssd::ftl::wear::Wear;
+use crate::ssd::geometry::{Geometry, Place};
+use crate::ssd::params::{SsdParams, UNIT_BYTES, ZoneFinish};
 
 const UNIT: u64 = UNIT_BYTES as u64;
 

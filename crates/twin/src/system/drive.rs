@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use super::params::DriveParams;
-use crate::event::us_to_ns;
-use crate::server::{Fifo, Waits};
+use crate::sim::event::us_to_ns;
+use crate::sim::server::{Fifo, Waits};
 
 const NS_PER_S: f64 = 1e9;
 

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use crate::params::{HostParams, ParamError};
+use crate::device::params::{HostParams, ParamError};
 
 /// A drive as a system sees it: dies that read and program, a buffer, a link. No mapping, no
 /// cleaning: `write_amplification` stands for both, so the drive is in steady state from the start.

@@ -1,7 +1,7 @@
 //! The way of an I/O through a system: stations it queues at, delays, and the drive in the middle.
 
 use super::params::{Between, ClusterParams, DriveParams, FabricParams};
-use crate::server::Fifo;
+use crate::sim::server::Fifo;
 
 /// Bytes of a command or completion capsule with its headers.
 const CAPSULE_BYTES: f64 = 128.0;

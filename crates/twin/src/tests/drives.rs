@@ -1,6 +1,7 @@
 //! A small drive for tests, and the names its parameters have in a document.
 
-use crate::params::{HostParams, Isolation, SenseTime, SsdParams, VictimPolicy, ZoneFinish};
+use crate::device::params::HostParams;
+use crate::ssd::params::{Isolation, SenseTime, SsdParams, VictimPolicy, ZoneFinish};
 
 /// 256 MiB on 2 x 4 dies with generous spare space, no host cost, no link overhead.
 pub fn small_drive() -> SsdParams {

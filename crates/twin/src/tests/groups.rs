@@ -5,8 +5,8 @@ use workload::{Job, Request};
 
 use super::{assert_close, closed, intervals, iops, measure, settle, small_drive, waf};
 use crate::device::Device;
-use crate::ftl::Stream;
-use crate::params::{Isolation, VictimPolicy};
+use crate::ssd::ftl::Stream;
+use crate::ssd::params::{Isolation, VictimPolicy};
 use crate::{Ssd, SsdParams};
 
 /// The small drive with so many groups and handles, and the buffer that they need.

@@ -4,7 +4,7 @@ use workload::{Job, Op, Request};
 
 use super::{assert_close, measure, settle, small_drive, waf};
 use crate::device::{Account, CompletionKind, Device, Share};
-use crate::ftl::Stream;
+use crate::ssd::ftl::Stream;
 use crate::{Ssd, SsdParams};
 
 fn drive(namespaces: &str, handles: u32) -> Ssd {

@@ -7,8 +7,8 @@ use workload::{Op, Request};
 
 use super::{assert_close, intervals, measure, settle, small_drive};
 use crate::device::{Account, CompletionKind, Device};
-use crate::ftl::Stream;
-use crate::params::{Isolation, VictimPolicy};
+use crate::ssd::ftl::Stream;
+use crate::ssd::params::{Isolation, VictimPolicy};
 use crate::{Ssd, SsdParams};
 
 /// The small drive with `handles` handles and the buffer that they need.

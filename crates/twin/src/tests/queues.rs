@@ -3,7 +3,8 @@
 use workload::{Job, Op};
 
 use super::{assert_close, closed, filled, iops, measure, small_drive};
-use crate::{SenseTime, SsdParams};
+use crate::SsdParams;
+use crate::ssd::params::SenseTime;
 
 /// `servers` equal flash servers, one to a channel, behind everything else made instant.
 fn equal_servers(servers: u32, sense_us: f64, sense_time: SenseTime) -> SsdParams {

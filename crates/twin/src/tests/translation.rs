@@ -7,10 +7,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::{assert_close, small_drive};
-use crate::ftl::{Ftl, NONE, Stream};
-use crate::geometry::Geometry;
-use crate::params::VictimPolicy;
-use crate::victim::Victims;
+use crate::ssd::ftl::victim::Victims;
+use crate::ssd::ftl::{Ftl, NONE, Stream};
+use crate::ssd::geometry::Geometry;
+use crate::ssd::params::VictimPolicy;
 
 /// Superblocks of `block_pages` pages, spare factor `spare` of those that hold data.
 fn geometry(block_pages: u32, logical_pages: u32, spare: f64) -> Geometry {

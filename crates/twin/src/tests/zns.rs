@@ -4,9 +4,9 @@ use recording::Remark;
 use workload::{Job, Op, Request};
 
 use super::{assert_close, intervals, iops, measure, settle, small_drive, waf};
+use crate::device::zones::{Condition, Refusal, ZoneAction};
 use crate::device::{Account, CompletionKind, Device};
-use crate::params::ZoneFinish;
-use crate::zoned::{Condition, Refusal, ZoneAction};
+use crate::ssd::params::ZoneFinish;
 use crate::{Control, Ssd, SsdParams, run};
 
 const ZONE: u64 = 8 << 20;

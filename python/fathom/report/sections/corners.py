@@ -33,8 +33,8 @@ def build(comparison: Comparison) -> Section | None:
     out = gate(comparison)
     groups = [Group(corner.label, _rows(corner, comparison, sources, out)) for corner in comparison.corners]
     footnotes = [
-        "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
-        "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
+        "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half "
+        "the 95 % interval of the mean rate within the window; a latency's own interval stands under it.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(
             note

@@ -1,0 +1,483 @@
+//! A simulated disk drive: one arm over turning platters, behind a command queue and a cache.
+//!
+//! A request passes: a place in the drive's queue -> controller -> (read) cache, or the arm: seek,
+//! rotation, transfer -> interface -> completion; (write) room in the cache, interface,
+//! acknowledgement, and later, in an order that suits the arm, the medium. While nothing else is asked
+//! for, the drive reads ahead. Throughput and latency are what comes out. See
+//! `docs/explanation/disk-twin.md`.
+
+mod arm;
+mod cache;
+mod destage;
+mod layout;
+mod media_cache;
+mod params;
+mod queue;
+mod read_ahead;
+mod seek;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use workload::{Op, Request};
+
+use self::arm::{Spent, Work};
+use self::cache::{Segments, WriteCache};
+use self::layout::{Layout, Place};
+use self::media_cache::MediaCache;
+pub use self::params::DiskParams;
+use self::params::Tracks;
+use self::queue::{Queue, Waiting};
+use self::read_ahead::Stream;
+use self::seek::Seek;
+use crate::device::params::{HostParams, ParamError};
+use crate::device::zones::{Refusal, ZoneAction, ZoneModel, Zones};
+use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};
+use crate::sim::calendar::Calendar;
+use crate::sim::event::{Event, us_to_ns};
+use crate::sim::server::Fifo;
+use crate::sim::slab::Slab;
+
+const EOPNOTSUPP: i32 = 95;
+const EINVAL: i32 = 22;
+/// Read data crosses the interface while it is read; behind the last sector this much is left.
+const TAIL_BYTES: u64 = 64 << 10;
+/// `Event::Die` of the arm's work, and of the time without commands.
+const WORK: u32 = 0;
+const QUIET: u32 = 1;
+
+/// A request on its way.
+#[derive(Clone, Copy)]
+struct InFlight {
+    request: Request,
+    tag: u32,
+    errno: i32,
+}
+
+impl InFlight {
+    fn end(&self) -> u64 {
+        self.request.offset_bytes + u64::from(self.request.size_bytes)
+    }
+}
+
+/// A disk drive.
+pub struct Disk {
+    params: DiskParams,
+    layout: Layout,
+    seek: Seek,
+    now_ns: u64,
+    calendar: Calendar,
+    link: Fifo,
+    controller: Fifo,
+    requests: Slab<InFlight>,
+    /// Requests that the drive's queue has no place for.
+    outside: VecDeque<u32>,
+    inside: u32,
+    queue: Queue,
+    cache: WriteCache,
+    /// Writes that wait for room in the cache.
+    shut_out: VecDeque<u32>,
+    flushes: Vec<u32>,
+    segments: Segments,
+    stream: Option<Stream>,
+    zones: Option<Zones>,
+    media_cache: Option<MediaCache>,
+    /// Time of the last command; no command has come for a while; that will be looked at.
+    last_command_ns: u64,
+    quiet: bool,
+    watching: bool,
+    /// Where the arm is: behind the last byte it passed.
+    at: Place,
+    at_byte: u64,
+    at_stream_ns: u64,
+    work: Work,
+    work_end_ns: u64,
+    /// A read goes on from data that was read before: keep the stream going for a while.
+    sequential: bool,
+    destage_next: bool,
+    random_writes: u32,
+    spent: Spent,
+    link_ps_per_byte: f64,
+    command_ps: u64,
+    setup_ns: u64,
+    /// Bytes that crossed the interface, and those of them during the transfer from the medium.
+    link_bytes: u64,
+    streamed_bytes: u64,
+    media_read_bytes: u64,
+    media_write_bytes: u64,
+    unmapped_reads: u64,
+}
+
+impl Disk {
+    /// A fresh drive at virtual time 0.
+    ///
+    /// # Errors
+    /// A parameter that cannot be simulated.
+    pub fn new(params: &DiskParams) -> Result<Self, ParamError> {
+        params.check()?;
+        let layout = Layout::new(params);
+        Ok(Self {
+            seek: Seek::new(params, &layout),
+            at: layout.place(0),
+            layout,
+            now_ns: 0,
+            calendar: Calendar::default(),
+            link: Fifo::new(1),
+            controller: Fifo::new(1),
+            requests: Slab::default(),
+            outside: VecDeque::new(),
+            inside: 0,
+            queue: Queue::new(params.scheduling, params.ageing),
+            cache: WriteCache::new(params),
+            shut_out: VecDeque::new(),
+            flushes: Vec::new(),
+            segments: Segments::new(params),
+            stream: None,
+            zones: (params.tracks == Tracks::HostManaged)
+                .then(|| Zones::new(params.zone_model(), params.capacity_bytes)),
+            media_cache: (params.tracks == Tracks::DriveManaged).then(|| MediaCache::new(params)),
+            last_command_ns: 0,
+            quiet: false,
+            watching: false,
+            at_byte: 0,
+            at_stream_ns: 0,
+            work: Work::Idle,
+            work_end_ns: 0,
+            sequential: false,
+            destage_next: false,
+            random_writes: 0,
+            spent: Spent::default(),
+            link_ps_per_byte: 1e6 / params.interface_mbps,
+            command_ps: (params.command_us * 1e6).round() as u64,
+            setup_ns: us_to_ns(params.setup_us),
+            link_bytes: 0,
+            streamed_bytes: 0,
+            media_read_bytes: 0,
+            media_write_bytes: 0,
+            unmapped_reads: 0,
+            params: params.clone(),
+        })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &DiskParams {
+        &self.params
+    }
+
+    #[inline]
+    fn handle(&mut self, payload: u32) -> Option<Completion> {
+        let (event, index) = Event::unpack(payload);
+        match event {
+            Event::Submit => self.enter(index),
+            Event::Dispatch => self.dispatch(index),
+            Event::Sensed => self.send(index, TAIL_BYTES),
+            Event::Channel => return Some(self.arrived(index)),
+            Event::Acknowledge | Event::Complete => return Some(self.complete(index)),
+            Event::Die if index == QUIET => self.look_for_quiet(),
+            Event::Die => self.work_done(),
+            Event::Wake => {
+                return Some(Completion {
+                    at_ns: self.now_ns,
+                    tag: index,
+                    kind: CompletionKind::Wake,
+                });
+            }
+        }
+        None
+    }
+
+    /// Takes a place in the drive's queue, or waits for one in the host.
+    #[inline]
+    fn enter(&mut self, slot: u32) {
+        if self.inside == self.params.queue_depth {
+            self.outside.push_back(slot);
+            return;
+        }
+        self.inside += 1;
+        self.last_command_ns = self.now_ns;
+        self.quiet = false;
+        let at_ns = self.controller.finish_ns(self.now_ns, self.command_ps);
+        self.calendar.push(at_ns, Event::Dispatch.with(slot));
+    }
+
+    #[inline]
+    fn dispatch(&mut self, slot: u32) {
+        let Request {
+            op,
+            offset_bytes,
+            size_bytes,
+            ..
+        } = self.requests[slot].request;
+        let bytes = u64::from(size_bytes);
+        if op != Op::Flush
+            && (bytes == 0 || offset_bytes.saturating_add(bytes) > self.params.capacity_bytes)
+        {
+            return self.answer(slot, EINVAL);
+        }
+        match op {
+            Op::Read => self.read(slot),
+            Op::Write | Op::WriteZeroes => match self.admit(offset_bytes, bytes) {
+                Ok(()) => self.write(slot),
+                Err(errno) => self.answer(slot, errno),
+            },
+            Op::Append => {
+                let zones = self.zones.as_mut();
+                let place = zones.map(|zones| zones.append(offset_bytes, bytes));
+                match place.map_or(Err(EOPNOTSUPP), |place| place.map_err(Refusal::errno)) {
+                    Ok(place) => {
+                        self.requests[slot].request.offset_bytes = place;
+                        self.write(slot);
+                    }
+                    Err(errno) => self.answer(slot, errno),
+                }
+            }
+            Op::Trim => {
+                let zones = self.zones.as_mut();
+                let reset = zones.map(|zones| zones.reset(offset_bytes, bytes));
+                let errno = reset.map_or(EOPNOTSUPP, |reset| reset.err().map_or(0, Refusal::errno));
+                self.answer(slot, errno);
+            }
+            Op::Flush if self.cache.is_clean() && self.shut_out.is_empty() => self.answer(slot, 0),
+            Op::Flush => self.flushes.push(slot),
+        }
+    }
+
+    /// Whether zones, where there are any, take a write.
+    #[inline]
+    fn admit(&mut self, at: u64, bytes: u64) -> Result<(), i32> {
+        self.zones
+            .as_mut()
+            .map_or(Ok(()), |zones| zones.write(at, bytes))
+            .map_err(Refusal::errno)
+    }
+
+    fn answer(&mut self, slot: u32, errno: i32) {
+        self.requests[slot].errno = errno;
+        self.calendar.push(self.now_ns, Event::Complete.with(slot));
+    }
+
+    fn complete(&mut self, slot: u32) -> Completion {
+        let InFlight { tag, errno, .. } = self.requests[slot];
+        self.requests.release(slot);
+        self.inside -= 1;
+        if let Some(next) = self.outside.pop_front() {
+            self.enter(next);
+        }
+        Completion {
+            at_ns: self.now_ns,
+            tag,
+            kind: match errno {
+                0 => CompletionKind::Done,
+                errno => CompletionKind::Failed(errno),
+            },
+        }
+    }
+
+    /// Sends read data to the host: all of it from the cache, or the tail behind the heads.
+    #[inline]
+    fn send(&mut self, slot: u32, most_bytes: u64) {
+        let bytes = u64::from(self.requests[slot].request.size_bytes);
+        let left_bytes = bytes.min(most_bytes);
+        self.link_bytes += bytes;
+        self.streamed_bytes += bytes - left_bytes;
+        let at_ns = self.link.finish_ns(self.now_ns, self.link_ps(left_bytes));
+        self.calendar.push(at_ns, Event::Complete.with(slot));
+    }
+
+    #[inline]
+    fn link_ps(&self, bytes: u64) -> u64 {
+        (bytes as f64 * self.link_ps_per_byte) as u64
+    }
+
+    /// Answers a read from the cache or from what the head is about to pass; else it waits for the arm.
+    #[inline]
+    fn read(&mut self, slot: u32) {
+        let inflight = self.requests[slot];
+        let (start, end) = (inflight.request.offset_bytes, inflight.end());
+        if let Some(zones) = &self.zones
+            && !zones.is_written(start, end - start)
+        {
+            self.unmapped_reads += 1;
+            return self.send(slot, u64::MAX);
+        }
+        if self.cache.holds(start, end) || self.segments.hit(start, end) {
+            return self.send(slot, u64::MAX);
+        }
+        if self.logged(start).is_some() {
+            return self.queue_up(slot, start, false);
+        }
+        if let Some(at_ns) = self.promise(start, end) {
+            return match at_ns <= self.now_ns {
+                true => self.send(slot, u64::MAX),
+                false => self.calendar.push(at_ns, Event::Sensed.with(slot)),
+            };
+        }
+        self.queue_up(slot, start, false);
+    }
+
+    /// Where the media cache has a byte, if it does.
+    #[inline]
+    fn logged(&self, at: u64) -> Option<u64> {
+        self.media_cache.as_ref()?.find(at)
+    }
+
+    #[inline]
+    fn queue_up(&mut self, slot: u32, start: u64, write: bool) {
+        self.queue.push(Waiting {
+            slot,
+            place: self.layout.place(self.logged(start).unwrap_or(start)),
+            since_ns: self.now_ns,
+            write,
+        });
+        self.start_work();
+    }
+
+    /// Lets a write into the cache, or has it wait for room or for the arm.
+    #[inline]
+    fn write(&mut self, slot: u32) {
+        let inflight = self.requests[slot];
+        let bytes = u64::from(inflight.request.size_bytes);
+        self.forget_read(inflight.request.offset_bytes, inflight.end());
+        if !self.cache.is_on() {
+            self.link_bytes += bytes;
+            self.link.finish_ns(self.now_ns, self.link_ps(bytes));
+            return self.queue_up(slot, inflight.request.offset_bytes, true);
+        }
+        let waits = !self.shut_out.is_empty() || !self.flushes.is_empty();
+        if waits || !self.cache.has_room(bytes) {
+            self.shut_out.push_back(slot);
+            return self.start_work();
+        }
+        self.let_in(slot, bytes);
+    }
+
+    #[inline]
+    fn let_in(&mut self, slot: u32, bytes: u64) {
+        self.cache.moving_bytes += bytes;
+        self.link_bytes += bytes;
+        let at_ns = self.link.finish_ns(self.now_ns, self.link_ps(bytes));
+        self.calendar.push(at_ns, Event::Channel.with(slot));
+    }
+
+    /// Written data has crossed the interface: that is the acknowledgement.
+    #[inline]
+    fn arrived(&mut self, slot: u32) -> Completion {
+        let inflight = self.requests[slot];
+        self.cache.moving_bytes -= u64::from(inflight.request.size_bytes);
+        self.cache
+            .insert(inflight.request.offset_bytes, inflight.end(), &self.layout);
+        self.start_work();
+        self.complete(slot)
+    }
+
+    fn joules(&self) -> f64 {
+        let params = &self.params;
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        params.idle_w * seconds(self.now_ns)
+            + params.seek_w * seconds(self.spent.seek_ns)
+            + params.transfer_w * seconds(self.spent.transfer_ns)
+            + params.link_nj_per_byte * 1e-9 * self.link_bytes as f64
+    }
+}
+
+impl Device for Disk {
+    fn capacity_bytes(&self) -> u64 {
+        self.params.capacity_bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.params.block_bytes
+    }
+
+    fn scale(&self) -> f64 {
+        1.0
+    }
+
+    fn host(&self) -> &HostParams {
+        &self.params.host
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    #[inline]
+    fn submit(&mut self, at_ns: u64, tag: u32, request: Request) {
+        let inflight = InFlight {
+            request,
+            tag,
+            errno: 0,
+        };
+        let slot = self.requests.add(inflight);
+        self.calendar
+            .push(at_ns.max(self.now_ns), Event::Submit.with(slot));
+    }
+
+    fn wake(&mut self, at_ns: u64, tag: u32) {
+        self.calendar
+            .push(at_ns.max(self.now_ns), Event::Wake.with(tag));
+    }
+
+    #[inline]
+    fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
+        while let Some(payload) = self.calendar.advance(&mut self.now_ns, limit_ns) {
+            if let Some(completion) = self.handle(payload) {
+                return Some(completion);
+            }
+        }
+        None
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.calendar.is_empty()
+    }
+
+    fn zone_model(&self) -> Option<ZoneModel> {
+        self.zones.as_ref().map(|zones| zones.model)
+    }
+
+    fn write_pointer(&self, zone: u32) -> Option<u64> {
+        let zones = self.zones.as_ref()?;
+        (zone < zones.model.zones).then(|| zones.pointer(zone))
+    }
+
+    fn manage_zone(&mut self, zone: u32, action: ZoneAction) -> Result<(), Refusal> {
+        let zones = self.zones.as_mut();
+        zones.map_or(Ok(()), |zones| zones.manage(zone, action))
+    }
+
+    fn account(&self, into: &mut Account) {
+        let now_ns = self.now_ns;
+        let (ahead_bytes, ahead_ns) = self.stream.map_or((0, 0), |stream| {
+            let (reached, useful_ns) = self.progress(&stream);
+            (reached - stream.from, useful_ns)
+        });
+        let left_ns = match self.work {
+            Work::Command { .. } | Work::Destage { .. } | Work::Clean => {
+                self.work_end_ns.saturating_sub(now_ns)
+            }
+            Work::Idle | Work::Ahead => 0,
+        };
+        into.media_read_bytes = self.media_read_bytes + ahead_bytes;
+        into.media_write_bytes = self.media_write_bytes;
+        into.unmapped_reads = self.unmapped_reads;
+        into.joules = self.joules();
+        into.resources.clear();
+        let mut add = |resource, busy_ns| {
+            into.resources.push(ResourceTime {
+                resource,
+                busy_ns: vec![busy_ns],
+                waited_ns: 0,
+            });
+        };
+        let streamed_ns = (self.link_ps(self.streamed_bytes)) / 1000;
+        let link_ns = self.link.busy_ns(now_ns).sum::<u64>() + streamed_ns;
+        add("interface", link_ns);
+        add("controller", self.controller.busy_ns(now_ns).sum());
+        add("disk arm", self.spent.busy_ns - left_ns + ahead_ns);
+        add("seeking", self.spent.seek_ns);
+        add("rotational wait", self.spent.wait_ns);
+        add("media transfer", self.spent.transfer_ns + ahead_ns);
+    }
+}

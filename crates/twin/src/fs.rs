@@ -1,0 +1,344 @@
+//! A file system with its page cache over a device: itself a [`Device`], whose bytes are those of one
+//! file that takes all the space.
+//!
+//! A write is done when it is in the page cache; above the dirty limit it waits for write-back, which
+//! goes through the file in order, allocates, and merges what is contiguous on the device. A read is
+//! served from dirty pages, from what was read ahead, or from the device, extent by extent. Clean
+//! pages are dropped once they are read: the cache is for writing and reading ahead, as after fio's
+//! `invalidate=1`, and a file that fits in memory is not what is measured here.
+//!
+//! Left out: CPU time beyond the host's own per I/O and the copy; directories, compression, RAID;
+//! direct I/O. See `docs/explanation/file-system.md`.
+
+mod extents;
+mod metadata;
+mod params;
+mod ranges;
+mod readers;
+mod reads;
+mod space;
+mod write_back;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use workload::{Op, Request};
+
+use crate::device::params::{HostParams, ParamError, fail};
+use crate::device::{Account, Completion, CompletionKind, Device};
+use crate::sim::slab::Slab;
+use extents::Extents;
+pub use params::{FsParams, Placement};
+use ranges::Ranges;
+use readers::Readers;
+use reads::Fetch;
+use space::{Groups, Space, Zones};
+use write_back::{Commit, WriteBack};
+
+/// Page, and file system block.
+pub const BLOCK_BYTES: u64 = 4096;
+/// Share of the device kept for metadata, in front, and for what copy-on-write cannot use at once.
+const METADATA_SHARE: f64 = 0.02;
+const RESERVE_SHARE: f64 = 0.10;
+/// Fewest zones or groups of a device.
+const LEAST_GROUPS: u64 = 10;
+/// What a device without zones and without discard says to a reset, which then has nothing to do.
+const EOPNOTSUPP: i32 = 95;
+const EINVAL: i32 = 22;
+
+/// What an I/O or a wake-up of the device below stands for; its index is the tag there.
+#[derive(Clone, Copy)]
+enum Below {
+    /// The driver's own wake-up.
+    Wake(u32),
+    /// A request reaches the file system.
+    Arrive(u32),
+    /// A request is done, its data copied.
+    Copied(u32),
+    /// A read, by its number in `fetches`.
+    Fetch(u32),
+    /// Written-back data, by its number in `write_back.writes`.
+    Data(u32),
+    /// A write or reset of the commit, or its barrier.
+    Commit,
+    Barrier,
+    /// A zone is empty again.
+    Reset,
+    /// The page cache looks at its age.
+    Timer,
+}
+
+/// A request of the host.
+#[derive(Clone, Copy)]
+struct Held {
+    request: Request,
+    tag: u32,
+    /// A read's first block that it has not come to yet, and the reads of the device that it waits for.
+    at: u64,
+    parts: u32,
+    errno: i32,
+}
+
+/// A file system over a device.
+pub struct FileSystem<D> {
+    device: D,
+    params: FsParams,
+    below: Slab<Below>,
+    requests: Slab<Held>,
+
+    extents: Extents,
+    space: Space,
+    file_blocks: u64,
+
+    dirty: Ranges,
+    /// Pages on their way to the device.
+    writing: Ranges,
+    /// Pages that were read ahead and not used yet.
+    fetched: Ranges,
+    readers: Readers,
+    fetches: Slab<Fetch>,
+    /// By first block.
+    fetching: BTreeMap<u64, u32>,
+    reads: VecDeque<u32>,
+
+    write_back: WriteBack,
+    commit: Commit,
+    in_flight: u32,
+    reads_in_turn: u32,
+    timer_is_set: bool,
+    unmapped_reads: u64,
+}
+
+impl<D: Device> FileSystem<D> {
+    /// A file system just made, over a device that nothing else uses.
+    ///
+    /// # Errors
+    /// A parameter that cannot be simulated, or a device with too little room for it.
+    pub fn new(device: D, params: &FsParams) -> Result<Self, ParamError> {
+        params.check()?;
+        let blocks = device.capacity_bytes() / BLOCK_BYTES;
+        let zone = params.zone_bytes / BLOCK_BYTES;
+        let metadata = match params.conventional_bytes / BLOCK_BYTES {
+            0 => ((blocks as f64 * METADATA_SHARE) as u64).next_multiple_of(zone.max(1)),
+            conventional => conventional,
+        };
+        let most = blocks.saturating_sub(metadata) / LEAST_GROUPS;
+        if most == 0 || zone > most {
+            return fail(
+                "zone_bytes",
+                format!(
+                    "a device of {} bytes has no room for {LEAST_GROUPS} zones of {} and metadata",
+                    device.capacity_bytes(),
+                    params.zone_bytes.max(BLOCK_BYTES)
+                ),
+            );
+        }
+        let group = (params.group_bytes / BLOCK_BYTES).min(most);
+        let space = if zone > 0 {
+            Space::Zones(Zones::new(metadata, blocks, zone))
+        } else {
+            let grows = params.placement == Placement::InPlace;
+            Space::Groups(Groups::new(metadata, blocks, group, grows))
+        };
+        let now_ns = device.now_ns();
+        Ok(Self {
+            below: Slab::default(),
+            requests: Slab::default(),
+            extents: Extents::default(),
+            space,
+            file_blocks: ((blocks - metadata) as f64 * (1.0 - RESERVE_SHARE)) as u64,
+            dirty: Ranges::default(),
+            writing: Ranges::default(),
+            fetched: Ranges::default(),
+            readers: Readers::default(),
+            fetches: Slab::default(),
+            fetching: BTreeMap::new(),
+            reads: VecDeque::new(),
+            write_back: WriteBack::new(params, device.scale()),
+            commit: Commit::new(metadata, now_ns),
+            in_flight: 0,
+            reads_in_turn: 0,
+            timer_is_set: false,
+            unmapped_reads: 0,
+            params: params.clone(),
+            device,
+        })
+    }
+
+    /// The device below.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// Extents of the file.
+    pub fn extents(&self) -> u64 {
+        self.extents.count()
+    }
+
+    /// Bytes of pages that differ from the device.
+    pub fn dirty_bytes(&self) -> u64 {
+        (self.dirty.blocks() + self.writing.blocks()) * BLOCK_BYTES
+    }
+
+    /// Dirty bytes above which writers wait for the device.
+    pub fn dirty_limit_bytes(&self) -> u64 {
+        self.write_back.limit_blocks() * BLOCK_BYTES
+    }
+
+    fn blocks_of(request: &Request) -> (u64, u64) {
+        let end = request.offset_bytes + u64::from(request.size_bytes);
+        (
+            request.offset_bytes / BLOCK_BYTES,
+            end.div_ceil(BLOCK_BYTES),
+        )
+    }
+
+    fn wake_at(&mut self, at_ns: u64, what: Below) {
+        let tag = self.below.add(what);
+        self.device.wake(at_ns, tag);
+    }
+
+    fn send(&mut self, op: Op, block: u64, blocks: u64, what: Below) {
+        let tag = self.below.add(what);
+        let request = Request {
+            offset_bytes: block * BLOCK_BYTES,
+            size_bytes: (blocks * BLOCK_BYTES) as u32,
+            placement: Request::NO_PLACEMENT,
+            op,
+        };
+        self.in_flight += 1;
+        self.device.submit(self.device.now_ns(), tag, request);
+    }
+
+    fn arrive(&mut self, slot: u32) {
+        let request = self.requests[slot].request;
+        let (start, end) = Self::blocks_of(&request);
+        if end > self.file_blocks {
+            return self.end(slot, EINVAL);
+        }
+        match request.op {
+            Op::Read => self.read(slot),
+            Op::Write => self.write(slot),
+            Op::Flush => self.sync(slot),
+            Op::Trim | Op::WriteZeroes => {
+                self.dirty.remove(start, end);
+                self.fetched.remove(start, end);
+                self.extents
+                    .set(start, end - start, None, &mut self.commit.pinned);
+                self.commit.changes += 1;
+                self.end(slot, 0);
+            }
+            Op::Append => self.end(slot, EOPNOTSUPP),
+        }
+    }
+
+    /// Ends a request, now.
+    fn end(&mut self, slot: u32, errno: i32) {
+        self.requests[slot].errno = errno;
+        self.wake_at(self.device.now_ns(), Below::Copied(slot));
+    }
+
+    /// Ends a request when its data has been copied between user and page cache.
+    fn copy(&mut self, slot: u32) {
+        let bytes = self.requests[slot].request.size_bytes;
+        let copy_ns = (f64::from(bytes) * 1e3 / self.params.copy_mbps + 0.5) as u64;
+        self.wake_at(self.device.now_ns() + copy_ns, Below::Copied(slot));
+    }
+
+    /// Takes what the device below has to say; gives what the host gets to know of it.
+    fn handle(&mut self, completion: Completion) -> Option<Completion> {
+        let Completion { at_ns, tag, kind } = completion;
+        let what = self.below[tag];
+        self.below.release(tag);
+        let errno = match kind {
+            CompletionKind::Failed(errno) if errno != EOPNOTSUPP => errno,
+            _ => 0,
+        };
+        match what {
+            Below::Wake(tag) => {
+                return Some(Completion { at_ns, tag, kind });
+            }
+            Below::Copied(slot) => {
+                let Held { tag, errno, .. } = self.requests[slot];
+                self.requests.release(slot);
+                let kind = match errno {
+                    0 => CompletionKind::Done,
+                    errno => CompletionKind::Failed(errno),
+                };
+                return Some(Completion { at_ns, tag, kind });
+            }
+            Below::Arrive(slot) => self.arrive(slot),
+            Below::Timer => self.look(),
+            Below::Fetch(number) => self.fetched(number, errno),
+            Below::Data(number) => self.written(number, errno),
+            Below::Commit => self.commit_written(errno),
+            Below::Barrier => self.committed(),
+            Below::Reset => {}
+        }
+        if !matches!(what, Below::Arrive(_) | Below::Timer) {
+            self.in_flight -= 1;
+        }
+        self.dispatch();
+        self.set_timer();
+        None
+    }
+}
+
+impl<D: Device> Device for FileSystem<D> {
+    fn capacity_bytes(&self) -> u64 {
+        self.file_blocks * BLOCK_BYTES
+    }
+
+    fn block_bytes(&self) -> u32 {
+        BLOCK_BYTES as u32
+    }
+
+    fn scale(&self) -> f64 {
+        self.device.scale()
+    }
+
+    fn host(&self) -> &HostParams {
+        self.device.host()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.device.now_ns()
+    }
+
+    #[inline]
+    fn prefetch(&self, request: &Request) {
+        self.dirty.prefetch(request.offset_bytes / BLOCK_BYTES);
+    }
+
+    fn submit(&mut self, at_ns: u64, tag: u32, request: Request) {
+        let slot = self.requests.add(Held {
+            request,
+            tag,
+            at: request.offset_bytes / BLOCK_BYTES,
+            parts: 0,
+            errno: 0,
+        });
+        self.wake_at(at_ns, Below::Arrive(slot));
+    }
+
+    fn wake(&mut self, at_ns: u64, tag: u32) {
+        self.wake_at(at_ns, Below::Wake(tag));
+    }
+
+    fn advance(&mut self, limit_ns: u64) -> Option<Completion> {
+        loop {
+            let below = self.device.advance(limit_ns)?;
+            if let Some(completion) = self.handle(below) {
+                return Some(completion);
+            }
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.device.is_busy()
+    }
+
+    fn account(&self, into: &mut Account) {
+        self.device.account(into);
+        into.unmapped_reads += self.unmapped_reads;
+    }
+}

@@ -1,0 +1,187 @@
+//! Issues a job to a [`Device`] in virtual time and records what happened.
+//!
+//! The load generator's own cost is part of the result: a thread is a CPU server that reaps a
+//! completion (`complete_us`), then prepares and submits the next request (`submit_us`); latency
+//! runs from the moment a request's slot is free to be used until its completion is reaped, so the
+//! I/O in flight of a closed loop is exactly `threads x iodepth` and Little's law holds to the
+//! nanosecond. Open load: arrivals come on their own clock; an arrival that finds `iodepth` requests
+//! in flight waits in the thread's backlog, and the response latency counts from the arrival.
+//!
+//! Nothing is left in flight when a step ends: the device runs until the last request is back,
+//! uncounted, so that the next step starts clean.
+
+mod adapter;
+mod control;
+pub mod error;
+mod meter;
+pub mod precision;
+mod requests;
+mod thread;
+mod window;
+mod zoned_job;
+
+use recording::{FaultCounter, Interval, Recorder, Recording};
+use workload::{Geometry, Job, Load, RequestStream};
+
+pub use control::Control;
+pub use error::TwinError;
+
+use crate::device::Device;
+use crate::host::adapter::Adapter;
+use crate::host::meter::Meter;
+use crate::host::precision::{Batches, Judge, Seat};
+use crate::host::zoned_job::Zoning;
+use crate::sim::event::us_to_ns;
+use crate::sim::slab::Slab;
+use requests::{IN_FLIGHT_MAX, Slot};
+use thread::Thread;
+
+struct Driver<'a, D> {
+    device: &'a mut D,
+    threads: Vec<Thread>,
+    slots: Slab<Slot>,
+    core_free_ns: Vec<u64>,
+    submit_ns: u64,
+    complete_ns: u64,
+    wake_ns: u64,
+    start_ns: u64,
+    /// Whether all threads are under open load: only then are arrivals those of the whole job.
+    open: bool,
+    /// Closed load: requests that pause before the next one of their slot.
+    thinking: usize,
+    errors_most: Option<u64>,
+    faults: FaultCounter,
+    failed: Option<TwinError>,
+    end_ns: u64,
+    /// Threads that have not had their part of the job's volume.
+    unfinished: usize,
+    offered: u64,
+    /// One for each stream of the job, in order; one for a job of one workload.
+    recorders: Vec<Recorder>,
+    stream_names: Vec<String>,
+    batches: Option<Batches<'a>>,
+    meter: Meter,
+    adapter: Option<Adapter>,
+    zoning: Option<Box<Zoning>>,
+    recording: Recording,
+}
+
+/// Runs `job` on `device` and returns what happened; `on_interval` gets each virtual second as it
+/// ends. Equal job, device state and seed give equal results, bit for bit.
+///
+/// # Errors
+/// The job does not fit the device, or has no end.
+pub fn run<D: Device>(
+    job: &Job,
+    device: &mut D,
+    seed: u64,
+    control: &Control,
+    on_interval: impl FnMut(Interval),
+) -> Result<Recording, TwinError> {
+    run_until_precise(job, device, seed, control, None, on_interval)
+}
+
+/// As [`run`], but the window may end before the job's time, or go on in rounds that do, as soon as
+/// its figures, or those of all devices of the judge together, are known to a precision.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until_precise<D: Device>(
+    job: &Job,
+    device: &mut D,
+    seed: u64,
+    control: &Control,
+    judge: Option<&Judge>,
+    mut on_interval: impl FnMut(Interval),
+) -> Result<Recording, TwinError> {
+    let seat = judge.map(Seat::new);
+    let mut driver = Driver::new(job, device, seed)?;
+    let medium = driver.meter.medium(driver.device);
+    let window_ns = (driver.start_ns, driver.end_ns);
+    driver.batches = seat.map(|seat| Batches::new(seat, window_ns, driver.recorders.len(), medium));
+    driver.begin();
+    driver.measure(control, &mut on_interval)?;
+    driver.drain()?;
+    if let Some(error) = driver.failed {
+        return Err(error);
+    }
+    driver.recording.faults = driver.faults.into_faults();
+    if let Some((remarks, notes)) = driver.zoning.map(|zoning| zoning.into_remarks()) {
+        driver.recording.remarks.extend(remarks);
+        driver.recording.notes.extend(notes);
+    }
+    Ok(driver.recording)
+}
+
+impl<'a, D: Device> Driver<'a, D> {
+    fn new(job: &Job, device: &'a mut D, seed: u64) -> Result<Self, TwinError> {
+        let (threads, iodepth) = (job.load.threads(), job.load.iodepth());
+        let max = IN_FLIGHT_MAX;
+        if u64::from(threads) * u64::from(iodepth) > u64::from(max) {
+            return Err(TwinError::TooDeep {
+                threads,
+                iodepth,
+                max,
+            });
+        }
+        let geometry = Geometry {
+            capacity_bytes: device.capacity_bytes(),
+            block_bytes: device.block_bytes(),
+        };
+        let region = job.region.resolve(geometry)?;
+        if job.limits_of(0, region.size_bytes).is_endless() {
+            return Err(TwinError::Endless);
+        }
+        let zoning = Zoning::new(job, device, region)?.map(Box::new);
+        let host = device.host().clone();
+        let requests = RequestStream::of_threads(job, geometry, seed)?.into_iter();
+        let streams: Vec<_> = (0..threads)
+            .zip(requests.zip(job.parts()))
+            .map(|(thread, (stream, part))| {
+                let limits = job.limits_of(thread, region.size_bytes);
+                Thread::new(stream, thread % host.cores, &part, limits)
+            })
+            .collect();
+        let time_ns = job.until.time_ns.unwrap_or(u64::MAX);
+        let start_ns = device.now_ns();
+        let open = matches!(job.load, Load::Open { .. });
+        let adapter = Adapter::new(&host, start_ns);
+        let cores = host.cores.min(threads);
+        // One core issues one request after the other; an adapter lets reads pass data of writes.
+        device.expect_in_order(cores == 1 && adapter.is_none() && zoning.is_none());
+        Ok(Self {
+            recorders: (0..job.streams.len().max(1))
+                .map(|_| Recorder::new(0))
+                .collect(),
+            stream_names: job
+                .streams
+                .iter()
+                .map(|stream| stream.name.clone())
+                .collect(),
+            batches: None,
+            meter: Meter::new(device, cores),
+            adapter,
+            zoning,
+            recording: Recording::default(),
+            unfinished: streams
+                .iter()
+                .filter(|thread| !thread.left.is_spent())
+                .count(),
+            threads: streams,
+            slots: Slab::default(),
+            core_free_ns: vec![start_ns; cores as usize],
+            submit_ns: us_to_ns(host.submit_us),
+            complete_ns: us_to_ns(host.complete_us),
+            wake_ns: us_to_ns(host.wake_us),
+            start_ns,
+            open,
+            thinking: 0,
+            errors_most: job.errors.most,
+            faults: FaultCounter::new(device.capacity_bytes()),
+            failed: None,
+            end_ns: start_ns.saturating_add(time_ns),
+            offered: 0,
+            device,
+        })
+    }
+}

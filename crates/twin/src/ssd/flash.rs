@@ -1,0 +1,223 @@
+//! Dies and channels: queues, read priority, program and erase suspension, transfers.
+//!
+//! A die serves host reads (one at a time per plane if planes are independent, else one at a time)
+//! and one background job: a program, an erase, or the sensing of pages for cleaning. Reads come
+//! first: they suspend a running program or erase (not before it has run `program_min_run_us`) and
+//! hold a waiting job back, but not for longer than `program_max_wait_us`. A plane keeps its data
+//! register until the channel has taken the data. The next program's data is loaded while the
+//! current one runs. A channel carries one transfer at a time, reads first; a background transfer
+//! gives way at the next NAND-page boundary, and gets a turn after four reads.
+//!
+//! Every queue is served in time order. Nothing is booked ahead but the transfers of a channel that carries
+//! reads only: their order is that of their senses, and whoever is sensed sooner is put before the others.
+
+mod channel;
+mod die;
+mod reads;
+#[cfg(test)]
+mod tests;
+mod times;
+
+use std::collections::VecDeque;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use self::channel::{Carrying, Channel};
+use self::die::{CleaningJob, Die};
+use self::reads::{ReadOp, ReadServer};
+use self::times::Times;
+use crate::sim::calendar::Calendar;
+use crate::sim::server::Waits;
+use crate::ssd::params::SsdParams;
+
+const NONE: u32 = u32::MAX;
+
+/// Bit of a unit's number that says it is programmed in SLC mode.
+const SLC: u32 = 1 << 31;
+
+/// A finished flash operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// Data of a host read is in the controller: (request, 4 KiB units).
+    Read(u32, u32),
+    /// A unit is programmed.
+    Program(u32),
+    /// Pages for cleaning are in the controller: the caller's identifier.
+    CleaningRead(u32),
+    /// A die has erased an erase unit.
+    Erase(u32),
+}
+
+/// Operations counted for energy and media bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashCounts {
+    /// Page senses, one plane each.
+    pub senses: u64,
+    /// 4 KiB units moved out of dies.
+    pub units_out: u64,
+    /// Units programmed.
+    pub programs: u64,
+    /// Units programmed in SLC mode, to a fraction of what they could hold.
+    pub slc_programs: u64,
+    /// Erases of one die's erase unit.
+    pub erases: u64,
+}
+
+/// All dies and channels of a drive.
+pub struct Flash {
+    dies: Vec<Die>,
+    servers: Vec<ReadServer>,
+    servers_per_die: u32,
+    channels: Vec<Channel>,
+    ops: Vec<ReadOp>,
+    free_op: u32,
+    times: Times,
+    may_suspend: bool,
+    /// Jobs that may still be taken up within the power budget, and all that may be at once.
+    budget: u32,
+    budget_jobs: u32,
+    budget_waiters: VecDeque<u32>,
+    /// Time for which jobs have held a place in the budget.
+    held: Waits,
+    /// Reads that wait for their plane, and for the channel.
+    die_waits: Waits,
+    channel_waits: Waits,
+    /// What a program adds to the erases that are due: nothing where they are asked for.
+    due_bytes: u64,
+    erase_unit_bytes: u64,
+    planes: u32,
+    /// Duration of a transfer by its 4 KiB units.
+    transfers_ns: [u64; Self::READ_UNITS_MAX as usize + 1],
+    rng: Xoshiro256PlusPlus,
+    /// What was done.
+    pub counts: FlashCounts,
+}
+
+impl Flash {
+    /// Idle dies.
+    pub fn new(params: &SsdParams, seed: u64) -> Self {
+        let times = Times::new(params);
+        let servers_per_die = if params.independent_plane_reads {
+            params.planes_per_die
+        } else {
+            1
+        };
+        let dies = params.dies();
+        let zoned = params.zone_bytes > 0;
+        Self {
+            // Erases are spread over time: no two dies have programmed the same share of a unit.
+            dies: (0..dies)
+                .map(|die| {
+                    let programmed = match zoned {
+                        true => 0,
+                        false => params.erase_unit_bytes * u64::from(die) / u64::from(dies),
+                    };
+                    Die::new(die % params.channels, programmed)
+                })
+                .collect(),
+            servers: vec![
+                ReadServer {
+                    busy: false,
+                    head: NONE,
+                    tail: NONE
+                };
+                (dies * servers_per_die) as usize
+            ],
+            servers_per_die,
+            channels: (0..params.channels).map(|_| Channel::new()).collect(),
+            ops: Vec::with_capacity(4096),
+            free_op: NONE,
+            may_suspend: params.program_suspend,
+            budget: params.programming_dies_max.min(dies),
+            budget_jobs: params.programming_dies_max.min(dies),
+            budget_waiters: VecDeque::with_capacity(dies as usize),
+            held: Waits::default(),
+            die_waits: Waits::default(),
+            channel_waits: Waits::default(),
+            due_bytes: if zoned { 0 } else { params.program_bytes() },
+            erase_unit_bytes: params.erase_unit_bytes,
+            planes: params.planes_per_die,
+            transfers_ns: std::array::from_fn(|units| times.transfer_ns(units as u32)),
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            counts: FlashCounts::default(),
+            times,
+        }
+    }
+
+    /// Most 4 KiB units that one read operation can carry.
+    pub const READ_UNITS_MAX: u32 = 64;
+
+    /// A filled unit may be programmed.
+    pub fn program(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
+        self.enqueue_program(now_ns, calendar, unit, die);
+    }
+
+    /// A unit of which one page per plane is filled may be programmed in SLC mode.
+    pub fn program_slc(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
+        self.enqueue_program(now_ns, calendar, unit | SLC, die);
+    }
+
+    fn enqueue_program(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
+        self.dies[die as usize].programs.push_back(unit);
+        self.load_next(now_ns, calendar, die);
+        self.start_background(now_ns, calendar, die);
+    }
+
+    /// A die of a zoned drive is to erase so many erase units, before it programs again.
+    pub fn erase(&mut self, now_ns: u64, calendar: &mut Calendar, die: u32, erase_units: u32) {
+        let due_bytes = u64::from(erase_units) * self.erase_unit_bytes;
+        self.dies[die as usize].programmed_bytes += due_bytes;
+        self.start_background(now_ns, calendar, die);
+    }
+
+    /// Cleaning wants `units` units that lie on `senses` page groups of a die.
+    pub fn cleaning_read(
+        &mut self,
+        now_ns: u64,
+        calendar: &mut Calendar,
+        die: u32,
+        id: u32,
+        senses: u32,
+        units: u32,
+    ) {
+        let job = CleaningJob { id, senses, units };
+        self.dies[die as usize].cleaning.push_back(job);
+        self.start_background(now_ns, calendar, die);
+    }
+
+    /// Busy time of each channel.
+    pub fn channels_busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
+        self.channels.iter().map(move |channel| {
+            let running = channel.carrying != Carrying::Nothing;
+            let booked_until_ns = channel.booked.back().map_or(0, |load| load.until_ns);
+            channel.busy_ns - booked_until_ns.saturating_sub(now_ns)
+                + if running {
+                    now_ns.saturating_sub(channel.started_ns)
+                } else {
+                    0
+                }
+        })
+    }
+
+    /// Busy time of each die: the mean over its planes where these are independent.
+    pub fn dies_busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
+        let servers = self.servers_per_die;
+        self.dies.iter().map(move |die| {
+            let level = u64::from(die.level(servers));
+            (die.busy_server_ns + level * (now_ns - die.busy_changed_ns)) / u64::from(servers)
+        })
+    }
+
+    /// Time for which programs and erases held a place in the power budget, per place: from when they are taken up until
+    /// they end, while they wait for reads or are suspended too.
+    pub fn budget_held_ns(&self, now_ns: u64) -> u64 {
+        self.held.total_ns(now_ns) / u64::from(self.budget_jobs)
+    }
+
+    /// Time that host reads waited for a channel and for a plane, summed over them.
+    pub fn reads_waited_ns(&self, now_ns: u64) -> (u64, u64) {
+        let (channels, dies) = (&self.channel_waits, &self.die_waits);
+        (channels.total_ns(now_ns), dies.total_ns(now_ns))
+    }
+}

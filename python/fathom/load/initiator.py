@@ -1,0 +1,135 @@
+"""Where the load comes from: this machine alone, or a fleet of hosts. The session asks it and knows no difference."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from fathom.load.array import EngineArray
+from fathom.load.backend import Backend, EngineBackend
+from fathom.load.resolve import resolve_targets
+from fathom.targets.claim import check_target, claim, recheck
+from fathom.targets.target import Identity, Target
+from fathom.targets.telemetry import Telemetry, TelemetryRow
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from fathom.runs.document import NoteRecord
+
+
+class Sampler(Protocol):
+    """Samples the machines and devices while a target runs."""
+
+    @property
+    def absent(self) -> Sequence[str]:
+        """What cannot be sampled here, each with its reason: `subject: why`."""
+        ...
+
+    def step(self, name: str) -> None:
+        """A step begins."""
+        ...
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Samples nothing inside the `with`."""
+        ...
+
+    def drain(self) -> list[TelemetryRow]:
+        """The rows since the last call."""
+        ...
+
+
+class Initiator(Protocol):
+    """What finds, checks and holds real targets and loads them."""
+
+    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
+        """The targets of a command line; `size_bytes` is the size of files that Fathom makes."""
+        ...
+
+    def check(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> object:
+        """Passes when the target may be used. Raises RefusedError; writes nothing."""
+        ...
+
+    def claim(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> AbstractContextManager[Target]:
+        """Prepares the target and holds it until the end of the `with`."""
+        ...
+
+    def recheck(self, target: Target, *, writes: bool) -> None:
+        """Passes when the target is still what was claimed."""
+        ...
+
+    def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
+        """What runs jobs on the target, and what samples meanwhile."""
+        ...
+
+    def parts(self, target: Target) -> Mapping[str, Identity]:
+        """The targets whose sum the target is, by name."""
+        ...
+
+    def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
+        """Takes the parts for those that a run began with. Raises UsageError or RefusedError where they are others."""
+        ...
+
+    def to_json(self) -> "dict[str, JsonValue]":
+        """What run.json keeps of it, beside the environment."""
+        ...
+
+    def shortfall(self) -> str | None:
+        """Why the figures of the last step are of less than it was asked for."""
+        ...
+
+    def notes(self) -> "list[NoteRecord]":
+        """What a reader must know of it."""
+        ...
+
+
+class ThisMachine:
+    """Loads targets from here."""
+
+    def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
+        """As `fathom.load.resolve.resolve_targets`."""
+        return resolve_targets(texts, size_bytes)
+
+    def check(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> object:
+        """As `fathom.targets.claim.check_target`."""
+        return check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
+
+    def claim(
+        self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
+    ) -> AbstractContextManager[Target]:
+        """As `fathom.targets.claim.claim`."""
+        return claim(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
+
+    def recheck(self, target: Target, *, writes: bool) -> None:
+        """As `fathom.targets.claim.recheck`."""
+        recheck(target, writes=writes)
+
+    def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
+        """The io_uring engine, and the samples of this machine and the device, or the devices of an array."""
+        if target.members:
+            return EngineArray(target.members), Telemetry(target.members)
+        return EngineBackend([target]), Telemetry([target])
+
+    def parts(self, target: Target) -> Mapping[str, Identity]:
+        """The drives of an array."""
+        return dict.fromkeys(target.parts, target.identity)
+
+    def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
+        """Nothing: `targets_of_run` has compared them."""
+
+    def to_json(self) -> "dict[str, JsonValue]":
+        """Nothing: the environment says it."""
+        return {}
+
+    def shortfall(self) -> str | None:
+        """Nothing that the engine does not say itself."""
+        return None
+
+    def notes(self) -> "list[NoteRecord]":
+        """None of its own."""
+        return []

@@ -1,0 +1,119 @@
+"""Lists of runs and query results on a terminal."""
+
+import math
+import sys
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fathom.runs.home import FIRST_RUN, run_directories, runs_home
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Rows of a query that a terminal shows; `--csv` and `--json` print all.
+ROWS_SHOWN = 200
+#: Blanks between two columns.
+GAP = 2
+
+
+def print_runs(console: "Console", table: pa.Table) -> None:
+    """One line per run, newest first."""
+    from fathom.output.table import Name, flush_table
+
+    if table.num_rows == 0:
+        console.print(_no_runs(), highlight=False, markup=False)
+        return
+    shown = flush_table(None, gap=GAP, header_style="dim")
+    for column in ("run", "status", "points", "targets"):
+        shown.add_column(
+            column,
+            no_wrap=column != "targets",
+            overflow="fold",
+            justify="right" if column == "points" else "left",
+        )
+    for row in reversed(table.to_pylist()):
+        status = f"{row['status']}, quick" if row["quick"] else row["status"]
+        shown.add_row(row["run"], status, _cell(row["points"]), Name(", ".join(row["targets"])))
+    console.print(shown)
+    console.print(f"in {runs_home()}", style="dim", highlight=False)
+
+
+def _no_runs() -> str:
+    return f"no runs in {runs_home()} yet; {FIRST_RUN}"
+
+
+def print_result(console: "Console", table: pa.Table) -> None:
+    """A query's rows, numbers to the right; where a row is wider than the terminal, each as a list of its own.
+
+    Of none, where to look for some.
+    """
+    from fathom.output.table import flush_table
+
+    if table.num_rows == 0:
+        hint = (
+            '`fathom runs` lists the runs, `fathom query "describe points"` the columns of a view'
+            if run_directories()
+            else _no_runs()
+        )
+        console.print(f"no rows; {hint}", highlight=False, markup=False)
+        return
+    rows = [
+        {name: _cell(value) for name, value in row.items()} for row in table.slice(0, ROWS_SHOWN).to_pylist()
+    ]
+    widths = [max(len(name), *(len(row[name]) for row in rows)) for name in table.column_names if rows]
+    if sum(width + GAP for width in widths) - GAP > console.width and len(widths) > 1:
+        _print_rows_as_lists(console, rows)
+        _print_rest(console, table)
+        return
+    shown = flush_table(None, gap=GAP, header_style="dim")
+    for field in table.schema:
+        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        shown.add_column(field.name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*row.values())
+    console.print(shown)
+    _print_rest(console, table)
+
+
+def _print_rows_as_lists(console: "Console", rows: list[dict[str, str]]) -> None:
+    """One column a line, as psql's expanded display has it."""
+    for number, row in enumerate(rows, 1):
+        console.print(f"row {number}", style="dim", highlight=False)
+        width = max(map(len, row))
+        for name, value in row.items():
+            console.print(f"  {name:<{width}}  {value}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_rest(console: "Console", table: pa.Table) -> None:
+    if table.num_rows > ROWS_SHOWN:
+        console.print(
+            f"{ROWS_SHOWN} of {table.num_rows:,} rows; --csv or --json prints them all", style="dim"
+        )
+
+
+def json_rows(table: pa.Table) -> list[dict[str, object]]:
+    """A query's rows for JSON, which has no infinity and no NaN: both become null."""
+    return [
+        {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in table.to_pylist()
+    ]
+
+
+def print_csv(table: pa.Table) -> None:
+    """A query's rows as CSV on stdout."""
+    from fathom.output.printed import csv_text
+
+    columns = [column.to_pylist() for column in table.columns]
+    sys.stdout.write(csv_text(table.column_names, zip(*columns, strict=True)))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,148 @@
+"""Which step comes next on a target: what is finished, what is not needed, where a curve's point lies, when rounds end.
+
+Answers from the finished steps in the run directory alone, so a resumed run goes the same way. Runs nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fathom.method.curve import figures, open_job, rate_of
+from fathom.method.method import Method, Step
+from fathom.method.offered import offered_job
+from fathom.method.rounds import Round, figure
+from fathom.runs.rows import Row
+from fathom.runs.store import RunStore, StepKey
+from fathom.targets.target import Target
+
+
+class Schedule:
+    """A method's steps on one target, of which `index` is its place among the targets of the run."""
+
+    def __init__(self, store: RunStore, method: Method, target: Target, index: int) -> None:
+        self._store = store
+        self._steps = method.steps
+        self._target = target
+        self.keys = [StepKey(index, number, step.name) for number, step in method.steps_on(target)]
+        # What finished steps came to: each point of a curve asks for all before it.
+        self._read: dict[StepKey, list[Row]] = {}
+        # After which round each of the rounds was judged steady.
+        self._ended: dict[str, int] = {}
+
+    def step(self, key: StepKey) -> Step:
+        """The step as the method has it."""
+        return self._steps[key.number - 1]
+
+    def finished(self, key: StepKey) -> bool:
+        """Whether the step has ended, and not by an interrupt."""
+        outcome = self._store.outcome(key)
+        return outcome is not None and outcome.status == "complete"
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether nothing is left."""
+        return all(self.finished(key) for key in self.keys)
+
+    @property
+    def ended_early(self) -> list[str]:
+        """Names of steps that ended before their time."""
+        outcomes = ((key.name, self._store.outcome(key)) for key in self.keys)
+        return [name for name, outcome in outcomes if outcome is not None and outcome.status == "partial"]
+
+    def fresh_parts(self, *, afresh: bool) -> list[tuple[str | None, list[StepKey]]]:
+        """The steps in parts that a twin begins fresh, with their bench: where it changes, and where a fill says so.
+
+        Without `afresh` only the bench counts: the twin has no state that a fresh one would lack.
+        """
+        parts: list[tuple[str | None, list[StepKey]]] = []
+        for key in self.keys:
+            step = self.step(key)
+            if not parts or parts[-1][0] != step.bench or (afresh and step.afresh):
+                parts.append((step.bench, []))
+            parts[-1][1].append(key)
+        return parts
+
+    def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
+        """The steps that do no more than bring a drive to its steady state."""
+        return [key for key in keys if self.step(key).kind in ("fill", "precondition")]
+
+    def verdicts(self) -> dict[tuple[str, str], str]:
+        """What the preconditions came to, by target and workload."""
+        ended = [
+            (self.step(key).workload, self._store.outcome(key))
+            for key in self.keys
+            if self.step(key).kind == "precondition"
+        ]
+        return {(self._target.name, workload): outcome.reason for workload, outcome in ended if outcome}
+
+    def aimed(self, key: StepKey, step: Step, parts: int) -> Step | None:
+        """A step whose rate follows from earlier ones with that rate; any other as it is.
+
+        None: the search that it is part of has ended. The rate is of the whole, so each of the `parts` is offered its
+        share.
+        """
+        units = 1 if step.job.split else max(1, parts)
+        if offered := step.offered:
+            rate_iops = offered.share * self._iops(offered.of)
+            return replace(
+                step, job=replace(step.job, json=offered_job(step.job.json, offered, rate_iops / units))
+            )
+        place = step.place
+        if place is None:
+            return step
+        of_curve = [
+            earlier
+            for earlier in self.keys
+            if earlier.number < key.number
+            if (other := self.step(earlier)).name == place.curve
+            or (other.place and other.place.curve == place.curve)
+        ]
+        measured = [figures(rows) for earlier in of_curve if (rows := self._points(earlier))]
+        curve = next(curve for earlier in of_curve if (curve := self.step(earlier).curve))
+        rate_iops = rate_of(place, curve, measured)
+        if rate_iops is None:
+            return None
+        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, rate_iops / units)))
+
+    def measured(self, name: str) -> bool:
+        """Whether the step of that name has results: it was not left out, and completed something."""
+        return self._iops(name) > 0
+
+    def rounds_ended(self, key: StepKey, place: Round) -> bool:
+        """Whether an earlier round was the last."""
+        if place.of in self._ended:
+            return self._ended[place.of] < place.number
+        before = place.number - 1
+        if before < place.window or place.step != self._first_of_round(key, place):
+            return False
+        tracked = [self._series(place, step, before) for step in place.track]
+        if not place.steady([series for series in tracked if series]):
+            return False
+        self._ended[place.of] = before
+        return True
+
+    def _points(self, key: StepKey) -> list[Row]:
+        """The rows of `points` of a finished step, without those of parts."""
+        if key not in self._read:
+            self._read[key] = [row for row in self._store.points(key) if row["target"] == self._target.name]
+        return self._read[key]
+
+    def _iops(self, name: str) -> float:
+        """What the step of that name came to; 0 where it was left out."""
+        rows = next(self._points(key) for key in self.keys if key.name == name)
+        return figures(rows).iops if rows else 0.0
+
+    def _first_of_round(self, key: StepKey, place: Round) -> str:
+        number = key.number
+        while number > 1:
+            earlier = self._steps[number - 2].round
+            if earlier is None or (earlier.of, earlier.number) != (place.of, place.number):
+                break
+            number -= 1
+        first = self._steps[number - 1].round
+        return first.step if first else place.step
+
+    def _series(self, place: Round, step: str, before: int) -> list[float]:
+        """The figures of a tracked step, round by round; empty for a step that does not apply to the target."""
+        names = {place.name(number, step) for number in range(before - place.window + 1, before + 1)}
+        found = [figure(self._points(key), place.metric) for key in self.keys if key.name in names]
+        return [value for value in found if value is not None]

@@ -1,0 +1,108 @@
+"""When a precondition may end: the combined steady-state criterion applied to a method's rounds."""
+
+from dataclasses import dataclass
+
+from fathom.method.method import Step
+from fathom.session.filled import settling
+from fathom.statistics.steady import SteadyState, Verdict, Volume
+
+FILLED_X = 2.0
+"""Capacities that a fill before random writes writes."""
+WRITTEN_X = 3.0
+"""What is written from a purge on before random writes are judged: such a fill and 1x at random after it. What a
+smaller fill left out, of a region or none at all, random writes make up."""
+
+
+@dataclass
+class Written:
+    """What has been written to a target since the run began, or since it was `purged` or `filled` afresh, in bytes."""
+
+    sequential_bytes: int = 0
+    random_bytes: int = 0
+    purged: bool = False
+    filled: bool = False
+
+    def add(self, step: Step, written_bytes: int) -> None:
+        """Counts a step's writes."""
+        if step.job.pattern == "sequential":
+            self.sequential_bytes += written_bytes
+        else:
+            self.random_bytes += written_bytes
+
+    def volume(self, capacity_bytes: int) -> Volume:
+        """The same in multiples of the capacity."""
+        return Volume(self.sequential_bytes / capacity_bytes, self.random_bytes / capacity_bytes)
+
+
+def _since_purge(before: Volume) -> Volume:
+    sequential_x = min(before.sequential_x, FILLED_X)
+    return Volume(sequential_x, WRITTEN_X - sequential_x)
+
+
+class SteadyRounds:
+    """Judges the rounds of one precondition on one target.
+
+    A full run ends its precondition when the combined criterion holds. A quick run cannot claim steady state; it
+    ends when the SNIA window alone passes, so that what follows is at least not the first seconds of a workload.
+    Random writes from a purge are flat at first, before cleaning begins: a quick run of them takes its whole time.
+    """
+
+    def __init__(self, step: Step, capacity_bytes: int, before: Written, *, quick: bool) -> None:
+        assert step.steady is not None
+        self.round_s = step.steady.round_s
+        self._capacity_bytes = capacity_bytes
+        self._quick = quick
+        writes_at_random = step.job.destructive and step.job.pattern != "sequential"
+        self._fresh = writes_at_random and before == Written(purged=True)
+        region_share = step.job.region_size(capacity_bytes) / capacity_bytes
+        since, required = before.volume(capacity_bytes), None
+        if before.filled:
+            filled, required = settling(at_random=writes_at_random, region_share=region_share)
+            since = Volume(filled.sequential_x, since.random_x)
+        elif writes_at_random and before.purged:
+            required = _since_purge(since)
+        self._state = SteadyState(
+            pattern="random" if writes_at_random else "sequential",
+            before=since,
+            required=required,
+            quick=quick,
+            least_x=step.steady.written_x * region_share,
+            window=step.steady.window,
+            range_fraction=step.steady.range_fraction,
+            slope_fraction=step.steady.slope_fraction,
+        )
+        self._last: Verdict | None = None
+
+    def add_round(
+        self, iops: float, waf: float | None, written_bytes: int, *, throttled: bool = False
+    ) -> bool:
+        """Takes a round in: its rate, its WAF where known, what it wrote, whether the target throttled in it.
+
+        Returns whether to end.
+        """
+        self._last = self._state.add_round(iops, waf, written_bytes / self._capacity_bytes, throttled)
+        if self._quick:
+            return self._last.window.passed and not self._fresh
+        return self._last.steady
+
+    @property
+    def steady(self) -> bool | None:
+        """Whether the target is steady; None in a quick run, which does not claim it either way."""
+        return None if self._quick or self._last is None else self._last.steady
+
+    @property
+    def reason(self) -> str:
+        """Why it is steady, or why not yet, in plain words."""
+        return self._last.reason if self._last else "no round finished yet"
+
+    @property
+    def state(self) -> str:
+        """The same in a few words for a live display: the round, and the first thing that is missing."""
+        if self._last is None:
+            return "first round"
+        missing = [reason for reason in self._last.reasons if not reason.startswith("quick run")]
+        return f"round {self._last.rounds}" + (f": {missing[0]}" if missing and not self._last.steady else "")
+
+    def conclude(self) -> str:
+        """The same when no round will follow."""
+        return self._state.conclude().reason

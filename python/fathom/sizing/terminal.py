@@ -1,0 +1,127 @@
+"""A sizing at a terminal, and as JSON."""
+
+from rich.console import Console
+from rich.text import Text
+
+from fathom.analysis.finding import cited
+from fathom.output.table import flush_table
+from fathom.output.text import capacity, iops_text, latency_text
+from fathom.sizing.needs import Kind
+from fathom.sizing.size import Answer, Sizing
+
+SCHEMA = "fathom-size/1"
+
+
+def print_sizing(console: Console, sizing: Sizing) -> None:
+    """The count and what binds it, then every need, then the link."""
+    console.print(Text(headline(sizing)), style="bold", highlight=False)
+    table = flush_table()
+    for name in ("need", "one drive gives", "drives", "basis"):
+        table.add_column(name, justify="right" if name == "drives" else "left")
+    for answer in sizing.answers:
+        table.add_row(
+            Text(answer.need.text), Text(_each(answer, sizing)), Text(_drives(answer)), Text(_basis(answer))
+        )
+    console.print(table)
+    for source in dict.fromkeys(answer.figure.source for answer in sizing.answers if answer.figure):
+        console.print(Text(f"Figures from {cited(source)}."), style="dim", highlight=False)
+    for sentence in sentences(sizing):
+        console.print(Text(sentence), highlight=False)
+
+
+def headline(sizing: Sizing) -> str:
+    """`5 x WD SN861: 64 GB/s read binds`."""
+    if sizing.drives is None:
+        reasons = "; ".join(f"{answer.need.text}: {unmet_text(answer, sizing)}" for answer in sizing.unmet)
+        return f"No number of {sizing.drive.label} meets this: {reasons}"
+    binding = f": {sizing.floors[0].need.text} binds" if sizing.floors else ""
+    return f"{sizing.drives} x {sizing.drive.label}{binding}"
+
+
+def sentences(sizing: Sizing) -> list[str]:
+    """The next limit, and what the link carries."""
+    out = []
+    if sizing.drives is not None and len(sizing.floors) > 1:
+        following = sizing.floors[1]
+        out.append(f"Next limit: {following.need.text}; {following.drives} would do.")
+    for link in sizing.links:
+        verdict = "carries it before headers" if link.carries else "cannot carry it: spread it over two links"
+        out.append(
+            f"{link.need} over one {link.label}: {link.raw_bytes_per_s / 1000000000.0:.1f} GB/s raw; one link "
+            f"{verdict}."
+        )
+    return out
+
+
+def sizing_json(sizing: Sizing) -> dict[str, object]:
+    """`{"schema": "fathom-size/1", "device", "drives", "binds", "next", "needs", "links"}`; rates in B/s and IOPS."""
+    floors = sizing.floors
+    return {
+        "schema": SCHEMA,
+        "device": sizing.drive.name,
+        "label": sizing.drive.label,
+        "derate": sizing.derate,
+        "drives": sizing.drives,
+        "binds": floors[0].need.text if floors else None,
+        "next": floors[1].need.text if len(floors) > 1 else None,
+        "needs": [
+            {
+                "need": answer.need.text,
+                "kind": answer.need.kind,
+                "amount": answer.need.amount,
+                "each": answer.each,
+                "drives": answer.drives,
+                "basis": answer.figure.basis if answer.figure else None,
+                "source": answer.figure.source if answer.figure else None,
+                "unmet": unmet_text(answer, sizing) if answer in sizing.unmet else None,
+            }
+            for answer in sizing.answers
+        ],
+        "links": [
+            {
+                "link": link.label,
+                "raw_bytes_per_s": link.raw_bytes_per_s,
+                "asked_bytes_per_s": link.asked_bytes_per_s,
+                "carries": link.carries,
+            }
+            for link in sizing.links
+        ],
+    }
+
+
+def unmet_text(answer: Answer, sizing: Sizing) -> str:
+    """Why no number of drives answers that need."""
+    if answer.is_ceiling and answer.drives is not None:
+        needed = sizing.floors[0].drives if sizing.floors else 1
+        return f"enough for {answer.drives} {sizing.drive.noun}s; {needed} {'is' if needed == 1 else 'are'} needed"
+    return answer.why
+
+
+def _each(answer: Answer, sizing: Sizing) -> str:
+    if answer.each is None:
+        return "not stated"
+    derated = answer.need.kind in ("bandwidth", "iops") and sizing.derate < 1
+    return amount(answer.need.kind, answer.each) + (f" ({sizing.derate:g} of it)" if derated else "")
+
+
+def _drives(answer: Answer) -> str:
+    if answer.drives is None:
+        return "–"
+    if answer.need.kind == "latency":
+        return "any"
+    return f"{'<= ' if answer.is_ceiling else ''}{answer.drives}"
+
+
+def _basis(answer: Answer) -> str:
+    return answer.figure.basis if answer.figure else answer.why
+
+
+def amount(kind: Kind, value: float) -> str:
+    """A figure of that kind with its unit."""
+    if kind == "bandwidth":
+        return f"{value / 1e9:.2f} GB/s"
+    if kind == "iops":
+        return iops_text(value)
+    if kind in ("capacity", "endurance"):
+        return capacity(value) if value < 1e15 else f"{value / 1e15:.3g} PB"
+    return latency_text(value) if kind == "latency" else f"{value:g} W"

@@ -1,0 +1,261 @@
+"""Validation and calibration in a terminal and as JSON. Computes nothing.
+
+Prints to the Console it is given; texts from files are never read as markup.
+"""
+
+from collections.abc import Sequence
+from statistics import median
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from fathom.catalog import entries, load_published
+from fathom.catalog.models import UNEXPLAINED_PCT, Device
+from fathom.output.table import flush_table
+from fathom.output.text import signed_pct
+from fathom.report.style import grouped, plain
+from fathom.validation.calibrate import Calibration, toml_values
+from fathom.validation.comparison import GATE_PCT, Compared, Median, medians
+
+DOCUMENT_SCHEMA = "fathom-validate/1"
+UNITS = {
+    "iops": "IOPS",
+    "mbps": "MB/s",
+    "mibps": "MiB/s",
+    "latency_us": "us",
+    "floor_iops": "IOPS (floor)",
+    "max_us": "us (longest)",
+    "above_pct": "% of I/O",
+    "iops_ratio": "x the other's IOPS",
+    "iops_per_w_ratio": "x the other's IOPS/W",
+    "depth": "I/O in flight",
+}
+_ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
+
+
+class TrialProgress:
+    """Shows trials as they end, on stderr: a bar on a terminal, a line each elsewhere. A `validate.Watch`."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Progress(
+            TextColumn("simulating"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False, style="dim"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> "TrialProgress":
+        """Starts drawing, on a terminal only."""
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Takes the bar away again."""
+        self._bar.stop()
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """A trial has ended."""
+        self._bar.update(self._task, description=label, completed=done, total=total)
+        if not self._console.is_terminal:
+            self._console.print(f"{done}/{total} {label}", highlight=False, markup=False, soft_wrap=True)
+
+
+def validation_json(rows: Sequence[Compared]) -> dict[str, object]:
+    """The document `fathom-validate/1`: rows, and the medians over those that count."""
+    return {
+        "schema": DOCUMENT_SCHEMA,
+        "rows": [_row_json(row) for row in rows],
+        "medians": [
+            {"device": one.device, "role": one.role, "median_abs_error_pct": one.median_pct, "n": one.n}
+            for one in medians(rows)
+        ],
+    }
+
+
+def _row_json(row: Compared) -> dict[str, object]:
+    case, measured = row.case, row.measured
+    return {
+        "device": case.device.name,
+        "workload": case.row.workload,
+        "metric": row.metric,
+        "role": case.row.role,
+        "published": row.published,
+        "simulated": row.simulated,
+        "error_pct": row.error_pct,
+        "reason": row.reason,
+        "op": case.row.op,
+        "load": case.load,
+        "bench": case.row.bench,
+        "counted": row.counted,
+        "unexplained": row.unexplained,
+        "window_s": measured.window_s if measured else None,
+        "interval_pct": measured.interval_pct if measured else None,
+        "limited_by": measured.limited_by if measured else None,
+        "source": case.row.source,
+    }
+
+
+def print_validation(console: Console, rows: Sequence[Compared]) -> None:
+    """A table per device with its medians, what could not be simulated, and the medians of all."""
+    for device in dict.fromkeys(row.case.device.name for row in rows):
+        _print_device(console, [row for row in rows if row.case.device.name == device])
+    console.print(_medians_table(medians(rows)))
+    console.print(
+        Text(
+            "Medians of absolute errors over counted figures. Calibration rows may be fitted: their errors show "
+            "the fit. Validation rows never are: theirs show the prediction.",
+            style="dim",
+        )
+    )
+
+
+def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
+    """One line on the measured results that belong to no twin yet."""
+    known = {device.published for device in devices}
+    others = [load_published(entry.name) for entry in entries("published") if entry.name not in known]
+    counts = {one.name: sum(row.role != "context" for row in one.rows) for one in others}
+    if waiting := [f"{name} ({count})" for name, count in counts.items() if count]:
+        _print_dim(console, f"no twin yet, with measured rows in brackets: {', '.join(waiting)}")
+
+
+def print_calibration(console: Console, calibration: Calibration) -> None:
+    """Errors and parameters before and after, sensitivities, and the values to paste."""
+    console.print(Text(calibration.device.identity.label, style="bold"))
+    console.print(_errors_table(calibration))
+    console.print(_parameters_table(calibration))
+    for one in calibration.parameters:
+        if one.remark:
+            _print_dim(console, f"{one.name} is {one.remark}")
+    console.print(_sensitivities_table(calibration))
+    _print_dim(
+        console, "percentage points by which a row's error changes when the parameter is 10 % up | down"
+    )
+    if values := toml_values(calibration):
+        console.print(f"\n{values}", markup=False, highlight=False)
+    else:
+        console.print(Text("The file already has the best values: nothing to change."))
+
+
+def _errors_table(calibration: Calibration) -> Table:
+    table = _table("row", "workload", "load", "before", "after", right=("before", "after"))
+    sides = (calibration.before_pct, calibration.after_pct)
+    for number, (case, *errors) in enumerate(zip(calibration.cases, *sides, strict=True), 1):
+        table.add_row(str(number), Text(plain(case.name)), Text(case.load), *map(signed_pct, errors))
+    table.add_section()
+    table.add_row("", "median of absolute errors", "", *(f"{median(map(abs, side)):.2f} %" for side in sides))
+    table.add_row("", "largest", "", *(f"{max(map(abs, side)):.2f} %" for side in sides))
+    return table
+
+
+def _parameters_table(calibration: Calibration) -> Table:
+    table = _table("parameter", "before", "after", right=("before", "after"))
+    for one in calibration.parameters:
+        table.add_row(
+            one.name, f"{one.before:g}", Text(f"{one.after:g}", style="bold" if one.changed else "dim")
+        )
+    return table
+
+
+def _sensitivities_table(calibration: Calibration) -> Table:
+    rows = [f"row {number}" for number in range(1, len(calibration.cases) + 1)]
+    table = _table("sensitivity", *rows, right=rows)
+    for one in calibration.parameters:
+        sides = (one.sensitivity.up, one.sensitivity.down)
+        moves = [
+            " | ".join("–" if side is None else _points(100 * float(side[index])) for side in sides)
+            for index in range(len(rows))
+        ]
+        table.add_row(one.name, *moves)
+    return table
+
+
+def _points(change: float) -> str:
+    return "0" if abs(change) < 0.05 else f"{change:+.1f}".replace("-", "−")
+
+
+def _print_device(console: Console, rows: Sequence[Compared]) -> None:
+    """One section per role, then notes, then what was not simulated."""
+    console.print(Text(rows[0].case.device.identity.label, style="bold"))
+    notes: dict[str, int] = {}
+    table = _table(
+        "workload", "load", "published", "simulated", "error", "", right=("published", "simulated", "error")
+    )
+    for role, style in _ROLE_STYLE.items():
+        shown = [row for row in rows if row.simulated is not None and row.case.row.role == role]
+        if shown:
+            table.add_row(Text(role, style=style))
+            for row in shown:
+                table.add_row(*_cells(row, notes))
+            table.add_section()
+    console.print(table)
+    for text, number in notes.items():
+        _print_dim(console, f"[{number}] {text}")
+    missing: dict[str, list[str]] = {}
+    for row in rows:
+        if row.simulated is None:
+            missing.setdefault(row.reason or "", []).append(row.case.name)
+    for reason, names in missing.items():
+        _print_dim(console, f"{reason}: {', '.join(names)}")
+    console.print()
+
+
+def _cells(row: Compared, notes: dict[str, int]) -> tuple[Text, ...]:
+    """A figure's line; what is not counted is dim, and only a row's first figure names it."""
+    first = row.metric == next(iter(row.case.figures))
+    faint = "" if row.counted else "dim"
+    number = notes.setdefault(row.reason, len(notes) + 1) if row.reason else None
+    return (
+        Text(f"  {plain(row.case.name)}" if first else "", style=faint),
+        Text(row.case.load if first else "", style=faint),
+        Text.assemble((grouped(row.published), faint), (f" {UNITS.get(row.metric, row.metric)}", "dim")),
+        Text(grouped(row.simulated or 0.0), style=faint),
+        _error(row),
+        Text(f"[{number}]" if number else "", style="dim"),
+    )
+
+
+def _error(row: Compared) -> Text:
+    if row.error_pct is None:
+        return Text("kept", style="green")
+    far = abs(row.error_pct) > UNEXPLAINED_PCT
+    style = "bold red" if row.unexplained else "dim" if not row.counted else "yellow" if far else ""
+    return Text(signed_pct(row.error_pct), style=style)
+
+
+def _print_dim(console: Console, text: str) -> None:
+    console.print(Padding(Text(plain(text), style="dim"), (0, 0, 0, 2), expand=False))
+
+
+def _medians_table(found: Sequence[Median]) -> Table:
+    names = list(dict.fromkeys(one.device for one in found))
+    table = _table("median error", *GATE_PCT, right=tuple(GATE_PCT))
+    for name in names:
+        by_role = {one.role: one for one in found if one.device == name}
+        cells = [
+            _median(by_role.get(role), limit, gated=name is not None) for role, limit in GATE_PCT.items()
+        ]
+        table.add_row(Text(name or "all devices", style="bold"), *cells)
+    return table
+
+
+def _median(one: Median | None, limit_pct: float, *, gated: bool) -> Text:
+    if one is None:
+        return Text("–", style="dim")
+    style = "yellow" if gated and one.median_pct > limit_pct else ""
+    return Text.assemble((f"{one.median_pct:.1f} %", style), (f" of {one.n}", "dim"))
+
+
+def _table(*columns: str, right: Sequence[str] = ()) -> Table:
+    table = flush_table()
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
