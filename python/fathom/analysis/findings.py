@@ -14,9 +14,10 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.run_view import Key, PointRow, RunView, StepFigures
+from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
+from fathom.columns.schema import Point
 from fathom.output.text import duration, percent, signed_pct, span
 from fathom.statistics.limits import limit_of
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
@@ -350,7 +351,7 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
     """What limits each target, one sentence per target."""
     found: dict[str, dict[str, list[StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
-        limit = figures.rows[0]["limited_by"]
+        limit = figures.rows[0].limited_by
         if limit:
             found.setdefault(figures.target, {}).setdefault(limit_of(limit).name, []).append(figures)
     for target, limits in found.items():
@@ -362,20 +363,20 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
 
 def _stalls(view: RunView) -> Iterable[Finding]:
     """The longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
-    found: dict[str, list[tuple[float, PointRow, StepFigures]]] = {}
+    found: dict[str, list[tuple[float, Point, StepFigures]]] = {}
     for figures in view.steps.values():
         for row in figures.rows:
-            largest_us, mean_us = row["max_us"], row["mean_us"]
+            largest_us, mean_us = row.max_us, row.mean_us
             if largest_us is None or mean_us is None or _is_twin(view, figures):
                 continue
-            if row["censored"] or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
+            if row.censored or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
                 found.setdefault(figures.target, []).append((largest_us, row, figures))
     for target, stalls in found.items():
         largest_us, row, figures = max(stalls, key=lambda one: one[0])
         took = f"took {duration(largest_us / 1e6)}"
-        if row["censored"]:
+        if row.censored:
             took = f"had not returned after {duration(largest_us / 1e6)}, when the window ended"
-        text = f"The longest stall of {view.label(target)} is in {figures.label}: a {row['op']} {took}."
+        text = f"The longest stall of {view.label(target)} is in {figures.label}: a {row.op} {took}."
         yield Finding("stall", text, (target,), figures.step, {"largest_us": largest_us})
 
 
@@ -402,7 +403,7 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
 
 
 def _by(figures: StepFigures) -> str:
-    limit = figures.rows[0]["limited_by"]
+    limit = figures.rows[0].limited_by
     return f", limited by {limit_of(limit).name}" if limit else ""
 
 

@@ -32,7 +32,7 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     written, gaps = written_before(view), maximum_gaps(view)
     for key, figures in view.steps.items():
         before, at_random = written.get(key, (1.0, 1.0))
-        if any(row["steady"] is False for row in figures.rows):
+        if any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
         elif key in gaps:
             found[key] = Unsettled.MAXIMUM

@@ -125,15 +125,15 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
     """Data over the link each way; bytes that the media took; senses of random reads no larger than a page's unit."""
     for row in figures.rows:
         if known.link_mbps:
-            yield _Against(figures, row["mbps"], known.link_mbps, "MB/s", f"the raw rate of {known.link}")
-        waf = row["waf"]
-        if known.program_mbps and row["op"] == "write" and waf and waf == waf:
-            media_mbps = row["mbps"] * waf
+            yield _Against(figures, row.mbps or 0.0, known.link_mbps, "MB/s", f"the raw rate of {known.link}")
+        waf = row.waf
+        if known.program_mbps and row.op == "write" and waf and waf == waf:
+            media_mbps = (row.mbps or 0.0) * waf
             yield _Against(figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program")
         pattern = view.jobs[figures.step].get("pattern", {}) if figures.step in view.jobs else {}
-        small = row["block_bytes"] == SMALL_BYTES and pattern.get("kind") == "uniform"
-        if known.senses_per_s and row["op"] == "read" and small:
-            yield _Against(figures, row["iops"], known.senses_per_s, "IOPS", "what its dies can sense")
+        small = row.block_bytes == SMALL_BYTES and pattern.get("kind") == "uniform"
+        if known.senses_per_s and row.op == "read" and small:
+            yield _Against(figures, row.iops or 0.0, known.senses_per_s, "IOPS", "what its dies can sense")
 
 
 def _impossible(view: RunView, one: _Against) -> Finding:
@@ -185,7 +185,7 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
         sheet = rated(target.catalog) if target.catalog else {}
         best: dict[tuple[str, str], StepFigures] = {}
         for figures in view.steps.values():
-            if figures.target != target.name or any(row["steady"] is False for row in figures.rows):
+            if figures.target != target.name or any(row.steady is False for row in figures.rows):
                 continue
             kind = _kind(view, figures)
             if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):
@@ -217,15 +217,15 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
     """What a data sheet calls it: large and sequential, or 4 KiB random over the whole drive, by one workload
     alone; None for all else.
     """
-    ops = {row["op"] for row in figures.rows}
+    ops = {row.op for row in figures.rows}
     job = view.jobs.get(figures.step)
-    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0]["offered_iops"] is not None:
+    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0].offered_iops is not None:
         return None
     pattern, whole = job.get("pattern", {}).get("kind"), job["region"]["size"].get("fraction") == 1.0
     op = ops.pop()
     if figures.in_bandwidth:
         return ("bandwidth", op) if pattern == "sequential" else None
-    small = figures.rows[0]["block_bytes"] == SMALL_BYTES and pattern == "uniform" and whole
+    small = figures.rows[0].block_bytes == SMALL_BYTES and pattern == "uniform" and whole
     deep = (figures.asked_depth or 0) >= RATED_DEPTH
     return ("iops", op) if small and deep else None
 
@@ -242,7 +242,7 @@ def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
 
 
 def _off_text(one: _Rated) -> str:
-    limit = one.figures.rows[0]["limited_by"]
+    limit = one.figures.rows[0].limited_by
     return (
         f"{one.figures.label} {rate_text(one.figures)}, {abs(one.off_pct):.0f} % "
         f"{'above' if one.off_pct > 0 else 'below'} {number(one.stated)}"

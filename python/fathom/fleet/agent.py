@@ -247,7 +247,7 @@ class HostAgent:
         except _core.BackendError as error:
             raise FathomError(str(error)) from error
         rows = self._running.telemetry.drain() if self._running is not None else []
-        return Ended(recording.to_bytes(), [Sampled(**row) for row in rows])
+        return Ended(recording.to_bytes(), [Sampled(**vars(row)) for row in rows])
 
     def _held_one(self, name: str) -> "_Held":
         if name not in self._held:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom._core import Precision
+from fathom.columns.schema import Reading
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
@@ -25,7 +26,6 @@ from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import Identity, Target
-from fathom.targets.telemetry import TelemetryRow
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -353,13 +353,13 @@ class FleetBackend:
         """Nothing to do: hosts sample only beside a load."""
         return nullcontext()
 
-    def drain(self) -> list[TelemetryRow]:
+    def drain(self) -> list[Reading]:
         """What the hosts sampled during the last step."""
         if self._load is None:
             return []
         names = dict(zip((host.name for host in self._fleet.hosts), self.parts, strict=True))
         return [
-            TelemetryRow(**(asdict(row) | {"target": names[host.name]}))  # pyright: ignore[reportArgumentType]
+            Reading(names[host.name], row.step, row.start_s, row.length_s, row.name, row.value, row.unit)
             for host, row in self._load.telemetry
         ]
 

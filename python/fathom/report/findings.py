@@ -16,10 +16,10 @@ from fathom.analysis.physics import physics_of
 from fathom.analysis.run_view import RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
+from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
 from fathom.report.comparison import Column, Comparison, Corner
 from fathom.report.published import counted
-from fathom.runs.schema import TABLES
 from fathom.sizing.drive import rated_drive
 
 

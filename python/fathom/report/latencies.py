@@ -1,8 +1,8 @@
 """A latency in a table: its figure, and beneath it the 95 % interval, or why there is none."""
 
+from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
-from fathom.report.rows import Point
 from fathom.report.style import grouped
 from fathom.statistics.percentiles import PREFIXES, QUANTILES
 from fathom.statistics.uncertainty import count_for

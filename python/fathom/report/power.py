@@ -1,11 +1,11 @@
 """A step's mean power in a table: its figure with half its 95 % interval, or why there is none."""
 
 from fathom.analysis.efficiency import Power, over_repeats, power
+from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, margin_of
 from fathom.report.data import RunData
 from fathom.report.repeats import of_each
-from fathom.report.rows import Point
 from fathom.report.style import grouped
 from fathom.statistics.uncertainty import Interval
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.columns.schema import Point
 from fathom.method.rounds import Round, figure
 from fathom.report.comparison import LEAST_PCT, Column, Comparison, run_letter
 from fathom.report.data import RunData
-from fathom.report.rows import Point
 from fathom.report.style import plain
 from fathom.statistics.steady import SteadyState, Volume
 from fathom.statistics.uncertainty import Interval, means_interval

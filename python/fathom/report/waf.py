@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
-from fathom.report.rows import Point
 from fathom.report.style import grouped
 from fathom.statistics.uncertainty import Bounds, ratio_interval
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from fathom.columns.schema import TABLES
 from fathom.errors import UnverifiedWarning
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
 from fathom.runs.event_log import Event
 from fathom.runs.home import find_run
-from fathom.runs.schema import TABLES
 from fathom.runs.tables import Tables
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ REPAIR = "list all damage with `fathom check RUN`; --repair restores what it can
 
 
 class Run:
-    """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.runs.schema`."""
+    """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.columns.schema`."""
 
     def __init__(self, path: Path, *, just_written: bool = False) -> None:
         """Opens a run and compares what it reads with its checksums.

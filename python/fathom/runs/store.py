@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
+from fathom.columns.schema import TABLES
 from fathom.runs.compact import Row, compact, write_rows
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import RunDocument
@@ -17,7 +18,6 @@ from fathom.runs.files import append_line, drop_cut_line, refusals_told, sync_di
 from fathom.runs.layout import JOURNAL, MANIFEST, STEPS
 from fathom.runs.manifest import Manifest
 from fathom.runs.recover import finish_renames, live_log, move_in, set_aside, unsaid_ends
-from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
 from fathom.runs.steps import StepKey, StepOutcome, read_outcome, write_record
 from fathom.runs.tables import Tables, read_table

@@ -11,13 +11,13 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import SPARSE, TABLES
 from fathom.runs.checksums import fault_of
 from fathom.runs.damage import Damage, DamagedFileError, Fault, Instead, first_of_each_file
 from fathom.runs.document import RunDocument
 from fathom.runs.event_log import Event, scan_events
 from fathom.runs.layout import JOURNAL, MANIFEST, STEP, STEPS, step_folders
 from fathom.runs.manifest import Manifest
-from fathom.runs.schema import SPARSE, TABLES
 from fathom.runs.steps import StepRecord, load_record
 
 

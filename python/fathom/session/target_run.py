@@ -282,7 +282,7 @@ class TargetRun:
         self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
     ) -> None:
         """Adds what was sampled beside the step; where there is a power meter, it tells the energy."""
-        sampled = [dict(row) for row in sampler.drain()]
+        sampled = sampler.drain()
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
         if self.meter and window_s:
             found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)

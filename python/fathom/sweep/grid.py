@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathom.catalog.settings import MARK, SHORT
+from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
 from fathom.method.method import Method, parse_method
-from fathom.runs.schema import POINTS
 
 JOB = "job."
 """What a key of a job begins with."""

@@ -17,7 +17,7 @@ def unmapped(view: RunView) -> Iterable[Note]:
     unmapped = view.total("unmapped_reads")
     found: dict[str, list[tuple[float, str]]] = {}
     for key, figures in view.steps.items():
-        reads = sum(row["n"] for row in figures.rows if row["op"] == "read")
+        reads = sum(row.n or 0 for row in figures.rows if row.op == "read")
         count = unmapped.get(key, 0)
         if reads and count > UNMAPPED_LEAST * reads:
             found.setdefault(key[0], []).append((min(count / reads, 1.0), key[1]))

@@ -22,8 +22,8 @@ def beyond_link(view: RunView) -> Iterable[Note]:
             continue
         for figures in (view.steps | view.part_steps).values():
             # A link carries reads and writes at once, each at full rate.
-            rows = [row for row in figures.rows if row["target"] == target.name]
-            fastest = max((row["mbps"] for row in rows), default=0.0)
+            rows = [row for row in figures.rows if row.target == target.name]
+            fastest = max((row.mbps or 0.0 for row in rows), default=0.0)
             if fastest > limit_mbps:
                 yield Note(
                     "beyond-link",

@@ -72,10 +72,10 @@ def hung(view: RunView) -> Iterable[Note]:
             next_step = "find what held the load back, then repeat the step with `fathom resume`"
             yield Note("short-window", "error", remark.target, remark.step, in_words(remark.fact), next_step)
     for (target, step), figures in view.steps.items():
-        late = [row for row in figures.rows if row["censored"]]
+        late = [row for row in figures.rows if row.censored]
         if late:
-            count = sum(row["censored"] or 0 for row in late)
-            age_s = max(row["max_us"] or 0.0 for row in late) / 1e6
+            count = sum(row.censored or 0 for row in late)
+            age_s = max(row.max_us or 0.0 for row in late) / 1e6
             yield Note(
                 "in-flight",
                 "warning",
@@ -91,8 +91,8 @@ def hung(view: RunView) -> Iterable[Note]:
 def not_steady(view: RunView) -> Iterable[Note]:
     """A workload was measured before it was steady."""
     for (target, step), figures in view.steps.items():
-        if any(row["steady"] is False for row in figures.rows):
-            verdict = view.verdicts.get((target, figures.rows[0]["workload"]))
+        if any(row.steady is False for row in figures.rows):
+            verdict = view.verdicts.get((target, figures.rows[0].workload))
             yield Note(
                 "not-steady",
                 "warning",
@@ -109,7 +109,7 @@ def level_change(view: RunView) -> Iterable[Note]:
     by_target: dict[str, list[tuple[float, str, str]]] = {}
     for (target, step), figures in view.steps.items():
         rates = view.rates(figures)
-        changes = [] if figures.rows[0]["offered_iops"] else change_points(rates)
+        changes = [] if figures.rows[0].offered_iops else change_points(rates)
         if not changes:
             continue
         levels = [float(part.mean()) for part in np.split(rates, changes)]
@@ -174,7 +174,7 @@ def little(view: RunView) -> Iterable[Note]:
 def unsustained(view: RunView) -> Iterable[Note]:
     """More was offered than was done."""
     for (target, step), figures in view.steps.items():
-        offered, backlog = figures.rows[0]["offered_iops"], figures.rows[0]["backlog"] or 0
+        offered, backlog = figures.rows[0].offered_iops, figures.rows[0].backlog or 0
         if offered and figures.iops < SUSTAINED_LEAST * offered:
             yield Note(
                 "unsustained",
@@ -197,7 +197,7 @@ def behind_its_share(view: RunView) -> Iterable[Note]:
         ops: dict[bool, set[object]] = {True: set(), False: set()}
         for stream in view.jobs[step].get("streams", ()):
             ops[stream["name"] == offered.stream] |= {one["op"] for one in stream["job"]["mix"]["ops"]}
-        done = sum(row["iops"] for row in figures.rows if row["op"] in ops[True])
+        done = sum(row.iops or 0.0 for row in figures.rows if row.op in ops[True])
         asked = offered.share * maximum.iops
         if ops[True] and not ops[True] & ops[False] and done < SUSTAINED_LEAST * asked:
             yield Note(
@@ -223,7 +223,7 @@ def small_n(view: RunView) -> Iterable[Note]:
         for column, q in reversed(QUANTILES.items()):
             if q > highest and not isclose(q, highest):
                 continue
-            counts = [row["n"] for row in figures.rows if row["n"] and not percentile_allowed(row["n"], q)]
+            counts = [row.n for row in figures.rows if row.n and not percentile_allowed(row.n, q)]
             if counts:
                 short.setdefault(target, {}).setdefault(column, {})[step] = min(counts)
     for target, found in short.items():

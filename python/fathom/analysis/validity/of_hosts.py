@@ -49,7 +49,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
     real = {one.name for one in view.document.targets if one.kind in REAL} - set(view.totals.values())
     found: dict[str, list[tuple[float, int, str]]] = {}
     for key, figures in (view.steps | view.part_steps).items():
-        threads = figures.rows[0]["threads"] or 1
+        threads = figures.rows[0].threads or 1
         cores = min(threads, allowed) if isinstance(allowed, int) else threads
         if key[0] not in real or not seconds.get(key) or worked.get(key, 0.0) <= CPU_MOST:
             continue

@@ -44,9 +44,9 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
     for target in view.document.targets:
         found: list[_Unsettled] = []
         for key, figures in view.steps.items():
-            if key[0] != target.name or all(row["waf"] is None for row in figures.rows):
+            if key[0] != target.name or all(row.waf is None for row in figures.rows):
                 continue
-            judged = any(row["steady"] for row in figures.rows)
+            judged = any(row.steady for row in figures.rows)
             wrote_x = written.get(key, 0.0)
             little = wrote_x if wrote_x < LEAST_X and not judged else None
             drift = _drift(view, key)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fathom.catalog.models import PublishedRow
+from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain
 from fathom.statistics.limits import limit_of
 

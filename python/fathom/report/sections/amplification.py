@@ -7,13 +7,13 @@ them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.columns.schema import Point
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
-from fathom.report.rows import Point
 from fathom.report.style import bytes_10, grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item, waf_text
 from fathom.sizing.drive import rated_drive

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from fathom.analysis.finding import joined
+from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.method.method import JobJson
 from fathom.method.offered import Offered, OfferedJson, parse_offered
@@ -18,7 +19,6 @@ from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import RunData
 from fathom.report.latencies import latency, percentile
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
 
 ORDER = 38

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
+from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
@@ -13,7 +14,6 @@ from fathom.report.findings import gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.reference import reason
-from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
 from fathom.statistics.percentiles import QUANTILES

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fathom.analysis.settled import Unsettled
+from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
@@ -12,7 +13,6 @@ from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.findings import gate
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
-from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import total
 from fathom.statistics.knee import knee

@@ -6,6 +6,7 @@ from math import log2
 
 from fathom.analysis.depths import enough
 from fathom.analysis.settled import Unsettled
+from fathom.columns.schema import Point
 from fathom.output.text import percent, signed_pct
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
@@ -13,7 +14,6 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
-from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, claimed, intervals_of, series, swept, window_of
 from fathom.statistics.knee import knee

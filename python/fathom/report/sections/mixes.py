@@ -5,13 +5,13 @@ from itertools import chain
 from math import log
 
 from fathom.analysis.settled import Unsettled
+from fathom.columns.schema import Point
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
-from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import (
     Swept,

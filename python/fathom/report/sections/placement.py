@@ -12,12 +12,12 @@ from typing import cast
 from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
+from fathom.columns.schema import Point, Stream
 from fathom.output.text import span
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.latencies import FEW, percentile, with_interval
-from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
 from fathom.report.waf import NOTE, waf_item, waf_text
@@ -41,7 +41,7 @@ class Variant:
     label: str
     placed: bool
     points: Sequence[Point]
-    streams: Sequence[StreamPoint]
+    streams: Sequence[Stream]
     line: Sequence[tuple[float, float]]
 
     @property
@@ -298,7 +298,7 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     return Table("Stream", heads, groups, notes)
 
 
-def _stream(row: StreamPoint) -> Row:
+def _stream(row: Stream) -> Row:
     def latency(name: str) -> Item:
         value_us: float | None = getattr(row, name)
         return NONE if value_us is None else with_interval(value_us, row.interval(name))
