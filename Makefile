@@ -40,6 +40,7 @@ lint: $(TOOLS) ## Formatting, lints and types, Rust and Python; plain English in
 	$(BIN)/ruff check .
 	$(BIN)/pyright --warnings
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/stubs.py
 
 lowest: .venv/.built ## The lowest Rust, Python and packages that are promised, as far as they can be fetched
 	@$(BIN)/python tools/lowest.py
