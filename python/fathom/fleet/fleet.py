@@ -63,7 +63,7 @@ class Fleet:
             facts.require_same_fathom(name)
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """The targets as the hosts see them, each host with a file of its own in a shared directory."""
+        """Returns the targets as the hosts see them, each host with a file of its own in a shared directory."""
         return [self._resolve(text, size_bytes) for text in texts]
 
     def check(
@@ -98,7 +98,7 @@ class Fleet:
 
     @contextmanager
     def _leases_renewed(self) -> Iterator[None]:
-        """Tells the hosts that the coordinator is there, also while the session waits for a disk."""
+        """Shows the hosts that the coordinator is there, also while the session waits for a disk."""
         ended = Event()
 
         def renew() -> None:
@@ -136,7 +136,7 @@ class Fleet:
         return backend, nullcontext(backend)
 
     def parts(self, target: Target) -> dict[str, Identity]:
-        """The hosts' own rows, by name, and what each host loads."""
+        """Returns the hosts' own rows, by name, and what each host loads."""
         own = self._targets[target.name]
         return {f"{host.name}:{target.name}": own[host.name].identity for host in self.hosts}
 
@@ -159,7 +159,7 @@ class Fleet:
             own[host] = replace(one, made=one.kind in ("file", "dir"), identity=identity)
 
     def absent(self, target: Target) -> list[str]:
-        """What the hosts cannot sample, each once with the hosts."""
+        """Returns what the hosts cannot sample, each once with the hosts."""
         own = self._targets[target.name]
         said = self._on_all(target, lambda host, own: host.remote.submit(HostAgent.absent, own.name))
         return _once(
@@ -170,7 +170,7 @@ class Fleet:
         )
 
     def targets_of(self, target: Target) -> dict[str, Target]:
-        """The target as each host sees it, by host."""
+        """Returns the target as each host sees it, by host."""
         return self._targets[target.name]
 
     def step_ended(self, skew_ns: int | None, lost: Sequence[Host]) -> None:
@@ -181,7 +181,7 @@ class Fleet:
         self.compare_clocks()
 
     def shortfall(self) -> str | None:
-        """The hosts that the last step lost."""
+        """Returns the hosts that the last step lost."""
         if not self._lost_in_step:
             return None
         return f"lost {', '.join(self._lost_in_step)}"
@@ -202,11 +202,11 @@ class Fleet:
                 self._jumps_ns[host.name] = max(moved_ns, self._jumps_ns.get(host.name, 0))
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """The fleet for run.json."""
+        """Returns the fleet for run.json."""
         return {"fleet": [self._host_json(host) for host in self.hosts]}
 
     def notes(self) -> list[NoteRecord]:
-        """What a reader must know of the hosts before reading totals."""
+        """Returns what a reader must know of the hosts before reading totals."""
         return [*self._losses(), *self._starts(), *self._jumps(), *self._shared_cores()]
 
     def _host_json(self, host: Host) -> "dict[str, JsonValue]":
@@ -350,11 +350,11 @@ class FleetBackend:
         self._step = name
 
     def paused(self) -> AbstractContextManager[None]:
-        """Nothing to do: hosts sample only beside a load."""
+        """Does nothing: hosts sample only beside a load."""
         return nullcontext()
 
     def drain(self) -> list[Reading]:
-        """What the hosts sampled during the last step."""
+        """Returns what the hosts sampled during the last step."""
         if self._load is None:
             return []
         names = dict(zip((host.name for host in self._fleet.hosts), self.parts, strict=True))
@@ -397,7 +397,7 @@ class FleetBackend:
 
 
 def _once(said: Mapping[str, Sequence[str]]) -> list[str]:
-    """What the hosts say, each text once with who says it."""
+    """Returns what the hosts say, each text once with who says it."""
     by_text: dict[str, list[str]] = {}
     for host, texts in said.items():
         for text in texts:
@@ -421,7 +421,7 @@ def _meet(name: str, remote: Remote) -> Host:
 
 
 def _offset(host: Host) -> clocks.Offset:
-    """How far its clock is ahead. Raises FathomError for a clock that jumps whenever it is looked at."""
+    """Returns how far its clock is ahead. Raises FathomError for a clock that jumps whenever it is looked at."""
     offset = _measured(host)
     if not offset.even:
         # A clock that is set just then jumps once.
@@ -455,7 +455,7 @@ def _lose(host: Host, error: FathomError) -> None:
 
 
 def _wait_for(host: Host, answer: "Future[T]", patience_s: float | None = None) -> T:
-    """A host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
+    """Returns a host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
     patience_s = CALL_S if patience_s is None else patience_s
     try:
         return answer.result(patience_s)

@@ -22,7 +22,7 @@ TOTAL = "total"
 
 
 def total(run: RunData, halves: Sequence[Point]) -> Point:
-    """One point from those of a step's operations."""
+    """Returns one point from those of a step's operations."""
     first = halves[0]
     if len(halves) == 1:
         return first
@@ -34,7 +34,7 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
 
 
 def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]:
-    """Latency columns of all operations together."""
+    """Returns the latency columns of all operations together."""
     first = halves[0]
     if len(run.repeats) > 1 and is_pooled(first.step, run):
         own = [(repeat, _halves_in(repeat, first)) for repeat in run.repeats]
@@ -71,20 +71,20 @@ def _bounds(halves: Sequence[Point]) -> tuple[float | None, float | None]:
 
 
 def total_rates(run: RunData, halves: Sequence[Point]) -> Floats:
-    """IOPS of every whole second, all operations together; a second that lacks one of them is left out."""
+    """Returns IOPS of every whole second, all operations together; a second that lacks one of them is left out."""
     rates = [run.rates(half.target, half.step, half.op) for half in halves]
     length = min(len(one) for one in rates)
     return np.sum([one[:length] for one in rates], axis=0)
 
 
 def rates_of_repeats(run: RunData, halves: Sequence[Point]) -> list[Floats]:
-    """The same of each repeat that has them."""
+    """Returns the same of each repeat that has them."""
     series = [total_rates(repeat, halves) for repeat in run.repeats]
     return [one for one in series if len(one)]
 
 
 def merged(run: RunData, halves: Sequence[Point], latency: str = "service") -> Histogram | None:
-    """The histogram of all operations together, or None where none was recorded."""
+    """Returns the histogram of all operations together, or None where none was recorded."""
     kept = run.histograms if latency == "service" else run.response_histograms
     found = [h for half in halves if (h := kept.get((half.target, half.step, half.op)))]
     return Histogram.merged(found) if found else None

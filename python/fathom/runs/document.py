@@ -114,7 +114,7 @@ class RunDocument(_Model):
         return self.sha256 is not None
 
     def text(self) -> str:
-        """What run.json has in it."""
+        """Returns what run.json has in it."""
         document = signed(self.model_dump(by_alias=True, mode="json"))
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 

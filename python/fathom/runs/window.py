@@ -65,8 +65,8 @@ class Window:
         self._batches = {key: Parts.of(bins[key]) for key in self._whole if key in bins}
 
     def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
-        """95 % intervals of an operation's rate and mean latencies: the load generator's own where it watched, else
-        those of the whole seconds. None where there are too few to tell, or they drift.
+        """Returns 95 % intervals of an operation's rate and mean latencies: the load generator's own where it watched,
+        else those of the whole seconds. None where there are too few to tell, or they drift.
         """
         seconds = self._seconds_of(op)
         iops = op.n / window_s if window_s else 0.0
@@ -134,7 +134,7 @@ def waf_bounds(host: Sequence[float], media: Sequence[float]) -> Row:
 
 
 def around(name: str, value: float | None, half_width: float | None) -> Row:
-    """The bounds of a figure that the load generator knows to a fraction of it."""
+    """Returns the bounds of a figure that the load generator knows to a fraction of it."""
     if value is None or half_width is None:
         return {}
     return bounds_in(name, (_from_zero(value * (1 - half_width)), value * (1 + half_width)))

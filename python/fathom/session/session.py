@@ -141,13 +141,13 @@ class Session:
         return all(isinstance(error, FathomError) and error.hint == NEW_RUN for error in self.errors.values())
 
     def _about(self, index: int, error: FathomError | _core.BackendError) -> str:
-        """An error with its target in front, unless it names the target's path itself."""
+        """Returns an error with its target in front, unless it names the target's path itself."""
         target = self.targets[index]
         text = error.message if isinstance(error, FathomError) and self._lost else str(error)
         return text if target.path and str(target.path) in text else f"{target.name}: {text}"
 
     def _notes(self) -> list[NoteRecord]:
-        """What the targets, the backends and the rules of validity have to say about the run."""
+        """Returns what the targets, the backends and the rules of validity have to say about the run."""
         about_targets = [
             NoteRecord(rule="target", level="warning", target=target.name, text=text)
             for target in self.targets
@@ -166,7 +166,7 @@ class Session:
 
 
 def _as_error(failure: FathomError | _core.BackendError | OSError) -> FathomError | _core.BackendError:
-    """A target that died under a check, or an output that cannot be written, as the user's error."""
+    """Returns a target that died under a check, or an output that cannot be written, as the user's error."""
     if not isinstance(failure, OSError):
         return failure
     where = f"{failure.filename}: " if failure.filename else ""

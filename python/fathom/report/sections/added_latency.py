@@ -93,7 +93,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _spent(system: _Measured) -> list[str]:
-    """What the controller itself adds, where the system tells."""
+    """Returns what the controller itself adds, where the system tells."""
     parts = []
     load = next(iter(SYSTEM_LOADS))
     for mix, (label, ops) in MIXES.items():
@@ -109,7 +109,7 @@ def _spent(system: _Measured) -> list[str]:
 
 
 def _reached(system: _Measured) -> list[str]:
-    """The most that the system gave of each mix, and what limited it there."""
+    """Returns the most that the system gave of each mix, and what limited it there."""
     parts = []
     for mix, (label, ops) in MIXES.items():
         totals = []
@@ -125,13 +125,15 @@ def _reached(system: _Measured) -> list[str]:
 
 
 def _beside_published(iops: float, system: _Measured, mix: str) -> str:
-    """The most that is published of the mix, and how far off this is; nothing where nothing is."""
+    """Returns the most that is published of the mix, and how far off this is; nothing where nothing is."""
     most = published_most(system.catalog, mix)
     return f" (published: {grouped(most)}, {signed_pct(100 * (iops / most - 1))})" if most else ""
 
 
 def published_most(device: str | None, mix: str) -> float | None:
-    """The most IOPS that are published of a mix, both halves together, at any load; None where a half is missing."""
+    """Returns the most IOPS that are published of a mix, both halves together, at any load; None where a half is
+    missing.
+    """
     totals = []
     for depth in SYSTEM_LOADS.values():
         halves = [find(device, f"fio-{mix}", "iops", iodepth=depth, op=op) for op in MIXES[mix][1]]

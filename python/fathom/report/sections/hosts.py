@@ -18,7 +18,7 @@ NONE = Item("–", tone="quiet")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """A table for each total that has parts."""
+    """Returns a table for each total that has parts."""
     blocks = [
         block
         for run in comparison.runs
