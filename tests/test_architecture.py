@@ -12,6 +12,7 @@ LAYERS = (
     "text_file",
     "output",
     "statistics",
+    "columns",
     "catalog",
     "targets",
     "method",

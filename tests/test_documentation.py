@@ -15,10 +15,13 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
-def test_the_examples_of_the_python_page_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_python_page_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/how-to/python-api.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(examples) >= 4
+    assert len(examples) >= 6
     exec(compile("\n".join(examples), "docs/how-to/python-api.md", "exec"), {"__name__": "example"})
     assert "four-corners" in capsys.readouterr().out
 

@@ -108,7 +108,7 @@ def test_the_end_of_a_step_that_a_crash_kept_from_the_journal_is_in_it_when_the_
 ) -> None:
     store = new_store(runs_home)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "journal", lambda *_, **__: None)
+        patch.setattr(store, "log_event", lambda *_, **__: None)
         store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
     for _ in range(2):
         RunStore.reopen(store.path)

@@ -15,10 +15,10 @@ from rich.console import Console
 
 from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
+from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import parse_method
-from fathom.runs.schema import POINTS
 from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.hosts import workers_of
 from fathom.cli.options import (
     AsJson,
     Hosts,
@@ -21,6 +20,7 @@ from fathom.cli.options import (
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
 from fathom.errors import FathomError
+from fathom.fleet.initiators import workers_of
 
 
 def validate(

@@ -21,7 +21,7 @@ def report(
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
     """Write one offline HTML report from run directories alone."""
-    from fathom.report import REPORT, run_csv, runs_json, write_html
+    from fathom.report import REPORT, runs_csv, runs_json, write_html
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
@@ -30,7 +30,7 @@ def report(
     if as_json:
         print_json(runs_json(paths, pool=pool))
     elif as_csv:
-        print("".join(run_csv(path) for path in paths), end="")
+        print(runs_csv(paths), end="")
     else:
         print(write_html(paths, out or paths[0] / REPORT, prices=read_prices(prices), pool=pool))
 

@@ -93,7 +93,9 @@ def _percent(value: float, definition: Definition, name: str) -> float:
 
 
 def sizes_of(given: Given) -> Sizes:
-    """Sizes of `xfersize=`: one, pairs with percent, or all multiples from a least to a most. Raises UsageError."""
+    """Returns sizes of `xfersize=`: one, pairs with percent, or all multiples from a least to a most. Raises
+    UsageError.
+    """
     values = given.numbers() if len(given.values) == 1 else [given.number(text) for text in given.values]
     if len(values) == 1:
         sizes: Sizes = ((int(values[0]), 100.0),)
@@ -118,7 +120,7 @@ def sizes_of(given: Given) -> Sizes:
 
 
 def _multiples(given: Given, least: int, most: int, step: int) -> Sizes:
-    """Every size from the least to the most by a step, equally often."""
+    """Returns every size from the least to the most by a step, equally often."""
     if least >= most or step <= 0 or step % 512:
         raise given.error("expected (least,most,step), the step a multiple of 512", "such as (4k,64k,4k)")
     count = (most - least) // step + 1

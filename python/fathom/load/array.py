@@ -73,7 +73,7 @@ class ArrayLoad:
         self._held = self._done = False
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
-        """Seconds that have come in, of drives and of the total; waits up to `timeout_s` for the first.
+        """Returns seconds that have come in, of drives and of the total; waits up to `timeout_s` for the first.
 
         A second that some drives no longer have, as at the end of a fill, is added up when all that still run wait or
         have ended: only then is it known that nothing more comes of the others.
@@ -89,7 +89,7 @@ class ArrayLoad:
         return [*own, *self._totals.fresh([awaited] * len(self._totals.sums))]
 
     def held(self) -> bool:
-        """Whether every drive that still runs waits, and all intervals have been polled, the total's too."""
+        """Returns whether every drive that still runs waits, and all intervals have been polled, the total's too."""
         return self._held
 
     def proceed(self) -> None:
@@ -106,9 +106,11 @@ class ArrayLoad:
         self._handle.abandon()
 
     def done(self) -> bool:
-        """Whether every drive has ended and all intervals have been polled, the total's too."""
+        """Returns whether every drive has ended and all intervals have been polled, the total's too."""
         return self._done
 
     def result(self) -> list[_core.Recording]:
-        """The total over the seconds common to all drives, then each drive's own. Raises `_core.BackendError`."""
+        """Returns the total over the seconds common to all drives, then each drive's own. Raises
+        `_core.BackendError`.
+        """
         return self._totals.recordings(self._handle.result())

@@ -30,11 +30,13 @@ class Handle(Protocol):
     """A running job."""
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
-        """Intervals finished since the last call; waits up to `timeout_s` for one, in virtual time for some dozens."""
+        """Returns intervals finished since the last call; waits up to `timeout_s` for one, in virtual time for some
+        dozens.
+        """
         ...
 
     def held(self) -> bool:
-        """Whether the job waits for `proceed` or `stop` and all its intervals have been polled."""
+        """Returns whether the job waits for `proceed` or `stop` and all its intervals have been polled."""
         ...
 
     def proceed(self) -> None:
@@ -50,11 +52,11 @@ class Handle(Protocol):
         ...
 
     def done(self) -> bool:
-        """Whether the job has ended and all its intervals have been polled."""
+        """Returns whether the job has ended and all its intervals have been polled."""
         ...
 
     def result(self) -> list[_core.Recording]:
-        """One recording per target, in the order given. Raises `_core.BackendError`."""
+        """Returns one recording per target, in the order given. Raises `_core.BackendError`."""
         ...
 
 
@@ -97,7 +99,7 @@ class Backend(Protocol):
 
 
 def engine_target(target: "Target") -> _core.EngineTarget:
-    """The target as the engine opens it."""
+    """Returns the target as the engine opens it."""
     kind = {"file": "file", "dir": "file", "device": "device", "null": "null", "nop": "nop"}[target.kind]
     if target.passthrough:
         return _core.EngineTarget(str(target.passthrough), "nvme-generic", target.capacity_bytes, target.held)
@@ -105,7 +107,7 @@ def engine_target(target: "Target") -> _core.EngineTarget:
 
 
 def pins(targets: Sequence["Target"]) -> bool:
-    """Whether each load thread gets a core of its own.
+    """Returns whether each load thread gets a core of its own.
 
     Not where a disk has one queue for all cores, as virtio and SATA disks have: its interrupt comes to one of them, and
     a thread pinned to another is woken across, which at iodepth 1 cost a third of the IOPS on a virtio disk.
@@ -192,7 +194,7 @@ class TwinBackend:
 
 
 def on_hosts(job_json: str, hosts: int) -> str:
-    """The job with its threads on every one of so many hosts; a split load has them already."""
+    """Returns the job with its threads on every one of so many hosts; a split load has them already."""
     job = json.loads(job_json)
     for one in (job, *(stream["job"] for stream in job.get("streams", ()))):
         if "split" not in one["pace"]:
@@ -201,7 +203,7 @@ def on_hosts(job_json: str, hosts: int) -> str:
 
 
 def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -> _core.TwinDevice:
-    """A fresh virtual drive, with a file system on it where one is named.
+    """Returns a fresh virtual drive, with a file system on it where one is named.
 
     Raises FathomError for parameters that cannot be simulated.
     """

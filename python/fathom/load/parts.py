@@ -34,7 +34,9 @@ class Totals:
         self._received[part] += 1
 
     def fresh(self, awaited: Sequence[bool]) -> list[_core.Interval]:
-        """The next seconds of the total, as target 0; none for which a second of an `awaited` part is still to come."""
+        """Returns the next seconds of the total, as target 0; none for which a second of an `awaited` part is still to
+        come.
+        """
         fresh = []
         while any(self._waiting):
             if any(wait and not own for wait, own in zip(awaited, self._waiting, strict=True)):
@@ -50,6 +52,6 @@ class Totals:
         return fresh
 
     def recordings(self, parts: Sequence[_core.Recording]) -> list[_core.Recording]:
-        """The total over the seconds common to all parts, of all where there are none, then the parts' own."""
+        """Returns the total over the seconds common to all parts, of all where there are none, then the parts' own."""
         total = self._common_total if self._common else self._total
         return [total.with_parts(list(parts)), *parts]

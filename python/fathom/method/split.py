@@ -5,7 +5,7 @@ from fathom.errors import FathomError
 
 
 def split_job(job_json: str, parts: int) -> list[str]:
-    """What each part does: the job, or its share of a load that is for all together. Raises FathomError."""
+    """Returns what each part does: the job, or its share of a load that is for all together. Raises FathomError."""
     try:
         return _core.split_job(job_json, parts)
     except _core.ParseError as error:

@@ -8,12 +8,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import TABLES
 from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories, runs_home
 from fathom.runs.layout import STEPS, is_run
 from fathom.runs.sandbox import check_asks, confine
-from fathom.runs.schema import TABLES
 from fathom.runs.tables import Tables
 
 RUNS = pa.schema(
@@ -73,7 +73,7 @@ def _answer(sql: str, runs: Sequence[Path], left_out: Callable[[str], None]) -> 
 
 
 def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The views that a statement reads; all where the parser does not say."""
+    """Returns the views that a statement reads; all where the parser does not say."""
     views = {"runs", *TABLES}
     for name in views:
         connection.execute(f"create table {name} (run varchar)")
@@ -136,12 +136,12 @@ def _refused(error: duckdb.Error, runs: Sequence[Path]) -> UsageError:
 
 
 def runs_table(runs: Sequence[Path], left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
-    """One row per run; schema `RUNS`. A run that cannot be read has the status `damaged` and no more."""
+    """Returns one row per run; schema `RUNS`. A run that cannot be read has the status `damaged` and no more."""
     return pa.Table.from_pylist([_Source.of(run, left_out).row(left_out) for run in runs], schema=RUNS)
 
 
 def _view(files: Sequence[Path], run_at: int) -> str:
-    """Rows of files with the run, which is that part of their paths, in front."""
+    """Returns rows of files with the run, which is that part of their paths, in front."""
     quoted = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     return (
         f"select parse_path(filename)[{run_at}] as run, * exclude (filename) "

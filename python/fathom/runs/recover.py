@@ -52,7 +52,7 @@ def move_in(building: Path, final: Path) -> None:
 
 
 def live_log(folder: Path) -> Path:
-    """Where a step's seconds are while it runs."""
+    """Returns where a step's seconds are while it runs."""
     return folder.with_name(f"{folder.name}.live.jsonl")
 
 

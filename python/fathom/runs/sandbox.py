@@ -38,7 +38,7 @@ def check_asks(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def _is_subquery(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
-    """Whether it can stand inside a select, as `pivot` can, which DuckDB takes for several statements."""
+    """Returns whether it can stand inside a select, as `pivot` can, which DuckDB takes for several statements."""
     try:
         return len(connection.extract_statements(f"from (\n{sql.strip().rstrip(';')}\n)")) == 1
     except duckdb.Error:

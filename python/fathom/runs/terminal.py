@@ -93,7 +93,7 @@ def _print_rest(console: "Console", table: pa.Table) -> None:
 
 
 def json_rows(table: pa.Table) -> list[dict[str, object]]:
-    """A query's rows for JSON, which has no infinity and no NaN: both become null."""
+    """Returns a query's rows for JSON, which has no infinity and no NaN: both become null."""
     return [
         {
             name: None if isinstance(value, float) and not math.isfinite(value) else value

@@ -61,7 +61,7 @@ def _locked(fd: int) -> bool:
 
 
 def is_written(run: Path) -> bool:
-    """Whether a process writes the run; True as well where that cannot be known."""
+    """Returns whether a process writes the run; True as well where that cannot be known."""
     try:
         with open(run / JOURNAL, "rb", opener=no_link) as journal:
             fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)

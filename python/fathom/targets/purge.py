@@ -71,7 +71,7 @@ _SANITIZES = {
 
 
 def purge_of(text: str) -> Purge:
-    """The purge of that name. Raises UsageError."""
+    """Returns the purge of that name. Raises UsageError."""
     for known in get_args(Purge):
         if text == known:
             return known
@@ -81,7 +81,7 @@ def purge_of(text: str) -> Purge:
 def erase_of(
     name: str, namespace: int, purge: Purge, controller: bytes, own: bytes, known: tuple[int, ...] | None
 ) -> Erase:
-    """The command that erases a namespace, or the subsystem whose only one it is.
+    """Returns the command that erases a namespace, or the subsystem whose only one it is.
 
     `controller` and `own` are Identify Controller and Identify Namespace; `known` are the subsystem's namespaces, None
     where they cannot be told. Raises RefusedError where the controller cannot, or would erase another namespace too.
@@ -118,7 +118,7 @@ def _check_alone(name: str, namespace: int, purge: Purge, known: tuple[int, ...]
 
 
 def _format_of(name: str, namespace: int, way: _Way, controller: bytes, own: bytes) -> Erase:
-    """A Format that leaves LBA format, metadata and protection as they are."""
+    """Returns a Format that leaves LBA format, metadata and protection as they are."""
     if not int.from_bytes(controller[256:258], "little") & 1 << 1:
         raise RefusedError(f"{name}: the controller has no Format NVM (OACS bit 1)", _INSTEAD)
     if way.needs and not controller[524] & way.needs:
@@ -211,7 +211,7 @@ def send_purge(
 
 
 def _namespaces(send: Admin, controller: bytes) -> tuple[int, ...] | None:
-    """Every namespace that exists in the subsystem; None where the controller cannot tell those of others."""
+    """Returns every namespace that exists in the subsystem; None where the controller cannot tell those of others."""
     manages = int.from_bytes(controller[256:258], "little") & 1 << 3
     has_others = controller[76] & 1 << 1
     if has_others and not manages:

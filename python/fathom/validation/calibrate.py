@@ -139,7 +139,7 @@ class _Calibrator:
         return isinstance(self._device.twin.parameters[name].value, int)
 
     def _tidy(self, values: Floats) -> Floats:
-        """Values as the file would have them: whole numbers, few digits; what did not move stays as it is."""
+        """Returns values as the file would have them: whole numbers, few digits; what did not move stays as it is."""
         pairs = zip(self._names, values.tolist(), self._start.tolist(), strict=True)
         return np.array(
             [before if value == before else self._round(name, value) for name, value, before in pairs]
@@ -183,7 +183,7 @@ class _Calibrator:
 
 
 def _dies(device: Device) -> float:
-    """Dies of the drive, as crate `twin` counts them."""
+    """Returns dies of the drive, as crate `twin` counts them."""
     parameters = device.twin.parameters if device.twin else {}
     counts = [parameters[name].value for name in ("channels", "dies_per_channel") if name in parameters]
     return float(np.prod([count for count in counts if isinstance(count, int)]))
@@ -221,7 +221,7 @@ def _remark(sensitivity: Sensitivity) -> str | None:
 
 
 def toml_values(calibration: Calibration) -> str:
-    """The changed parameters as lines to paste into the device's file."""
+    """Returns the changed parameters as lines to paste into the device's file."""
     return "\n".join(
         f"[twin.parameters.{one.name}]\nvalue = {_toml_number(calibration.device, one)}"
         for one in calibration.parameters

@@ -150,7 +150,7 @@ class _NoTrialError(Exception):
 
 
 def cases_of(device: Device) -> list[Case]:
-    """The published rows about a device, in the file's order; empty where it has no published results.
+    """Returns the published rows about a device, in the file's order; empty where it has no published results.
 
     Left out are context rows that cannot be imitated: they are statements, not results.
 
@@ -193,13 +193,13 @@ def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[str, str]]
 
 
 def _ratio(row: PublishedRow) -> tuple[Metric, str] | None:
-    """What a row that relates two drives divides, and the model that it is divided by."""
+    """Returns what a row that relates two drives divides, and the model that it is divided by."""
     found = RATIO.fullmatch(row.unit or "")
     return (RATIOS[found["figure"]], found["other"]) if found else None
 
 
 def _other(device: Device, row: PublishedRow) -> Device | None:
-    """The twin of the model that a row relates the device to, in the device's own capacity."""
+    """Returns the twin of the model that a row relates the device to, in the device's own capacity."""
     ratio = _ratio(row)
     if ratio is None:
         return None
@@ -249,7 +249,7 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
 
 
 def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
-    """The row at the iodepth that comes before the bench goes through others: that of its last prior work."""
+    """Returns the row at the iodepth that comes before the bench goes through others: that of its last prior work."""
     if bench.depths is None:
         raise _NoTrialError(f"the bench {bench.name} does not list its depths")
     last = json.loads(_core.parse_job(json.dumps(bench.prior[-1].job), f"{bench.name}.json"))
@@ -257,7 +257,9 @@ def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
 
 
 def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
-    """The row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know better."""
+    """Returns the row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know
+    better.
+    """
     if not (row.threads or row.jobs or row.iodepth):
         raise _NoTrialError("the source does not state the I/Os in flight")
     read_pct = row.read_pct or 0.0
@@ -276,7 +278,7 @@ def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
 
 
 def _endless(job_json: str) -> str:
-    """The same job without its end: a trial ends when it has been measured well enough."""
+    """Returns the same job without its end: a trial ends when it has been measured well enough."""
     job = json.loads(job_json)
     job["until"] = dict.fromkeys(job["until"])
     return json.dumps(job, sort_keys=True)

@@ -65,7 +65,7 @@ class Fit:
 
 
 def fit(evaluate: Evaluate, start: Floats, tidy: Tidy = lambda values: values) -> Fit:
-    """The least sum of squared residuals near the start.
+    """Returns the least sum of squared residuals near the start.
 
     Args:
         evaluate: called with tidied values only; may be slow.

@@ -74,7 +74,7 @@ class TrialProgress:
 
 
 def validation_json(rows: Sequence[Compared]) -> dict[str, object]:
-    """The document `fathom-validate/1`: rows, and the medians over those that count."""
+    """Returns the document `fathom-validate/1`: rows, and the medians over those that count."""
     return {
         "schema": DOCUMENT_SCHEMA,
         "rows": [_row_json(row) for row in rows],
@@ -213,7 +213,7 @@ def _print_device(console: Console, rows: Sequence[Compared]) -> None:
 
 
 def _cells(row: Compared, notes: dict[str, int]) -> tuple[Text, ...]:
-    """A figure's line; what is not counted is dim, and only a row's first figure names it."""
+    """Returns a figure's line; what is not counted is dim, and only a row's first figure names it."""
     first = row.metric == next(iter(row.case.figures))
     faint = "" if row.counted else "dim"
     number = notes.setdefault(row.reason, len(notes) + 1) if row.reason else None

@@ -24,6 +24,7 @@ from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, settled
 from fathom.session.stepper import POINT_COUNT, WITHOUT_LIMIT
+from fathom.statistics.limit_words import limited_by
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
@@ -55,12 +56,12 @@ class OpFigures:
     """Service latencies: from and to in ns, and how many."""
 
     def above_pct(self, threshold_us: float) -> float:
-        """Share of I/O that took longer, in percent."""
+        """Returns the share of I/O that took longer, in percent."""
         n = sum(count for _, _, count in self.bins)
         return 100 * sum(count for low, _, count in self.bins if low >= 1000 * threshold_us) / n if n else 0.0
 
     def value(self, metric: Metric) -> float:
-        """The figure in a published row's unit."""
+        """Returns the figure in a published row's unit."""
         mibps = self.mbps * 1e6 / 2**20
         return {
             "iops": self.iops,
@@ -109,7 +110,7 @@ class Measured:
     """Mean time of an I/O in the controller of a system."""
 
     def value(self, row: PublishedRow, metric: Metric) -> float:
-        """The figure that a row publishes."""
+        """Returns the figure that a row publishes."""
         if metric == "floor_iops":
             return floor_of(self.rates) or 0.0
         if metric == "depth":
@@ -121,7 +122,7 @@ class Measured:
         return self.ops[row.op].value(metric)
 
     def ratio(self, other: "Measured", row: PublishedRow, metric: Metric) -> float:
-        """IOPS, or I/O per joule, over the same figure of the other drive."""
+        """Returns IOPS, or I/O per joule, over the same figure of the other drive."""
         ratio = self.ops[row.op].iops / other.ops[row.op].iops
         return ratio * other.watts / self.watts if metric == "iops_per_w_ratio" else ratio
 
@@ -181,7 +182,7 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     recording = handle.result()[0]
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
-    return judged.measured(recording.limited_by())
+    return judged.measured(limited_by(recording))
 
 
 def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
@@ -202,7 +203,9 @@ def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: E
 def _after_prior(
     backend: TwinBackend, trial: Trial, window_s: float, seed: int, interrupt: Event
 ) -> Measured:
-    """The bench's own order: its prior work, the workload for the bench's time, then its other iodepths in turn."""
+    """Returns the bench's own order: its prior work, the workload for the bench's time, then its other iodepths in
+    turn.
+    """
     for number, job_json in enumerate(trial.prior, 1):
         _drain(backend, _lasting(job_json, None, backend.scale), seed + number, interrupt)
     job_json = _lasting(trial.job_json, window_s, backend.scale)
@@ -217,13 +220,13 @@ def _after_prior(
         interval_pct=None,
         steady=True,
         grounds="as on the bench",
-        limited_by=recording.limited_by(),
+        limited_by=limited_by(recording),
         depths=depths,
     )
 
 
 def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, interrupt: Event) -> Measured:
-    """The workload on a system that has no state to bring to rest, until its figures are known, as in a session."""
+    """Runs the workload on a system that has no state to bring to rest, until its figures are known."""
     known = _core.Precision(precision, POINT_COUNT, 0, WITHOUT_LIMIT)
     intervals, recording = _drain(backend, trial.job_json, seed, interrupt, known)
     counts = [sum(op.n for op in interval.ops) for interval in intervals]
@@ -235,14 +238,14 @@ def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, in
         interval_pct=None,
         steady=True,
         grounds="a system is at rest from the start",
-        limited_by=recording.limited_by(),
+        limited_by=limited_by(recording),
         rates=tuple(_rate(interval) for interval in intervals),
         added_us=sum(map(mul, added, counts)) / sum(counts) if sum(counts) else 0.0,
     )
 
 
 def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event) -> AtDepth:
-    """The workload at another iodepth, from the state that the twin is in."""
+    """Returns the workload at another iodepth, from the state that the twin is in."""
     job = json.loads(_lasting(trial.job_json, trial.depth_s, backend.scale))
     job["load"]["iodepth"] = iodepth
     intervals, recording = _drain(backend, json.dumps(job), seed + iodepth, interrupt)
@@ -252,7 +255,7 @@ def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, inter
 
 
 def _lasting(job_json: str, time_s: float | None, scale: float) -> str:
-    """The job with its time, or that given, in the slice's share."""
+    """Returns the job with its time, or that given, in the slice's share."""
     job = json.loads(job_json)
     time_ns = job["until"]["time_ns"] if time_s is None else time_s * NS_PER_S
     if time_ns is not None:
@@ -276,7 +279,9 @@ def _drain(
 
 
 def _criterion(job: dict, capacity_bytes: int) -> SteadyState:
-    """The combined criterion after the fill. Random writes have to cover their region once, not the whole drive."""
+    """Returns the combined criterion after the fill. Random writes have to cover their region once, not the whole
+    drive.
+    """
     ops = {op["op"] for op in job["mix"]["ops"]}
     at_random = "write" in ops and job["pattern"]["kind"] != "sequential"
     size = job["region"]["size"]
@@ -318,7 +323,7 @@ class _Judged:
         return self._rounds[-self._verdict.judged_rounds :] if self._verdict else ()
 
     def measured(self, limited_by: str | None) -> Measured:
-        """The figures of the window."""
+        """Returns the figures of the window."""
         window = self._window()
         steady = bool(self._verdict and self._verdict.steady)
         names = sorted({op.op for interval in window for op in interval.ops})

@@ -31,7 +31,7 @@ class Job:
 
 
 def devices_to_validate(names: Sequence[str]) -> list[Device]:
-    """The named devices, or every one of the catalogue that has a twin and rows to hold it to.
+    """Returns the named devices, or every one of the catalogue that has a twin and rows to hold it to.
 
     Raises:
         CatalogError: no device of that name, or its file is wrong.
@@ -55,7 +55,7 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
 
 
 def _systems_with(device: str) -> list[str]:
-    """The systems that have such a drive."""
+    """Returns the systems that have such a drive."""
     return [name for name in device_names() if (twin := load_device(name).twin) and device in twin.members]
 
 
@@ -98,7 +98,7 @@ def _compared(case: Case, found: Mapping[tuple[str, Trial], Measured]) -> list[C
 def _measured(
     case: Case, found: Mapping[tuple[str, Trial], Measured]
 ) -> tuple[Measured | None, Measured | None]:
-    """What was measured on the case's device, and on the other one that its row relates it to."""
+    """Returns what was measured on the case's device, and on the other one that its row relates it to."""
     if case.trial is None:
         return None, None
     return found[case.device.name, case.trial], found[case.other.name, case.trial] if case.other else None
@@ -111,7 +111,7 @@ def _job(device: Device, workload: str, trial: Trial, seed: int, limits: Limits)
 
 
 def in_parallel(jobs: Sequence[Job], workers: Workers, watch: Watch | None = None) -> list[Measured]:
-    """The results in the order of the jobs. Raises the first failure."""
+    """Returns the results in the order of the jobs. Raises the first failure."""
     futures = {
         workers.submit(run_trial, job.parameters_json, job.trial, job.seed, job.limits): job for job in jobs
     }

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fathom.catalog.models import PublishedRow
+from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain
 from fathom.statistics.limits import limit_of
 
@@ -95,7 +95,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _spent(system: _Measured) -> list[str]:
-    """What the controller itself adds, where the system tells."""
+    """Returns what the controller itself adds, where the system tells."""
     parts = []
     load = next(iter(SYSTEM_LOADS))
     for mix, (label, ops) in MIXES.items():
@@ -112,7 +112,7 @@ def _spent(system: _Measured) -> list[str]:
 
 
 def _reached(system: _Measured) -> list[str]:
-    """The most that the system gave of each mix, what limited it there, and how far published loads are off."""
+    """Returns the most that the system gave of each mix, what limited it there, and how far published loads are off."""
     parts = []
     for mix, (label, _) in MIXES.items():
         totals = [(_total(system, mix, load), load) for load in LOADS]
@@ -126,7 +126,7 @@ def _reached(system: _Measured) -> list[str]:
 
 
 def _total(system: _Measured, mix: str, load: str) -> float:
-    """IOPS of all operations of a mix at a load; 0 where a half is missing."""
+    """Returns IOPS of all operations of a mix at a load; 0 where a half is missing."""
     points = [system.point(mix, load, op) for op in MIXES[mix][1]]
     rates = [point.iops or 0.0 for point in points if point]
     return sum(rates) if len(rates) == len(points) else 0.0
@@ -137,7 +137,7 @@ def _times_sign(load: str) -> str:
 
 
 def _beside_published(system: _Measured, mix: str) -> str:
-    """The most that is published of the mix beside what the system does at that very load; nothing where none is."""
+    """Returns the most that is published of the mix beside what the system does at that very load; nothing where none is."""
     published = published_most(system.catalog, mix)
     if published is None:
         return ""
@@ -150,7 +150,7 @@ def _beside_published(system: _Measured, mix: str) -> str:
 
 
 def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
-    """The most IOPS that are published of a mix, both halves together, and the load; None where a half is missing."""
+    """Returns the most IOPS that are published of a mix, both halves together, and the load; None where a half is missing."""
     totals = []
     for load, depth in SYSTEM_LOADS.items():
         halves = [find(device, f"fio-{mix}", "iops", iodepth=depth, op=op) for op in MIXES[mix][1]]

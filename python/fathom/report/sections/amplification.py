@@ -7,13 +7,13 @@ them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.columns.schema import Point
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
-from fathom.report.rows import Point
 from fathom.report.style import bytes_10, grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item, waf_text
 from fathom.sizing.drive import rated_drive
@@ -37,7 +37,7 @@ class Amplified:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """WAF over time and the table of its steps."""
+    """Returns WAF over time and the table of its steps."""
     found = [one for column in comparison.columns if (one := _amplified(column))]
     if not found:
         return None
@@ -93,7 +93,7 @@ def _amplified(column: Column) -> Amplified | None:
 
 
 def _bars(found: Sequence[Amplified]) -> list[Chart]:
-    """A bar per step and target; none for so few that the table is as quick to read, or too many to draw."""
+    """Returns a bar per step and target; none for so few that the table is as quick to read, or too many to draw."""
     labels = {
         point.step: plain(one.column.run.steps[point.step].label) for one in found for point in one.points
     }

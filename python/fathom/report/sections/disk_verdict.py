@@ -61,11 +61,11 @@ class Judgement:
     in_memory: Sequence[str]
 
     def of(self, word: str, steps: Sequence[str]) -> list[Judged]:
-        """Those of the steps with that outcome."""
+        """Returns those of the steps with that outcome."""
         return [one for step in steps if (one := self.judged.get(step)) and one.word == word]
 
     def answer(self, steps: Sequence[str]) -> str | None:
-        """One word for a use; None where none of its workloads tells disks apart."""
+        """Returns one word for a use; None where none of its workloads tells disks apart."""
         words = {one.word for step in steps if (one := self.judged.get(step))}
         if not words:
             return None
@@ -179,7 +179,7 @@ def _lower(use: str) -> str:
 
 
 def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
-    """Host-managed disks need software that knows zones; from how many drives that pays is published."""
+    """Returns host-managed disks need software that knows zones; from how many drives that pays is published."""
     each = saved_per_tb * judgement.disk.tb
     text = (
         f"It needs software that writes zones in order, as a file system with zone support does. Each drive saves "

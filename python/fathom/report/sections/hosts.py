@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from statistics import median
 
 from fathom.analysis.balance import FAIR_FROM, jain
+from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
 from fathom.report.comparison import Comparison, is_drive, part_name
 from fathom.report.data import RunData
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
 from fathom.runs.document import TargetRecord
 
@@ -18,7 +18,7 @@ NONE = Item("–", tone="quiet")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """A table for each total that has parts."""
+    """Returns a table for each total that has parts."""
     blocks = [
         block
         for run in comparison.runs

@@ -12,12 +12,12 @@ from typing import cast
 from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
+from fathom.columns.schema import Point, Stream
 from fathom.output.text import span
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.latencies import FEW, percentile, with_interval
-from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
 from fathom.report.waf import NOTE, waf_item, waf_text
@@ -41,7 +41,7 @@ class Variant:
     label: str
     placed: bool
     points: Sequence[Point]
-    streams: Sequence[StreamPoint]
+    streams: Sequence[Stream]
     line: Sequence[tuple[float, float]]
 
     @property
@@ -71,12 +71,12 @@ class Variant:
 
 
 def counted_in(points: Sequence[Point]) -> Point | None:
-    """The operation of a step whose row has the WAF of all."""
+    """Returns the operation of a step whose row has the WAF of all."""
     return next((point for point in points if point.waf is not None), None)
 
 
 def build(comparison: Comparison) -> Section | None:
-    """What each load came to, its WAF over time, and the table of the streams."""
+    """Returns what each load came to, its WAF over time, and the table of the streams."""
     found = [(column, load) for column in comparison.columns if column.run.streams for load in _loads(column)]
     if not found:
         return None
@@ -96,7 +96,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _sentence(column: Column, load: Sequence[Variant]) -> str:
-    """What the media take per byte of the load, with one handle and apart.
+    """Returns what the media take per byte of the load, with one handle and apart.
 
     A job that names no handle, with nothing to compare it to, may still have several: one for each namespace.
     """
@@ -110,7 +110,7 @@ def _sentence(column: Column, load: Sequence[Variant]) -> str:
 
 
 def _loads(column: Column) -> Iterator[list[Variant]]:
-    """The column's variants by what they issue, those with one handle first."""
+    """Yields the column's variants by what they issue, those with one handle first."""
     run, target = column.run, column.target.name
     loads: dict[str, list[Variant]] = {}
     for name, step in run.steps.items():
@@ -133,12 +133,14 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
 
 
 def _is_offered(step: JsonValue) -> bool:
-    """Whether one of its streams is offered a share of a rate: what that does to the others is a section of its own."""
+    """Returns whether one of its streams is offered a share of a rate: what that does to the others is a section of its
+    own.
+    """
     return isinstance(step, dict) and bool(step.get("offered"))
 
 
 def _without_placement(step: JsonValue) -> str:
-    """The streams of a step but for their handles, as text."""
+    """Returns the streams of a step but for their handles, as text."""
     entry = cast("Mapping[str, Mapping[str, Sequence[Mapping[str, Mapping[str, JsonValue]]]]]", step)
     streams = entry["job"]["streams"] if entry else ()
     return json.dumps([{**stream, "job": {**stream["job"], "placement": []}} for stream in streams])
@@ -180,7 +182,7 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
 
 
 def _lines(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
-    """What is drawn of each load: how long, and WAF at its ends and between them."""
+    """Returns what is drawn of each load: how long, and WAF at its ends and between them."""
     heads = [Item(text) for text in ("Length", "First", "Least", "Greatest", "Last")]
     groups: dict[str, list[Row]] = {}
     for column, load in found:
@@ -241,7 +243,7 @@ def _total(column: Column, variant: Variant, shared: Variant | None) -> Row:
 
 
 def saved(variant: Variant, shared: Variant | None) -> Item | None:
-    """How much less the media take with a handle per stream; None where one of both is not known.
+    """Returns how much less the media take with a handle per stream; None where one of both is not known.
 
     Better or worse only where the interval of the ratio excludes 1, else level; without an interval neither is said.
     """
@@ -298,7 +300,7 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
     return Table("Stream", heads, groups, notes)
 
 
-def _stream(row: StreamPoint) -> Row:
+def _stream(row: Stream) -> Row:
     def latency(name: str) -> Item:
         value_us: float | None = getattr(row, name)
         return NONE if value_us is None else with_interval(value_us, row.interval(name))
