@@ -16,6 +16,7 @@ from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings
 from fathom.runs.spool import Row, Spool
 from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
+from fathom.statistics.limit_words import limited_by
 from fathom.statistics.limits import with_client, with_think_time
 from fathom.statistics.percentiles import PREFIXES, QUANTILES
 
@@ -204,7 +205,8 @@ class StepRows:
         jobs = [own for job in self._jobs() for own in job.streams.values() or (job,)]
         asked = sum(job.threads * job.iodepth for job in jobs)
         pauses = all(job.thinks for job in jobs) and (recording.outstanding or 0.0) < asked / 2
-        return with_think_time(recording.limited_by()) if pauses else recording.limited_by()
+        limit = limited_by(recording)
+        return with_think_time(limit) if pauses else limit
 
     def _jobs(self) -> list[Job]:
         """Returns what the parts do; without parts the job itself."""

@@ -21,6 +21,7 @@ from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.session.filled import FILL, settled
+from fathom.statistics.limit_words import limited_by
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
@@ -172,7 +173,7 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     recording = handle.result()[0]
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
-    return judged.measured(recording.limited_by())
+    return judged.measured(limited_by(recording))
 
 
 def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
@@ -210,7 +211,7 @@ def _after_prior(
         interval_pct=None,
         steady=True,
         grounds="as on the bench",
-        limited_by=recording.limited_by(),
+        limited_by=limited_by(recording),
         depths=depths,
     )
 
