@@ -184,7 +184,7 @@ class Place:
         if self._jobs > 1 and not self._own_files:
             given.note(
                 "numjobs",
-                "the threads together visit each block as often as fio's jobs do, although each of those has its own map",
+                "the threads together visit each block as often as fio's jobs do, though each of those has a map",
             )
         return "random-once"
 

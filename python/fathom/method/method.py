@@ -232,8 +232,8 @@ class Step:
 
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
     is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them. At it, a twin's window or
-    round may end before its time. `turnover` is the least share of the region that such a window writes, if it writes and
-    the method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. A fill that is
+    round may end before its time. `turnover` is the least share of the region that such a window writes, where the
+    method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. A fill that is
     `afresh` begins a new twin of an SSD, and fills the whole of it.
     """
 
