@@ -12,6 +12,7 @@ LAYERS = (
     "text_file",
     "output",
     "statistics",
+    "columns",
     "catalog",
     "targets",
     "method",
@@ -24,6 +25,7 @@ LAYERS = (
     "power",
     "session",
     "report",
+    "compare",
     "sweep",
     "validation",
     "exports",
@@ -47,7 +49,7 @@ TOUCHING = (
     "fathom.fleet",
     "fathom.power",
 )
-READING = ("statistics", "analysis", "sizing", "report")
+READING = ("statistics", "analysis", "sizing", "report", "compare")
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from fathom.columns.schema import TABLES
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.runs.check import check
 from fathom.runs.event_log import read_events, scan_events
 from fathom.runs.layout import step_folders
 from fathom.runs.reader import Run
-from fathom.runs.schema import TABLES
 from fathom.session import Options, start_run
 
 METHOD = Path(__file__).parent / "data" / "two-reads.toml"

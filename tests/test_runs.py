@@ -108,7 +108,7 @@ def test_the_end_of_a_step_that_a_crash_kept_from_the_journal_is_in_it_when_the_
 ) -> None:
     store = new_store(runs_home)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "journal", lambda *_, **__: None)
+        patch.setattr(store, "log_event", lambda *_, **__: None)
         store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
     for _ in range(2):
         RunStore.reopen(store.path)
@@ -174,7 +174,7 @@ def test_queries_see_every_finished_run(runs_home: Path) -> None:
 
 def test_of_several_statements_none_is_left_without_its_answer() -> None:
     assert query("select 1 as n;").num_rows == 1
-    with pytest.raises(UsageError, match="2 statements, of which only one has an answer; write one"):
+    with pytest.raises(UsageError, match="expected one SQL statement, got 2"):
         query("select 1; select 2")
 
 

@@ -74,7 +74,7 @@ def test_three_seconds_declare_no_winner():
     assert findings(view)[0].kind == "untold"
     assert findings(view)[0].text == (
         "No winner in 4k rand read: Drive B and Drive A did 900 and 100 IOPS; "
-        "too few seconds to tell them apart."
+        "too few seconds to separate them."
     )
 
 

@@ -21,7 +21,7 @@ from fathom.fleet.ray_cluster import RayHost, ray_connected
 from fathom.method.method import parse_method
 from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
-from fathom.session import Options, resume_run, start_run
+from fathom.session import Options, resume_run, start_run, stepper
 from fathom.targets.own_file import file_bytes
 from fathom.targets.target import Target
 from old_runs import changed
@@ -235,6 +235,35 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     assert last == {total, f"h1:{total}", f"h2:{total}"}
 
 
+@pytest.mark.parametrize("call", [1, 2], ids=["before a step", "in mid-step"])
+def test_a_host_that_dies_when_it_is_asked_whether_its_target_is_its_own_is_lost_and_the_others_go_on(
+    pool: ThreadPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    monkeypatch.setattr(stepper, "WATCH_S", 0.3)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    remotes = hosts(pool, 2)
+    calls = iter(range(1, 100))
+
+    def recheck(name: str, writes: bool) -> None:
+        if next(calls) >= call:
+            remotes[1].die(after_s=0)
+            raise ConnectionError("gone")
+
+    remotes[1].answers[HostAgent.recheck] = recheck
+    method = METHOD.replace('written = "1x"', 'time = "2s"').replace('kind = "fill"', 'kind = "measure"')
+    targets = (fleet := fleet_of(remotes)).resolve([f"dir:{shared}"], 16 << 20)
+    options = Options(out=tmp_path / "runs", initiator=fleet)
+    run = start_run(parse_method(method, "shared.toml"), targets, options)
+    assert fleet.hosts[1].lost == "ConnectionError: gone"
+    assert run.document.status == "partial"
+    ends = [str(event["status"]) for event in read_events(run.path) if event["event"] == "step-end"]
+    assert ends == [["complete", "partial"][call - 1], "complete", "complete"]
+    ours = [row for row in run.points.to_pylist() if row["target"] == f"h1:dir:{shared}"]
+    assert [row["step"] for row in ours] == ["fill", "read", "again"]
+    assert ours[0]["window_s"] == pytest.approx(2, abs=0.2)
+
+
 def test_a_silent_host_is_given_up(
     pool: ThreadPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,7 +303,7 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.start("null:", job.json, 1, "read", time.time_ns(), pin=False)
     agent.poll(0)
     time.sleep(1.5)
-    with pytest.raises(FathomError, match="had not heard of the coordinator"):
+    with pytest.raises(FathomError, match="the coordinator was silent"):
         drain(agent)
     ended = agent.result()
     assert time.monotonic() - begun < 10
@@ -403,7 +432,7 @@ def test_a_folder_of_a_host_that_leads_elsewhere_is_refused(tmp_path: Path) -> N
 
 
 def test_twins_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
-    with pytest.raises(UsageError, match="hosts load real targets"):
+    with pytest.raises(UsageError, match="hosts load only real targets"):
         fleet_of(hosts(pool, 1)).resolve(["twin:samsung-pm9a3-7.68tb"], None)
 
 

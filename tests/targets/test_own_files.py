@@ -364,7 +364,7 @@ def test_links_above_a_file_are_resolved_and_said_before_anything_is_made(tmp_pa
     target = file_target(tmp_path / "link" / "x.bin", MIB)
     assert target.path == tmp_path / "real" / "x.bin"
     assert target.name == f"file:{tmp_path}/link/x.bin"
-    assert target.notes == (f"{tmp_path}/link/x.bin is {tmp_path}/real/x.bin: symbolic links lead there",)
+    assert target.notes == (f"{tmp_path}/link/x.bin is {tmp_path}/real/x.bin, through symbolic links",)
     assert list((tmp_path / "real").iterdir()) == []
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(tmp_path)
@@ -384,7 +384,7 @@ def test_the_command_line_shows_where_links_lead_before_the_run_begins(tmp_path:
         text=True,
         check=True,
     )
-    assert f"{place} is {tmp_path}/real/x.bin: symbolic links lead there" in plan.stdout
+    assert f"{place} is {tmp_path}/real/x.bin, through symbolic links" in plan.stdout
     (tmp_path / "real" / "x.bin").write_bytes(THESIS)
     os.truncate(tmp_path / "real" / "x.bin", 8 * MIB)
     run = subprocess.run(
@@ -394,7 +394,7 @@ def test_the_command_line_shows_where_links_lead_before_the_run_begins(tmp_path:
         check=False,
     )
     said = run.stderr.splitlines()
-    assert said[0] == f"fathom: {place} is {tmp_path}/real/x.bin: symbolic links lead there"
+    assert said[0] == f"fathom: {place} is {tmp_path}/real/x.bin, through symbolic links"
     assert (run.returncode, len(said)) == (3, 2)
 
 

@@ -1,8 +1,8 @@
 """Findings: what the figures of a run say, in plain words, each with the figures and the interval it rests on.
 
-Who leads which workload and by how much, what is level, what limits it, how steady it ran, and where it differs from
-what was published; `surprises` adds where it differs from physics and from the data sheet. Nothing is said that the
-data do not show; what is doubtful is said by `validity`.
+They say who leads which workload and by how much, what is level, what limits it, and how steady it ran. They name
+differences from what was published; `surprises` adds those from physics and the data sheet. Nothing is said that the
+data do not show; `validity` says what is doubtful.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,9 +14,10 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.run_view import Key, PointRow, RunView, StepFigures
+from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
+from fathom.columns.schema import Point
 from fathom.output.text import duration, percent, signed_pct, span
 from fathom.statistics.limits import limit_of
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
@@ -25,13 +26,17 @@ SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
 STALL_US = 1e6
 STALL_MEANS = 100
-"""An I/O that takes longer than both, the second in mean latencies, is a stall: a host waits for it visibly, and a
-queue does not explain it."""
+"""An I/O that takes longer than both, the second in mean latencies, is a stall. A host waits for it visibly, and a
+queue does not explain it.
+"""
 FITTED = "fitted"
 """Role of a row that a twin's free parameters were fitted to."""
 UNCERTAIN = "uncertain"
 """Role of a row whose source leaves the figure in doubt: it proves nothing, near or far, and is named apart."""
-ROWS = {"validation": "figures that nothing was fitted to", FITTED: "figures that the twin was fitted to"}
+ROWS = {
+    "validation": "figures that nothing was fitted to",
+    FITTED: "figures that the twin was fitted to",
+}
 UNSTEADY = 0.10
 """Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
 
@@ -63,7 +68,7 @@ def findings(
     physics: PhysicsOf | None = None,
     rated: RatedOf | None = None,
 ) -> list[Finding]:
-    """Findings on one run, the most telling first. Without a lookup nothing is said of what it would know."""
+    """Returns findings on one run, the most telling first. Without a lookup nothing is said of what it would know."""
     steps: dict[str, list[StepFigures]] = {}
     for figures in view.steps.values():
         if figures.headline > 0:
@@ -84,7 +89,7 @@ def findings(
 
 
 def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unsettled]) -> Finding:
-    """The outcome among the targets that had settled, and which had not; without any of them no outcome."""
+    """Returns the outcome among the targets that had settled, and which had not; without any of them no outcome."""
     out = {one.target: why for one in ranked if (why := gate.get((one.target, one.step)))}
     if not out:
         return _outcome(view, ranked)
@@ -135,7 +140,7 @@ def _no_winner(
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."
     else:
         text = (
-            f"No winner in {best.label}: {names} did {rates} {best.unit}; too few seconds to tell them apart."
+            f"No winner in {best.label}: {names} did {rates} {best.unit}; too few seconds to separate them."
         )
     behind = next((other for other in ranked if other not in together), None)
     if behind:
@@ -145,7 +150,7 @@ def _no_winner(
 
 
 def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
-    """Who leads how many of the workloads; only for several targets on several workloads."""
+    """Yields who leads how many of the workloads; only for several targets on several workloads."""
     contested = [one for one in outcomes if one.kind in ("leader", "level", "untold")]
     unclaimed = sum(one.kind == "unsettled" for one in outcomes)
     if len(contested) + unclaimed < 2 or len(view.document.targets) < 2:
@@ -168,7 +173,7 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
         for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
     untold = sum(one.kind == "untold" for one in contested)
-    behind = f" Nothing is claimed in {unclaimed} more: no target had settled." if unclaimed else ""
+    behind = f" {unclaimed} more claim nothing: no target had settled." if unclaimed else ""
     if level == len(contested):
         parts.append("the best are level in all")
     elif level:
@@ -190,7 +195,7 @@ def _published(
     lookup: PublishedLookup,
     gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
-    """Contradictions one by one, the largest first; agreement in one sentence."""
+    """Yields contradictions one by one, the largest first; agreement in one sentence."""
     off: dict[str, list[float]] = {}
     far: list[tuple[float, Finding]] = []
     for beside in (one for members in ranked for one in _beside(view, members, lookup, gate)):
@@ -230,7 +235,7 @@ class _Beside:
 def _beside(
     view: RunView, members: Sequence[StepFigures], lookup: PublishedLookup, gate: Mapping[Key, Unsettled]
 ) -> list[_Beside]:
-    """The settled figures of one step that are published too."""
+    """Returns the settled figures of one step that are published too."""
     catalog = {target.name: target.catalog for target in view.document.targets}
     found = []
     for figures in members:
@@ -279,13 +284,13 @@ def _published_value(one: _Beside) -> float:
 
 
 def _in_order(known: Sequence[_Beside]) -> bool:
-    """Whether no two targets have changed places."""
+    """Returns whether no two targets have changed places."""
     values = [one.published for one in sorted(known, key=_measured)]
     return values == sorted(values)
 
 
 def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
-    """The median over all rows of each role, near and far, and the worst; what the twin was fitted to apart."""
+    """Returns the median over all rows of each role, near and far, and the worst; what the twin was fitted to apart."""
     parts, figures = [], {}
     doubtful = off.get(UNCERTAIN, ())
     counted = [one for one in off.items() if one[0] != UNCERTAIN]
@@ -310,7 +315,7 @@ def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
 
 
 def left_out(doubtful: Sequence[float]) -> str:
-    """How far rows are off that are not counted, so that leaving them out hides nothing."""
+    """Returns how far rows are off that are not counted, so that leaving them out hides nothing."""
     if len(doubtful) == 1:
         return (
             f"One figure is left out because its source is in doubt: it is off by {signed_pct(doubtful[0])}."
@@ -320,7 +325,7 @@ def left_out(doubtful: Sequence[float]) -> str:
 
 
 def _although(view: RunView, *, fitted: bool) -> str:
-    """What to know of a figure that is far from the published one."""
+    """Returns what to know of a figure that is far from the published one."""
     if view.document.quick:
         return ", but this run is shortened, and its drive may be less worn in"
     return ", although the twin may be fitted to it" if fitted else ""
@@ -329,7 +334,7 @@ def _although(view: RunView, *, fitted: bool) -> str:
 def _published_figure(
     figures: StepFigures, device: str | None, lookup: PublishedLookup
 ) -> tuple[float, str, str, bool] | None:
-    """A published figure with its role and source, and whether it is the floor of the rates."""
+    """Returns a published figure with its role and source, and whether it is the floor of the rates."""
     if device is None or figures.published is None:
         return None
     doubtful = None
@@ -344,10 +349,10 @@ def _published_figure(
 
 
 def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
-    """What limits each target, one sentence per target."""
+    """Yields what limits each target, one sentence per target."""
     found: dict[str, dict[str, list[StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
-        limit = figures.rows[0]["limited_by"]
+        limit = figures.rows[0].limited_by
         if limit:
             found.setdefault(figures.target, {}).setdefault(limit_of(limit).name, []).append(figures)
     for target, limits in found.items():
@@ -358,26 +363,26 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
 
 
 def _stalls(view: RunView) -> Iterable[Finding]:
-    """The longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
-    found: dict[str, list[tuple[float, PointRow, StepFigures]]] = {}
+    """Yields the longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
+    found: dict[str, list[tuple[float, Point, StepFigures]]] = {}
     for figures in view.steps.values():
         for row in figures.rows:
-            largest_us, mean_us = row["max_us"], row["mean_us"]
+            largest_us, mean_us = row.max_us, row.mean_us
             if largest_us is None or mean_us is None or _is_twin(view, figures):
                 continue
-            if row["censored"] or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
+            if row.censored or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
                 found.setdefault(figures.target, []).append((largest_us, row, figures))
     for target, stalls in found.items():
         largest_us, row, figures = max(stalls, key=lambda one: one[0])
         took = f"took {duration(largest_us / 1e6)}"
-        if row["censored"]:
+        if row.censored:
             took = f"had not returned after {duration(largest_us / 1e6)}, when the window ended"
-        text = f"The longest stall of {view.label(target)} is in {figures.label}: a {row['op']} {took}."
+        text = f"The longest stall of {view.label(target)} is in {figures.label}: a {row.op} {took}."
         yield Finding("stall", text, (target,), figures.step, {"largest_us": largest_us})
 
 
 def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
-    """Which targets run unevenly, one sentence per target about the workload where it is worst."""
+    """Yields which targets run unevenly, one sentence per target about the workload where it is worst."""
     found: dict[str, list[tuple[float, float, StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
         rates = view.rates(figures)
@@ -399,7 +404,7 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
 
 
 def _by(figures: StepFigures) -> str:
-    limit = figures.rows[0]["limited_by"]
+    limit = figures.rows[0].limited_by
     return f", limited by {limit_of(limit).name}" if limit else ""
 
 
@@ -429,7 +434,7 @@ def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
 
 
 def leads(view: RunView) -> str:
-    """The verb for the best of several: a shortened run claims no steady state, and so no leader."""
+    """Returns the verb for the best of several: a shortened run claims no steady state, and so no leader."""
     return "is ahead in" if view.document.quick else "leads"
 
 

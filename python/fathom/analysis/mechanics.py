@@ -1,7 +1,7 @@
 """What the arm and the platters of a disk allow, in closed form: no figure beyond it came from the medium.
 
-It knows nothing of caches and of how drives are built; `limits_of` takes the figures from the catalogue, or for a real
-disk those of its class. It measures nothing.
+It knows nothing of caches and of how drives are built. `limits_of` takes the figures from the catalogue; for a real
+disk it takes those of its class. It measures nothing.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Mechanics:
         return 1e6 / (self.seek_us + self.half_turn_us + self.overhead_us)
 
     def most_iops(self, outstanding: float, block_bytes: int) -> float:
-        """The most small random I/O that platters allow in any order and over the shortest of strokes.
+        """Returns the most small random I/O that platters allow in any order and over the shortest of strokes.
 
         However well they are ordered, I/Os wait half a turn on average for a sector at a random angle: Little's law
         with that as the least residence, N / (T / 2). A block cannot pass faster than the outermost track either.
@@ -50,7 +50,7 @@ class Mechanics:
 
 
 def limits_of(target: TargetRecord) -> Mechanics | None:
-    """The limits of a target's drive (of one, if it is an array); None for what has no platters."""
+    """Returns the limits of a target's drive (of one, if it is an array); None for what has no platters."""
     if target.kind != "twin":
         return _of_class(target)
     from fathom.catalog import CatalogError, load_device
@@ -69,13 +69,13 @@ def limits_of(target: TargetRecord) -> Mechanics | None:
         overhead_us=float(value["setup_us"]) + float(value["command_us"]),
         outer_mbps=outer_mbps,
         inner_mbps=outer_mbps * float(value["inner_outer_ratio"]),
-        basis="parameters of the twin, each with its source in the catalogue",
+        basis="the twin's parameters; the catalogue gives the source of each",
         host_managed=value["tracks"] == "host-managed",
     )
 
 
 def _of_class(target: TargetRecord) -> Mechanics | None:
-    """A real disk does not tell its speed: what drives of 3.5 inch for servers have, and no rates."""
+    """Returns what 3.5 inch server drives have, and no rates: a real disk does not report its speed."""
     identity = target.identity
     if identity.get("rotational") is not True or identity.get("transport") in VIRTUAL:
         return None
@@ -85,6 +85,6 @@ def _of_class(target: TargetRecord) -> Mechanics | None:
         overhead_us=200,
         outer_mbps=None,
         inner_mbps=None,
-        basis="assumed: 7200 rpm, 8 ms average seek, 0.2 ms overhead, as 3.5 inch drives for servers have",
+        basis="assumed: 7200 rpm, 8 ms average seek and 0.2 ms overhead, typical of 3.5 inch server drives",
         host_managed=identity.get("zoned") == "host-managed",
     )

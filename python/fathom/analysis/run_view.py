@@ -1,6 +1,6 @@
 """A run as rules and findings read it: its document and tables, and the figures of each measured step.
 
-It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. Columns are those of `fathom.runs.schema`.
+It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. `fathom.columns.schema` has the columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.step_names import called
@@ -41,34 +42,6 @@ class HasTables(Protocol):
     def intervals(self) -> pa.Table: ...  # noqa: D102
     @property
     def telemetry(self) -> pa.Table: ...  # noqa: D102
-
-
-class PointRow(TypedDict):
-    """The columns of points.parquet that are judged."""
-
-    target: str
-    step: str
-    workload: str
-    op: str
-    block_bytes: int | None
-    threads: int | None
-    iodepth: int | None
-    offered_iops: float | None
-    iops: float
-    iops_low: float | None
-    iops_high: float | None
-    mbps: float
-    mean_us: float | None
-    outstanding: float | None
-    backlog: int | None
-    limited_by: str | None
-    steady: bool | None
-    waf: float | None
-    errors: int
-    max_us: float | None
-    censored: int | None
-    censored_us: float | None
-    n: int
 
 
 class PaceJson(TypedDict):
@@ -100,7 +73,7 @@ class JobJson(TypedDict):
 
 
 def region_bytes(job: JobJson, capacity_bytes: float) -> float:
-    """Size of a job's region on a target of that capacity."""
+    """Returns the size of a job's region on a target of that capacity."""
     size = job["region"]["size"]
     if most := size.get("bytes") or size.get("up-to"):
         return float(min(most, capacity_bytes))
@@ -124,22 +97,22 @@ class StepFigures:
     step: str
     label: str
     published: str | None
-    rows: Sequence[PointRow]
+    rows: Sequence[Point]
 
     @property
     def iops(self) -> float:
         """I/O per second."""
-        return sum(row["iops"] for row in self.rows)
+        return sum(row.iops or 0.0 for row in self.rows)
 
     @property
     def mbps(self) -> float:
         """10^6 bytes per second."""
-        return sum(row["mbps"] for row in self.rows)
+        return sum(row.mbps or 0.0 for row in self.rows)
 
     @property
     def mean_us(self) -> float | None:
         """Mean service latency over all operations."""
-        known = [(row["n"], row["mean_us"]) for row in self.rows if row["mean_us"] is not None]
+        known = [(row.n or 0, row.mean_us) for row in self.rows if row.mean_us is not None]
         n = sum(count for count, _ in known)
         return sum(count * mean for count, mean in known) / n if n else None
 
@@ -147,25 +120,25 @@ class StepFigures:
     def asked_depth(self) -> int | None:
         """threads x iodepth of a closed loop; `None` under open load."""
         row = self.rows[0]
-        if row["offered_iops"] is not None or not row["threads"] or not row["iodepth"]:
+        if row.offered_iops is not None or not row.threads or not row.iodepth:
             return None
-        return row["threads"] * row["iodepth"]
+        return row.threads * row.iodepth
 
     @property
     def kept_up(self) -> bool:
         """Whether an open load was served at the rate offered."""
-        offered_iops = self.rows[0]["offered_iops"]
+        offered_iops = self.rows[0].offered_iops
         return offered_iops is not None and self.iops >= SUSTAINED_LEAST * offered_iops
 
     @property
     def outstanding(self) -> float | None:
         """Mean I/O in flight as counted by the backend."""
-        return self.rows[0]["outstanding"]
+        return self.rows[0].outstanding
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the headline as its points know it; operations of one mix vary together."""
-        lows, highs = ([row[name] for row in self.rows] for name in ("iops_low", "iops_high"))
+        lows, highs = ([getattr(row, name) for row in self.rows] for name in ("iops_low", "iops_high"))
         known = [low for low in lows if low is not None], [high for high in highs if high is not None]
         if not self.iops or any(len(bounds) < len(self.rows) for bounds in known):
             return None
@@ -175,7 +148,7 @@ class StepFigures:
     @property
     def in_bandwidth(self) -> bool:
         """Whether the headline is MB/s."""
-        return all((row["block_bytes"] or 0) >= BANDWIDTH_FROM_BYTES for row in self.rows)
+        return all((row.block_bytes or 0) >= BANDWIDTH_FROM_BYTES for row in self.rows)
 
     @property
     def unit(self) -> str:
@@ -212,7 +185,9 @@ class RunView:
         verdicts: Mapping[Key, str] | None = None,
         not_measured: Mapping[str, Sequence[str]] | None = None,
     ) -> "RunView":
-        """The view of a run, with what its backends remarked, its preconditions came to and nobody could sample."""
+        """Returns the view of a run, with what its backends remarked, its preconditions came to and nobody could
+        sample.
+        """
         return cls(
             run.document,
             run.points,
@@ -245,7 +220,7 @@ class RunView:
         return {one.name: one.part_of for one in self.document.targets if one.part_of is not None}
 
     def label(self, target: str) -> str:
-        """A target's name for people."""
+        """Returns a target's name for people."""
         return next((one.label or one.name for one in self.document.targets if one.name == target), target)
 
     @cached_property
@@ -265,7 +240,7 @@ class RunView:
         }
 
     def called(self, step: str, *, any_round: bool = False) -> str:
-        """What a step is called in tables (`fathom.method.step_names`)."""
+        """Returns what a step is called in tables (`fathom.method.step_names`)."""
         return called(step, self.named, any_round=any_round)
 
     @cached_property
@@ -274,7 +249,7 @@ class RunView:
         return {cast("str", step["name"]): step for step in self._steps}
 
     def paces(self, step: str) -> list[PaceJson]:
-        """How the loads of a step are thinned and dealt out: the job's, or those of its streams."""
+        """Returns how the loads of a step are thinned and dealt out: the job's, or those of its streams."""
         job = self.jobs.get(step)
         jobs = [stream["job"] for stream in job.get("streams", ())] or [job] if job else []
         return [one.get("pace", {}) for one in jobs]
@@ -290,7 +265,7 @@ class RunView:
 
     @cached_property
     def percentiles(self) -> dict[str, float]:
-        """Of each step that was made to tell a percentile: the highest, 0..1."""
+        """The highest percentile, 0..1, of each step that asks for one."""
         return {
             cast("str", step["name"]): percentile
             for step in self._steps
@@ -304,7 +279,7 @@ class RunView:
 
     @cached_property
     def part_steps(self) -> dict[Key, StepFigures]:
-        """The same of parts."""
+        """The figures by target, step and operation, for parts."""
         return {key: figures for key, figures in self._all_steps.items() if key[0] in self.totals}
 
     @cached_property
@@ -318,52 +293,51 @@ class RunView:
 
     @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
-        """Without those of which so much I/O failed that they have no figures."""
+        """Without those that have no figures because too much of their I/O failed."""
         repeated = {step["name"] for step in self._steps if step.get("round")}
-        rows: dict[Key, list[PointRow]] = {}
-        for row in cast("list[PointRow]", self.points.to_pylist()):
-            if is_point(row["step"]) or row["step"] in repeated:
-                continue
-            rows.setdefault((row["target"], row["step"]), []).append(row)
+        rows: dict[Key, list[Point]] = {}
+        for row in (Point(**row) for row in self.points.to_pylist()):
+            if not is_point(row.step) and row.step not in repeated:
+                rows.setdefault((row.target, row.step), []).append(row)
         return {
             key: StepFigures(
                 target=key[0],
                 step=key[1],
-                label=cast("str", self.named.get(key[1], {}).get("label")) or members[0]["workload"],
+                label=cast("str", self.named.get(key[1], {}).get("label")) or members[0].workload,
                 published=cast("str | None", self.named.get(key[1], {}).get("published")),
                 rows=members,
             )
             for key, members in rows.items()
-            if not any(is_withheld(failed_share(row["n"], row["errors"])) for row in members)
+            if not any(is_withheld(failed_share(row.n, row.errors)) for row in members)
         }
 
     def rates(self, figures: StepFigures) -> NDArray[np.float64]:
-        """Headline per whole second of a measured step, all operations together.
+        """Returns the headline per whole second of a measured step, all operations together.
 
         Seconds shorter than the first (the last of a step) are left out: a mean of seconds needs equal seconds.
         """
         return self.repeats(figures)[0]
 
     def repeats(self, figures: StepFigures) -> list[NDArray[np.float64]]:
-        """The same of each repeat."""
+        """Returns the view of each repeat."""
         key = (figures.target, figures.step)
         found = [rates[key][figures.in_bandwidth] for rates in self._rates if key in rates]
         return found or [np.zeros(0)]
 
     def moved_bytes(self) -> dict[Key, int]:
-        """Bytes that each step moved, every kind of step; what is trimmed or zeroed moves none."""
+        """Returns bytes that each step moved, every kind of step; what is trimmed or zeroed moves none."""
         carried = self.intervals.filter(pc.field("op").isin(["read", "write", "append"]))
         moved = self._sum(carried, "bytes").items()
         return {(target, step): int(count) for (target, step), count in moved if target}
 
     def written_bytes(self) -> dict[Key, int]:
-        """Bytes that each step wrote, every kind of step."""
+        """Returns bytes that each step wrote, every kind of step."""
         writes = self.intervals.filter(pc.field("op").isin(["write", "append"]))
         wrote = self._sum(writes, "bytes").items()
         return {(target, step): int(count) for (target, step), count in wrote if target}
 
     def errors(self) -> dict[Key, tuple[int, float]]:
-        """Failed I/O per step, every kind of step, and the share of that operation of which most failed.
+        """Returns failed I/O per step, every kind of step, and the greatest share of an operation that failed.
 
         Only steps that have any.
         """
@@ -378,29 +352,29 @@ class RunView:
         return found
 
     def total(self, name: str) -> dict[MaybeKey, float]:
-        """Sum of a telemetry value per (target, step); the target is `None` for the whole machine."""
+        """Returns the sum of a telemetry value per (target, step); the target is `None` for the whole machine."""
         rows = self.telemetry.filter(pc.field("name") == name)
         return self._sum(rows, "value")
 
     def seconds(self, name: str) -> dict[MaybeKey, float]:
-        """Seconds over which a telemetry value was recorded, per (target, step)."""
+        """Returns seconds over which a telemetry value was recorded, per (target, step)."""
         return self._sum(self.telemetry.filter(pc.field("name") == name), "length_s")
 
     def means(self, name: str) -> dict[MaybeKey, float]:
-        """Mean of a telemetry value per (target, step), weighted by time."""
+        """Returns the mean of a telemetry value per (target, step), weighted by time."""
         rows = self.telemetry.filter(pc.field("name") == name)
         weighted = pa.array(rows["value"].to_numpy() * rows["length_s"].to_numpy())
         sums, seconds = self._sum(rows.append_column("weighted", weighted), "weighted"), self.seconds(name)
         return {key: value / seconds[key] for key, value in sums.items() if seconds[key]}
 
     def mean(self, name: str) -> float | None:
-        """Mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""
+        """Returns the mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""
         rows = self.telemetry.filter(pc.field("name") == name)
         value, length_s = rows["value"].to_numpy(), rows["length_s"].to_numpy()
         return float(value @ length_s / length_s.sum()) if length_s.sum() > 0 else None
 
     def means_of(self, key: MaybeKey) -> dict[str, float]:
-        """Means of what is sampled as a share of time or speed (unit %), weighted by time, by name."""
+        """Returns the means of what is sampled as a share of time or speed (unit %), weighted by time, by name."""
         return self._shares.get(key, {})
 
     @cached_property

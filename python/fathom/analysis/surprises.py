@@ -76,7 +76,7 @@ class _Rated:
 
 
 def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -> Iterator[Finding]:
-    """Contradictions first, then how near to its ceilings each target came, then the data sheet."""
+    """Yields contradictions first, then how near to its ceilings each target came, then the data sheet."""
     yield from _little(view)
     if physics:
         yield from _ceilings(view, physics)
@@ -85,7 +85,7 @@ def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -
 
 
 def _little(view: RunView) -> Iterator[Finding]:
-    """IOPS x mean latency must be what was in flight (Little, 1961)."""
+    """Yields IOPS x mean latency must be what was in flight (Little, 1961)."""
     for figures in view.steps.values():
         kept = figures.outstanding or figures.asked_depth
         if not kept or figures.mean_us is None or figures.iops <= 0:
@@ -93,15 +93,18 @@ def _little(view: RunView) -> Iterator[Finding]:
         implied = figures.iops * figures.mean_us / 1e6
         if abs(implied / kept - 1) > LITTLE_GAP:
             text = (
-                f"Little's law does not hold for {view.label(figures.target)} in {figures.label}: IOPS x mean latency "
-                f"gives {number(implied)} I/Os in flight, {number(kept)} were: rate and latency are not of one I/O."
+                f"Little's law does not hold for {view.label(figures.target)} in {figures.label}. IOPS x mean "
+                f"latency gives {number(implied)} I/Os in flight, but {number(kept)} were. Rate and latency do "
+                "not describe the same I/O."
             )
             measured = {"implied": implied, "in_flight": float(kept)}
             yield Finding("surprise", text, (figures.target,), figures.step, measured)
 
 
 def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
-    """What is beyond a ceiling one by one; targets that come nearest to the same ceiling in the same step together."""
+    """Yields what is beyond a ceiling one by one; targets that come nearest to the same ceiling in the same step
+    together.
+    """
     near: dict[tuple[str, str], list[_Against]] = {}
     for target in view.document.targets:
         known = physics(target)
@@ -121,25 +124,27 @@ def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
 
 
 def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_Against]:
-    """Data over the link each way; bytes that the media took; senses of random reads no larger than a page's unit."""
+    """Yields data over the link each way; bytes that the media took; senses of random reads no larger than a page's
+    unit.
+    """
     for row in figures.rows:
         if known.link_mbps:
-            yield _Against(figures, row["mbps"], known.link_mbps, "MB/s", f"what {known.link} carries raw")
-        waf = row["waf"]
-        if known.program_mbps and row["op"] == "write" and waf and waf == waf:
-            media_mbps = row["mbps"] * waf
+            yield _Against(figures, row.mbps or 0.0, known.link_mbps, "MB/s", f"the raw rate of {known.link}")
+        waf = row.waf
+        if known.program_mbps and row.op == "write" and waf and waf == waf:
+            media_mbps = (row.mbps or 0.0) * waf
             yield _Against(figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program")
         pattern = view.jobs[figures.step].get("pattern", {}) if figures.step in view.jobs else {}
-        small = row["block_bytes"] == SMALL_BYTES and pattern.get("kind") == "uniform"
-        if known.senses_per_s and row["op"] == "read" and small:
-            yield _Against(figures, row["iops"], known.senses_per_s, "IOPS", "what its dies can sense")
+        small = row.block_bytes == SMALL_BYTES and pattern.get("kind") == "uniform"
+        if known.senses_per_s and row.op == "read" and small:
+            yield _Against(figures, row.iops or 0.0, known.senses_per_s, "IOPS", "what its dies can sense")
 
 
 def _impossible(view: RunView, one: _Against) -> Finding:
     text = (
         f"{view.label(one.figures.target)} in {one.figures.label}: {number(one.measured)} {one.unit} are "
-        f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be: "
-        "part of it came from a cache, or a parameter is wrong."
+        f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be. "
+        "Part came from a cache, or a parameter is wrong."
     )
     return Finding("surprise", text, (one.figures.target,), one.figures.step, _figures(one))
 
@@ -174,7 +179,7 @@ def _figures(one: _Against) -> dict[str, float]:
 
 
 def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
-    """The best figure of each kind that a data sheet states; what is near it is counted.
+    """Yields the best figure of each kind that a data sheet states; what is near it is counted.
 
     Data sheets state settled drives: a figure of one that never became steady is not compared.
     """
@@ -184,7 +189,7 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
         sheet = rated(target.catalog) if target.catalog else {}
         best: dict[tuple[str, str], StepFigures] = {}
         for figures in view.steps.values():
-            if figures.target != target.name or any(row["steady"] is False for row in figures.rows):
+            if figures.target != target.name or any(row.steady is False for row in figures.rows):
                 continue
             kind = _kind(view, figures)
             if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):
@@ -201,33 +206,36 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
     if near:
         worst, judged = max(near, key=abs), len(near) + sum(len(one.figures) for one in far)
         text = (
-            f"The one best figure that the data sheet rates comes within {RATED_PCT:.0f} % of it ({signed_pct(worst)})."
+            (
+                f"One best figure has a rated value. It is within {RATED_PCT:.0f} % of the data sheet "
+                f"({signed_pct(worst)})."
+            )
             if judged == 1
-            else f"{len(near)} of {judged} best figures come within {RATED_PCT:.0f} % of the data sheet, "
-            f"the farthest of these {signed_pct(worst)}."
+            else f"{len(near)} of {judged} best figures are within {RATED_PCT:.0f} % of the data sheet. The "
+            f"farthest of these: {signed_pct(worst)}."
         )
         yield Finding("agreement", text, (), None, {"worst_pct": worst})
 
 
 def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
-    """What a data sheet calls it: large and sequential, or 4 KiB random over the whole drive, by one workload
-    alone; None for all else.
+    """Returns what a data sheet calls it: large and sequential, or 4 KiB random over the whole drive. None for all
+    else, and for several workloads at once.
     """
-    ops = {row["op"] for row in figures.rows}
+    ops = {row.op for row in figures.rows}
     job = view.jobs.get(figures.step)
-    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0]["offered_iops"] is not None:
+    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0].offered_iops is not None:
         return None
     pattern, whole = job.get("pattern", {}).get("kind"), job["region"]["size"].get("fraction") == 1.0
     op = ops.pop()
     if figures.in_bandwidth:
         return ("bandwidth", op) if pattern == "sequential" else None
-    small = figures.rows[0]["block_bytes"] == SMALL_BYTES and pattern == "uniform" and whole
+    small = figures.rows[0].block_bytes == SMALL_BYTES and pattern == "uniform" and whole
     deep = (figures.asked_depth or 0) >= RATED_DEPTH
     return ("iops", op) if small and deep else None
 
 
 def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
-    """All that one sheet states otherwise of a target, the farthest first, so that its source is named once."""
+    """Returns all that one sheet states otherwise of a target, the farthest first, so that its source is named once."""
     ranked = sorted(together, key=lambda one: -abs(one.off_pct))
     target = ranked[0].figures.target
     told = "; ".join(_off_text(one) for one in ranked)
@@ -238,7 +246,7 @@ def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
 
 
 def _off_text(one: _Rated) -> str:
-    limit = one.figures.rows[0]["limited_by"]
+    limit = one.figures.rows[0].limited_by
     return (
         f"{one.figures.label} {rate_text(one.figures)}, {abs(one.off_pct):.0f} % "
         f"{'above' if one.off_pct > 0 else 'below'} {number(one.stated)}"

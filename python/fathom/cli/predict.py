@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.hosts import workers_of
 from fathom.cli.options import (
     AsJson,
     Hosts,
@@ -21,6 +20,7 @@ from fathom.cli.options import (
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
 from fathom.errors import FathomError
+from fathom.fleet.initiators import workers_of
 
 
 def validate(
@@ -28,7 +28,7 @@ def validate(
         list[str] | None, typer.Argument(help="default: every twin of the catalogue", metavar="[DEVICE...]")
     ] = None,
     gate: Annotated[
-        bool, typer.Option("--gate", help="exit 4 where a device's median error is above 3 % / 10 %")
+        bool, typer.Option("--gate", help="exit 4 if a device's median error exceeds 3 % / 10 %")
     ] = False,
     seed: Seed = 1,
     hosts: Hosts = None,
@@ -67,7 +67,7 @@ def calibrate(
     device: Annotated[
         str, typer.Argument(help="a device of the catalogue that has a twin", metavar="DEVICE")
     ],
-    write: Annotated[bool, typer.Option("--write", help="put the values into the device's file")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write the values into the device's file")] = False,
     seed: Seed = 1,
     hosts: Hosts = None,
     shell: Shell = "ssh",
@@ -98,7 +98,7 @@ def size(
     ],
     device: Annotated[str | None, typer.Option(help="a data sheet of the catalogue", metavar="NAME")] = None,
     run: Annotated[
-        str | None, typer.Option(help="take what this run of one drive measured", metavar="RUN")
+        str | None, typer.Option(help="use what this run of one drive measured", metavar="RUN")
     ] = None,
     derate: Annotated[float, typer.Option(help="share of a drive's rate to count on", metavar="SHARE")] = 1.0,
     link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
@@ -178,7 +178,7 @@ def sweep(
     if failed := [one for one in outcomes if one.error]:
         raise FathomError(
             f"{len(failed)} of {len(outcomes)} points failed; the first: {failed[0].error}",
-            "mend or leave out their values; the others are kept",
+            "correct or remove their values; the others are kept",
         )
 
 
@@ -199,7 +199,7 @@ def choose(
     run: Annotated[
         list[str],
         typer.Option(
-            "--run", help="take a system's rates from this run, once per system", metavar="SYSTEM=RUN"
+            "--run", help="use this run for a system's rates, once per system", metavar="SYSTEM=RUN"
         ),
     ] = [],  # noqa: B006
     show_prices: Annotated[

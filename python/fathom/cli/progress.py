@@ -149,7 +149,7 @@ def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
 
 
 def _left(step: Step, target: Target, left_s: float) -> str:
-    """Time left; a precondition may end before, and a twin's time is its own."""
+    """Returns the time left; a precondition may end before, and a twin's time is its own."""
     at_most = "≤ " if step.steady else ""
     return f"{at_most}{duration(round(left_s))}{' virt.' if target.kind == 'twin' else ''}"
 
@@ -160,7 +160,7 @@ def _rate(step: Step, progress: Progress) -> str:
 
 
 def _share_done(step: Step, target: Target, progress: Progress) -> tuple[float, float | None]:
-    """Share of the step that is done, and seconds left at the present rate."""
+    """Returns the share of the step that is done, and seconds left at the present rate."""
     if progress.share is not None:
         left_s = progress.elapsed_s * (1 / progress.share - 1) if progress.share else None
         return progress.share, left_s

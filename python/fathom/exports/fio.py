@@ -1,7 +1,7 @@
 """A method as one job file of fio 3.33: a section for each step, in order; streams are sections that run at once.
 
-The steps are those that `fathom plan` shows. What their figures would decide while they run (until when rounds go on,
-the rates of a curve's points) is left to the reader, in comments.
+The steps are those that `fathom plan` shows. Some figures decide while a method runs: until when rounds go on, the
+rates of a curve's points. Comments leave these to the reader.
 """
 
 import json
@@ -60,11 +60,11 @@ class FioFile:
             self._add(step)
         if not self._sections:
             raise UsageError(
-                f"{method.name}: no step of it has a counterpart in fio", "; ".join(self.notes) or None
+                f"{method.name}: none of its steps has a counterpart in fio", "; ".join(self.notes) or None
             )
         if self._jobs > MOST_JOBS:
             raise UsageError(
-                f"{method.name}: {self._jobs} jobs, and fio runs at most {MOST_JOBS} of a file",
+                f"{method.name}: {self._jobs} jobs; fio runs at most {MOST_JOBS} from a file",
                 "divide its steps over several method files",
             )
 
@@ -84,7 +84,7 @@ class FioFile:
         return [f"{_names(steps)}: {what}" for what, steps in self._told.items()]
 
     def lines(self) -> list[str]:
-        """All sections."""
+        """Returns all sections."""
         return [line for section in self._sections for line in section.lines()]
 
     def _tell(self, step: str, what: str) -> None:
@@ -120,13 +120,11 @@ class FioFile:
         if step.steady:
             self._tell(
                 step.name,
-                "no end before its time: rounds until range and slope are small have no counterpart, and fio's "
-                "steadystate judges one of the two, of single seconds",
+                "no early end: fio cannot run rounds until both range and slope are small; its steadystate "
+                "judges one of the two, over single seconds",
             )
         if step.precision and step.kind in ("measure", "point", "precondition"):
-            self._tell(
-                step.name, "no end before its time, as on every real target: only twins end windows early"
-            )
+            self._tell(step.name, "no early end, as on every real target: only twins end windows early")
         made[0].comments[:0] = self._before
         self._before = []
         self._jobs += sum(section.numjobs for section in made if not section.blank)
@@ -134,7 +132,7 @@ class FioFile:
         self._writes |= step.job.destructive
 
     def _of(self, step: Step, told: list[str]) -> Iterator[_Section]:
-        """The sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
+        """Yields the sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
         job, offered_to, other = self._job(step)
         workloads = [("", job), *((one["name"], one["job"]) for one in job.get("streams", []))]
         if len(workloads) > 1:
@@ -155,7 +153,7 @@ class FioFile:
             )
 
     def _job(self, step: Step) -> tuple[NormalJob, str, OfAnother | None]:
-        """The job, the stream whose rate depends on another section, and how. Raises NoCounterpartError."""
+        """Returns the job, the stream whose rate depends on another section, and how. Raises NoCounterpartError."""
         text, stream, other = step.job.json, "", None
         if step.place and (first := self._steps[step.place.curve]).curve:
             text = open_job(text, first.curve, 1.0)
@@ -166,20 +164,21 @@ class FioFile:
             other = OfAnother(_section(step.offered.of), step.offered.share)
         if other and other.section in map(_section, self._left_out):
             raise NoCounterpartError(
-                f"its rate is a share of what {other.section} comes to, which is left out"
+                f"its rate is a share of what {other.section} reaches, which is left out"
             )
         return cast("NormalJob", json.loads(text)), stream, other
 
     def _comments(self, step: Step) -> list[str]:
-        """What a reader has to do that fio does not, before the first step of rounds."""
+        """Returns what a reader has to do that fio does not, before the first step of rounds."""
         place = step.round
         if not place or not place.judged or next(iter(self._of_round(place.of))) != step.name:
             return []
         metric = {"iops": "IOPS", "mbps": "MB/s", "latency": "mean latency"}[place.metric]
         what = (
-            f"round 1 of at most {place.most}: repeat these sections until the {metric} of {', '.join(place.track)} "
-            f"of {place.window} rounds differ by at most {percent(place.range_fraction)} of their mean, and rise or "
-            f"fall by at most {percent(place.slope_fraction)} over them"
+            f"round 1 of at most {place.most}. Repeat these sections until the {metric} of "
+            f"{', '.join(place.track)} settles: over {place.window} rounds it differs by at most "
+            f"{percent(place.range_fraction)} of its mean, and its slope is at most "
+            f"{percent(place.slope_fraction)}"
         )
         self._tell(place.of, what)
         return [f"{place.of}: {what}"]
@@ -191,7 +190,7 @@ class FioFile:
 
 
 def _section(step: str, stream: str = "") -> str:
-    """The name of a section; [global] is fio's own."""
+    """Returns the name of a section; [global] is fio's own."""
     name = f"{step}.{stream}" if stream else step
     return "global-step" if name == "global" else name
 

@@ -21,7 +21,7 @@ _LAY_OUT_BYTES = 64 << 10
 
 
 def from_fio(text: str, file: str) -> Draft:
-    """The method that does what a job file, or the commands of a script, do. Raises UsageError."""
+    """Returns the method that does what a job file, or the commands of a script, do. Raises UsageError."""
     draft = Draft(source="fio")
     sectioned = re.search(r"^\s*\[[^\]]+\]", text, re.MULTILINE)
     jobs = jobs_of_file(text, file, draft) if sectioned else jobs_of_script(text, file, draft)
@@ -36,7 +36,7 @@ def from_fio(text: str, file: str) -> Draft:
 
 
 def _groups(jobs: Sequence[FioJob]) -> list[list[FioJob]]:
-    """Jobs that run at once."""
+    """Returns jobs that run at once."""
     groups: list[list[FioJob]] = []
     for job in jobs:
         if job.waits or not groups:
@@ -70,11 +70,14 @@ class _Group:
 
 
 def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
-    """The files of jobs at once that are alike, and each on its own. Raises UsageError."""
+    """Returns the files of jobs at once that are alike, and each on its own. Raises UsageError."""
     alike = {tuple(_but_files(job)) for job in jobs}
     if len(alike) > 1 or len(set(own)) < len(own):
         raise UsageError(
-            f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once, on different files and not alike",
+            (
+                f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once on different files, with "
+                "different loads"
+            ),
             "import them one by one",
         )
     return Files(tuple(path for files in own for path in files.paths), own=own[0].own)
@@ -114,7 +117,7 @@ def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
         if len(files.paths) > 1:
             draft.note(f"{groups[0].first.job.place}: {len(files.paths)} files at once are an array: {text}")
     if len(several) > 1 and len(groups) > 2:
-        draft.note(f"{groups[0].first.job.place}: all steps on one target are run before those on the next")
+        draft.note(f"{groups[0].first.job.place}: all steps on one target run before those on the next")
 
 
 def _add_group(draft: Draft, group: _Group, state: _State) -> None:
@@ -139,7 +142,8 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
     if first.read_back:
         if len(made) > 1:
             raise UsageError(
-                f"{first.place('verify')}: what jobs at once wrote is not read back here", "give do_verify=0"
+                f"{first.place('verify')}: what concurrent jobs wrote is not read back here",
+                "give do_verify=0",
             )
         back = {
             key: value for key, value in step.job.items() if key not in ("position", "flush_every", "align")
@@ -149,7 +153,7 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
 
 
 def _needs_data(one: Conversion) -> bool:
-    """Whether fio lays its file out before: where it reads, or is to overwrite."""
+    """Returns whether fio lays its file out before: where it reads, or is to overwrite."""
     overwrites = one.job.options.get("overwrite", Option("0", "")).value != "0"
     return one.reads or overwrites
 
@@ -160,15 +164,15 @@ def _check_cached(group: _Group, state: _State) -> None:
     drops = first.job.options.get("invalidate", Option("1", "")).value != "0"
     if any(one.buffered and one.reads for one in group.made) and drops and state.cached:
         raise UsageError(
-            f"{first.job.place}: [{first.job.name}] reads through the page cache, which jobs before have filled; fio "
-            "drops the pages before each job, and a method does not",
+            f"{first.job.place}: [{first.job.name}] reads through the page cache, which earlier jobs have filled. "
+            "fio drops the pages before each job; a method does not",
             "give direct=1, or invalidate=0",
         )
     state.cached = state.cached or any(one.buffered for one in group.made)
 
 
 def _layout(group: _Group) -> DraftStep:
-    """A fill of a file, as fio writes the files that it is to read. A device keeps what it holds."""
+    """Returns a fill of a file, as fio writes the files that it is to read. A device keeps what it holds."""
     called = f"lay-out-{group.target or group.name}"
     keys: dict[str, Value] = {"kind": "fill", "only_files": True}
     if group.target:
@@ -190,7 +194,9 @@ def _layout_block(blocks: Blocks) -> int:
 
 
 def _job(made: Sequence[Conversion]) -> dict[str, Value]:
-    """The job of all: of one workload, or of streams. Streams have what is the job's in common, and end by time."""
+    """Returns the job of all: of one workload, or of streams. Streams have what is the job's in common, and end by
+    time.
+    """
     first = made[0]
     streams = [(name, keys) for one in made for name, keys in _named(one)]
     if len(streams) == 1:

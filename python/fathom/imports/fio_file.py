@@ -40,7 +40,7 @@ class FioJob:
 
 
 def jobs_of_file(text: str, file: str, draft: Draft) -> list[FioJob]:
-    """The jobs of a job file. Raises UsageError."""
+    """Returns the jobs of a job file. Raises UsageError."""
     jobs: list[FioJob] = []
     shared: dict[str, Option] = {}
     into: dict[str, Option] | None = None
@@ -66,12 +66,12 @@ def jobs_of_file(text: str, file: str, draft: Draft) -> list[FioJob]:
 
 
 def waits(job: FioJob) -> bool:
-    """Whether it has a `stonewall` that is on."""
+    """Returns whether it has a `stonewall` that is on."""
     return job.options.get("stonewall", Option("0", "")).value != "0"
 
 
 def _lines(text: str, file: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Each line that says something, with its place; those of included files in theirs."""
+    """Yields each line that says something, with its place; those of included files in theirs."""
     for number, raw in enumerate(text.split("\n"), 1):
         line, place = re.split("[;#]", raw)[0].strip(), f"{file}:{number}"
         if not line:
@@ -99,7 +99,7 @@ def _name_of(key: str, place: str) -> str:
             return name
     near = difflib.get_close_matches(key, [*OPTIONS, *ALIASES], n=1)
     raise UsageError(
-        f"{place}: {key} is no option of fio that this version knows",
+        f"{place}: {key} is not an option of fio that this version knows",
         f"did you mean {near[0]}?" if near else "leave it out",
     )
 
@@ -117,6 +117,6 @@ def _expanded(value: str, place: str) -> str:
     expanded = re.sub(r"\$\{(\w+)\}", of_environment, value)
     if "$" in expanded:
         raise UsageError(
-            f"{place}: {expanded}: fio puts something in for $", "write the value that it stands for"
+            f"{place}: {expanded}: fio substitutes something for $", "write the value that it stands for"
         )
     return expanded

@@ -17,7 +17,7 @@ Resolve = Callable[[Sequence[str], int | None], list[Target]]
 def bound_targets(
     method: Method, texts: Sequence[str], resolve: Resolve, size_bytes: int | None = None
 ) -> list[Target]:
-    """The targets of a run, each with the name that it is given for the method's steps.
+    """Returns the targets of a run, each with the name that it is given for the method's steps.
 
     Raises UsageError where a name is missing, misspelt or not asked for, and for what is no target.
     """
@@ -38,12 +38,12 @@ def check_bound(method: Method, targets: Sequence[Target]) -> None:
 
 
 def bindings(targets: Mapping[str, str]) -> list[str]:
-    """The texts of named targets, from a mapping."""
+    """Returns the texts of named targets, from a mapping."""
     return [f"{name}={target}" for name, target in targets.items()]
 
 
 def without_name(text: str) -> str:
-    """The target's own text."""
+    """Returns the target's own text."""
     return _split(text)[1]
 
 
@@ -74,10 +74,10 @@ def _check_names(method: Method, texts: Sequence[str], names: Sequence[str | Non
 def _nameless(method: Method, text: str) -> tuple[str, str]:
     names = method.target_names
     return (
-        f"{text}: the steps of {method.name} name their targets, and this one has no name",
+        f"{text}: the steps of {method.name} name their targets, but this one has no name",
         f"write {' or '.join(f'{name}={text}' for name in names[:3])}",
     )
 
 
 def _missing(method: Method, name: str) -> tuple[str, str]:
-    return f"no target for {name!r}, on which steps of {method.name} run", f"add {name}=TARGET"
+    return f"no target named {name!r}, on which steps of {method.name} run", f"add {name}=TARGET"

@@ -1,17 +1,17 @@
 """What the power meter came to in a step: rows of telemetry, a line of the journal, and notes on the whole run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from fathom.columns.schema import Reading
 from fathom.method.step_names import Steps, called
 from fathom.output.text import duration
 from fathom.power.energy import Energy, Sample
 from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
 from fathom.runs.event_log import read_events
-from fathom.runs.rows import Row
 from fathom.targets.telemetry_names import JOULES, SENSOR_JOULES
 
 RULE = "power-meter"
@@ -36,20 +36,12 @@ class MeteredStep:
         return cls(target, step, start_s, meter.samples(start_s, end_s), found, meter.accuracy)
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Reading]:
         """For the table of telemetry; none without a figure."""
         if isinstance(self.found, str):
             return []
         return [
-            {
-                "target": self.target,
-                "step": self.step,
-                "start_s": start_s,
-                "length_s": length_s,
-                "name": JOULES,
-                "value": joules,
-                "unit": "J",
-            }
+            Reading(self.target, self.step, start_s, length_s, JOULES, joules, "J")
             for start_s, length_s, joules in self.found.cells
         ]
 
@@ -68,13 +60,16 @@ class MeteredStep:
         }
 
 
-def instead_of_sensor(rows: Sequence[Row]) -> list[Row]:
-    """Rows of telemetry with what the drive's own sensor says under a name of its own: the meter's is the figure."""
-    return [row | {"name": SENSOR_JOULES} if row["name"] == JOULES else row for row in rows]
+def instead_of_sensor(rows: Sequence[Reading]) -> list[Reading]:
+    """Returns rows of telemetry with what the drive's own sensor says under a name of its own: the meter's is the
+    figure.
+    """
+    return [replace(row, name=SENSOR_JOULES) if row.name == JOULES else row for row in rows]
 
 
 def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
-    """What a reader must know of the energies, target by target, from the journal: a resumed run knows them all.
+    """Returns what a reader must know of the energies, target by target, from the journal: a resumed run knows them
+    all.
 
     `steps` are the method's in normal form by key.
     """
@@ -104,8 +99,8 @@ def _notes(
             rule=RULE,
             level="info",
             target=target,
-            text=f"joules are of all that the power meter {meter.text} measures, by the trapezoidal rule: a sample "
-            f"every {_span([duration(value) for value in intervals_s])}, 95 % intervals of "
+            text=f"joules are of everything that the power meter {meter.text} measures, by the trapezoidal rule. "
+            f"A sample came every {_span([duration(value) for value in intervals_s])}. 95 % intervals are "
             f"{_span([f'± {100 * value:.2g} %' for value in widths])} from the spread of the samples{own}",
         )
     if missing:
@@ -118,7 +113,7 @@ def _notes(
             level="warning",
             target=target,
             text=f"no energy for {len(missing)} of {len(events)} steps: {listed}{more}",
-            next_step="take longer steps or a meter that samples more often, and look whether it ran all the time",
+            next_step="use longer steps or a meter that samples more often, and check that it ran all the time",
         )
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, capacity, curve_of, failing_rate, figures, is_point
 from fathom.report.data import RunData
-from fathom.report.rows import Point
 from fathom.statistics.uncertainty import Interval, means_interval
 
 
@@ -81,7 +81,7 @@ def capacities_of(run: RunData, target: str) -> dict[str, Capacity]:
 
 
 def _search(run: RunData, target: str, step: str, curve: Curve) -> Search | None:
-    """What one run found; None where it did not come to the curve."""
+    """Returns what one run found; None where it did not come to the curve."""
     steps: dict[str, list[Point]] = {}
     for point in run.points:
         if point.target == target and curve_of(point.step) == step:

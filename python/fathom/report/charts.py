@@ -31,7 +31,7 @@ class Axis:
     ticks: Sequence[float] = ()
 
     def option(self, *, vertical: bool) -> Option:
-        """The ECharts axis."""
+        """Returns the ECharts axis."""
         custom: Option = {"customValues": list(self.ticks)} if self.ticks else {}
         bounds: Option = {}
         if self.low is not None:
@@ -77,7 +77,7 @@ class Line:
     hollow: Sequence[bool] = ()
 
     def option(self) -> Option:
-        """The ECharts series."""
+        """Returns the ECharts series."""
         colour = f"$c{self.slot}"
         faint = self.style == "envelope"
         series: Option = {
@@ -104,7 +104,7 @@ class Line:
         return series
 
     def _data(self, colour: str) -> list[JsonValue]:
-        """Points with their own look are objects, the others plain pairs."""
+        """Returns points with their own look are objects, the others plain pairs."""
         empty: Option = {"color": "$panel", "borderColor": colour, "borderWidth": 1.5}
         hollow = self.hollow or [False] * len(self.points)
         return [
@@ -122,7 +122,7 @@ class Dots:
     points: Sequence[tuple[float, float]]
 
     def option(self) -> Option:
-        """The ECharts series."""
+        """Returns the ECharts series."""
         return {
             "type": "scatter",
             "name": self.name,
@@ -147,7 +147,7 @@ class Cross:
     y: float
 
     def option(self) -> Option:
-        """The ECharts series."""
+        """Returns the ECharts series."""
         return {
             "type": "line",
             "name": self.name,
@@ -170,7 +170,7 @@ class Limit:
     label: str
 
     def option(self) -> Option:
-        """The ECharts mark of a series."""
+        """Returns the ECharts mark of a series."""
         return {
             "silent": True,
             "animation": False,
@@ -201,13 +201,13 @@ class Switch:
 
     @classmethod
     def around(cls, values: Sequence[float]) -> "Switch":
-        """Whole decades around the positive values; the linear axis starts at zero."""
+        """Returns whole decades around the positive values; the linear axis starts at zero."""
         positive = [value for value in values if value > 0] or [1.0]
         low, high = 10 ** math.floor(math.log10(min(positive))), 10 ** math.ceil(math.log10(max(positive)))
         return cls(low, max(high, low * 10), max(positive))
 
     def option(self) -> Option:
-        """What assets/report.js needs to switch."""
+        """Returns what assets/report.js needs to switch."""
         return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
 
 
@@ -229,7 +229,7 @@ def around_1_2_5(low: float, high: float) -> tuple[float, float]:
 def line_chart(
     x: Axis, y: Axis, lines: Sequence[Line], spans: Sequence[Span] = (), *, zoom: bool = False
 ) -> Option:
-    """Lines over two numeric axes."""
+    """Returns lines over two numeric axes."""
     series = [line.option() for line in lines]
     if spans and series:
         series[0] |= {"markArea": _shading(spans)}
@@ -246,7 +246,7 @@ def line_chart(
 
 
 def dots_chart(x: Axis, y: Axis, dots: Sequence[Dots], spans: Sequence[Span] = ()) -> Option:
-    """Points over two numeric axes."""
+    """Returns points over two numeric axes."""
     option = line_chart(x, y, [], spans)
     series = [one.option() for one in dots]
     if spans and series:
@@ -258,7 +258,7 @@ def dots_chart(x: Axis, y: Axis, dots: Sequence[Dots], spans: Sequence[Span] = (
 def scatter_chart(
     x: Axis, y: Axis, lines: Sequence[Line], crosses: Sequence[Cross] = (), limit: Limit | None = None
 ) -> Option:
-    """Lines whose points have places of their own on the x axis, so that each is pointed at by itself."""
+    """Returns lines whose points have places of their own on the x axis, so that each is pointed at by itself."""
     option = line_chart(x, y, lines)
     series = [*(line.option() for line in lines), *(cross.option() for cross in crosses)]
     if limit and series:
@@ -274,21 +274,7 @@ def bar_chart(
     """Horizontal bars, grouped by category; each of `bars` is (series name, slot, one value per category)."""
     return _frame(8, x) | {
         "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
-        "yAxis": {
-            "type": "category",
-            "data": list(categories),
-            "inverse": True,
-            "axisLine": {"lineStyle": {"color": "$rule-strong"}},
-            "axisTick": {"show": False},
-            "axisLabel": {
-                "color": "$ink",
-                "formatter": f"@lines-{LABEL_PX}",
-                "width": LABEL_PX + 1,
-                "overflow": "break",
-                "lineHeight": 13,
-                "interval": 0,
-            },
-        },
+        "yAxis": _names(categories),
         "series": [
             {
                 "type": "bar",
@@ -304,6 +290,76 @@ def bar_chart(
             for name, slot, values in bars
         ],
         "tooltip": _tooltip("count", x.format) | {"axisPointer": {"type": "shadow"}},
+    }
+
+
+def change_chart(spans: Sequence[Span], changes: Sequence[float], tones: Sequence[str]) -> Option:
+    """Changes in percent as dots on their intervals, a line each with its name, zero marked.
+
+    `spans` are the intervals with their names, in percent; `tones` are `good`, `bad` or empty, each of one span.
+    """
+    colours = {"good": "$good", "bad": "$bad"}
+    x = Axis("change, %", "count")
+    series: list[JsonValue] = [
+        {
+            "type": "line",
+            "name": span.label,
+            "data": [[span.start, place], [span.end, place]],
+            "showSymbol": False,
+            "silent": True,
+            "animation": False,
+            "color": colours.get(tone, "$muted"),
+            "lineStyle": {"color": colours.get(tone, "$muted"), "width": 2, "type": "solid"},
+        }
+        for place, (span, tone) in enumerate(zip(spans, tones, strict=True))
+    ]
+    dots: list[JsonValue] = [
+        {"value": [change, place], "itemStyle": {"color": colours.get(tone, "$ink")}}
+        for place, (change, tone) in enumerate(zip(changes, tones, strict=True))
+    ]
+    zero: Option = {
+        "silent": True,
+        "animation": False,
+        "symbol": "none",
+        "label": {"show": False},
+        "lineStyle": {"color": "$rule-strong", "type": "solid", "width": 1},
+        "data": [{"xAxis": 0}],
+    }
+    series.append(
+        {
+            "type": "scatter",
+            "name": "change",
+            "data": dots,
+            "symbol": "circle",
+            "symbolSize": 8,
+            "animation": False,
+            "silent": True,
+            "markLine": zero,
+        }
+    )
+    return _frame(8, x) | {
+        "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
+        "yAxis": _names([span.label for span in spans]),
+        "series": series,
+    }
+
+
+def _names(categories: Sequence[str]) -> Option:
+    """Returns the vertical axis of names beside bars, the first on top."""
+    return {
+        "type": "category",
+        "data": list(categories),
+        "inverse": True,
+        "axisLine": {"lineStyle": {"color": "$rule-strong"}},
+        "axisTick": {"show": False},
+        "axisLabel": {
+            "color": "$ink",
+            "formatter": f"@lines-{LABEL_PX}",
+            "width": LABEL_PX + 1,
+            "overflow": "break",
+            "lineHeight": 13,
+            "interval": 0,
+        },
     }
 
 

@@ -5,15 +5,15 @@ Rates are means over repeats, counts and histograms are added; intervals hold wh
 """
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
+from fathom.columns.column import combined
+from fathom.columns.schema import Point
 from fathom.method.curve import is_search
 from fathom.report.data import RunData
-from fathom.report.rows import Point, as_shown
+from fathom.report.rows import as_shown
 from fathom.runs.document import TargetRecord
 from fathom.statistics.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
@@ -56,7 +56,7 @@ class PooledRun(RunData):
 
 
 def pool(runs: Sequence[RunData]) -> RunData:
-    """The runs as one. A single run remains what it is."""
+    """Returns the runs as one. A single run remains what it is."""
     if len(runs) == 1:
         return runs[0]
     pooled = PooledRun(runs[0].run, (), runs)
@@ -69,8 +69,8 @@ def pool(runs: Sequence[RunData]) -> RunData:
 
 
 def is_pooled(step: str, first: RunData) -> bool:
-    """Whether a step is the same in all repeats: not where a search led, nor the number of a round on the way to
-    steadiness. Of these the first repeat's stand.
+    """Returns whether a step is the same in all repeats: not where a search led, nor the number of a round on the way
+    to steadiness. Of these the first repeat's stand.
     """
     return not is_search(step) and first.round_of(step) is None
 
@@ -78,7 +78,7 @@ def is_pooled(step: str, first: RunData) -> bool:
 def repeats_by_target(
     runs: Sequence[RunData], *, by_hand: bool = False
 ) -> list[tuple[Sequence[RunData], TargetRecord]]:
-    """Every target with the runs that measured it, in order of first appearance.
+    """Returns every target with the runs that measured it, in order of first appearance.
 
     Runs are taken together that were made as repeats of one, or `by_hand` all of one method, target and version. The
     same run given twice, and a twin that had the same seed twice, are no repeats.
@@ -102,7 +102,7 @@ def _are_one(run: RunData, other: RunData, target: TargetRecord) -> bool:
 
 
 def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
-    """What two runs have in common on a target if one can be the other's repeat."""
+    """Returns what two runs have in common on a target if one can be the other's repeat."""
     document = run.document
     identity = {name: value for name, value in target.identity.items() if name not in PASSING}
     machine = [document.environment.get(name) for name in ("kernel", "cpu_model", "governor")]
@@ -112,7 +112,7 @@ def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
 
 
 def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> dict[str, float | None]:
-    """Latency columns of points over repeats, from each repeat's point and its histograms by latency.
+    """Returns the latency columns of points over repeats, from each repeat's point and its histograms by latency.
 
     Means are weighted by I/Os and percentiles those of the histograms added up; the intervals are Student's over the
     repeats (`means_interval`, `repeats_interval_us`).
@@ -130,15 +130,13 @@ def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> di
         for name, q in QUANTILES.items():
             known = len(own) == len(found)
             bounds[prefix + name] = (repeats_interval_us(own, q) if known else None) or (None, None)
-    return columns | {
-        column: bound
-        for name, pair in bounds.items()
-        for column, bound in zip(bounds_of(name), pair, strict=True)
-    }
+    for name, pair in bounds.items():
+        columns |= _columns(name, pair)
+    return columns
 
 
 def interval_over(points: Sequence[Point], name: str) -> Interval | None:
-    """95 % interval over repeats of a mean of theirs, by its column; None where one lacks it.
+    """Returns 95 % interval over repeats of a mean of theirs, by its column; None where one lacks it.
 
     Never narrower than what their own intervals, where they have any, allow.
     """
@@ -148,7 +146,7 @@ def interval_over(points: Sequence[Point], name: str) -> Interval | None:
 
 
 def of_each(run: RunData, point: Point) -> list[Point]:
-    """The point of every repeat that has it; of a run that is no pool, and of what is not pooled, itself."""
+    """Returns the point of every repeat that has it; of a run that is no pool, and of what is not pooled, itself."""
     if len(run.repeats) == 1 or not is_pooled(point.step, run):
         return [point]
     key = (point.target, point.step, point.op)
@@ -156,13 +154,13 @@ def of_each(run: RunData, point: Point) -> list[Point]:
 
 
 def percentiles_us(histogram: Histogram | None, prefix: str = "") -> dict[str, float | None]:
-    """The columns of a histogram's percentiles, us; None without one, and of too few I/Os."""
+    """Returns the columns of a histogram's percentiles, us; None without one, and of too few I/Os."""
     found = {name: histogram.quantile(q) if histogram else None for name, q in QUANTILES.items()}
     return {prefix + name: quantile.us if quantile else None for name, quantile in found.items()}
 
 
 def histograms_of(run: RunData, key: Key) -> dict[str, Histogram]:
-    """A point's histograms by latency, of those that were recorded."""
+    """Returns a point's histograms by latency, of those that were recorded."""
     kept = {"service": run.histograms, "response": run.response_histograms}
     return {latency: own[key] for latency, own in kept.items() if key in own}
 
@@ -171,54 +169,25 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
     points = [point for _, point in found]
     if len(points) == 1:
         return points[0]
-    first = points[0]
     rates = [series for run, _ in found if len(series := run.rates(*key))]
     own_widths = [_half(point.iops_low, point.iops_high) for point in points]
     interval = repeats_interval(rates) if len(rates) == len(points) else None
     interval = interval or means_interval([point.iops or 0.0 for point in points], own_widths)
-    low, high = _around(_mean(points, "iops"), interval)
-    pooled = replace(
-        first,
-        offered_iops=_mean(points, "offered_iops"),
-        iops=_mean(points, "iops"),
-        iops_low=low,
-        iops_high=high,
-        mbps=_mean(points, "mbps"),
-        max_us=_over(points, "max_us", max),
-        **_censored(points),
-        errors=_over(points, "errors", sum),
-        failed_share=_over(points, "failed_share", max),
-        waf=_mean(points, "waf"),
-        **_waf_bounds(interval_over(points, "waf")),
-        joules=_over(points, "joules", sum),
-        joules_low=None,
-        joules_high=None,
-        outstanding=_mean(points, "outstanding"),
-        backlog=_over(points, "backlog", sum),
-        limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
-        steady=_all_steady([point.steady for point in points]),
-        window_s=_over(points, "window_s", sum),
-        n=_over(points, "n", sum),
+    computed = {
+        **_columns("iops", _around(_mean(points, "iops"), interval)),
+        **_columns("waf", _ends(interval_over(points, "waf"))),
         **latencies_over([(point, histograms_of(run, key)) for run, point in found]),
-    )
-    return as_shown(pooled)
-
-
-def _censored(points: Sequence[Point]) -> dict[str, Any]:
-    """I/O of all repeats that was in flight at their ends, and the least age of it."""
-    counts = [point.censored for point in points if point.censored is not None]
-    edges = {
-        name: [edge for point in points if (edge := getattr(point, name)) is not None]
-        for name in ("censored_us", "response_censored_us")
     }
-    return {
-        "censored": sum(counts) if counts else None,
-        **{name: min(values, default=None) for name, values in edges.items()},
-    }
+    return as_shown(combined(points, lambda column: column.repeats, computed))
 
 
-def _waf_bounds(over: Interval | None) -> dict[str, float | None]:
-    return {"waf_low": over.low if over else None, "waf_high": over.high if over else None}
+def _columns(name: str, bounds: tuple[float | None, float | None]) -> dict[str, float | None]:
+    """Returns the bounds of a figure by their columns."""
+    return dict(zip(bounds_of(name), bounds, strict=True))
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (interval.low, interval.high) if interval else (None, None)
 
 
 def _half(low: float | None, high: float | None) -> float | None:
@@ -226,32 +195,23 @@ def _half(low: float | None, high: float | None) -> float | None:
 
 
 def _around(mean: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
-    """The interval around a mean that may be weighted otherwise than its own."""
+    """Returns the interval around a mean that may be weighted otherwise than its own."""
     if mean is None or interval is None:
         return None, None
     return mean + interval.low - interval.mean, mean + interval.high - interval.mean
 
 
 def _known(points: Sequence[Point], name: str) -> list[float] | None:
-    """A figure of every repeat; None as soon as one lacks it."""
+    """Returns a figure of every repeat; None as soon as one lacks it."""
     values = [getattr(point, name) for point in points]
     return None if any(value is None for value in values) else values
 
 
 def _mean(points: Sequence[Point], name: str, *, weighted: bool = False) -> float | None:
-    """Mean over repeats, or over their I/Os."""
+    """Returns the mean over repeats, or over their I/Os."""
     values = _known(points, name)
     if values is None:
         return None
     weights = [(point.n or 0) if weighted else 1 for point in points]
     total = sum(weights)
     return sum(w * value for w, value in zip(weights, values, strict=True)) / total if total else None
-
-
-def _over(points: Sequence[Point], name: str, function: Callable[[list[float]], float]) -> float | None:
-    values = _known(points, name)
-    return None if values is None else function(values)
-
-
-def _all_steady(said: Sequence[bool | None]) -> bool | None:
-    return False if False in said else None if None in said else True

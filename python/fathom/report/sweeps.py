@@ -5,24 +5,25 @@ repeat that is pooled; points of curves are left out, they have a section of the
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled
+from fathom.columns.column import Rule, columns_of, combined
+from fathom.columns.schema import Point
 from fathom.output.text import size
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
 from fathom.report.rounds import Repeated, repeated_rounds
-from fathom.report.rows import Point, as_shown
+from fathom.report.rows import as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
 from fathom.report.waf import waf_item
-from fathom.statistics.percentiles import QUANTILES
 
+_COMPUTED = [name for name, one in columns_of(Point).items() if one.column.operations is Rule.COMPUTED]
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
 
 
@@ -107,17 +108,17 @@ class Swept:
         return self.halves[0].limited_by
 
     def half(self, op: str) -> Point | None:
-        """The step's reads or writes."""
+        """Returns the step's reads or writes."""
         return next((half for half in self.halves if half.op == op), None)
 
 
 def rate_margin(point: Point) -> str:
-    """Half the 95 % interval of a point's IOPS in percent; empty where there is none."""
+    """Returns half the 95 % interval of a point's IOPS in percent; empty where there is none."""
     return margin_of(point.iops, point.iops_low, point.iops_high)
 
 
 def swept(comparison: Comparison) -> list[Swept]:
-    """Every closed-loop step of all columns that was measured; a mean over rounds counts as one."""
+    """Returns every closed-loop step of all columns that was measured; a mean over rounds counts as one."""
     return [one for column in comparison.columns for one in _of_column(column)]
 
 
@@ -141,7 +142,7 @@ def claimed(
 
 
 def _unsettled(one: Swept, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
-    """Why a step is not one of a settled target; means over rounds are judged by their rounds."""
+    """Returns why a step is not one of a settled target; means over rounds are judged by their rounds."""
     not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
     return out.get((one.column.short, one.halves[0].step)) or not_steady
 
@@ -149,7 +150,7 @@ def _unsettled(one: Swept, out: Mapping[tuple[str, str], Unsettled]) -> Unsettle
 def series(
     steps: Sequence[Swept], same: Callable[[Swept], Hashable], over: Callable[[Swept], float], least: int
 ) -> list[list[list[Swept]]]:
-    """Steps that are the `same` but for `over`: by kind and target, ascending.
+    """Returns steps that are the `same` but for `over`: by kind and target, ascending.
 
     Only of targets with `least` values or more. Of steps that agree in both, the last that was measured counts.
     """
@@ -168,8 +169,8 @@ def series(
 
 
 def intervals_of(steps: Sequence[Swept]) -> list[str]:
-    """What the intervals of the steps hold, in sentences."""
-    return ["± is half the 95 % interval of the rate, beneath a latency stands its own.", *of_rounds(steps)]
+    """Returns what the intervals of the steps hold, in sentences."""
+    return ["± is half the 95 % interval of the rate; a latency's own stands beneath it.", *of_rounds(steps)]
 
 
 def of_rounds(steps: Sequence[Swept]) -> list[str]:
@@ -179,16 +180,16 @@ def of_rounds(steps: Sequence[Swept]) -> list[str]:
         return []
     several = any(len(found.repeats) > 1 for _, found in rounds)
     said = [
-        "Of rounds, figures are means over the window"
+        "For rounds, figures are means over the window"
         + (
-            " of every repeat and intervals Student's over repeats, never narrower than the rounds inside say."
+            " of every repeat. Intervals are Student's over repeats, never narrower than the rounds inside say."
             if several
             else ", and intervals Student's over its rounds."
         )
     ]
     said += [
-        f"{column.label}, {plain(found.place.of)}: of the {len(found.pooled)} of {len(found.repeats)} repeats that "
-        "reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
+        f"{column.label}, {plain(found.place.of)}: over the {len(found.pooled)} of {len(found.repeats)} repeats "
+        "that reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
         for column, found in rounds
         if len(found.pooled) < len(found.repeats)
     ]
@@ -196,7 +197,7 @@ def of_rounds(steps: Sequence[Swept]) -> list[str]:
 
 
 def window_of(steps: Sequence[Swept]) -> str:
-    """`3 s per step, n = 12k to 3.2M I/Os`."""
+    """Returns `3 s per step, n = 12k to 3.2M I/Os`."""
     windows = sorted(one.halves[0].window_s or 0.0 for one in steps)
     counts = sorted(sum(half.n or 0 for half in one.halves) for one in steps)
     lengths = dict.fromkeys((seconds(windows[0]), seconds(windows[-1])))
@@ -237,7 +238,9 @@ def _closed(run: RunData, point: Point) -> bool:
 
 
 def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
-    """A step's operations, each by itself and all together, as means over the last rounds of every repeat pooled."""
+    """Returns a step's operations, each by itself and all together, as means over the last rounds of every repeat
+    pooled.
+    """
     windows = [
         [
             halves
@@ -262,25 +265,19 @@ def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
 
 
 def _sum(halves: Sequence[Point]) -> Point:
-    """The operations of one round as one."""
-    return replace(
-        halves[0],
-        op=TOTAL,
-        iops=sum(half.iops or 0.0 for half in halves),
-        mbps=sum(half.mbps or 0.0 for half in halves),
-        mean_us=_mean_us(halves),
-        n=sum(half.n or 0 for half in halves),
-    )
+    """Returns the operations of one round as one: rates and means, no percentiles."""
+    computed = dict.fromkeys(_COMPUTED) | {"op": TOTAL, "mean_us": _mean_us(halves)}
+    return combined(halves, lambda column: column.operations, computed)
 
 
 def _mean_us(points: Sequence[Point]) -> float:
-    """Mean latency of all their I/Os."""
+    """Returns the mean latency of all their I/Os."""
     n = sum(point.n or 0 for point in points)
     return sum((point.n or 0) * (point.mean_us or 0.0) for point in points) / n
 
 
 def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
-    """One operation over rounds by repeat: means with their intervals, no percentiles."""
+    """Returns one operation over rounds by repeat: means with their intervals, no percentiles."""
     points = [point for window in windows for point in window]
     iops, rate = rounds.over([[point.iops or 0.0 for point in window] for window in windows])
     mbps, _ = rounds.over([[point.mbps or 0.0 for point in window] for window in windows])
@@ -288,34 +285,26 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
     mean_us = sum(map(_mean_us, windows)) / len(windows)
     wafs = [[point.waf for point in window if point.waf is not None] for window in windows]
     waf, over = rounds.over(wafs) if all(wafs) else (None, None)
-    shares = [point.failed_share for point in points if point.failed_share is not None]
-    mean_point = replace(
-        points[-1],
-        failed_share=max(shares, default=None),
-        iops=iops,
-        iops_low=rate.low if rate else None,
-        iops_high=rate.high if rate else None,
-        mbps=mbps,
-        mean_us=mean_us,
-        mean_low_us=mean_us + mean.low - unweighted_us if mean else None,
-        mean_high_us=mean_us + mean.high - unweighted_us if mean else None,
-        waf=waf,
-        joules_low=None,
-        joules_high=None,
-        waf_low=over.low if over else None,
-        waf_high=over.high if over else None,
-        n=sum(point.n or 0 for point in points),
-        window_s=sum(point.window_s or 0.0 for point in points),
-        limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
-        **dict.fromkeys(QUANTILES),
-        steady=None,
-    )
-    return as_shown(mean_point)
+    computed = {
+        "step": points[-1].step,
+        "iops": iops,
+        "iops_low": rate.low if rate else None,
+        "iops_high": rate.high if rate else None,
+        "mbps": mbps,
+        "mean_us": mean_us,
+        "mean_low_us": mean_us + mean.low - unweighted_us if mean else None,
+        "mean_high_us": mean_us + mean.high - unweighted_us if mean else None,
+        "waf": waf,
+        "waf_low": over.low if over else None,
+        "waf_high": over.high if over else None,
+    }
+    return as_shown(combined(points, lambda column: column.rounds, computed))
 
 
 def _shape(run: RunData, step: str) -> Shape | None:
-    """Sizes and pattern of a step's job; None where the method does not tell, and of flushes, which have neither. Reads
-    and writes of equal sizes are the same I/O as either of them alone."""
+    """Returns sizes and pattern of a step's job; None where the method does not tell, and of flushes, which have
+    neither. Reads and writes of equal sizes are the same I/O as either of them alone.
+    """
     entry = run.raw_steps.get(step)
     job = entry.get("job") if isinstance(entry, dict) else None
     if not isinstance(job, dict):

@@ -2,21 +2,22 @@
 
 from collections.abc import Sequence
 
+from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
-from fathom.report.rows import Point
 from fathom.report.style import grouped
 from fathom.statistics.uncertainty import Bounds, ratio_interval
 
 WHY_NONE = "no interval: fewer than five whole seconds, or they drift"
 NOTE = (
-    "± of WAF is half its 95 % interval over the seconds of the window (where a twin may end a window early, over 16 "
-    "to 64 equal parts of it), or over repeats. None is given for fewer than five whole seconds, or where they drift."
+    "± of WAF is half its 95 % interval over the seconds of the window, or over repeats. Where a twin may end a "
+    "window early, 16 to 64 equal parts replace the seconds. None is given with fewer than five whole seconds, "
+    "or where they drift."
 )
 
 
 def waf_item(point: Point, *, strong: bool = False) -> Item | None:
-    """The ratio of two counts over the window, with its interval; None where media writes are not counted."""
+    """Returns the ratio of two counts over the window, with its interval; None where media writes are not counted."""
     if not point.waf:
         return None
     over = point.interval("waf")
@@ -25,7 +26,7 @@ def waf_item(point: Point, *, strong: bool = False) -> Item | None:
 
 
 def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Bounds | None:
-    """95 % interval of media bytes / host bytes over (start in s, host, media) of the seconds of a window.
+    """Returns 95 % interval of media bytes / host bytes over (start in s, host, media) of the seconds of a window.
 
     None for too few, or where they drift. The last second may be a part of one, and is left out.
     """
@@ -35,6 +36,6 @@ def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Bounds | None
 
 
 def waf_text(waf: float, over: Bounds | None) -> str:
-    """`1.52 (± 0.4 %)`; the figure alone without an interval."""
+    """Returns `1.52 (± 0.4 %)`; the figure alone without an interval."""
     margin = margin_of(waf, *over) if over else ""
     return f"{waf:.2f} ({margin})" if margin else f"{waf:.2f}"

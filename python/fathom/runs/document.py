@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from fathom.columns.schema import RUN_SCHEMA
 from fathom.errors import FathomError
 from fathom.runs.checksums import is_sound, signed
 from fathom.runs.damage import DamagedFileError, Fault
 from fathom.runs.files import write_atomically
 from fathom.runs.layout import RUN, step_folders
 from fathom.runs.manifest import Manifest
-from fathom.runs.schema import RUN_SCHEMA
 from fathom.runs.steps import load_record
 from fathom.runs.writer import is_written
 
@@ -22,7 +22,7 @@ Status = Literal["running", "killed", "complete", "partial", "interrupted", "fai
 `killed` is never written: it is what a reader makes of `running` where nobody writes the run any more."""
 
 ENDED: frozenset[Status] = frozenset({"complete", "partial", "interrupted", "failed"})
-"""Of a run whose tables, notes and manifest are written."""
+"""States of a run whose tables, notes and manifest are written."""
 FROM_A_COPY = "bring it back from a copy of the run"
 
 
@@ -114,7 +114,7 @@ class RunDocument(_Model):
         return self.sha256 is not None
 
     def text(self) -> str:
-        """What run.json has in it."""
+        """Returns what run.json has in it."""
         document = signed(self.model_dump(by_alias=True, mode="json"))
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 

@@ -24,7 +24,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:
-    """`write_atomically` of an indented JSON document."""
+    """Writes an indented JSON document by `write_atomically`."""
     write_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
@@ -57,7 +57,7 @@ def refusals_told(run: Path) -> Iterator[None]:
     except OSError as error:
         raise FathomError(
             f"cannot write the run directory {run}: {error.strerror or error}",
-            "make room there, or choose another place with --out or FATHOM_RUNS",
+            "free some space there, or choose another place with --out or FATHOM_RUNS",
         ) from error
 
 

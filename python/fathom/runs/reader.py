@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from fathom.columns.schema import TABLES
 from fathom.errors import UnverifiedWarning
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
 from fathom.runs.event_log import Event
 from fathom.runs.home import find_run
-from fathom.runs.schema import TABLES
 from fathom.runs.tables import Tables
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-REPAIR = "look at all of it with `fathom check RUN`, and bring back what can be brought back with --repair"
+REPAIR = "list all damage with `fathom check RUN`; --repair restores what it can"
 
 
 class Run:
-    """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.runs.schema`."""
+    """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.columns.schema`."""
 
     def __init__(self, path: Path, *, just_written: bool = False) -> None:
         """Opens a run and compares what it reads with its checksums.
@@ -45,12 +45,12 @@ class Run:
             for one in self.damage
         ]
         if self.document.has_ended and not self.document.has_sums:
-            text = f"run {path.name} has no checksums, as runs of earlier versions: damage may go unnoticed"
+            text = f"run {path.name} has no checksums, like runs of earlier versions: damage may go unnoticed"
             warnings.warn(text, UnverifiedWarning, stacklevel=2)
 
     @classmethod
     def open(cls, text: str | Path) -> "Run":
-        """The run named by a path, an id, a unique part of an id, or `last`."""
+        """Returns the run named by a path, an id, a unique part of an id, or `last`."""
         return cls(text if isinstance(text, Path) else find_run(text))
 
     @property
@@ -69,11 +69,11 @@ class Run:
         return self.document.notes
 
     def table(self, name: str) -> pa.Table:
-        """`points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
+        """Returns `points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
         return self._tables.read(name)
 
     def files(self, name: str) -> list[Path]:
-        """The Parquet files that hold a table, each whole."""
+        """Returns the Parquet files that hold a table, each whole."""
         return self._tables.files(name)
 
     @property
@@ -118,11 +118,11 @@ class Run:
         return found
 
     def to_pandas(self, name: str = "points") -> "pandas.DataFrame":
-        """A table as a pandas frame (needs the extra `frames`)."""
+        """Returns a table as a pandas frame (needs the extra `frames`)."""
         return self.table(name).to_pandas()
 
     def to_polars(self, name: str = "points") -> "polars.DataFrame":
-        """A table as a polars frame (needs the extra `frames`)."""
+        """Returns a table as a polars frame (needs the extra `frames`)."""
         import polars
 
         frame = polars.from_arrow(self.table(name))

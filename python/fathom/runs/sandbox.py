@@ -1,7 +1,7 @@
 """What a user's SQL may do: read the tables of the runs, and nothing else. DuckDB could write files and attach others.
 
-Two fences, since neither is enough alone: statements that do anything but ask are refused, and the connection opens no
-file but the runs' own tables, loads no extension, and lets none of that be changed.
+There are two fences, because neither is enough alone. Statements that do anything but ask are refused. The connection
+opens no file but the runs' own tables, loads no extension, and lets none of that be changed.
 """
 
 from collections.abc import Sequence
@@ -27,18 +27,18 @@ def check_asks(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Passes for one statement that only asks. Raises UsageError, or DuckDB's own error where it cannot be parsed."""
     statements = connection.extract_statements(sql)
     if len(statements) > 1:
-        raise UsageError(f"query: {len(statements)} statements, of which only one has an answer", "write one")
+        raise UsageError(f"query: expected one SQL statement, got {len(statements)}", "write one")
     if not statements:
         raise UsageError("query: the statement has no result", "write a select")
     if statements[0].type != _SELECT and not (statements[0].type == _MULTI and _is_subquery(connection, sql)):
         raise UsageError(
-            "query: only reads: this statement would change or write something",
+            "query: only reads are allowed: this statement would change or write something",
             "write a select; --csv > FILE keeps its rows",
         )
 
 
 def _is_subquery(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
-    """Whether it can stand inside a select, as `pivot` can, which DuckDB takes for several statements."""
+    """Returns whether it can stand inside a select, as `pivot` can, which DuckDB takes for several statements."""
     try:
         return len(connection.extract_statements(f"from (\n{sql.strip().rstrip(';')}\n)")) == 1
     except duckdb.Error:

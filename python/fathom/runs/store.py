@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
+from fathom.columns.schema import TABLES
 from fathom.runs.compact import Row, compact, write_rows
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import RunDocument
@@ -17,7 +18,6 @@ from fathom.runs.files import append_line, drop_cut_line, refusals_told, sync_di
 from fathom.runs.layout import JOURNAL, MANIFEST, STEPS
 from fathom.runs.manifest import Manifest
 from fathom.runs.recover import finish_renames, live_log, move_in, set_aside, unsaid_ends
-from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
 from fathom.runs.steps import StepKey, StepOutcome, read_outcome, write_record
 from fathom.runs.tables import Tables, read_table
@@ -92,7 +92,7 @@ class RunStore:
             append_event(self.path, line | fields)
 
     def live_path(self, key: StepKey) -> Path:
-        """The running step's line file. What an earlier attempt left there is kept beside it under a number."""
+        """Returns the running step's line file. What an earlier attempt left there is kept beside it under a number."""
         path = live_log(self.path / STEPS / key.folder)
         if path.exists():
             attempt = len(list(path.parent.glob(f"{key.folder}.interrupted-*.jsonl"))) + 1
@@ -132,11 +132,11 @@ class RunStore:
         )
 
     def outcome(self, key: StepKey) -> StepOutcome | None:
-        """How the step ended, or None when it has not."""
+        """Returns how the step ended, or None when it has not."""
         return read_outcome(self.path / STEPS / key.folder)
 
     def points(self, key: StepKey) -> list[dict[str, object]]:
-        """The rows of `points` of a finished step."""
+        """Returns the rows of `points` of a finished step."""
         path = self.path / STEPS / key.folder / "points.parquet"
         return read_table(path).to_pylist() if path.exists() else []
 

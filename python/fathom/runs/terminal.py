@@ -18,7 +18,7 @@ GAP = 2
 
 
 def print_runs(console: "Console", table: pa.Table) -> None:
-    """One line per run, newest first."""
+    """Prints one line per run, newest first."""
     from fathom.output.table import Name, flush_table
 
     if table.num_rows == 0:
@@ -44,15 +44,15 @@ def _no_runs() -> str:
 
 
 def print_result(console: "Console", table: pa.Table) -> None:
-    """A query's rows, numbers to the right; where a row is wider than the terminal, each as a list of its own.
+    """Prints a query's rows, numbers to the right.
 
-    Of none, where to look for some.
+    Where a row is wider than the terminal, each is a list of its own. Without rows it prints where to look for some.
     """
     from fathom.output.table import flush_table
 
     if table.num_rows == 0:
         hint = (
-            '`fathom runs` lists the runs that were asked, `fathom query "describe points"` the columns of a view'
+            '`fathom runs` lists the runs, `fathom query "describe points"` the columns of a view'
             if run_directories()
             else _no_runs()
         )
@@ -88,12 +88,12 @@ def _print_rows_as_lists(console: "Console", rows: list[dict[str, str]]) -> None
 def _print_rest(console: "Console", table: pa.Table) -> None:
     if table.num_rows > ROWS_SHOWN:
         console.print(
-            f"{ROWS_SHOWN} of {table.num_rows:,} rows; all of them with --csv or --json", style="dim"
+            f"{ROWS_SHOWN} of {table.num_rows:,} rows; --csv or --json prints them all", style="dim"
         )
 
 
 def json_rows(table: pa.Table) -> list[dict[str, object]]:
-    """A query's rows for JSON, which has no infinity and no NaN: both become null."""
+    """Returns a query's rows for JSON, which has no infinity and no NaN: both become null."""
     return [
         {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -104,7 +104,7 @@ def json_rows(table: pa.Table) -> list[dict[str, object]]:
 
 
 def print_csv(table: pa.Table) -> None:
-    """A query's rows as CSV on stdout."""
+    """Prints a query's rows as CSV on stdout."""
     from fathom.output.printed import csv_text
 
     columns = [column.to_pylist() for column in table.columns]

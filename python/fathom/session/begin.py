@@ -1,7 +1,8 @@
 """How a run begins, fresh or again: targets are checked and claimed, the run directory is made or reopened."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -28,9 +29,9 @@ from fathom.targets.target import Identity, Target
 def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
     """Runs the method on every target and returns the run.
 
-    Raises RefusedError before anything is written when a target is not safe, UsageError when nothing could be measured
-    on any; InterruptedRunError after an
-    interrupt and FathomError after a failed target, both with all that was measured saved.
+    Raises RefusedError before anything is written when a target is not safe, and UsageError when nothing could be
+    measured on any. Raises InterruptedRunError after an interrupt and FathomError after a failed target, both with all
+    that was measured saved.
     """
     meter = _meter(options, targets)
     run_id = new_run_id(method.name)
@@ -38,6 +39,28 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
     with _run_named(path), _claimed(method, targets, options) as ready, writing_run(path):
         store = RunStore.create(path, new_document(run_id, method, ready, options))
         return Session(store, method, ready, options, meter).run()
+
+
+def repeat_run(
+    method: Method,
+    targets: Sequence[Target],
+    options: Options,
+    times: int,
+    begin: Callable[[int], None] = lambda number: None,
+    watched: Callable[[Options], AbstractContextManager[object]] = nullcontext,
+) -> list[Run]:
+    """Runs the method `times` times, each with another seed, and returns the runs, which reports pool.
+
+    `begin` is called with the number of each repeat, from 1; each runs inside `watched`. Raises as `start_run`.
+    """
+    finished: list[Run] = []
+    for number in range(times):
+        begin(number + 1)
+        first = finished[0].id if finished else options.repeat_of
+        own = replace(options, seed=(options.seed + number) % 2**64, repeat_of=first)
+        with watched(own):
+            finished.append(start_run(method, targets, own))
+    return finished
 
 
 def resume_run(path: Path, options: Options) -> Run:
@@ -72,11 +95,13 @@ def _method_of(document: RunDocument) -> Method:
 
 
 def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
-    """The power meter that the user named. Raises UsageError where it does not answer, or nothing could be on it."""
+    """Returns the power meter that the user named. Raises UsageError where it does not answer, or nothing could be on
+    it.
+    """
     if options.power is None:
         return None
     if all(target.kind == "twin" for target in targets):
-        raise UsageError("--power: twins account for their energy themselves", "leave --power out")
+        raise UsageError("--power: twins report their own energy", "leave --power out")
     return open_meter(options.power)
 
 
@@ -91,7 +116,7 @@ def _run_named(path: Path) -> Iterator[None]:
         where = f"{error.filename}: " if error.filename else ""
         raise FathomError(
             f"{where}{error.strerror or error}; what was measured is in {path}",
-            "when the cause is mended, `fathom resume` goes on",
+            "remove the cause, then `fathom resume` continues",
         ) from error
 
 
@@ -137,7 +162,7 @@ def _check_purge_asked(method: Method, options: Options) -> None:
         )
     if not isinstance(options.initiator, ThisMachine):
         raise UsageError(
-            f"--purge {options.purge}: only this machine's own drives are purged so", "run it on one host"
+            f"--purge {options.purge}: works only on this machine's own drives", "run it on one host"
         )
 
 
@@ -148,7 +173,7 @@ def _check_measures(method: Method, targets: Sequence[Target]) -> None:
     reasons = [(step.name, inapplicable(step, target)) for target, step in measuring or steps]
     known = [f"step {name} left out: {why}" for name, why in dict.fromkeys(reasons) if why]
     if reasons and all(why for _, why in reasons):
-        more = f", and {len(known) - 1} more like it" if len(known) > 1 else ""
+        more = f", and {len(known) - 1} more reasons" if len(known) > 1 else ""
         raise UsageError(
             f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"
         )

@@ -23,7 +23,7 @@ WATCH_S = 60.0
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
 LARGE_READS_COUNT = 10_000
-"""The same of a window of large reads through a file system, of which minutes hold no more: enough for its p99."""
+"""I/Os of a window of large reads through a file system. Minutes yield no more I/Os; enough for p99."""
 MEASURED_COUNT = 1_000_000
 """Fewest I/O of small blocks in a measured step: enough for their p99.99."""
 ROUND_COUNT = 20_000
@@ -33,8 +33,9 @@ ROUND_TURNOVER = 1 / 16
 """Least share of its region that a step in rounds writes, if it writes: many buffers full. A round writes more."""
 LARGE_BLOCK_BYTES = 64 * 1024
 LEAST_TURNOVER = 1 / 4
-"""Least share of its region that a twin's window or round writes, if it writes and its step says nothing else: what is
-far from steady shows."""
+"""Least share of its region that a twin's writing window or round writes, unless its step says otherwise. It shows what
+is far from steady.
+"""
 MOST_TURNOVER = 2
 """Most that a twin's window writes of its region before it ends, however well its figures are known."""
 VOLUME_ROUNDS = 64
@@ -46,8 +47,9 @@ ROUND_WIDENING = 3
 """A round may be known that much less well than a result: five of them are judged within 10 and 20 %."""
 COVERED_WIDENING = 6
 COVERED_SHARE = 1 / 4
-"""The same where the workload's own writes have covered the region, and the part of its turnover that a round then
-writes: many short rounds show a drift for less I/O than few long ones."""
+"""Least share once the workload's own writes have covered the region, and the part of its turnover that a round then
+writes. Many short rounds show a drift for less I/O than few long ones.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Progress:
     rounds: int
     state: str
     share: float | None = None
-    """Part that is done, 0..1, where neither time nor bytes tell: of a drive that erases itself."""
+    """Part that is done, 0..1, where neither time nor bytes show it: a drive that erases itself."""
 
 
 class _Rounds:
@@ -162,8 +164,10 @@ def run_step(
 
 
 def on_this_machine(step: Step, backend: Backend) -> Step:
-    """A curve's step with no more load threads than there are cores: a thread that waits for a core is late for its
-    arrivals, and the delay would count as the target's. As much is in flight. Twins have the cores of their bench.
+    """Returns a curve's step with no more load threads than there are cores, and as much in flight.
+
+    A thread that waits for a core is late for its arrivals, and the delay would count as the target's. Twins have the
+    cores of their bench.
     """
     if not backend.real_time or (step.curve is None and step.place is None):
         return step
@@ -173,7 +177,9 @@ def on_this_machine(step: Step, backend: Backend) -> Step:
 
 
 def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
-    """When a twin may end the step's window or rounds. A point follows its maximum's state and writes what it may."""
+    """Returns when a twin may end the step's window or rounds. A point follows its maximum's state and writes what it
+    may.
+    """
     capacity_bytes = backend.capacity_bytes
     if step.precision is None or capacity_bytes is None or step.kind == "fill":
         return None
@@ -211,8 +217,9 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
 
 
 def _count_for(job: Job, percentile: float) -> int:
-    """Fewest I/O of a mix for that percentile of its rarest operation, which has a little less or more than its share:
-    four standard deviations are added.
+    """Returns the fewest I/O of a mix for that percentile of its rarest operation.
+
+    An operation has a little less or more than its share, so four standard deviations are added.
     """
     weights = job.weights
     share = min(weights.values()) / sum(weights.values())
@@ -221,7 +228,9 @@ def _count_for(job: Job, percentile: float) -> int:
 
 
 def _is_short(step: Step, recording: _core.Recording) -> bool:
-    """Whether the window is shorter than asked: an I/O that never returned may have kept a load thread from its end."""
+    """Returns whether the window is shorter than asked: an I/O that never returned may have kept a load thread from its
+    end.
+    """
     asked_s = step.job.time_s
     return step.job.ends_by_time and asked_s is not None and recording.window_s < WHOLE_LEAST * asked_s
 

@@ -34,23 +34,22 @@ class Drive:
     label: str
     figures: dict[tuple[Kind, Op | None], Figure]
     noun: str = "drive"
-    absent: str = "no figure for this drive: give --run with a run of it"
+    absent: str = "no figure for this drive: give a run of it with --run"
     """What to say of a need for which there is no figure."""
 
     def figure(self, need: Need) -> Figure | None:
-        """The figure that a need is held against; None where nobody states it."""
+        """Returns the figure that a need is held against; None where nobody states it."""
         return self.figures.get((need.kind, need.op))
 
 
 def rated_drive(name: str) -> Drive:
-    """A product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
+    """Returns a product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
 
-    Of a device of the catalogue rows of another form factor serve only where there is no other, and so do rows that no
-    good source confirms. Of endurance the least that any row states is taken: variants of a model differ, and wear
-    must not be understated.
+    For a device of the catalogue, rows of another form factor serve only where there is no other. So do rows that no
+    good source confirms. Endurance is the least that any row states: variants of a model differ, and wear must not be
+    understated.
 
-    Raises:
-        UsageError: no such product or capacity.
+    Raises UsageError where there is no such product or capacity.
     """
     products = {entry.name for entry in entries("published")}
     capacity_gb = None
@@ -60,8 +59,8 @@ def rated_drive(name: str) -> Drive:
         capacity_gb = float(match["number"]) * (1000 if match["unit"] == "tb" else 1)
     if product not in products:
         raise UsageError(
-            f"--device {name}: no data sheet of that name; {nearest(product, sorted(products))}"
-            "`fathom catalog --kind published` lists them"
+            f"--device {name}: no data sheet of that name; {nearest(product, sorted(products))}`fathom catalog "
+            "--kind published` lists them"
         )
     published = load_published(product)
     of_size = _of_size(name, published.ratings, capacity_gb)
@@ -84,13 +83,15 @@ def _of_size(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -
         sizes = sorted({row.capacity_gb for row in ratings if row.capacity_gb})
         raise UsageError(
             f"--device {name}: the data sheet has no such capacity",
-            f"there are {', '.join(f'{size / 1000:g} TB' for size in sizes) or 'none'}",
+            f"it lists {', '.join(f'{size / 1000:g} TB' for size in sizes) or 'none'}",
         )
     return of_size
 
 
 def _of_form(name: str, ratings: Sequence[SpecRow]) -> list[SpecRow]:
-    """Those of the device's own form factor, which decides its power and so its speed; all where none is known."""
+    """Returns those of the device's own form factor, which decides its power and so its speed; all where none
+    is known.
+    """
     if name not in {entry.name for entry in entries("devices")}:
         return list(ratings)
     own = (load_device(name).identity.form_factor or "").partition(" ")[0]

@@ -18,7 +18,7 @@ from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
-_ABSENT = "no point of the run tells it and keeps the latency needed"
+_ABSENT = "no point of the run shows it and keeps the latency needed"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class _Point:
 
 
 def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None = None) -> Drive:
-    """The only target of a run by what was measured there; of several, the one that is of that product.
+    """Returns the only target of a run by what was measured there; of several, the one that is of that product.
 
     Args:
         path: the run.
@@ -70,7 +70,7 @@ def _check_errors(run: Run, target: str) -> None:
         if row["target"] == target and share is not None and is_marked(share):
             raise FathomError(
                 f"{run.id}: {row['step']}, {row['op']}: {in_words(share)}, so nothing is sized by this run",
-                "mend what failed, and measure again",
+                "repair what failed, and measure again",
             )
 
 
@@ -80,7 +80,9 @@ def _bandwidth(points: Sequence[_Point]) -> _Figures:
 
 
 def _iops(points: Sequence[_Point], limits_us: Mapping[str, float]) -> _Figures:
-    """The most IOPS within the limits and the latency there; where no point is within, the least latency alone."""
+    """Returns the most IOPS within the limits and the latency there; where no point is within, the least
+    latency alone.
+    """
     figures: _Figures = {}
     if best := max((p for p in points if p.keeps(limits_us)), key=lambda point: point.iops, default=None):
         figures["iops", best.op] = Figure(best.iops, "measured", best.source)

@@ -48,13 +48,13 @@ class StorageSystem:
         return self.drive.name
 
     def figure(self, kind: Kind, op: Op | None = None) -> float | None:
-        """One of its figures, in the units of `Need.amount`; None where nothing is published."""
+        """Returns one of its figures, in the units of `Need.amount`; None where nothing is published."""
         found = self.drive.figures.get((kind, op))
         return found.value if found else None
 
 
 def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> StorageSystem:
-    """A system of the catalogue by what was published of it, or with the rates of a run of it instead.
+    """Returns a system of the catalogue by what was published of it, or with the rates of a run of it instead.
 
     Raises:
         UsageError: no such system, a single drive, or a price is missing.
@@ -63,7 +63,7 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
     identity = published.identity
     if identity.kind not in SYSTEM_KINDS:
         raise UsageError(
-            f"{name}: is no system but a kind of {identity.kind}", f"use `fathom size --device {name}`"
+            f"{name}: is not a system but a kind of {identity.kind}", f"use `fathom size --device {name}`"
         )
     figures = _published(published.rows)
     if measured is not None:
@@ -86,7 +86,7 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
 
 
 def _published(rows: Sequence[PublishedRow]) -> _Figures:
-    """The best certain rows: large sequential blocks, small random ones, and the latency that these imply."""
+    """Returns the best certain rows: large sequential blocks, small random ones, and the latency that these imply."""
     figures: _Figures = {}
     for key, figure in _candidates(rows):
         if key not in figures or figures[key].value < figure.value:
@@ -100,7 +100,7 @@ def _published(rows: Sequence[PublishedRow]) -> _Figures:
 
 
 def _latency_at_maximum(row: PublishedRow) -> Figure | None:
-    """The mean at the row's load, as published or by Little's law; at less load it is shorter."""
+    """Returns the mean at the row's load, as published or by Little's law; at less load it is shorter."""
     if row.latency_us and row.latency_kind == "mean":
         return Figure(row.latency_us, "the mean at its maximum", row.source, is_bound=True)
     if not (row.iops and row.hosts and row.jobs and row.iodepth):
@@ -128,7 +128,7 @@ def _candidates(rows: Sequence[PublishedRow]) -> Iterator[tuple[tuple[Kind, Op |
 
 
 def _op(row: PublishedRow) -> Op | None:
-    """What a row answers for; None for a mix that no need names, and for one half of a mix."""
+    """Returns what a row answers for; None for a mix that no need names, and for one half of a mix."""
     return None if row.op or row.read_pct is None else OPS.get(row.read_pct)
 
 

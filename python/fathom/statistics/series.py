@@ -7,7 +7,7 @@ Floats = NDArray[np.float64]
 
 
 def as_series(values: ArrayLike) -> Floats:
-    """The samples as numbers.
+    """Returns the samples as numbers.
 
     Raises ValueError where they are not one-dimensional and finite.
     """

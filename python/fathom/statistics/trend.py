@@ -34,7 +34,7 @@ def theil_sen(series: ArrayLike, confidence: float = 0.95) -> Slope:
     y = as_series(series)
     n = len(y)
     if n < 2:
-        raise ValueError(f"a slope needs two samples, there is {n}")
+        raise ValueError(f"a slope needs two samples, got {n}")
     i, j = np.triu_indices(n, k=1)
     slopes = np.sort((y[j] - y[i]) / (j - i))
     ties = np.unique(y, return_counts=True)[1].astype(np.float64)
@@ -46,7 +46,7 @@ def theil_sen(series: ArrayLike, confidence: float = 0.95) -> Slope:
 
 
 def distance_to_floor(series: ArrayLike) -> float | None:
-    """How far a settling series still is from where it tends to, as a fraction of that level.
+    """Returns how far a settling series still is from where it tends to, as a fraction of that level.
 
     `None` when no trend can be told from noise; infinite when the trend is not shown to slow down. Aitken's
     delta-squared on the means of three equal thirds: of an exponential approach their differences fall by a
@@ -72,7 +72,7 @@ def distance_to_floor(series: ArrayLike) -> float | None:
 
 
 def _noise(y: Floats) -> float:
-    """Standard deviation around a smooth course: from second differences, whose variance is 6 s^2."""
+    """Returns the standard deviation around a smooth course: from second differences, whose variance is 6 s^2."""
     bend = np.diff(y, n=2)
     return float(np.sqrt(np.mean(bend * bend) / 6)) if len(bend) else 0.0
 

@@ -43,7 +43,7 @@ class Interval:
     confidence: float = 0.95
 
     def scaled(self, factor: float) -> "Interval":
-        """The interval of the mean times a positive constant (IOPS to MB/s at a fixed block size)."""
+        """Returns the interval of the mean times a positive constant (IOPS to MB/s at a fixed block size)."""
         return Interval(
             self.mean * factor, self.low * factor, self.high * factor, self.n_effective, self.confidence
         )
@@ -63,8 +63,8 @@ class Comparison:
 
 
 def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval | None:
-    """Interval of the mean of equally long samples (seconds); `None` for fewer than `LEAST_SAMPLES`, and where they
-    resemble their neighbours so much, as where they drift, that they tell less than one independent sample.
+    """Returns the interval of the mean of equally long samples (seconds); `None` for fewer than `LEAST_SAMPLES`, and
+    where they resemble their neighbours so much, as where they drift, that they tell less than one independent sample.
 
     Circular block bootstrap (Politis & Romano 1992) with automatic block length, of the residuals of a fitted
     AR(1) that is put back afterwards (pre-whitening, Andrews & Monahan 1992), widened from the normal to
@@ -80,7 +80,8 @@ def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) ->
 def latency_interval(
     means: ArrayLike, counts: ArrayLike, confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:
-    """Interval of the mean over all I/Os, from each second's mean and number of I/Os; `None` as of `mean_interval`.
+    """Returns the interval of the mean over all I/Os, from each second's mean and number of I/Os; `None` as of
+    `mean_interval`.
 
     The mean is a ratio, sum of latencies over sum of I/Os, so a second counts by its I/Os.
     """
@@ -91,7 +92,7 @@ def latency_interval(
 def ratio_interval(
     numerator: ArrayLike, denominator: ArrayLike, confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:
-    """Interval of the ratio of two sums over the same seconds, whose samples may go together; `None` as of
+    """Returns the interval of the ratio of two sums over the same seconds, whose samples may go together; `None` as of
     `mean_interval`, and where the denominator's sum is 0.
 
     It is that of the linearised seconds: the mean of numerator - ratio x denominator, which is 0, varies as the ratio
@@ -108,7 +109,7 @@ def ratio_interval(
 def repeats_interval(
     repeats: Sequence[ArrayLike], confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:
-    """Interval of the mean over repeats of a run: repeats are drawn first, then blocks inside each.
+    """Returns the interval of the mean over repeats of a run: repeats are drawn first, then blocks inside each.
 
     With few repeats a plain hierarchical bootstrap is too narrow: the draw between repeats is scaled by
     sqrt(R / (R - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`.
@@ -126,7 +127,7 @@ def repeats_interval(
 def means_interval(
     means: ArrayLike, half_widths: Sequence[float | None] = (), confidence: float = 0.95
 ) -> Interval | None:
-    """Interval of the mean over repeats of which only the means are known; `None` for fewer than two.
+    """Returns the interval of the mean over repeats of which only the means are known; `None` for fewer than two.
 
     Student's t with R - 1 degrees of freedom, never narrower than what the repeats' own half-widths, where all are
     known, say of their mean.
@@ -151,7 +152,7 @@ def compare(
     known: tuple[Bounds | None, Bounds | None] = (None, None),
     higher_is_better: bool = True,
 ) -> Comparison | None:
-    """Ratio of the means of two targets measured independently; each a series, or a list of repeats.
+    """Returns the ratio of the means of two targets measured independently; each a series, or a list of repeats.
 
     `known` are intervals that the load generators knew, for sides whose samples give none. Where a side has neither,
     because it drifts (as of `mean_interval`), the bounds are those of the samples of both, between which their means
@@ -177,7 +178,7 @@ def compare(
 
 
 def compare_intervals(a: Bounds, b: Bounds, *, higher_is_better: bool = True) -> Comparison | None:
-    """Ratio of two means of which only their 95 % intervals (low, high) are known, measured independently.
+    """Returns the ratio of two means of which only their 95 % intervals (low, high) are known, measured independently.
 
     The relative half-widths add in squares (delta method on the logarithm). `None` where `b` is not clear of zero.
     """
@@ -191,7 +192,7 @@ def compare_intervals(a: Bounds, b: Bounds, *, higher_is_better: bool = True) ->
 
 
 def block_length(series: ArrayLike) -> int:
-    """Block length for the circular block bootstrap of the mean, from the autocorrelation of the series.
+    """Returns the block length for the circular block bootstrap of the mean, from the autocorrelation of the series.
 
     Politis & White, Econometric Reviews 23 (2004) 53, with the correction of Patton, Politis & White, 28 (2009) 372.
     """
@@ -219,12 +220,12 @@ def block_length(series: ArrayLike) -> int:
 
 
 def percentile_allowed(n: int, q: float) -> bool:
-    """Whether n samples may speak about quantile q: at least `LEAST_BEYOND` of them lie beyond it."""
+    """Returns whether n samples may speak about quantile q: at least `LEAST_BEYOND` of them lie beyond it."""
     return n * (1 - q) >= LEAST_BEYOND * (1 - 1e-12)
 
 
 def count_for(q: float) -> int:
-    """The fewest samples that may speak about quantile q: ten million about p99.999."""
+    """Returns the fewest samples that may speak about quantile q: ten million about p99.999."""
     return round(LEAST_BEYOND / (1 - q))
 
 
@@ -257,7 +258,7 @@ def quantile_interval_us(
 
 
 def effective_count(beyond: ArrayLike, total: ArrayLike) -> float:
-    """How many independent I/Os would fix the share beyond a percentile as well as these seconds do.
+    """Returns how many independent I/Os would fix the share beyond a percentile as well as these seconds do.
 
     `beyond` and `total` are I/Os per second: above the percentile, and all. The variance of the ratio of their means
     (linearised, Woodruff 1952) over that of a binomial share. Never more than the I/Os there are.
@@ -272,7 +273,7 @@ def effective_count(beyond: ArrayLike, total: ArrayLike) -> float:
 
 
 def effective_latencies(means: ArrayLike, counts: ArrayLike, variance: float) -> float:
-    """How many independent I/Os would fix the mean latency as well as these seconds do.
+    """Returns how many independent I/Os would fix the mean latency as well as these seconds do.
 
     `means` and `counts` are those of each second, `variance` is that of single latencies, in the square of their unit.
     Of a queue this is its window in relaxation times, in whatever seconds that falls. Never more than the I/Os there
@@ -331,7 +332,7 @@ def _side(
 
 
 def _compare_ranges(a: _Side, b: _Side, confidence: float, *, higher_is_better: bool) -> Comparison | None:
-    """The ratio between the ranges of two sides; its upper bound is infinite where `b` may be zero."""
+    """Returns the ratio between the ranges of two sides; its upper bound is infinite where `b` may be zero."""
     if b.range[1] <= 0:
         return None
     low = a.range[0] / b.range[1]
@@ -413,7 +414,7 @@ def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random
 
 
 def _student(confidence: float, freedom: float) -> float:
-    """Two-sided Student quantile: exact for 1 and 2 degrees of freedom, Cornish-Fisher expansion from 3 on
+    """Returns two-sided Student quantile: exact for 1 and 2 degrees of freedom, Cornish-Fisher expansion from 3 on
     (Abramowitz & Stegun 26.7.5), interpolated in 1 / freedom between them.
     """
     p = (1 + confidence) / 2
@@ -445,7 +446,7 @@ def _autocovariance(y: Floats) -> Floats:
 
 
 def _block_sums(y: Floats, block: int) -> Floats:
-    """Sum of the circular block of that length from every sample on."""
+    """Returns the sum of the circular block of that length from every sample on."""
     total = np.concatenate([[0.0], np.cumsum(np.concatenate([y, y[: block - 1]]))])
     return total[block:] - total[:-block]
 
@@ -457,7 +458,7 @@ def _block_means(y: Floats, block: int) -> Floats:
 
 
 def _runs(side: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
-    """A side of a comparison as a list of repeats."""
+    """Returns a side of a comparison as a list of repeats."""
     if isinstance(side, Sequence) and side and not np.isscalar(side[0]):
         return [as_series(repeat) for repeat in side]
     one = np.asarray(side, dtype=np.float64)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathom.catalog.settings import MARK, SHORT
+from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
 from fathom.method.method import Method, parse_method
-from fathom.runs.schema import POINTS
 
 JOB = "job."
 """What a key of a job begins with."""
@@ -48,19 +48,19 @@ class Combination:
 
 
 def parse_axis(text: str) -> Axis:
-    """`KEY=VALUE,VALUE,...`. Raises UsageError."""
+    """Returns `KEY=VALUE,VALUE,...`. Raises UsageError."""
     key, _, listed = text.partition("=")
     values = tuple(value.strip() for value in listed.split(","))
     if not key.strip() or not all(values):
         raise UsageError(f"--set {text}: not KEY=VALUE,...", "write such as --set op=0.07,0.28")
     if len(set(values)) < len(values):
-        raise UsageError(f"--set {text}: a value is there twice", "name each value once")
+        raise UsageError(f"--set {text}: a value appears twice", "name each value once")
     member, dot, last = key.strip().rpartition(".")
     return Axis(f"{member}{dot}{SHORT.get(last, last)}", values)
 
 
 def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -> list[Combination]:
-    """Every combination, the first axis varying slowest.
+    """Returns every combination, the first axis varying slowest.
 
     Raises UsageError for a key that is set twice, too many combinations, or a target that is not a twin.
     """
@@ -68,7 +68,9 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
     if twice := {key for key in keys if keys.count(key) > 1}:
         raise UsageError(f"--set {min(twice)}: set twice", "list all values in one --set")
     if real := [target for target in targets if not target.startswith("twin:")]:
-        raise UsageError(f"{real[0]}: a sweep simulates", "give twins, such as twin:samsung-pm9a3-7.68tb")
+        raise UsageError(
+            f"{real[0]}: a sweep only simulates", "give twins, such as twin:samsung-pm9a3-7.68tb"
+        )
     grid = list(itertools.islice(itertools.product(*(axis.values for axis in axes)), MOST_POINTS + 1))
     if len(grid) > MOST_POINTS:
         raise UsageError(f"the grid has more than {MOST_POINTS:,} points", "sweep fewer values at a time")
@@ -85,7 +87,7 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
 
 
 def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
-    """The target with every setting that is not a job's behind its name."""
+    """Returns the target with every setting that is not a job's behind its name."""
     own = ",".join(f"{key}={value}" for key, value in settings if not key.startswith(JOB))
     if not own:
         return target
@@ -95,7 +97,7 @@ def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
 
 
 def _with_keys(method: Method, settings: Sequence[tuple[str, str]]) -> str:
-    """The method file with a job's settings in every measured step, checked as any other."""
+    """Returns the method file with a job's settings in every measured step, checked as any other."""
     own = [(key.removeprefix(JOB), _value(value)) for key, value in settings if key.startswith(JOB)]
     if not own:
         return method.text
@@ -110,7 +112,7 @@ def _with_keys(method: Method, settings: Sequence[tuple[str, str]]) -> str:
 
 
 def _jobs(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The jobs of the measured steps, those of rounds too."""
+    """Returns the jobs of the measured steps, those of rounds too."""
     jobs = [step["job"] for step in steps if step.get("kind", "measure") in MEASURED and "job" in step]
     return [*jobs, *(job for step in steps if step.get("kind") == "rounds" for job in _jobs(step["steps"]))]
 
@@ -124,7 +126,7 @@ def _put(table: dict[str, Any], key: str, value: object) -> None:
 
 
 def _value(text: str) -> object:
-    """A number or a truth value as such, anything else as text, as in a method file."""
+    """Returns a number or a truth value as such, anything else as text, as in a method file."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -60,7 +60,7 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
 
 
 def _steps(sweep: Sweep) -> Steps:
-    """The method's steps by key."""
+    """Returns the method's steps by key."""
     steps = cast("Sequence[Mapping[str, object]]", sweep.method.parsed["steps"])
     return {str(step["name"]): step for step in steps}
 
@@ -76,13 +76,13 @@ def _table(sweep: Sweep, table: pa.Table) -> Table:
         Row(Item(shown(names[0], row[names[0]])), [cell(name, row[name]) for name in names[1:]])
         for row in table.to_pylist()
     ]
-    return Table(
-        plain(names[0]), head, [Group("", rows)], ["Each row is of a run of its own, under points/."]
-    )
+    return Table(plain(names[0]), head, [Group("", rows)], ["Each row is a run of its own, under points/."])
 
 
 def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
-    """A panel for each step, and for each of its operations where it has several, in the order of the method."""
+    """Returns a panel for each step, and for each of its operations where it has several, in the order of the
+    method.
+    """
     steps, panels = _steps(sweep), list(_panels(rows).items())[:MOST_PANELS]
     counts = Counter(step for step, _ in _panels(rows))
     others = [axis.column for axis in sweep.axes if axis is not x]
@@ -96,18 +96,18 @@ def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
             ChartAxis("", "count", low=0),
             [_line(name, names.index(name), x, others, own) for name in names],
         )
-        summary = f"{FIGURES[figure]} of {label} over {plain(x.key)}; figures in the table below."
+        summary = f"{FIGURES[figure]} of {label} over {plain(x.key)}; the table below has the figures."
         charts.append(Chart(f"sweep-{number}", label, FIGURES[figure], option, summary, HEIGHT_PX))
     legend = (
         [Item(plain(name), slot=slot(place)) for place, name in enumerate(names)] if len(names) > 1 else []
     )
     units = joined(list(dict.fromkeys(chart.sub for chart in charts)))
-    caption = f"{units} over {plain(x.key)}, a panel for each step and operation."
+    caption = f"{units} over {plain(x.key)}, one panel per step and operation."
     return Figure(charts, caption, table, legend)
 
 
 def _panels(rows: Rows) -> dict[tuple[str, str], list[dict[str, object]]]:
-    """Rows by step and operation."""
+    """Returns rows by step and operation."""
     panels: dict[tuple[str, str], list[dict[str, object]]] = {}
     for row in rows:
         panels.setdefault((str(row["step"]), str(row["op"])), []).append(row)
@@ -115,7 +115,7 @@ def _panels(rows: Rows) -> dict[tuple[str, str], list[dict[str, object]]]:
 
 
 def _headline(rows: Rows) -> str:
-    """The figure that a panel shows: MB/s of large blocks, as tables of results have it."""
+    """Returns the figure that a panel shows: MB/s of large blocks, as tables of results have it."""
     large = all(cast("int", row["block_bytes"] or 0) >= BANDWIDTH_FROM_BYTES for row in rows)
     return "mbps" if large else "iops"
 
@@ -130,5 +130,5 @@ def _line(name: str, place: int, x: Axis, others: Sequence[str], rows: Rows) -> 
 
 
 def _series(others: Sequence[str], row: dict[str, object]) -> str:
-    """What tells the lines of a panel apart: the other settings and the target."""
+    """Returns what distinguishes the lines of a panel: the other settings and the target."""
     return ", ".join([*(f"{key} {shown(key, row[key])}" for key in others), str(row["target"])])

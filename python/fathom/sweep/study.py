@@ -17,10 +17,10 @@ from pathlib import Path
 from fathom import __version__, _core
 from fathom.catalog import load_device
 from fathom.errors import FathomError
-from fathom.load.resolve import resolve_targets
+from fathom.load.initiator import ThisMachine
 from fathom.load.workers import Workers, as_they_end
 from fathom.method.method import Method, parse_method
-from fathom.plan.baseline import with_baselines
+from fathom.plan.prepare import prepare
 from fathom.runs.document import RunDocument
 from fathom.runs.files import sync_directory, write_json
 from fathom.runs.manifest import leave_out_steps
@@ -29,7 +29,7 @@ from fathom.sweep.grid import Axis, Combination
 
 SCHEMA = "fathom-sweep/1"
 Watch = Callable[[str, int, int], None]
-"""Told of every combination as it ends: what it is called, how many are through, how many there are."""
+"""Called for every combination as it ends: its name, how many are through, how many there are."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
     """Runs the method on the twins: the files of its run directory, by name. What a worker is asked to do."""
     method = parse_method(method_text, _file(method_text), quick=quick)
     with tempfile.TemporaryDirectory(prefix="fathom-sweep-") as folder:
-        chosen = with_baselines(method, resolve_targets(targets))
+        chosen = prepare(method, targets, ThisMachine())
         try:
             run = start_run(method, chosen, Options(seed=seed, out=Path(folder)))
         except FathomError as error:
@@ -97,7 +97,7 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
 
 
 def _without_run(error: FathomError, folder: Path) -> FathomError:
-    """Why it failed, without where the run is: it goes with the worker's folder."""
+    """Returns why it failed, without where the run is: it goes with the worker's folder."""
     why = [RunDocument.load(path.parent).error for path in folder.glob("*/run.json")]
     return FathomError(why[0]) if why and why[0] else error
 
@@ -153,19 +153,21 @@ def _save(sweep: Sweep, folder: Path, status: str, errors: Mapping[Combination, 
 
 
 def _depends_on(one: Combination, quick: bool) -> list[object]:
-    """The steps and the twins' parameters. Raises UsageError for a target or a parameter that does not exist."""
+    """Returns the steps and the twins' parameters. Raises UsageError for a target or a parameter that does not
+    exist.
+    """
     method = parse_method(one.method_text, _file(one.method_text), quick=quick)
     benches = dict.fromkeys(step.bench for step in method.steps)
     targets = [
         [target.name, load_device(target.catalog or target.name).twin_params_json(bench)]
-        for target in with_baselines(method, resolve_targets(one.targets))
+        for target in prepare(method, one.targets, ThisMachine())
         for bench in benches
     ]
     return [method.parsed, targets]
 
 
 def now() -> str:
-    """The time, UTC, to the second."""
+    """Returns the time, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

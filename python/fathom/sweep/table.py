@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import POINTS
 from fathom.output.output_file import write_output
 from fathom.output.printed import cell_text
 from fathom.runs.reader import Run
-from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
 
@@ -22,7 +22,7 @@ NAME = re.compile(r"\?[^*#/]*")
 
 
 def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
-    """A row per combination, target, step and operation; parts of targets are in their runs alone.
+    """Returns a row per combination, target, step and operation; parts of targets are in their runs alone.
 
     `target` is the name without what was set. A column of settings holds numbers where all its values are numbers.
     """

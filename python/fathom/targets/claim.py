@@ -73,7 +73,7 @@ def check_target(
 
 
 def _of_members(target: Target, members: Sequence[Target]) -> Target:
-    """The array with its members as they are now, and their notes."""
+    """Returns the array with its members as they are now, and their notes."""
     return replace(target, members=tuple(members), notes=tuple(note for one in members for note in one.notes))
 
 
@@ -111,7 +111,7 @@ def claim(
 
 
 def _with_device(target: Target) -> Target:
-    """The target with the number of the device that was checked, or of the generic one that I/O goes to."""
+    """Returns the target with the number of the device that was checked, or of the generic one that I/O goes to."""
     if target.passthrough:
         return replace(target, held=FileId.of(target.passthrough.stat()))
     if target.identity.dev is None:

@@ -62,7 +62,7 @@ class Environment:
     versions: dict[str, str]
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """All fields, for run.json."""
+        """Returns all fields, for run.json."""
         return asdict(self)
 
 
@@ -116,7 +116,7 @@ def _distribution() -> str | None:
 
 
 def _cpu_model(proc: Path) -> str | None:
-    """The processor's name: `model name` on x86; on Arm, which has none, implementer and part numbers."""
+    """Returns the processor's name: `model name` on x86; on Arm, which has none, implementer and part numbers."""
     pairs = dict(line.split(":", 1) for line in (text(proc / "cpuinfo") or "").splitlines() if ":" in line)
     facts = {key.strip(): value.strip() for key, value in pairs.items()}
     if name := facts.get("model name") or facts.get("Model") or facts.get("cpu"):
@@ -132,7 +132,7 @@ def _memory_bytes(proc: Path) -> int | None:
 
 
 def _own_group(proc: Path, sys: Path) -> Path:
-    """The directory of this process's control group (version 2; elsewhere its files are simply absent)."""
+    """Returns the directory of this process's control group (version 2; elsewhere its files are simply absent)."""
     lines = (text(proc / "self/cgroup") or "").splitlines()
     own = next((line[3:] for line in lines if line.startswith("0::")), "/")
     return sys / "fs/cgroup" / own.lstrip("/")
@@ -144,7 +144,7 @@ def _cpu_quota(group: Path) -> float | None:
 
 
 def _virtualisation(proc: Path, sys: Path) -> str:
-    """`none`, or the hypervisor: named by the firmware or by its clock, else only known to be there."""
+    """Returns `none`, or the hypervisor: named by the firmware or by its clock, else only known to be there."""
     if (text(sys / "hypervisor/type")) == "xen":
         return "xen"
     vendor = text(sys / "class/dmi/id/sys_vendor") or ""
@@ -169,7 +169,7 @@ def _container() -> str | None:
 
 
 def _io_uring(proc: Path) -> str:
-    """Whether a ring can really be made, and if not by which setting."""
+    """Returns whether a ring can really be made, and if not by which setting."""
     code = io_uring_errno()
     if code == 0:
         return "available"

@@ -60,7 +60,7 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
     status = _lstat(path)
     if status is None and not size_bytes:
         raise UsageError(
-            f"file:{typed}: does not exist and no size above 0 is given",
+            f"file:{typed}: does not exist, and no size above 0 is given",
             "add --size, for example --size 1GiB",
         )
     found = own(path) if status else None
@@ -112,14 +112,14 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
     names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
     path, left = directory / next(names), list[str]()
     while _lstat(_place(path)) and isinstance(found := _looked_through(path), Foreign):
-        left += [f"{path} is left alone: it {found.value}"] if found in _SPARE else []
+        left += [f"{path} is left in place: it {found.value}"] if found in _SPARE else []
         path = directory / next(names)
     target = _planned(path, want_bytes)
     return replace(target, notes=(*target.notes, *left))
 
 
 def _planned(path: Path, want_bytes: int) -> Target:
-    """Fathom's own file: `want_bytes`, or less so that a tenth of the free space stays free.
+    """Returns Fathom's own file: `want_bytes`, or less so that a tenth of the free space stays free.
 
     A smaller size and a memory file system are said in the target's notes. Raises FathomError when not even 64 MiB fit.
     """
@@ -129,7 +129,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
     size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
     if size_bytes < min(want_bytes, _MIN_SCRATCH_BYTES):
         raise FathomError(
-            f"{directory}: {size(usable)} can be used, a scratch file needs {size(_MIN_SCRATCH_BYTES)}",
+            f"{directory}: a scratch file needs {size(_MIN_SCRATCH_BYTES)}, {size(usable)} can be used",
             "free some space or give another target, for example dir:PATH",
         )
     target = _describe(path, f"file:{path}", "file", size_bytes)
@@ -142,7 +142,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
 
 
 def check_file(target: Target, *, writes: bool) -> list[Refusal]:
-    """Reasons not to use the file; room, permissions and O_DIRECT are found out when it is prepared."""
+    """Returns reasons not to use the file; room, permissions and O_DIRECT are found out when it is prepared."""
     path = _path(target)
     if _lstat(path) is None:
         return []
@@ -190,9 +190,7 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
     found = own(path) if status else None
     if status is None or (found and found.capacity_bytes != target.capacity_bytes):
         reserved = _reserve(target, path, status, found)
-        note = (
-            f"{path}: {target.identity.file_system} reserves no space: a full disk shows only while writing"
-        )
+        note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
         target = target if reserved else replace(target, notes=(*target.notes, note))
     try:
         aligned = _direct_align_bytes(target, path, writes)
@@ -351,7 +349,7 @@ def _undo(path: Path, fd: int, found: OwnFile | None) -> None:
 
 
 def _place(path: Path) -> Path:
-    """Where the file is, through all symbolic links above it; the name itself is not followed.
+    """Returns where the file is, through all symbolic links above it; the name itself is not followed.
 
     Raises UsageError for links that lead in a circle.
     """
@@ -374,9 +372,9 @@ def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target
     aligned = statx(path).direct_align_bytes if _lstat(path) else None
     where = identity.model or identity.device or "an unnamed device"
     in_memory = mount is not None and mount.file_system in _MEMORY_FILE_SYSTEMS
-    notes = [f"{path} is on {identity.file_system}: its figures are those of memory, not of a drive"]
+    notes = [f"{path} is on {identity.file_system}: figures are those of memory, not of a drive"]
     led = Path(os.path.normpath(typed)) != path
-    linked = [f"{typed} is {path}: symbolic links lead there"] if led else []
+    linked = [f"{typed} is {path}, through symbolic links"] if led else []
     return Target(
         name=name,
         kind=kind,
@@ -393,7 +391,7 @@ def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target
 
 
 def _identity(mount: Mount | None) -> Identity:
-    """The file system, and the one block device below it."""
+    """Returns the file system, and the one block device below it."""
     if mount is None:
         return Identity(file_system="unknown")
     dev = (
@@ -407,7 +405,7 @@ def _identity(mount: Mount | None) -> Identity:
 
 
 def _lstat(path: Path) -> os.stat_result | None:
-    """The status of a regular file, None when nothing is there.
+    """Returns the status of a regular file, None when nothing is there.
 
     Raises UsageError or RefusedError for everything else.
     """
@@ -428,12 +426,12 @@ def _lstat(path: Path) -> os.stat_result | None:
     if stat.S_ISBLK(status.st_mode):
         raise UsageError(f"{path}: is a block device", f"write {path} without file:")
     if stat.S_ISLNK(status.st_mode):
-        raise RefusedError(f"{path}: is a symbolic link", f"give the file itself: file:{path.resolve()}")
+        raise RefusedError(f"{path}: is a symbolic link", f"name the file itself: file:{path.resolve()}")
     raise RefusedError(f"{path}: is not a regular file", "choose another path")
 
 
 def _scratch_directory() -> Path:
-    """The first writable place on a disk: the user's cache, /var/tmp, else the working directory."""
+    """Returns the first writable place on a disk: the user's cache, /var/tmp, else the working directory."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fathom"
     candidates = [cache, Path("/var/tmp"), Path.cwd()]
     for directory in candidates:
@@ -446,7 +444,7 @@ def _scratch_directory() -> Path:
 
 
 def _free_bytes(directory: Path) -> int:
-    """What an ordinary user may still write; the blocks kept for root are left to root."""
+    """Returns what an ordinary user may still write; the blocks kept for root are left to root."""
     room = os.statvfs(directory)
     return room.f_bavail * room.f_frsize
 
@@ -469,7 +467,7 @@ def _replaced(path: Path) -> RefusedError:
 def _no_direct_io(target: Target) -> FathomError:
     kind = target.identity.file_system or "its file system"
     return FathomError(
-        f"{target.name}: {kind} as mounted has no O_DIRECT, so the page cache would be measured",
+        f"{target.name}: {kind} as mounted has no O_DIRECT; the page cache would be measured instead",
         "choose a place on another file system",
     )
 

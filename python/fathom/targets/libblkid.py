@@ -27,7 +27,7 @@ class Known:
 
 
 def available() -> bool:
-    """Whether the library is here."""
+    """Returns whether the library is here."""
     return _library() is not None
 
 
@@ -50,7 +50,7 @@ def probe(fd: int, size_bytes: int) -> Known:
 
 def _probed(library: ctypes.CDLL, probing: int, fd: int, size_bytes: int) -> Known:
     if library.blkid_probe_set_device(probing, fd, 0, size_bytes) != 0:
-        raise OSError(errno.EIO, f"{_LIBRARY} cannot look at it")
+        raise OSError(errno.EIO, f"{_LIBRARY} cannot open it")
     library.blkid_probe_enable_superblocks(probing, 1)
     library.blkid_probe_set_superblocks_flags(probing, _SUBLKS_TYPE | _SUBLKS_MAGIC | _SUBLKS_BADCSUM)
     library.blkid_probe_enable_partitions(probing, 1)
@@ -74,7 +74,7 @@ def _probed(library: ctypes.CDLL, probing: int, fd: int, size_bytes: int) -> Kno
 
 
 def _value(library: ctypes.CDLL, probing: int, name: bytes) -> list[str]:
-    """The value of that name among the present results, as a list of at most one."""
+    """Returns the value of that name among the present results, as a list of at most one."""
     found, length = ctypes.c_char_p(), ctypes.c_size_t()
     if library.blkid_probe_lookup_value(probing, name, ctypes.byref(found), ctypes.byref(length)) != 0:
         return []

@@ -69,13 +69,15 @@ def check_maker(target: Target) -> None:
         )
     if target.identity.zoned == "host-managed" and maker.mounts_as != "btrfs":
         raise UsageError(
-            f"{target.name}: a host-managed zoned device takes no writes in place, which {maker.mounts_as} needs",
-            f"take {target.path}/btrfs",
+            f"{target.name}: {maker.mounts_as} writes in place, which a host-managed zoned device refuses",
+            f"use {target.path}/btrfs",
         )
 
 
 def lifted(target: Target, refusals: Sequence[Refusal]) -> list[Refusal]:
-    """The refusals without that of the file system which an interrupted run has left for its `fathom resume`."""
+    """Returns the refusals without that of the file system which an interrupted run has left for its `fathom
+    resume`.
+    """
     if not target.made or not _is_the_runs_own(target):
         return list(refusals)
     return [refusal for refusal in refusals if refusal.rule != "signed"]
@@ -121,15 +123,15 @@ def _wipe(target: Target) -> None:
     except OSError as error:
         why = "is in use" if error.errno == errno.EBUSY else (error.strerror or str(error)).lower()
         raise RefusedError(
-            f"{target.name}: {target.path} {why}, so the file system that this run made is left on it",
-            f"when nobody uses it: wipefs --all {target.path}",
+            f"{target.name}: {target.path} {why}, so this run's file system stays on it",
+            f"when nothing uses it: wipefs --all {target.path}",
         ) from error
     try:
         recheck_identity(target)
         if dev_text(os.fstat(fd).st_rdev) != target.identity.dev or not _is_the_runs_own(target):
             raise RefusedError(
-                f"{target.name}: {target.path} holds something else than the file system that this run made, so "
-                "nothing is wiped",
+                f"{target.name}: {target.path} holds something other than this run's file system, so nothing is "
+                "wiped",
                 "look at it, for example with blkid",
             )
         # The claim on the descriptor keeps others off; --force lets wipefs work beside it.
@@ -164,7 +166,7 @@ def _mounted(target: Target) -> Iterator[Path]:
 
 
 def _file_on(target: Target, directory: Path) -> Target:
-    """Fathom's file on what is mounted, under the target's own name. Raises RefusedError for another device."""
+    """Returns Fathom's file on what is mounted, under the target's own name. Raises RefusedError for another device."""
     file = dir_target(directory, target.capacity_bytes)
     mount = mount_of(directory)
     attached = (target.identity.dev, target.identity.diskseq)
@@ -179,7 +181,9 @@ def _file_on(target: Target, directory: Path) -> Target:
 
 
 def _is_the_runs_own(target: Target) -> bool:
-    """Whether the device holds the file system that the run made, by type and UUID, read from it and from no cache."""
+    """Returns whether the device holds the file system that the run made, by type and UUID, read from it and from no
+    cache.
+    """
     found = subprocess.run(
         ["blkid", "--probe", "--output", "export", str(target.path)],
         capture_output=True,

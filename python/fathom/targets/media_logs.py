@@ -28,7 +28,7 @@ class MediaCounts:
 
 
 def parse_fdp_statistics(log: bytes) -> MediaCounts | None:
-    """HBMW, MBMW and MBE of log 22h; None for one that is too short."""
+    """Returns HBMW, MBMW and MBE of log 22h; None for one that is too short."""
     if len(log) < 48:
         return None
     host, media, erased = (_number(log, at) for at in (0, 16, 32))
@@ -58,14 +58,14 @@ class MediaReader:
         self._group = int.from_bytes(admin(IDENTIFY, namespace, 0, 0, 4096)[102:104], "little")
 
     def read(self) -> MediaCounts | None:
-        """The counts now; None where the drive has none."""
+        """Returns the counts now; None where the drive has none."""
         if self._group and (found := parse_fdp_statistics(self._log(FDP_STATISTICS, 64, self._group))):
             return found
         ocp = self._log(OCP_SMART, 512)
         return parse_ocp(ocp, self._log(SMART, 512)) if ocp else None
 
     def _log(self, page: int, size: int, group: int = 0) -> bytes:
-        """A log page; empty where the drive refuses it."""
+        """Returns a log page; empty where the drive refuses it."""
         try:
             return self._admin(GET_LOG_PAGE, 0xFFFFFFFF, page | (size // 4 - 1) << 16, group << 16, size)
         except OSError:
@@ -73,5 +73,5 @@ class MediaReader:
 
 
 def open_reader(node: Path, namespace: int) -> MediaReader:
-    """A reader of the drive behind a device node. Raises OSError where it takes no NVMe commands from us."""
+    """Returns a reader of the drive behind a device node. Raises OSError where it takes no NVMe commands from us."""
     return MediaReader(admin_of(node), namespace)

@@ -133,7 +133,7 @@ def device_target(path: Path) -> Target:
 
 
 def made_target(path: Path, file_system: str, size_bytes: int | None) -> Target:
-    """A device that gets a file system, and on it one file: of that size, or of a third of the device.
+    """Returns a device that gets a file system, and on it one file: of that size, or of a third of the device.
 
     Copy-on-write keeps an extent whole until its last block is replaced, so random writes take twice the file's room.
     """
@@ -149,7 +149,7 @@ def made_target(path: Path, file_system: str, size_bytes: int | None) -> Target:
 
 
 def _generic_target(text: str) -> Target:
-    """An NVMe generic device: the block device of the same namespace, spoken to by passthrough."""
+    """Returns an NVMe generic device: the block device of the same namespace, spoken to by passthrough."""
     path = Path(text)
     if not path.is_char_device():
         raise UsageError(f"{text} is not an NVMe generic device", "`fathom devices` lists what is attached")
@@ -160,19 +160,19 @@ def _generic_target(text: str) -> Target:
 
 
 def device_label(device: BlockDevice, identity: Identity) -> str:
-    """What a person calls the device: its model, or what it is, and its capacity in vendor's units."""
+    """Returns what a person calls the device: its model, or what it is, and its capacity in vendor's units."""
     what = identity.model or identity.backing_file or identity.transport or device.name
     part = f", partition {device.name}" if device.is_partition else ""
     return f"{what} {capacity(device.size_bytes)}{part}"
 
 
 def is_file_set(text: str) -> bool:
-    """Whether this is `dir:PATH*8`, and not a directory of that name."""
+    """Returns whether this is `dir:PATH*8`, and not a directory of that name."""
     return bool(re.fullmatch(r"dir:.+\*[^*/]*", text)) and not Path(text.removeprefix("dir:")).is_dir()
 
 
 def _file_set(text: str, size_bytes: int | None) -> Target:
-    """`dir:PATH*8`: eight files in the directory, as an array of them."""
+    """Returns `dir:PATH*8`: eight files in the directory, as an array of them."""
     path, _, count = text.removeprefix("dir:").rpartition("*")
     number = _number(text, count, "files", 2, MAX_FILES)
     return array_of(file_set(expanded_path(text, path), number, size_bytes))
@@ -205,7 +205,7 @@ def _no_array_of_real_targets(text: str) -> None:
     if form is not None and not Path(text.partition(":")[2] or text).exists():
         raise UsageError(
             f"{text}: only twins, and files in a directory, can be multiplied",
-            f"name each target itself, such as {form['one']}; with --together they are loaded at once",
+            f"name each target itself, such as {form['one']}; --together loads them at once",
         )
 
 
@@ -221,7 +221,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
     file_system = form["file_system"]
     if file_system is not None and file_system not in FILE_SYSTEMS:
         raise UsageError(
-            f"twin:{rest}: {file_system or 'nothing'!r} is no file system of twins",
+            f"twin:{rest}: twins have no file system {file_system or 'nothing'!r}",
             f"write one of {', '.join(f'/{name}' for name in FILE_SYSTEMS)}",
         )
     facts = twins(form["name"])
@@ -245,7 +245,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
 
 
 def _number(target: str, text: str, what: str, least: int, most: int) -> int:
-    """The number behind `*` or `#`. Raises UsageError when it is none or out of range."""
+    """Returns the number behind `*` or `#`. Raises UsageError when it is none or out of range."""
     if not (text.isascii() and text.isdigit() and least <= int(text[:7]) <= most):
         raise UsageError(
             f"{target}: {text or 'nothing'!r} is not a number of {what}",
@@ -255,7 +255,7 @@ def _number(target: str, text: str, what: str, least: int, most: int) -> int:
 
 
 def _advice(text: str, twins: TwinLookup | None) -> str:
-    """The nearest right form: a prefix misspelt or left out, or the list of forms."""
+    """Returns the nearest right form: a prefix misspelt or left out, or the list of forms."""
     kind, colon, rest = text.partition(":")
     near = difflib.get_close_matches(kind, ["file", "dir", "null", "nop", "twin"], n=1)
     if colon and near:

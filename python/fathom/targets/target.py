@@ -62,12 +62,12 @@ class Identity:
     file_system_uuid: str | None = None
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """The fields that are known, for run.json."""
+        """Returns the fields that are known, for run.json."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, values: Mapping[str, object]) -> "Identity":
-        """The reverse of `to_json`; keys that this version does not know are left out."""
+        """Returns the reverse of `to_json`; keys that this version does not know are left out."""
         known = {field.name for field in fields(cls)}
         present = {name: value for name, value in values.items() if name in known}
         return cls(**present)  # pyright: ignore[reportArgumentType]

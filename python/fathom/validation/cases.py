@@ -1,7 +1,7 @@
 """From published rows to what a twin has to do to imitate them, or why it cannot yet. Runs nothing.
 
 A row that states its I/O is its own definition. The I/O of one that does not (SQL, Oracle, desktops) is that of the
-method step with its name in `published`: an assumed mix, and said so. The region is that of the row's bench.
+method step with its name in `published`. That mix is assumed, and reported so. The region is that of the row's bench.
 """
 
 import json
@@ -42,7 +42,7 @@ PATTERNS = {"seq": "sequential", "rand": "uniform"}
 LIMIT = ("threshold", "at-most")
 """Kind and bound of a latency that no I/O exceeds."""
 RATIO = re.compile(r"ratio of (?P<figure>IOPS|IOPS/W) to (?P<other>.+)")
-"""The unit of a row that relates two drives: what is divided, and by the figure of which model."""
+"""The unit of a row that relates two drives: the figure to divide, and the model whose figure divides it."""
 RATIOS: dict[str, Metric] = {"IOPS": "iops_ratio", "IOPS/W": "iops_per_w_ratio"}
 
 
@@ -98,7 +98,7 @@ class Case:
     def figures(self) -> dict[Metric, float]:
         """Comparable figures, the one that counts first.
 
-        The others are the same measurement in other words: under a closed load the mean latency is outstanding I/O over
+        The others are the same measurement in other words. Under a closed load the mean latency is outstanding I/O over
         IOPS (Little), so counting it too would count one error twice.
         """
         row = self.row
@@ -127,7 +127,7 @@ class Case:
         if self.row.uncertain:
             return f"uncertain, not counted: {self.row.note}"
         if self.row.calibrates == "workload":
-            return "shapes the mix of the workload, not the device: not counted"
+            return "shapes the workload's mix, not the device: not counted"
         return None
 
     @property
@@ -141,7 +141,7 @@ class _NoTrialError(Exception):
 
 
 def cases_of(device: Device) -> list[Case]:
-    """The published rows about a device, in the file's order; empty where it has no published results.
+    """Returns the published rows about a device, in the file's order; empty where it has no published results.
 
     Left out are context rows that cannot be imitated: they are statements, not results.
 
@@ -158,12 +158,10 @@ def cases_of(device: Device) -> list[Case]:
 
 
 def published_jobs() -> dict[str, tuple[str, str]]:
-    """Published workload to the job that a method gives it, and the method's name. Of a curve: the job of its maximum.
+    """Returns each published workload's job in a method, and the method's name. A curve counts by its maximum's job.
 
-    Methods through a file system are left out: their rows are of another path.
-
-    Raises:
-        UsageError: a method file is wrong.
+    Methods through a file system are left out: their rows are of another path. Raises UsageError where a method file is
+    wrong.
     """
     found: dict[str, tuple[str, str]] = {}
     for entry in entries("methods"):
@@ -184,13 +182,13 @@ def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[str, str]]
 
 
 def _ratio(row: PublishedRow) -> tuple[Metric, str] | None:
-    """What a row that relates two drives divides, and the model that it is divided by."""
+    """Returns what a row that relates two drives divides, and the model that it is divided by."""
     found = RATIO.fullmatch(row.unit or "")
     return (RATIOS[found["figure"]], found["other"]) if found else None
 
 
 def _other(device: Device, row: PublishedRow) -> Device | None:
-    """The twin of the model that a row relates the device to, in the device's own capacity."""
+    """Returns the twin of the model that a row relates the device to, in the device's own capacity."""
     ratio = _ratio(row)
     if ratio is None:
         return None
@@ -204,7 +202,7 @@ def _other(device: Device, row: PublishedRow) -> Device | None:
             and abs(other.capacity_bytes / device.capacity_bytes - 1) <= CAPACITY_TOLERANCE
         ):
             return other
-    raise _NoTrialError(f"no twin of {ratio[1]} of the same capacity is in the catalogue")
+    raise _NoTrialError(f"the catalogue has no twin of {ratio[1]} with the same capacity")
 
 
 def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Trial, str | None]:
@@ -212,7 +210,7 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
         raise _NoTrialError(f"measured from {row.hosts} hosts")
     shares = row.value is not None and row.latency_kind == "threshold" and "I/O above" in (row.unit or "")
     if (row.latency_kind, row.bound, row.value) == ("threshold", None, None):
-        raise _NoTrialError("the source says neither how many I/O are beyond its latency nor that none is")
+        raise _NoTrialError("the source does not say whether any I/O exceeded its latency, or how many")
     depth = row.unit == DEPTH and row.value is not None
     figure = shares or _ratio(row) is not None or depth
     if not figure and (not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None):
@@ -228,7 +226,7 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
     stated = _before_depths(row, bench) if depth else row
     if row.block_kib and row.read_pct is not None and row.pattern in PATTERNS:
         job_json = _job_of_row(stated, PATTERNS[row.pattern], bench)
-        remark = f"{bench.threads} thread(s) a device: {bench.note}" if bench.threads else None
+        remark = f"{bench.threads} thread(s) per device: {bench.note}" if bench.threads else None
     elif row.workload in jobs:
         job, method = jobs[row.workload]
         job_json, remark = _endless(job), f"assumed mix: {method}"
@@ -240,17 +238,19 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
 
 
 def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
-    """The row at the iodepth that comes before the bench goes through others: that of its last prior work."""
+    """Returns the row at the iodepth that comes before the bench goes through others: that of its last prior work."""
     if bench.depths is None:
-        raise _NoTrialError(f"the bench {bench.name} does not say through which depths it went")
+        raise _NoTrialError(f"the bench {bench.name} does not list its depths")
     last = json.loads(_core.parse_job(json.dumps(bench.prior[-1].job), f"{bench.name}.json"))
     return row.model_copy(update={"iodepth": last["load"]["iodepth"]})
 
 
 def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
-    """The row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know better."""
+    """Returns the row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know
+    better.
+    """
     if not (row.threads or row.jobs or row.iodepth):
-        raise _NoTrialError("the source does not say how many I/O were outstanding")
+        raise _NoTrialError("the source does not state the I/Os in flight")
     read_pct = row.read_pct or 0.0
     pure = {0.0: "write", 100.0: "read"}.get(read_pct)
     job = {
@@ -267,7 +267,7 @@ def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
 
 
 def _endless(job_json: str) -> str:
-    """The same job without its end: a trial ends when it has been measured well enough."""
+    """Returns the same job without its end: a trial ends when it has been measured well enough."""
     job = json.loads(job_json)
     job["until"] = dict.fromkeys(job["until"])
     return json.dumps(job, sort_keys=True)

@@ -46,7 +46,7 @@ class Median:
 
 
 def compare_case(case: Case, measured: Measured | None, other: Measured | None = None) -> list[Compared]:
-    """The case's figures, the one that counts first; a single one without a figure if nothing was simulated.
+    """Returns the case's figures, the one that counts first; a single one without a figure if nothing was simulated.
 
     `other` is what was measured on the drive that the row relates the device to.
     """
@@ -93,7 +93,7 @@ def _compare(
 
 
 def _by_depth(measured: Measured) -> str:
-    """The rates that tell the depth of the maximum."""
+    """Returns the rates that show the depth of the maximum."""
     rates = ", ".join(
         f"{one.iops:,.0f}{'' if one.interval_pct is None else f' ± {one.interval_pct:.1f} %'} at {one.iodepth}"
         for one in measured.depths
@@ -106,7 +106,7 @@ def _reasons(case: Case) -> dict[str, str]:
 
 
 def error_of(row: PublishedRow, published: float, simulated: float) -> float | None:
-    """How far the simulated figure lies above (+) or below (-), in percent; None where a bound is kept."""
+    """Returns how far the simulated figure lies above (+) or below (-), in percent; None where a bound is kept."""
     kept = {"at-least": simulated >= published, "at-most": simulated <= published}
     if row.bound and kept[row.bound]:
         return None
@@ -114,7 +114,7 @@ def error_of(row: PublishedRow, published: float, simulated: float) -> float | N
 
 
 def medians(rows: Sequence[Compared]) -> list[Median]:
-    """Per device and role, then over all devices; without a role that has no counted figure."""
+    """Returns per device and role, then over all devices; without a role that has no counted figure."""
     names: list[str | None] = list(dict.fromkeys(row.case.device.name for row in rows))
     found = []
     for name in [*names, None]:
@@ -144,4 +144,4 @@ def check_gate(found: Sequence[Median]) -> None:
         if one.device and one.median_pct > GATE_PCT[one.role]
     ]
     if missed:
-        raise GateError(f"median of absolute errors too large: {', '.join(missed)}")
+        raise GateError(f"median absolute error too large: {', '.join(missed)}")

@@ -70,7 +70,7 @@ class TrialProgress:
 
 
 def validation_json(rows: Sequence[Compared]) -> dict[str, object]:
-    """The document `fathom-validate/1`: rows, and the medians over those that count."""
+    """Returns the document `fathom-validate/1`: rows, and the medians over those that count."""
     return {
         "schema": DOCUMENT_SCHEMA,
         "rows": [_row_json(row) for row in rows],
@@ -105,21 +105,21 @@ def _row_json(row: Compared) -> dict[str, object]:
 
 
 def print_validation(console: Console, rows: Sequence[Compared]) -> None:
-    """A table per device with its medians, what could not be simulated, and the medians of all."""
+    """Prints a table per device with its medians, what could not be simulated, and the medians of all."""
     for device in dict.fromkeys(row.case.device.name for row in rows):
         _print_device(console, [row for row in rows if row.case.device.name == device])
     console.print(_medians_table(medians(rows)))
     console.print(
         Text(
-            "Medians of absolute errors over counted figures. Calibration rows may be fitted, so their errors show the "
-            "fit; validation rows never are, so theirs show the prediction.",
+            "Medians of absolute errors over counted figures. Calibration rows may be fitted: their errors show "
+            "the fit. Validation rows never are: theirs show the prediction.",
             style="dim",
         )
     )
 
 
 def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
-    """One line on the measured results that belong to no twin yet."""
+    """Prints one line on the measured results that belong to no twin yet."""
     known = {device.published for device in devices}
     others = [load_published(entry.name) for entry in entries("published") if entry.name not in known]
     counts = {one.name: sum(row.role != "context" for row in one.rows) for one in others}
@@ -128,7 +128,7 @@ def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
 
 
 def print_calibration(console: Console, calibration: Calibration) -> None:
-    """Errors and parameters before and after, sensitivities, and the values to paste."""
+    """Prints errors and parameters before and after, sensitivities, and the values to paste."""
     console.print(Text(calibration.device.identity.label, style="bold"))
     console.print(_errors_table(calibration))
     console.print(_parameters_table(calibration))
@@ -136,11 +136,13 @@ def print_calibration(console: Console, calibration: Calibration) -> None:
         if one.remark:
             _print_dim(console, f"{one.name} is {one.remark}")
     console.print(_sensitivities_table(calibration))
-    _print_dim(console, "percent points by which a row's error changes when the parameter is 10 % up | down")
+    _print_dim(
+        console, "percentage points by which a row's error changes when the parameter is 10 % up | down"
+    )
     if values := toml_values(calibration):
         console.print(f"\n{values}", markup=False, highlight=False)
     else:
-        console.print(Text("The values in the file are the best found: nothing to change."))
+        console.print(Text("The file already has the best values: nothing to change."))
 
 
 def _errors_table(calibration: Calibration) -> Table:
@@ -207,7 +209,7 @@ def _print_device(console: Console, rows: Sequence[Compared]) -> None:
 
 
 def _cells(row: Compared, notes: dict[str, int]) -> tuple[Text, ...]:
-    """A figure's line; what is not counted is dim, and only a row's first figure names it."""
+    """Returns a figure's line; what is not counted is dim, and only a row's first figure names it."""
     first = row.metric == next(iter(row.case.figures))
     faint = "" if row.counted else "dim"
     number = notes.setdefault(row.reason, len(notes) + 1) if row.reason else None

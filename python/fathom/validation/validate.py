@@ -17,7 +17,7 @@ from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
 SYSTEM_METHODS = {"fabric": "added-latency", "cluster": "cluster-scaling"}
 """The method that a kind of system was published by."""
 Watch = Callable[[str, int, int], None]
-"""Told of every trial as it ends: what it is called, how many are through, how many there are."""
+"""Called for every trial as it ends: its name, how many are through, how many there are."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Job:
 
 
 def devices_to_validate(names: Sequence[str]) -> list[Device]:
-    """The named devices, or every drive of the catalogue that has a twin; systems have methods of their own.
+    """Returns the named devices, or every drive of the catalogue that has a twin; systems have methods of their own.
 
     Raises:
         CatalogError: no device of that name, or its file is wrong.
@@ -44,8 +44,8 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
     for device in devices:
         if device.starts_settled:
             raise UsageError(
-                f"{device.name}: figures of systems and their drives stand beside the published ones in the report of "
-                "their method",
+                f"{device.name}: the report of its method compares figures of systems and their drives with the "
+                "published ones",
                 " or ".join(f"`{command}`" for command in _methods_of(device)),
             )
         if device.twin is None:
@@ -57,7 +57,9 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
 
 
 def _methods_of(device: Device) -> list[str]:
-    """The commands whose reports have the published figures of a system, or of the systems that a drive is in."""
+    """Returns the commands whose reports have the published figures of a system, or of the systems that a
+    drive is in.
+    """
     if device.twin and device.twin.kind in SYSTEM_METHODS:
         return [f"fathom run {SYSTEM_METHODS[device.twin.kind]} twin:{device.name}"]
     systems = [system for name in device_names() if (system := load_device(name)).twin]
@@ -95,7 +97,7 @@ def validate(
 def _measured(
     case: Case, found: Mapping[tuple[str, Trial], Measured]
 ) -> tuple[Measured | None, Measured | None]:
-    """What was measured on the case's device, and on the other one that its row relates it to."""
+    """Returns what was measured on the case's device, and on the other one that its row relates it to."""
     if case.trial is None:
         return None, None
     return found[case.device.name, case.trial], found[case.other.name, case.trial] if case.other else None
@@ -108,7 +110,7 @@ def _job(device: Device, workload: str, trial: Trial, seed: int, limits: Limits)
 
 
 def in_parallel(jobs: Sequence[Job], workers: Workers, watch: Watch | None = None) -> list[Measured]:
-    """The results in the order of the jobs. Raises the first failure."""
+    """Returns the results in the order of the jobs. Raises the first failure."""
     futures = {
         workers.submit(run_trial, job.parameters_json, job.trial, job.seed, job.limits): job for job in jobs
     }

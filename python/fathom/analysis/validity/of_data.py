@@ -8,16 +8,19 @@ from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
 UNMAPPED_LEAST = 0.005
-"""Fewer reads of blocks never written move no figure by what it is known to: the end of a region that the fill's block
-does not divide has some."""
+"""Fewer reads of blocks never written move no figure noticeably. A fill whose block does not divide the region leaves
+some at its end.
+"""
 
 
 def unmapped(view: RunView) -> Iterable[Note]:
-    """Blocks were read that were never written: one note a target, of the step with the greatest share of them."""
+    """Yields a note where blocks were read that were never written: one per target, on the step with the greatest
+    share.
+    """
     unmapped = view.total("unmapped_reads")
     found: dict[str, list[tuple[float, str]]] = {}
     for key, figures in view.steps.items():
-        reads = sum(row["n"] for row in figures.rows if row["op"] == "read")
+        reads = sum(row.n or 0 for row in figures.rows if row.op == "read")
         count = unmapped.get(key, 0)
         if reads and count > UNMAPPED_LEAST * reads:
             found.setdefault(key[0], []).append((min(count / reads, 1.0), key[1]))
@@ -28,19 +31,19 @@ def unmapped(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             step,
-            f"{percent(share, '.1f')} of the reads went to blocks never written: a device answers those without its "
-            f"medium{in_others('less', len(steps) - 1, 'step')}",
-            "run without --quick: shortened, the steps before write too little of the region"
+            f"{percent(share, '.1f')} of the reads went to blocks never written, which a device answers without "
+            f"reading its medium{in_others('less', len(steps) - 1, 'step')}",
+            "run without --quick: the shortened fill writes too little of the region"
             if view.document.quick
             else "fill the region first",
         )
 
 
 def compressible(view: RunView) -> Iterable[Note]:
-    """Written data can shrink on its way."""
+    """Yields a note where written data can shrink on its way."""
     kinds = {
-        "compressible": ("compressible-data", "compresses away: what compresses on its way writes less"),
-        "dedup": ("duplicate-data", "are copies: what removes duplicates on its way writes less"),
+        "compressible": ("compressible-data", "compresses away: a device that compresses writes less"),
+        "dedup": ("duplicate-data", "are copies: a device that removes duplicates writes less"),
     }
     for name, job in view.jobs.items():
         writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
@@ -48,11 +51,11 @@ def compressible(view: RunView) -> Iterable[Note]:
             share = job.get("content", {}).get(key, 0.0)
             if share and writes:
                 text = f"{percent(share)} of the written data {effect}"
-                yield Note(rule, "info", None, name, text, "compare only with runs of the same share")
+                yield Note(rule, "info", None, name, text, "compare only with runs that have the same share")
 
 
 def small_region(view: RunView) -> Iterable[Note]:
-    """A small part of the device was touched."""
+    """Yields a note where a small part of the device was touched."""
     measured = {step for _, step in view.steps}
     jobs = [job for step, job in view.jobs.items() if step in measured]
     for target in view.real_targets:
@@ -66,7 +69,7 @@ def small_region(view: RunView) -> Iterable[Note]:
             effect = (
                 "seeks are shorter than over the whole disk"
                 if disk
-                else "caches and mapping tables hold more of it"
+                else "caches and mapping tables cover more of it"
             )
             yield Note(
                 "small-region",
@@ -74,12 +77,12 @@ def small_region(view: RunView) -> Iterable[Note]:
                 target.name,
                 None,
                 f"the test touched {_size(widest)}, {percent(widest / whole, '.2f')} of the device: {effect}",
-                "test a larger part before concluding for the whole device",
+                "test a larger part before concluding about the whole device",
             )
 
 
 def cut_region(view: RunView) -> Iterable[Note]:
-    """The target is smaller than the method means."""
+    """Yields a note where the target is smaller than the method means."""
     meant = max((job["region"]["size"].get("up-to", 0) for job in view.jobs.values()), default=0)
     for target in view.document.targets:
         parts = sum(other.part_of == target.name for other in view.document.targets)
@@ -90,9 +93,9 @@ def cut_region(view: RunView) -> Iterable[Note]:
                 "warning",
                 target.name,
                 None,
-                f"the method means a region of {_size(meant)}, the target has {_size(capacity)}: caches hold more of "
-                "it and seeks are shorter",
-                "take a larger target or --size before comparing with others",
+                f"the method asks for a region of {_size(meant)}, the target has {_size(capacity)}: caches hold "
+                "more of it and seeks are shorter",
+                "use a larger target or --size before comparing with others",
             )
 
 

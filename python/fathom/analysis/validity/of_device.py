@@ -15,29 +15,29 @@ CACHED_BELOW = 0.9
 
 
 def beyond_link(view: RunView) -> Iterable[Note]:
-    """More came back than the link can carry."""
+    """Yields a note where more came back than the link can carry."""
     for target in view.real_targets:
         limit_mbps = link_mbps(target)
         if limit_mbps is None:
             continue
         for figures in (view.steps | view.part_steps).values():
             # A link carries reads and writes at once, each at full rate.
-            rows = [row for row in figures.rows if row["target"] == target.name]
-            fastest = max((row["mbps"] for row in rows), default=0.0)
+            rows = [row for row in figures.rows if row.target == target.name]
+            fastest = max((row.mbps or 0.0 for row in rows), default=0.0)
             if fastest > limit_mbps:
                 yield Note(
                     "beyond-link",
                     "error",
                     target.name,
                     figures.step,
-                    f"{fastest:,.0f} MB/s is more than the link can carry ({limit_mbps:,.0f} MB/s): "
-                    "part of it came from a cache of the host",
+                    f"{fastest:,.0f} MB/s exceeds the link's {limit_mbps:,.0f} MB/s: part of it came from a cache "
+                    "of the host",
                     "use direct I/O and a target larger than memory",
                 )
 
 
 def cached(view: RunView) -> Iterable[Note]:
-    """Part of the I/O did not reach the device."""
+    """Yields a note where part of the I/O did not reach the device."""
     moved, jobs = _moved_on_device(view), view.jobs
     for (target, step), device_bytes in _device_bytes(view).items():
         own = moved.get((target, step), 0)
@@ -51,8 +51,8 @@ def cached(view: RunView) -> Iterable[Note]:
                 level,
                 target,
                 step,
-                f"{text}the I/O was direct, and a file system answers reads of blocks never written without its device",
-                "write the whole file in a step before, with direct I/O",
+                f"{text}I/O was direct; the file system answered reads of blocks never written without its device",
+                "write the whole file with direct I/O in an earlier step",
             )
         else:
             yield Note(
@@ -60,13 +60,13 @@ def cached(view: RunView) -> Iterable[Note]:
                 level,
                 target,
                 step,
-                f"{text}the rest was served by the page cache",
-                "use direct I/O on a file system that has it, or test the device itself",
+                f"{text}the page cache served the rest",
+                "use direct I/O on a file system that supports it, or test the device itself",
             )
 
 
 def foreign(view: RunView) -> Iterable[Note]:
-    """Others' I/O was on the device: one note a target and level, with the step that had most."""
+    """Yields a note where others' I/O was on the device: one per target and level, on the step that had most."""
     kinds = {target.name: target.kind for target in view.document.targets}
     moved = _moved_on_device(view)
     found: dict[tuple[str, Level], list[tuple[float, float, str]]] = {}
@@ -87,13 +87,16 @@ def foreign(view: RunView) -> Iterable[Note]:
             level,
             target,
             step,
-            f"{percent(share, '.1f')} of the device's traffic ({foreign / 1e6:,.0f} MB) was not this test's{others}",
-            "stop what else uses the drive; on a file, the file system's own writes are counted here",
+            (
+                f"{percent(share, '.1f')} of the device's traffic ({foreign / 1000000.0:,.0f} MB) was not this "
+                f"test's{others}"
+            ),
+            "stop what else uses the drive; on a file, the file system's own writes count here",
         )
 
 
 def throttled(view: RunView) -> Iterable[Note]:
-    """Heat held something back."""
+    """Yields a note where heat held something back."""
     names = {name for name in view.telemetry["name"].unique().to_pylist() if "throttle" in name}
     for name in sorted(names):
         for (target, step), amount in view.total(name).items():
@@ -106,12 +109,12 @@ def throttled(view: RunView) -> Iterable[Note]:
                     target,
                     step or None,
                     text,
-                    "improve cooling, let it cool down, repeat",
+                    "improve cooling, let the drive cool down, repeat",
                 )
 
 
 def link(view: RunView) -> Iterable[Note]:
-    """The link runs below what the drive can do."""
+    """Yields a note where the link runs below what the drive can do."""
     for target in view.real_targets:
         now, most = _link_of(target, ""), _link_of(target, "max_")
         if now and most and now[0] * now[1] < most[0] * most[1]:
@@ -120,13 +123,13 @@ def link(view: RunView) -> Iterable[Note]:
                 "warning",
                 target.name,
                 None,
-                f"the link runs at {now[0]:g} GT/s x{now[1]}, the drive can do {most[0]:g} GT/s x{most[1]}",
+                f"the link runs at {now[0]:g} GT/s x{now[1]}, but the drive supports {most[0]:g} GT/s x{most[1]}",
                 "try another slot or cable, and look for corrected errors on the link",
             )
 
 
 def link_mbps(target: TargetRecord) -> float | None:
-    """Raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not known.
+    """Returns raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not known.
 
     8b/10b up to 5 GT/s, 128b/130b from 8 GT/s on (PCI Express Base Specification 4.2).
     """
@@ -144,7 +147,7 @@ def _link_of(target: TargetRecord, which: str) -> tuple[float, int] | None:
 
 
 def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
-    """Bytes the device moved per (target, step), where its counters are known."""
+    """Returns bytes the device moved per (target, step), where its counters are known."""
     read, written = view.total("device_read"), view.total("device_written")
     return {
         (target, step): read[target, step] + written.get((target, step), 0.0)
@@ -154,7 +157,9 @@ def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
 
 
 def _moved_on_device(view: RunView) -> dict[tuple[str, str], int]:
-    """Bytes each step moved on a target's device: those of an array's members that share it count for each of them."""
+    """Returns bytes each step moved on a target's device: those of an array's members that share it count for each of
+    them.
+    """
     moved = view.moved_bytes()
     devices = {one.name: one.identity.get("dev") for one in view.document.targets if one.name in view.members}
     for (target, step), own in list(moved.items()):

@@ -37,7 +37,8 @@ NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 
 
 def generator_cpu(view: RunView) -> Iterable[Note]:
-    """The load generator had no processor time left: one note a target, of the step in which it had least.
+    """Yields a note where the load generator had no processor time left: one note a target, of the step in which it
+    had least.
 
     Threads that spin until the next arrival use processor time and have it left: what they were busy for says so. Of
     threads that poll a device nobody knows.
@@ -49,7 +50,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
     real = {one.name for one in view.document.targets if one.kind in REAL} - set(view.totals.values())
     found: dict[str, list[tuple[float, int, str]]] = {}
     for key, figures in (view.steps | view.part_steps).items():
-        threads = figures.rows[0]["threads"] or 1
+        threads = figures.rows[0].threads or 1
         cores = min(threads, allowed) if isinstance(allowed, int) else threads
         if key[0] not in real or not seconds.get(key) or worked.get(key, 0.0) <= CPU_MOST:
             continue
@@ -63,15 +64,17 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             step,
-            f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: the figure "
-            f"may be the host's, not the drive's{in_others('the same', len(steps) - 1, 'step')}",
+            f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: the "
+            f"host, not the drive, may set the figure{in_others('the same', len(steps) - 1, 'step')}",
             "add threads on more cores, or fewer and larger I/Os",
         )
 
 
 def client_limits(view: RunView) -> Iterable[Note]:
-    """Where the hosts that load a target have no more to give, so that the figure is theirs: one note a target, of the
-    step in which their processors are busiest. Nothing limits a load that was served at the rate asked for.
+    """Yields a note where the hosts that load a target have no more to give, so that the figure is theirs.
+
+    One per target, on the step in which their processors are busiest. Nothing limits a load that was served at the rate
+    asked for.
     """
     real = {target.name: target for target in view.document.targets if target.kind in (*REAL, "array")}
     fleets = {total for part, total in view.totals.items() if part not in view.members}
@@ -91,13 +94,16 @@ def client_limits(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             step,
-            f"the client, not the target, limits: {client} {said}{in_others('the same', len(steps) - 1, 'step')}",
-            "load from more or faster hosts; `nop:` as the target shows what this one can do",
+            (
+                f"the client, not the target, is the limit: {client} "
+                f"{said}{in_others('the same', len(steps) - 1, 'step')}"
+            ),
+            "load from more or faster hosts; the target `nop:` shows what this host can do",
         )
 
 
 def stragglers(view: RunView) -> Iterable[Note]:
-    """A host or a drive far behind the others: Jain's index says that there is one, not which.
+    """Yields a note on a host or a drive far behind the others: Jain's index says that there is one, not which.
 
     A load that is split in shares is meant to be uneven, and not judged.
     """
@@ -122,12 +128,12 @@ def stragglers(view: RunView) -> Iterable[Note]:
                     f"{_part(view, part)} did {rate:,.0f} {unit}, {percent(rate / usual)} of "
                     f"{f'the median of the {len(others)} others' if len(others) > 1 else 'the other'} "
                     f"({usual:,.0f}); Jain's index over all is {index:.3f}",
-                    "look at its own processors, path and health first: the total has its share in it",
+                    "check its processors, path and health first: the total includes its share",
                 )
 
 
 def cpu_steal(view: RunView) -> Iterable[Note]:
-    """A hypervisor took processor time."""
+    """Yields a note where a hypervisor took processor time."""
     mean_pct = view.mean("cpu_steal")
     if mean_pct is not None and mean_pct > STEAL_MOST_PCT:
         yield Note(
@@ -135,13 +141,13 @@ def cpu_steal(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"the hypervisor took {mean_pct:.1f} % of the processor time: other guests are in these figures",
-            "measure on a host of its own, or repeat and compare the intervals",
+            f"the hypervisor took {mean_pct:.1f} % of the processor time: other guests affect these figures",
+            "measure on a host without other guests, or repeat and compare the intervals",
         )
 
 
 def governor(view: RunView) -> Iterable[Note]:
-    """The processors may sleep."""
+    """Yields a note where the processors may sleep."""
     governor = view.document.environment.get("governor")
     if view.real_targets and isinstance(governor, str) and governor != "performance":
         yield Note(
@@ -149,13 +155,13 @@ def governor(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"CPU frequency governor is {governor}: latency at low load includes waking the processor up",
-            "`cpupower frequency-set -g performance` for the time of the test",
+            f"CPU frequency governor is {governor}: at low load, latency includes waking the processor",
+            "run `cpupower frequency-set -g performance` before the test",
         )
 
 
 def numa(view: RunView) -> Iterable[Note]:
-    """Some I/O crosses between sockets."""
+    """Yields a note where some I/O crosses between sockets."""
     environment = view.document.environment
     nodes, load = environment.get("numa_nodes"), environment.get("load_numa_nodes")
     for target in view.real_targets:
@@ -175,13 +181,13 @@ def numa(view: RunView) -> Iterable[Note]:
             "warning" if known else "info",
             target.name,
             None,
-            f"the drive is at NUMA node {node}, the load threads {where}: some I/O crosses between sockets",
+            f"the drive is on NUMA node {node}, the load threads {where}: some I/O crosses between sockets",
             f"`numactl --cpunodebind={node} --membind={node} fathom run ...`",
         )
 
 
 def virtual_disk(view: RunView) -> Iterable[Note]:
-    """The disk may be cached and rationed by a host."""
+    """Yields a note where the disk may be cached and rationed by a host."""
     hypervisor = view.document.environment.get("virtualisation")
     if view.real_targets and isinstance(hypervisor, str) and hypervisor != "none":
         yield Note(
@@ -189,25 +195,25 @@ def virtual_disk(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"this machine is virtual ({hypervisor}): its disks may be cached and rationed by the host, "
-            "which cannot be seen from here",
-            "take these figures for this machine's disk as it is given to you, not for a drive",
+            f"this machine is virtual ({hypervisor}): the host may cache and throttle its disks, which cannot be "
+            "seen from here",
+            "take these figures for this virtual machine's disk, not for a drive",
         )
 
 
 def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str]:
-    """What a client has none left of, in words, by its telemetry in percent."""
+    """Yields what a client has none left of, in words, by its telemetry in percent."""
     if (busy := shares.get("cpu_busy", 0.0)) > CLIENT_BUSY_PCT:
         yield f"had its processors {busy:.0f} % busy"
     if (used := shares.get(CPU_QUOTA, 0.0)) > QUOTA_MOST_PCT:
-        yield f"had used up its control group's share of the processors in {used:.0f} % of the periods"
+        yield f"had used up its control group's CPU quota in {used:.0f} % of the periods"
     for name, share in shares.items():
         if over_network and name.startswith(NIC_BUSY) and share > 100 * NIC_MOST:
             yield f"had its network interface {name.removeprefix(NIC_BUSY)} at {share:.0f} % of its speed"
 
 
 def _part(view: RunView, part: str) -> str:
-    """What a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
+    """Returns what a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
     total = view.totals[part]
     if part in view.members:
         return part
@@ -216,7 +222,7 @@ def _part(view: RunView, part: str) -> str:
 
 
 def _over_network(target: TargetRecord) -> bool:
-    """Whether I/O leaves the host: a file system of the network, NVMe over a fabric, a network block device."""
+    """Returns whether I/O leaves the host: a file system of the network, NVMe over a fabric, a network block device."""
     file_system, device = (str(target.identity.get(key) or "") for key in ("file_system", "device"))
     return (
         file_system.startswith(NETWORK_FILE_SYSTEMS)

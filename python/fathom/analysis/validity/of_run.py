@@ -22,15 +22,17 @@ WAITS = "cpu-wait"
 
 
 def unfinished(view: RunView) -> Iterable[Note]:
-    """The run did not come to its end."""
+    """Yields a note where the run did not come to its end."""
     status = view.document.status
     if status in ("interrupted", "failed"):
-        text = f"the run was {status}: what is shown is what was measured until then"
-        yield Note("unfinished", "warning", None, None, text, f"`fathom resume {view.document.id}` goes on")
+        text = f"the run was {status}: the figures cover what was measured until then"
+        yield Note(
+            "unfinished", "warning", None, None, text, f"`fathom resume {view.document.id}` continues it"
+        )
 
 
 def quick(view: RunView) -> Iterable[Note]:
-    """The run was shortened."""
+    """Yields a note where the run was shortened."""
     quick = view.document.quick
     if quick:
         volumes = f", volumes by {quick.divide_volumes_by:g}" if quick.divide_volumes_by != 1 else ""
@@ -39,15 +41,17 @@ def quick(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"quick run: durations are divided by {quick.divide_times_by:g}{volumes} "
-            f"and preconditioning by {quick.divide_preconditioning_by:g}; steady state is not claimed",
-            "before quoting a figure, run without --quick, or review with --full",
+            f"quick run: durations are divided by {quick.divide_times_by:g}{volumes} and preconditioning by "
+            f"{quick.divide_preconditioning_by:g}; steady state is not claimed",
+            "before you quote a figure, run without --quick, or review with --full",
         )
 
 
 def backend(view: RunView) -> Iterable[Note]:
-    """What the load generator had to say; how long its threads waited for cores and how late arrivals were, each once a
-    target, of the worst step; and steps that were left out, once for a target and a reason.
+    """Yields notes with the load generator's remarks.
+
+    Waits for cores and late arrivals have one per target, on the worst step. Steps that were left out have one per
+    target and reason.
     """
     said: dict[tuple[str, Fact], list[str]] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
@@ -55,7 +59,7 @@ def backend(view: RunView) -> Iterable[Note]:
     for remark in view.remarks:
         match remark.fact:
             case CpuWait(share=amount):
-                do = "end what else runs on this machine"
+                do = "stop other programs on this machine"
                 short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
             case LateArrivals(mean_ns=amount):
                 do = "offer less, or load from more threads on more cores"
@@ -87,10 +91,10 @@ def backend(view: RunView) -> Iterable[Note]:
 
 
 def not_measured(view: RunView) -> Iterable[Note]:
-    """What nobody could sample."""
+    """Yields a note on what nobody could sample."""
     for target in (one.name for one in view.document.targets if one.kind in (*REAL, "array")):
         pairs = [text.partition(": ") for text in view.not_measured.get(target, ())]
         if pairs:
             listed = "; ".join(f"{subject} ({why})" for subject, _, why in pairs)
-            text = f"not measured, and nothing estimated in its place: {listed}"
+            text = f"not measured and not estimated: {listed}"
             yield Note("not-measured", "info", target, None, text, "")

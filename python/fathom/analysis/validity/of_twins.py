@@ -10,7 +10,7 @@ WINDOW_SLACK = 0.01
 
 
 def simulated_slice(view: RunView) -> Iterable[Note]:
-    """A twin is a slice of its drive."""
+    """Yields a note where a twin is a slice of its drive."""
     for target in view.document.targets:
         if target.kind == "twin" and target.scale is not None and target.scale < 1:
             yield Note(
@@ -18,14 +18,15 @@ def simulated_slice(view: RunView) -> Iterable[Note]:
                 "info",
                 target.name,
                 None,
-                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive of the same "
-                "proportions, at full speed; rates and WAF do not depend on it, times to fill or to settle are scaled",
+                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive with the same "
+                "proportions, at full speed. Rates and WAF do not depend on it; times to fill or settle are "
+                "scaled",
                 "",
             )
 
 
 def early(view: RunView) -> Iterable[Note]:
-    """Twins ended windows early."""
+    """Yields a note where twins ended windows early."""
     twins = {target.name for target in view.document.targets if target.kind == "twin"}
     rows = view.points.select(["target", "step", "window_s"]).to_pylist()
     windows = {(row["target"], row["step"]): row["window_s"] for row in rows if row["target"] in twins}
@@ -37,9 +38,9 @@ def early(view: RunView) -> Iterable[Note]:
             "info",
             None,
             None,
-            f"twins ended windows early, {len(early)} of {len(windows)}, once mean rate and latency were known to "
-            f"{percent(precision)}; each figure stands with its window",
-            "without `precision` in the method, every window is simulated in full",
+            f"twins ended {len(early)} of {len(windows)} windows early, once mean rate and latency were known to "
+            f"{percent(precision)}. Each figure stands with its window",
+            "remove `precision` from the method to simulate every window in full",
         )
 
 

@@ -39,14 +39,14 @@ class _Unsettled:
 
 
 def unsettled_waf(view: RunView) -> Iterable[Note]:
-    """WAF was read on the way from one pattern's to that of the next: one note a target, of the worst step."""
+    """Yields a note where WAF was read between one pattern's and the next one's: one per target, on the worst step."""
     written = _written_x(view)
     for target in view.document.targets:
         found: list[_Unsettled] = []
         for key, figures in view.steps.items():
-            if key[0] != target.name or all(row["waf"] is None for row in figures.rows):
+            if key[0] != target.name or all(row.waf is None for row in figures.rows):
                 continue
-            judged = any(row["steady"] for row in figures.rows)
+            judged = any(row.steady for row in figures.rows)
             wrote_x = written.get(key, 0.0)
             little = wrote_x if wrote_x < LEAST_X and not judged else None
             drift = _drift(view, key)
@@ -62,13 +62,13 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
                 "info",
                 target.name,
                 worst.step,
-                f"WAF had not settled: {worst.text}; it is a figure of the way there{others}",
-                "let the same writes go on for longer before they are measured (`settle` in a copy of the method)",
+                f"WAF had not settled: {worst.text}. It is a figure on the way there{others}",
+                "write the same way for longer before measuring (`settle` in a copy of the method)",
             )
 
 
 def _written_x(view: RunView) -> dict[Key, float]:
-    """Per step what has been written of its region since its pattern began, by the step and those before it."""
+    """Returns per step what has been written of its region since its pattern began, by the step and those before it."""
     sums = view.intervals.filter(WRITES).group_by(["target", "step"], use_threads=False)
     table = sums.aggregate([("bytes", "sum")]).to_pylist()
     bytes_ = {(row["target"], row["step"]): row["bytes_sum"] for row in table}
@@ -89,7 +89,9 @@ def _written_x(view: RunView) -> dict[Key, float]:
 
 
 def _pattern(job: JobJson) -> str | None:
-    """Where and in what pieces a job writes; the size of pieces in sequence does not matter. None: it only reads."""
+    """Returns where and in what pieces a job writes; the size of pieces in sequence does not matter. None: it only
+    reads.
+    """
     if streams := job.get("streams"):
         found = [_pattern(stream["job"]) for stream in streams]
         return json.dumps(found) if any(found) else None
@@ -102,7 +104,9 @@ def _pattern(job: JobJson) -> str | None:
 
 
 def _drift(view: RunView, key: Key) -> float | None:
-    """How far WAF moves over a step's window, where that is surely beyond what a settled one may; otherwise None."""
+    """Returns how far WAF moves over a step's window, where that is surely beyond what a settled one may; otherwise
+    None.
+    """
     of_step = (pc.field("target") == key[0]) & (pc.field("step") == key[1])
     counted = view.telemetry.filter(of_step)
     media, host = (

@@ -204,11 +204,11 @@ class Published(Strict):
     name: Name
     identity: ProductIdentity
     parts: Many[Part] = ()
-    """Of a system: its servers, network adapters and drives."""
+    """A system's servers, network adapters and drives."""
     spec: Many[SpecGroup] = ()
     published: Many[ResultGroup] = ()
     results_in: Many[Name] = ()
-    """Files whose measured rows are about this product too, because their source does not tell products apart."""
+    """Files whose measured rows are about this product too, because their source does not separate products."""
 
     @property
     def ratings(self) -> tuple[SpecRow, ...]:
@@ -237,5 +237,5 @@ def _whole(group: _Group, *required: str) -> _Group:
             if not getattr(row, key):
                 raise ValueError(f"row {number} has no {key}, here or in the group")
         if row.uncertain and row.note is None:
-            raise ValueError(f"row {number} is uncertain and has no note to say why")
+            raise ValueError(f"row {number} is uncertain but has no note that says why")
     return group

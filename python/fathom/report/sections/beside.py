@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from fathom.analysis.finding import joined
+from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.method.method import JobJson
 from fathom.method.offered import Offered, OfferedJson, parse_offered
@@ -18,7 +19,6 @@ from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import RunData
 from fathom.report.latencies import latency, percentile
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
 
 ORDER = 38
@@ -54,13 +54,13 @@ class Beside:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Percentiles over the share, and their table."""
+    """Returns percentiles over the share, and their table."""
     found = [one for column in comparison.columns for one in _of(column)]
     if not found:
         return None
     caption = (
-        "Service latency over what the stream beside it was offered, as a share of the IOPS that it had achieved "
-        "alone. A percentile of too few I/Os is left out."
+        "Service latency over the load offered to the stream beside it. The load is a share of the IOPS that "
+        "this other stream achieved alone. A percentile of too few I/Os is left out."
     )
     charts = [chart for one in found if (chart := _chart(one))]
     legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
@@ -102,7 +102,7 @@ def _offered(run: RunData, step: str) -> Offered | None:
 
 
 def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[SharePoint]:
-    """The same I/O measured with nothing beside it."""
+    """Returns the same I/O measured with nothing beside it."""
     run = column.run
     shapes = [
         _shape(stream["job"])
@@ -127,7 +127,7 @@ def _shape(job: JobJson) -> list[object]:
 
 
 def _sentence(one: Beside) -> str:
-    """The tail from the least to the most beside it; empty where too few I/Os were beside any share."""
+    """Returns the tail from the least to the most beside it; empty where too few I/Os were beside any share."""
     known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
     alone = [f"{p99} us alone" for step, p99 in known if step.beside is None]
     beside = [(f"{100 * step.share:g}", p99) for step, p99 in known if step.beside]
@@ -137,7 +137,7 @@ def _sentence(one: Beside) -> str:
     most = f"{tails} us beside {shares} % of the IOPS of {plain(one.column.run.steps[one.of].label)}"
     text = f"{one.column.label}: p99 of {one.op}s is {joined([*alone, most])}"
     if short := [step for step in one.steps if not step.sustained]:
-        text += f"; from {100 * short[0].share:g} % on the stream beside them no longer kept up"
+        text += f"; from {100 * short[0].share:g} % on, the stream beside them fell behind"
     return text + "."
 
 
@@ -159,7 +159,7 @@ def _chart(one: Beside) -> Chart | None:
         f"{one.column.label}: {many_of(one.op)}",
         f"{names}, us",
         option,
-        f"{names} of {one.op}s over the share; figures in the table below.",
+        f"{names} of {one.op}s over the share; the table below has the figures.",
         240,
     )
 
@@ -189,7 +189,7 @@ def _table(found: Sequence[Beside]) -> Table:
     groups = [
         Group(f"{one.column.label}: {many_of(one.op)}", [_row(step) for step in one.steps]) for one in found
     ]
-    notes = ["Beneath a figure its 95 % interval, where the seconds of the window allow one."]
+    notes = ["The 95 % interval stands beneath a figure, where the seconds of the window allow one."]
     return Table("Share", heads, groups, notes)
 
 

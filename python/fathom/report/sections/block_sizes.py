@@ -108,7 +108,7 @@ def _ratio(disk: Disk, reference: Disk, step: str) -> Item:
 
 
 def _published(rows: Sequence[PublishedRow], kind: str, block: str, sources: list[str]) -> Item:
-    """What is printed for the block, or for the order and direction without one; a range is two rows."""
+    """Returns what is printed for the block, or for the order and direction without one; a range is two rows."""
     exact = [row for row in rows if row.workload == f"fio-{block}-{kind}"]
     stated = exact or [row for row in rows if row.workload == f"fio-{kind}"]
     relations = [row for row in rows if row.workload == f"fio-{block}-{kind}-relation"]
@@ -138,7 +138,7 @@ def _values(rows: Sequence[PublishedRow], kind: str, block_bytes: int) -> str:
 
 
 def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
-    """The row's figure as the table has it: MB/s of what is sequential, else IOPS."""
+    """Returns the row's figure as the table has it: MB/s of what is sequential, else IOPS."""
     mbps = row.mbps or (row.mibps * MIB_PER_MB if row.mibps else None)
     if kind.startswith("seq"):
         return mbps or (row.iops * block_bytes / 1e6 if row.iops else None)
@@ -146,7 +146,7 @@ def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
 
 
 def _limits(found: Sequence[Disk]) -> list[Block]:
-    """Measured beside what arm and platters allow, and what follows in words."""
+    """Returns measured beside what arm and platters allow, and what follows in words."""
     known = [disk for disk in found if disk.mechanics]
     if not known:
         return []
@@ -245,7 +245,7 @@ def _short_strokes(found: Sequence[Disk]) -> list[str]:
 
 
 def _many_readers(found: Sequence[Disk]) -> list[str]:
-    """What the order of commands adds, by the same reads with one and with several in flight at each drive."""
+    """Returns what the order of commands adds, by the same reads with one and with several in flight at each drive."""
     said = [
         f"{disk.name} at {BLOCKS[block][0]} {together:.0f} IOPS, {together / alone:.1f} times those of one reader"
         for disk in found
@@ -262,7 +262,7 @@ def _many_readers(found: Sequence[Disk]) -> list[str]:
 
 
 def _touched(disk: Disk) -> float:
-    """Bytes of a drive that the steps address."""
+    """Returns bytes of a drive that the steps address."""
     target = disk.column.target
     each = round(target.capacity_bytes / disk.drives * (target.scale or 1))
     return max(job.region_size(each) for job in disk.column.run.jobs.values())
@@ -331,7 +331,7 @@ def _zones(found: Sequence[Disk]) -> list[str]:
 
 
 def _spread(found: Sequence[Disk]) -> Table | None:
-    """Least, median and greatest drive of each array."""
+    """Returns least, median and greatest drive of each array."""
     arrays = [disk for disk in found if len(disk.parts) > 1]
     if not arrays:
         return None

@@ -86,7 +86,7 @@ def _series(column: Column, workload: str) -> list[_At]:
 
 
 def _best(series: Sequence[_At]) -> _At | None:
-    """The maximum over depths; the least depth that comes within 1 % of it."""
+    """Returns the maximum over depths; the least depth that comes within 1 % of it."""
     if not series:
         return None
     most = max(at.mbps for at in series)
@@ -122,7 +122,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
         head,
         groups,
         [
-            "Totals of all clients. Depth is that of each of a client's jobs; the least one within 1 % of the maximum. "
+            "Totals of all clients. Depth is that of each job of a client: the least within 1 % of the maximum. "
             "Below each figure: the published one and the difference; fitted: the model may be fitted to it. "
             "MB/s are 10⁶ B/s.",
         ],
@@ -135,7 +135,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
 
 
 def _reached(column: Column) -> str:
-    """The most that the clients got out of a cluster, small and large, and at which depth."""
+    """Returns the most that the clients got out of a cluster, small and large, and at which depth."""
     parts = []
     for workload, (label, _) in (SMALL | LARGE).items():
         best = _best(_series(column, workload)) if workload in HEADLINES else None
@@ -217,7 +217,7 @@ def _per_tb(columns: Sequence[Column]) -> list[Block]:
 
 
 def _capacities(column: Column) -> tuple[float | None, float]:
-    """Raw and usable TB, the raw one from the drives that the catalogue names."""
+    """Returns raw and usable TB, the raw one from the drives that the catalogue names."""
     from fathom.catalog import CatalogError, load_device
 
     usable = column.target.capacity_bytes / TB

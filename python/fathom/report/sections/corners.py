@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
+from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
@@ -13,7 +14,6 @@ from fathom.report.findings import gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.reference import reason
-from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
 from fathom.statistics.percentiles import QUANTILES
@@ -26,15 +26,15 @@ NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The table of corners."""
+    """Returns the table of corners."""
     if not comparison.corners:
         return None
     sources: list[str] = []
     out = gate(comparison)
     groups = [Group(corner.label, _rows(corner, comparison, sources, out)) for corner in comparison.corners]
     footnotes = [
-        "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
-        "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
+        "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half "
+        "the 95 % interval of the mean rate within the window; a latency's own interval stands under it.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(
             note
@@ -53,7 +53,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _far(comparison: Comparison) -> list[str]:
-    """Why twins are far from published figures, where they are; uncertain figures are left out."""
+    """Returns why twins are far from published figures, where they are; uncertain figures are left out."""
     lines = []
     for corner in comparison.corners:
         for cell in (corner.cell(column) for column in comparison.columns if column.is_twin):
@@ -67,7 +67,7 @@ def _far(comparison: Comparison) -> list[str]:
 
 
 def head(column: Column) -> Item:
-    """A target's column heading."""
+    """Returns a target's column heading."""
     return Item(column.label, column.kind, slot=slot(column.index))
 
 
@@ -77,7 +77,7 @@ def _rows(
     sources: list[str],
     out: Mapping[tuple[str, str], Unsettled],
 ) -> list[Row]:
-    """A corner's rows; one in which no target has anything to say is left out.
+    """Returns a corner's rows; one in which no target has anything to say is left out.
 
     So is p99.999, which takes ten million I/Os, where no target has it and none was measured for it.
     """
@@ -124,13 +124,13 @@ def _rows(
 
 
 def _tells_five_nines(cell: Cell) -> bool:
-    """Whether the step was made to tell p99.999, as those of the standard's histograms are."""
+    """Returns whether the step was made to tell p99.999, as those of the standard's histograms are."""
     told = cell.column.run.percentile(cell.step.name)
     return told is not None and told > QUANTILES["p9999_us"]
 
 
 def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
-    """The figure with its margin and its place among `corner`, the cells that may be ranked."""
+    """Returns the figure with its margin and its place among `corner`, the cells that may be ranked."""
     if cell.value is None:
         return NONE
     if why:
@@ -174,7 +174,9 @@ def _largest(point: Point) -> Item:
 
 
 def _marked(item: Item, cell: Cell) -> Item:
-    """A figure with the share of its I/O that failed, where that is more than a little; in place of one withheld."""
+    """Returns a figure with the share of its I/O that failed, where that is more than a little; in place of one
+    withheld.
+    """
     if not cell.failed:
         return item
     if item.tone == "quiet":

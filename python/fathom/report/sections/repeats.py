@@ -26,7 +26,7 @@ LEAST = 1e-4
 
 
 def build(comparison: Comparison) -> Section | None:
-    """A table per target that was measured more than once."""
+    """Returns a table per target that was measured more than once."""
     columns = [column for column in comparison.columns if column.repeats > 1]
     if not columns:
         return None
@@ -38,15 +38,15 @@ def build(comparison: Comparison) -> Section | None:
 def _said(columns: Sequence[Column]) -> list[str]:
     several = ", ".join(dict.fromkeys(str(column.repeats) for column in columns))
     said = [
-        f"Figures of {joined([column.short for column in columns])} are of {several} repeats: rates are their means, "
-        "latencies those of all their I/Os together. 95 % intervals hold what differs between repeats as well as what "
-        "varies inside each. A mean over rounds is of the repeats that reached steady state, a capacity at an SLO of "
-        "what every repeat's own search found. What runs over time, the rates that a search tried, and what each of "
-        "several workloads at once had, are of the first repeat."
+        f"Figures of {joined([column.short for column in columns])} are of {several} repeats: rates are their "
+        "means, latencies those of all their I/Os together. 95 % intervals include both how repeats differ and "
+        "what varies inside each. A mean over rounds covers the repeats that reached steady state. A capacity at "
+        "an SLO covers every repeat's own search. Three things are of the first repeat: what runs over time, the "
+        "rates that a search tried, and the figures per workload where several run at once."
     ]
     if any(column.repeats < FEW for column in columns):
         said.append(
-            "Two repeats say little about how repeats differ, so the intervals are wide: take three or more."
+            "Two repeats show little of how repeats differ, so the intervals are wide: take three or more."
         )
     return said
 
@@ -75,7 +75,9 @@ def _table(column: Column, comparison: Comparison, rounds: Mapping[str, Sequence
 
 
 def _tracked(one: OnTarget) -> list[Row]:
-    """The steps by which rounds are judged; all of rounds that are not. The others' means are in their own section."""
+    """Returns the steps by which rounds are judged; all of rounds that are not. The others' means are in their own
+    section.
+    """
     unit = UNITS[one.place.metric]
     reached = f"{len(one.steady)} of {len(one.repeats)} steady" if one.place.judged else ""
     steps = [step for step in one.steps if step in one.place.track] or one.steps
@@ -110,7 +112,7 @@ def _cells(
     values: Sequence[float | None],
     of: str = "",
 ) -> list[Item]:
-    """The mean with its margin and what it is of, by how much repeats differ, and what each of them came to."""
+    """Returns the mean with its margin and what it is of, by how much repeats differ, and what each of them came to."""
     known = [value for value in values if value is not None]
     spread = np.std(known, ddof=1) / np.mean(known) if len(known) > 1 else None
     beneath = " · ".join(part for part in (margin_of(mean, *interval) if interval else "", of) if part)
@@ -127,7 +129,7 @@ def _values(cell: Cell, corner: Corner) -> list[float | None]:
 
 
 def _value(cell: Cell, corner: Corner, place: int) -> float | None:
-    """The headline of one repeat, as the cell has it of all."""
+    """Returns the headline of one repeat, as the cell has it of all."""
     run, point = cell.column.run.repeats[place], cell.point
     of_step = [one for one in run.points if (one.target, one.step) == (point.target, point.step)]
     halves = [one for one in of_step if point.op in (TOTAL, one.op)]

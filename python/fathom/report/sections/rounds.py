@@ -31,8 +31,8 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _windows(members: Sequence[OnTarget], comparison: Comparison) -> Table:
-    """The standard's steady-state table of every repeat: mean, excursion and slope of the last rounds, against what is
-    allowed. A verdict on one run's rounds in order: there is nothing in it to pool.
+    """Returns the standard's steady-state table of every repeat: mean, excursion and slope of the last rounds, against
+    what is allowed. A verdict on one run's rounds in order: there is nothing in it to pool.
     """
     unit = UNITS[members[0].place.metric]
     heads = [
@@ -51,8 +51,8 @@ def _windows(members: Sequence[OnTarget], comparison: Comparison) -> Table:
         for label, one in member.labelled(comparison)
     ]
     notes = [
-        "Window and limits of SNIA SSS PTS 2.0: max − min ≤ 20 % of the mean, and the least-squares line moves by at "
-        "most 10 % of the mean over the window, for every tracked step at once."
+        "Window and limits of SNIA SSS PTS 2.0, for every tracked step at once. max − min ≤ 20 % of the mean; "
+        "the least-squares line moves by at most 10 % of the mean over the window."
     ]
     return Table("Tracked", heads, groups, notes)
 
@@ -72,7 +72,7 @@ def _window(series: Series, verdict: WindowVerdict) -> Row:
 
 
 def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
-    """A panel per tracked step: its figure over rounds, a line for every repeat."""
+    """Returns a panel per tracked step: its figure over rounds, a line for every repeat."""
     place = members[0].place
     unit = UNITS[place.metric]
     repeats = [
@@ -99,7 +99,7 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
             lines,
         )
         called = next(one.called(step) for one in members if step in one.steps)
-        summary = f"{called}: {unit} over {most} rounds; figures in the table below."
+        summary = f"{called}: {unit} over {most} rounds; the table below has the figures."
         charts.append(Chart(f"rounds-{place.of}-{step}", called, f"{unit} by round", option, summary, 200))
     windows = [
         p.window_s or 0.0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps
@@ -107,8 +107,8 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
     n = sum(p.n or 0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps)
     lengths = " to ".join(dict.fromkeys((seconds(min(windows)), seconds(max(windows)))))
     caption = (
-        f"{plain(place.of)}: each point is one round of the step, {lengths} "
-        f"long, all operations together; {compact(n)} I/Os in all steps of these rounds."
+        f"{plain(place.of)}: each point is one round of the step, {lengths} long, all operations together; "
+        f"{compact(n)} I/Os in all steps of these rounds."
         + (" Each line is one repeat." if len(repeats) > len(members) else "")
     )
     heads = [Item(str(number)) for number in range(1, most + 1)]
@@ -117,7 +117,7 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
 
 
 def _means(members: Sequence[OnTarget]) -> Table:
-    """Every step's mean over the window, as a matrix where the steps were swept over two keys."""
+    """Returns every step's mean over the window, as a matrix where the steps were swept over two keys."""
     place = members[0].place
     unit = UNITS[place.metric]
     groups = []
@@ -152,7 +152,7 @@ def _notes(members: Sequence[OnTarget]) -> list[str]:
     ]
     fewer = [one for one in members if len(one.pooled) < len(one.repeats)]
     return notes + [
-        f"{one.column.label}: of the {len(one.pooled)} of {len(one.repeats)} repeats that reached steady state"
+        f"{one.column.label}: over the {len(one.pooled)} of {len(one.repeats)} repeats that reached steady state"
         + ("; a single one has no interval over repeats." if len(one.pooled) == 1 else ".")
         for one in fewer
     ]
