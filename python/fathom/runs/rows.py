@@ -25,7 +25,7 @@ from fathom.statistics.percentiles import PREFIXES, QUANTILES
 class StepRows:
     """The rows of one step on one target, growing interval by interval, kept in `scratch`.
 
-    Where the backend has parts (hosts, drives), `parts` are theirs in its order: an interval of target 0 is of the
+    Where the backend has parts (hosts, drives), `parts` are theirs in its order. An interval of target 0 is of the
     whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second. Every
     part has a job of its own, the whole the threads of all.
     """
@@ -145,7 +145,7 @@ class StepRows:
         """Takes what was sampled beside the backend.
 
         Points name a client without processor time left as their limit. They get their WAF where a drive counts its
-        media writes, and their joules where it has a power sensor; those of several drives where each of them has.
+        media writes, and their joules where it has a power sensor. Several drives get theirs where each of them has.
         """
         self.telemetry += [vars(reading) for reading in sampled]
         for one in (self, *self.parts):

@@ -1,9 +1,9 @@
 """One trial in virtual time: bring the twin into its state, run the workload, measure it.
 
 On a bench that states what went before a test, the twin does that, and the window is as long as the bench's. On others
-it is filled, and the measuring window is the steady window itself, as SNIA PTS has it: the rounds by which the combined
-criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that does not get
-there in time reports its last rounds and says so. Compares nothing.
+it is filled, and the measuring window is the steady window itself, as SNIA PTS has it. These are the rounds by which
+the combined criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that
+does not get there in time reports its last rounds and says so. Compares nothing.
 """
 
 import json
@@ -188,7 +188,7 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
 def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
     """Brings data everywhere the trial looks. Under a file system that is the region, once.
 
-    What the page cache then still holds goes to the device before a trial that reads; one that writes begins at the
+    What the page cache then still holds goes to the device before a trial that reads. A trial that writes begins at the
     rate of the device.
     """
     if trial.file_system is None:

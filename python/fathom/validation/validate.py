@@ -16,7 +16,7 @@ from fathom.validation.systems import SystemCase, every_case
 from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
 
 Watch = Callable[[str, int, int], None]
-"""Told of every trial as it ends: what it is called, how many are through, how many there are."""
+"""Called for every trial as it ends: its name, how many are through, how many there are."""
 
 
 @dataclass(frozen=True)
