@@ -110,7 +110,7 @@ class Disk:
         return mser5(self.cells[step].rates) if step in self.cells else 0
 
     def reached(self, step: str) -> float:
-        """Returns the part of what the host wrote that reached the medium within the window, as far as media writes are counted."""
+        """Returns the part of what the host wrote that reached the medium where media writes are counted."""
         point = self.point(step)
         return min(1.0, point.waf) if point and point.waf else 1.0
 
@@ -120,7 +120,7 @@ class Disk:
         return [rates[mser5(rates) :] * scale for rates in self.cells[step].repeats]
 
     def iops(self, step: str) -> float | None:
-        """Returns a drive's IOPS at the medium behind the transient; over the whole window where that has no whole seconds."""
+        """Returns a drive's IOPS at the medium behind the transient; over the window where it has no seconds."""
         if (cell := self.cells.get(step)) is None or not cell.point.iops:
             return None
         means = [float(rates.mean()) for rates in self.repeats(step) if len(rates)]

@@ -56,8 +56,10 @@ class Trial:
 
     After `prior`, the bench's own order of work, it is measured for `window_s` of the whole drive's time. Without, it
     is filled, and measured until it is steady. Where the bench goes on at other iodepths, so does the trial, for
-    `depth_s` at each. A system is loaded from its `hosts`; where it is at rest from the start, `settled` is how well a
-    figure has to be known (half its 95 % interval over its mean) before the job's own time ends the trial.
+    `depth_s` at each.
+
+    A system is loaded from its `hosts`. `settled` is given where it is at rest from the start. It is half the 95 %
+    interval of a figure, over its mean, at which the trial may end early.
     """
 
     bench: str | None

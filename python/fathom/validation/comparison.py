@@ -47,7 +47,7 @@ class Median:
 
 
 def compare_system(case: SystemCase, found: Sequence[Sequence[Measured]]) -> list[Compared]:
-    """The figures of a system's row, the one that counts first, each read from what its runs found."""
+    """Returns the figures of a system's row, the one that counts first, each read from what its runs found."""
     if not case.readings:
         return compare_case(case, None)
     return [

@@ -51,18 +51,18 @@ class SystemCase(Case):
 
     @cached_property
     def figures(self) -> dict[Metric, float]:
-        """Comparable figures, the one that counts first."""
+        """Returns comparable figures, the one that counts first."""
         return {one.metric: one.published for one in self.readings}
 
     @property
     def load(self) -> str:
-        """The loads of the method that the row is read from."""
+        """Returns the loads of the method that the row is read from."""
         labels = [trial.label for _, trial in self.readings[0].runs] if self.readings else []
         return ", ".join(dict.fromkeys(labels))
 
 
 def every_case(device: Device) -> list[Case]:
-    """The published rows of a device, of whatever kind it is, in the file's order; see `cases_of`.
+    """Returns the published rows of a device, of whatever kind it is, in the file's order; see `cases_of`.
 
     Raises:
         CatalogError: a file of the catalogue is wrong.
@@ -95,7 +95,7 @@ def _readings(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
 
 
 def _plain(row: PublishedRow, runs: tuple[tuple[Device, Trial], ...]) -> tuple[Reading, ...]:
-    """A row's own figures at one load, the rate first; what a controller adds is a figure of its own."""
+    """Returns a row's own figures at one load, the rate first; what a controller adds is a figure of its own."""
     metrics: tuple[tuple[Metric, float | None], ...] = (
         ("added_us", row.latency_us if row.latency_kind == "added" else None),
         ("iops", row.iops),
@@ -112,7 +112,7 @@ def _plain(row: PublishedRow, runs: tuple[tuple[Device, Trial], ...]) -> tuple[R
 
 
 def _share(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
-    """The controller's share of an operation's latency: the mean or the most over the loads that are published."""
+    """Reads the controller's share of an operation's latency: the mean or the most over published loads."""
     name, _, statistic = row.workload.rpartition("-controller-share-")
     if name not in SHARES or row.value is None:
         return ()
@@ -129,7 +129,7 @@ def _share(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
 
 
 def _of_cluster(device: Device, row: PublishedRow) -> tuple[Reading, ...]:
-    """A cluster's row: at its depth where it has one, else the most over depths; per raw TB; or beside the others."""
+    """Reads a cluster's row: at its depth, the most over depths, per raw TB, or beside the others."""
     if row.workload in PER_TB and row.value is not None:
         mix, metric, unit = PER_TB[row.workload]
         raw_tb = _raw_bytes(device) / TB
@@ -169,7 +169,7 @@ def _method(name: str) -> Method:
 
 
 def _trial(device: Device, method: str, name: str) -> Trial:
-    """A step of a system's method, on a system that is at rest from the start, for the step's own time at most."""
+    """Returns a step of a system's method, on a system that is at rest from the start."""
     step = next(step for step in _method(method).steps if step.name == name)
     return Trial(None, step.job.json, hosts=device.hosts, settled=step.precision, label=step.label)
 

@@ -137,7 +137,7 @@ def _times_sign(load: str) -> str:
 
 
 def _beside_published(system: _Measured, mix: str) -> str:
-    """Returns the most that is published of the mix beside what the system does at that very load; nothing where none is."""
+    """Returns the most that is published of the mix beside what the system does at that very load."""
     published = published_most(system.catalog, mix)
     if published is None:
         return ""
@@ -150,7 +150,7 @@ def _beside_published(system: _Measured, mix: str) -> str:
 
 
 def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
-    """Returns the most IOPS that are published of a mix, both halves together, and the load; None where a half is missing."""
+    """Returns the most IOPS that are published of a mix and the load; None where a half is missing."""
     totals = []
     for load, depth in SYSTEM_LOADS.items():
         halves = [find(device, f"fio-{mix}", "iops", iodepth=depth, op=op) for op in MIXES[mix][1]]
