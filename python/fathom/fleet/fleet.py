@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fathom._core import Precision
 from fathom.columns.schema import Reading
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
-from fathom.fleet.load import FleetLoad, Host, Remote, reason
+from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
 from fathom.load.seeds import step_seed
 from fathom.method.split import split_job
 from fathom.runs.document import LOST_HOST, NoteRecord
@@ -115,8 +115,20 @@ class Fleet:
             thread.join()
 
     def recheck(self, target: Target, *, writes: bool) -> None:
-        """Passes when every host's target is still what was claimed."""
-        self._on_all(target, lambda host, own: host.remote.submit(HostAgent.recheck, own.name, writes))
+        """Passes when the hosts' targets are still what was claimed. A host that cannot say so in time is lost.
+
+        Raises RefusedError where a target is another one by now.
+        """
+        own = self._targets[target.name]
+        left = self._left()
+        answers = [host.remote.submit(HostAgent.recheck, own[host.name].name, writes) for host in left]
+        for host, answer in zip(left, answers, strict=True):
+            try:
+                _wait_for(host, answer, host.silence_s + POLL_S)
+            except RefusedError:
+                raise
+            except FathomError as error:
+                _lose(host, error)
 
     def start(self, target: Target) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
         """Runs jobs on the target from all hosts; every host samples for itself."""
@@ -183,7 +195,7 @@ class Fleet:
             try:
                 before, host.offset = host.offset, _offset(host)
             except FathomError as error:
-                host.lost = error.message.removeprefix(f"host {host.name}: ")
+                _lose(host, error)
                 continue
             moved_ns = abs(host.offset.offset_ns - before.offset_ns)
             if moved_ns > slewed_ns + before.error_ns + host.offset.error_ns + clocks.MOST_SPREAD_NS:
@@ -438,13 +450,18 @@ def _require_plausible(host: str, text: str, own: Target) -> None:
         raise FathomError(f"host {host}: it describes {text} as what it cannot be", "look at that host")
 
 
-def _wait_for(host: Host, answer: "Future[T]") -> T:
+def _lose(host: Host, error: FathomError) -> None:
+    host.lost = error.message.removeprefix(f"host {host.name}").removeprefix(":").strip()
+
+
+def _wait_for(host: Host, answer: "Future[T]", patience_s: float | None = None) -> T:
     """Returns a host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
+    patience_s = CALL_S if patience_s is None else patience_s
     try:
-        return answer.result(CALL_S)
+        return answer.result(patience_s)
     except NotInTime as error:
         raise FathomError(
-            f"host {host.name} did not answer within {CALL_S:.0f} s", "look at that host and start again"
+            f"host {host.name} did not answer within {patience_s:.0f} s", "look at that host and start again"
         ) from error
     except Exception as error:
         cause = getattr(error, "cause", None) or error

@@ -29,6 +29,8 @@ RESULT_S = 60.0
 START_S = 60.0
 AHEAD_S = 5.0
 """By so much the seconds of a host may be ahead of the coordinator's own clock: it is slow to look at times."""
+MOST_APART_S = 1.0
+"""A recording's window may differ from its seconds by that much: the last second may be cut short."""
 
 T = TypeVar("T")
 
@@ -71,7 +73,8 @@ class _Member:
     seconds: int = 0
     """Intervals that have come in; the number of the next."""
     recording: _core.Recording | None = None
-    lost_here: bool = False
+    lost_before: bool = False
+    """Whether the host had no part in the step from its start."""
 
     @property
     def active(self) -> bool:
@@ -79,7 +82,6 @@ class _Member:
 
     def lose(self, why: str) -> None:
         self.host.lost = why
-        self.lost_here = True
         self.news = None
 
 
@@ -97,7 +99,10 @@ class FleetLoad:
         on_end: Callable[[int | None, Sequence[Host]], None],
     ) -> None:
         self._ordered_s = time.monotonic()
-        self.members = [_Member(host, starts.get(host.name), self._ordered_s) for host in hosts]
+        self.members = [
+            _Member(host, starts.get(host.name), self._ordered_s, lost_before=host.lost is not None)
+            for host in hosts
+        ]
         self.telemetry: list[tuple[Host, Sampled]] = []
         self._on_end = on_end
         self._totals = Totals(len(self.members))
@@ -158,7 +163,8 @@ class FleetLoad:
         ]
         for member, future in asked:
             self._take_result(member, future)
-        self._on_end(self.skew_ns(), [member.host for member in self.members if member.lost_here])
+        lost = [member.host for member in self.members if member.host.lost and not member.lost_before]
+        self._on_end(self.skew_ns(), lost)
         parts = [
             member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)
         ]
@@ -227,7 +233,7 @@ class FleetLoad:
         except ValueError as error:
             raise FathomError(f"it sent an invalid recording: {error}") from error
         seconds = self._totals.sums[self.members.index(member)]
-        if _moved(recording) != _moved(seconds):
+        if _moved(recording) != _moved(seconds) or abs(recording.window_s - seconds.window_s) > MOST_APART_S:
             raise FathomError("its recording is not the sum of the seconds that it sent")
         return recording
 

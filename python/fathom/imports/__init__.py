@@ -22,10 +22,10 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[str, str], Draft]], ...
 
 
 def import_method(path: Path, name: str | None = None) -> tuple[str, list[str]]:
-    """Returns a method file that does what a job file of fio, a script of fio commands or a parameter file of Vdbench
-    does, and notes of what is different or left out.
+    """Returns a method file for a fio job file, a script of fio commands or a Vdbench parameter file, and notes.
 
-    Raises UsageError where a line has no counterpart without which it would be another test.
+    Notes name what is different or left out. Raises UsageError where a line has no counterpart and the test would be
+    another without it.
     """
     text = read_text(path, "give a job file of fio or a parameter file of Vdbench")
     draft = _draft(text, str(path))

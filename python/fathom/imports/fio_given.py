@@ -16,7 +16,9 @@ class Given:
     """The options of a job as they are asked for. Applied ones that nobody asked for are an internal fault."""
 
     def __init__(self, job: FioJob, draft: Draft) -> None:
-        """Of a job, with notes for a draft. Raises UsageError for an option that would make it another test."""
+        """Holds a job's options, with notes for a draft. Raises UsageError for an option that would make it another
+        test.
+        """
         self._job = job
         self._draft = draft
         self._asked: set[str] = set()
@@ -41,7 +43,7 @@ class Given:
         return key in self._job.options
 
     def text(self, key: str, default: str) -> str:
-        """As written."""
+        """Returns the value as written."""
         return self._job.options[key].value if self.has(key) else default
 
     def flag(self, key: str, *, usual: bool = False) -> bool:
@@ -75,7 +77,7 @@ class Given:
         return value
 
     def size(self, key: str) -> int:
-        """In bytes. Raises UsageError."""
+        """Returns the value in bytes. Raises UsageError."""
         return self.size_of(self.text(key, ""), key)
 
     def size_of(self, text: str, key: str) -> int:
@@ -97,7 +99,7 @@ class Given:
         return int(found[1]) * scale
 
     def per_op(self, key: str, default: str, ops: tuple[str, ...]) -> dict[str, str]:
-        """Returns a value for each operation: `reads,writes,trims`, of which the last stands for those that follow."""
+        """Returns a value for each operation: `reads,writes,trims`. The last stands for those that follow."""
         given = self.text(key, default).split(",")
         return {op: given[min(_ORDER.index(op), len(given) - 1)] or default for op in ops}
 

@@ -34,8 +34,8 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 class Conversion:
     """One job of fio in the keys of a method's job.
 
-    `until` is when it ends, `ramp_s` what goes before uncounted, `read_back` what differs in a pass that reads what it
-    wrote: nothing where there is none. `own_files` says that each of `numjobs` has a file of its own.
+    `until` is when it ends, `ramp_s` what goes before uncounted. `read_back` is what differs in a pass that reads what
+    it wrote; nothing where there is none. `own_files` says that each of `numjobs` has a file of its own.
     """
 
     def __init__(self, draft: Draft, job: FioJob, *, own_files: bool) -> None:
@@ -264,7 +264,7 @@ class Conversion:
         return 1 if self._own_files else self.jobs
 
     def _load_of(self) -> Value:
-        """Of each part where they are apart, else of all jobs together."""
+        """Returns the load of each part where they are apart, else of all jobs together."""
         given = self._given
         threads = 1 if self._place.parts == "apart" else self._threads
         depth = given.whole("iodepth", 1, 1)

@@ -30,7 +30,7 @@ def bytes_of(text: str, place: str) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """Returns a size as methods have it, in the largest unit of which it is a multiple."""
+    """Returns a size as methods have it, in the largest unit that divides it."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if size_bytes and size_bytes % 1024**power == 0:
             return f"{size_bytes // 1024**power}{unit}"

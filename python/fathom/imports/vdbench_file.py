@@ -1,7 +1,7 @@
 """The text of a Vdbench parameter file as definitions with keys, read as Vdbench 5.04.06 reads it (`Vdb_scan`).
 
-Newlines separate keys as commas do, so that a definition goes on until the next begins; a blank outside of quotes ends
-a line; a key may be abbreviated; `eof` ends the file.
+Newlines separate keys as commas do, so a definition goes on until the next begins. A blank outside of quotes ends a
+line. A key may be abbreviated, and `eof` ends the file.
 """
 
 import re

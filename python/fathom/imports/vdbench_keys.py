@@ -83,7 +83,7 @@ def _general() -> Iterable[VdbenchKey]:
     yield from _keys(
         section,
         Use.NOTED,
-        "ends a run at so many failed I/Os; see `errors` of a job",
+        "ends a run at a number of failed I/Os; see `errors` of a job",
         "data_errors/dataerrors",
     )
     yield from _keys(section, Use.NOTED, REPORTS, "swat")

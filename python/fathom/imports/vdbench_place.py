@@ -1,8 +1,8 @@
-"""Where a Vdbench workload's I/O goes on its storage: the bytes that Vdbench computes from size, range, offset and the
-largest block (`WG_entry.calculateContext`), as a region of a method.
+"""Where a Vdbench workload's I/O goes on its storage, as a region of a method.
 
-Vdbench never touches the first block of a device, and cuts a range to whole blocks of the largest size. A method keeps
-to that; only one that reads the whole of a device of unknown size reads its first block too.
+Vdbench computes the bytes from size, range, offset and the largest block (`WG_entry.calculateContext`). It never
+touches the first block of a device, and cuts a range to whole blocks of the largest size. A method keeps to that. Only
+one that reads the whole of a device of unknown size reads its first block too.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Storage:
 
 
 def divided(given: Given) -> float:
-    """Returns a value of which the second divides the first: `size=(100g,4)`."""
+    """Returns a value over its divisor, if it has one: `size=(100g,4)` is a quarter of 100g."""
     if len(given.values) > 2:
         raise given.error("more than two values", "a value, and what divides it")
     values = [given.number(text) for text in given.values]

@@ -106,7 +106,7 @@ class Run:
         )
 
     def add(self, largest_bytes: int, target: str) -> None:
-        """Adds the steps for a target (no name: the only one), with blocks of at most so many bytes there.
+        """Adds the steps for a target (no name: the only one), with blocks of at most that many bytes there.
 
         Raises UsageError.
         """
@@ -233,7 +233,7 @@ class Combination:
     """One combination of a run's values."""
 
     def __init__(self, run: Run, chosen: Chosen, largest_bytes: int) -> None:
-        """Of a run, with blocks of at most so many bytes on its storage."""
+        """Holds a combination of a run, with blocks of at most that many bytes on its storage."""
         self._run = run
         self._place = run.run.place
         self._chosen = chosen
@@ -395,7 +395,7 @@ class Combination:
         return until
 
     def _pass(self, times: float, what: str, span: Range) -> dict[str, Value]:
-        """So many times the storage, or once through its range."""
+        """Returns a multiple of the storage, or once through its range."""
         storage = self._run.storage[0]
         only_writes = self._workloads[0].reads == 0
         whole = self._range(self._workloads[0]) == span

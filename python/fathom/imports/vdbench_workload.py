@@ -74,7 +74,7 @@ class Workload:
         return given.number() if given and given.text.lower() != "max" else 0.0
 
     def pattern(self, threads: int) -> dict[str, Value]:
-        """Pattern and position: all threads of a storage go on from one, reads and writes alike."""
+        """Returns pattern and position: all threads of a storage go on from one, reads and writes alike."""
         if self.is_random:
             return {"pattern": "uniform"}
         mixed = 0 < self.seeks < 100
@@ -130,7 +130,7 @@ def _multiples(given: Given, least: int, most: int, step: int) -> Sizes:
 
 
 def seeks_of(given: Given) -> float:
-    """Percent of `seekpct=`. Raises UsageError."""
+    """Returns the percentage of `seekpct=`. Raises UsageError."""
     if len(given.values) > 1:
         raise given.error("a distribution of its own", "use seekpct=random")
     text = given.text
@@ -146,7 +146,7 @@ def seeks_of(given: Given) -> float:
 
 
 def mix_of(parts: Sequence[tuple[Workload, float]]) -> dict[str, Value]:
-    """Mix and blocks of workloads that draw from one region at random, by their shares of the I/O."""
+    """Returns mix and blocks of workloads that draw from one region at random, by their shares of the I/O."""
     sizes: dict[str, dict[int, float]] = {"read": {}, "write": {}}
     for workload, share in parts:
         whole = sum(weight for _, weight in workload.sizes)

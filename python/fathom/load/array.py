@@ -1,8 +1,8 @@
 """Drives of one host loaded at once as one target: equal twins, or real targets of any kind.
 
-Twins have each its own state, requests and virtual time, and run on as many threads as there are drives. What they
-share, the cores of the bench and the link of its host bus adapter, is dealt out evenly beforehand
-(`fathom.catalog.models.System.share`): drives and load are equal. Real targets share what they really share.
+Each twin has its own state, requests and virtual time, and they run on as many threads as there are drives. They share
+the cores of the bench and the link of its host bus adapter. These are dealt out evenly beforehand
+(`fathom.catalog.models.System.share`), because drives and load are equal. Real targets share what they really share.
 """
 
 from collections.abc import Sequence
@@ -75,8 +75,8 @@ class ArrayLoad:
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
         """Returns seconds that have come in, of drives and of the total; waits up to `timeout_s` for the first.
 
-        A second that some drives no longer have, as at the end of a fill, is added up when all that still run wait or
-        have ended: only then is it known that nothing more comes of the others.
+        Some drives may lack a second, as at the end of a fill. It is added up when all that still run wait or have
+        ended. Only then is it known that nothing more comes of the others.
         """
         own = [
             _core.Interval.merged([interval], interval.target + 1)

@@ -1,9 +1,9 @@
 """What runs a job on targets: the protocol that the session knows, and its two local implementations.
 
-`start` gives a handle; the handle's intervals are polled while it runs and its recordings taken when it has
-ended. A twin waits after every `hold_every_s` (a round) until it is told to proceed or stop, so that decisions
-fall at the same virtual time however fast the reader is; real devices never wait. Given a precision, a twin ends a
-window, or a round, as soon as its figures are known that well; a real device takes the time it was given.
+`start` gives a handle. The handle's intervals are polled while it runs, and its recordings taken when it has ended. A
+twin waits after every `hold_every_s` (a round) for an order to proceed or stop. So decisions fall at the same virtual
+time however fast the reader is; real devices never wait. Given a precision, a twin ends a window, or a round, as soon
+as its figures are known that well. A real device takes the time it was given.
 """
 
 import json
@@ -82,7 +82,7 @@ class Backend(Protocol):
     def parts(self) -> Sequence[str]:
         """Names of the targets whose sum the target is: its share of each host, its drives. Often none.
 
-        With parts, a handle's interval of target 0 is of the whole and one of target k of part k; its recordings
+        With parts, a handle's interval of target 0 is of the whole, and one of target k is of part k. Its recordings
         are in that order too.
         """
         ...
@@ -109,8 +109,8 @@ def engine_target(target: "Target") -> _core.EngineTarget:
 def pins(targets: Sequence["Target"]) -> bool:
     """Returns whether each load thread gets a core of its own.
 
-    Not where a disk has one queue for all cores, as virtio and SATA disks have: its interrupt comes to one of them, and
-    a thread pinned to another is woken across, which at iodepth 1 cost a third of the IOPS on a virtio disk.
+    Not where a disk has one queue for all cores, as virtio and SATA disks have. Its interrupt comes to one of them, and
+    a thread pinned to another is woken across. At iodepth 1 that cost a third of the IOPS on a virtio disk.
     """
     devices = [sysfs.by_dev(target.identity.dev) for target in targets if target.identity.dev]
     return not any(device.shares_one_queue for device in devices if device)
@@ -194,7 +194,7 @@ class TwinBackend:
 
 
 def on_hosts(job_json: str, hosts: int) -> str:
-    """Returns the job with its threads on every one of so many hosts; a split load has them already."""
+    """Returns the job with its threads on every one of that many hosts; a split load has them already."""
     job = json.loads(job_json)
     for one in (job, *(stream["job"] for stream in job.get("streams", ()))):
         if "split" not in one["pace"]:

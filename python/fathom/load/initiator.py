@@ -27,7 +27,7 @@ class Sampler(Protocol):
         ...
 
     def step(self, name: str) -> None:
-        """A step begins."""
+        """Begins a step."""
         ...
 
     def paused(self) -> AbstractContextManager[None]:
@@ -91,23 +91,23 @@ class ThisMachine:
     """Loads targets from here."""
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """As `fathom.load.resolve.resolve_targets`."""
+        """Returns what `fathom.load.resolve.resolve_targets` does."""
         return resolve_targets(texts, size_bytes)
 
     def check(
         self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
     ) -> object:
-        """As `fathom.targets.claim.check_target`."""
+        """Checks as `fathom.targets.claim.check_target` does."""
         return check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
     def claim(
         self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
     ) -> AbstractContextManager[Target]:
-        """As `fathom.targets.claim.claim`."""
+        """Claims as `fathom.targets.claim.claim` does."""
         return claim(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
     def recheck(self, target: Target, *, writes: bool) -> None:
-        """As `fathom.targets.claim.recheck`."""
+        """Checks as `fathom.targets.claim.recheck` does."""
         recheck(target, writes=writes)
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
@@ -121,16 +121,16 @@ class ThisMachine:
         return dict.fromkeys(target.parts, target.identity)
 
     def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
-        """Nothing: `targets_of_run` has compared them."""
+        """Does nothing: `targets_of_run` has compared them."""
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """Nothing: the environment says it."""
+        """Returns nothing: the environment says it."""
         return {}
 
     def shortfall(self) -> str | None:
-        """Nothing that the engine does not say itself."""
+        """Returns nothing that the engine does not say itself."""
         return None
 
     def notes(self) -> "list[NoteRecord]":
-        """None of its own."""
+        """Returns no notes of its own."""
         return []

@@ -1,7 +1,7 @@
 """The total of parts that run at once: hosts of a fleet, drives of an array. Knows neither of them.
 
-A second of the total is the sum of the parts' own; the recording of the total is of the seconds in which every part was
-active, so that the rate of a total is never that of the parts that happened to be left.
+A second of the total is the sum of the parts' own. The recording of the total covers the seconds in which every part
+was active. So the rate of a total is never that of the parts that happened to be left.
 """
 
 from collections import deque
@@ -11,13 +11,13 @@ from fathom import _core
 
 
 class Totals:
-    """Adds up the parts' seconds as they come in, and keeps none that is not waited for: hours of seconds of many parts
+    """Adds up the parts' seconds as they come in, and keeps none that is not waited for. Hours of seconds of many parts
     do not fit in memory.
     """
 
     def __init__(self, parts: int) -> None:
         self.sums = [_core.Recording() for _ in range(parts)]
-        """Of each part, what its seconds come to."""
+        """What each part's seconds come to."""
         self._waiting: list[deque[_core.Interval]] = [deque() for _ in range(parts)]
         self._received = [0] * parts
         self._made = 0

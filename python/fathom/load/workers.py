@@ -28,7 +28,7 @@ class Workers(Protocol):
 
 @contextmanager
 def local_workers(cores: int | None = None) -> Iterator[Workers]:
-    """So many processes, or one for each core that this one may use.
+    """Yields that many processes, or one for each core that this one may use.
 
     When the `with` ends by an error they are ended too.
     """

@@ -1,7 +1,7 @@
 """Curves: latency against rate, as points at shares of a measured maximum, and the capacity at an SLO by bisection.
 
-Which steps a curve has is known before the run; their rates follow from what the steps before have recorded, so a
-resumed run offers the same rates. Nothing here issues I/O or reads a file.
+The steps of a curve are known before the run. Their rates follow from what the steps before have recorded, so a resumed
+run offers the same rates. Nothing here issues I/O or reads a file.
 """
 
 import json
@@ -16,7 +16,7 @@ from fathom.statistics.means import mean_by_count
 Latency = Literal["service", "response"]
 
 MARK = "@"
-"""Between the name of a curve and the name of a point on it; no step of a method file may have it in its name."""
+"""Separates a curve's name from the name of a point on it. No step of a method file may have it in its name."""
 SEARCH = f"{MARK}slo-"
 SUSTAINED_LEAST = 0.99
 """Least achieved rate of a sustained point, as a fraction of the offered one."""
@@ -84,8 +84,8 @@ class Place:
 class Figures:
     """One step of a curve on one target, all operations together. Rates are I/O per s; p99 is the worst operation's.
 
-    A latency is None where it was not recorded: response under closed load, a percentile of too few I/Os of one of the
-    operations; `p99_least_us` is then that of the others, which the worst is at least.
+    A latency is None where it was not recorded: response under closed load, or a percentile of too few I/Os of one of
+    the operations. `p99_least_us` is then that of the others, which the worst is at least.
     """
 
     step: str
@@ -162,7 +162,7 @@ def search_name(curve: str, number: int) -> str:
 
 
 def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
-    """From the rows of `points` of one step on one target, one per operation."""
+    """Returns the figures of one step on one target from its rows of `points`, one per operation."""
     table = cast("Sequence[Mapping[str, float | None]]", rows)
     first = table[0]
     window_s = first["window_s"] or 0.0
@@ -194,7 +194,7 @@ def capacity(points: Sequence[Figures], p99_us: float, latency: Latency) -> Figu
 def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
     """Returns the rate halfway between the highest that does not miss the objective and the lowest above it that does.
 
-    A point of too few I/Os for its p99 neither meets nor misses it; one of a lower rate would have fewer still, so the
+    A point of too few I/Os for its p99 neither meets nor misses it. One of a lower rate would have fewer still, so the
     search goes on above. None when no point misses it, or none was measured: there is nothing to halve.
     """
     failing = failing_rate(points, p99_us, latency)

@@ -145,7 +145,7 @@ class Job:
 
     @property
     def read_pct(self) -> float | None:
-        """Share of reads among all operations, in percent; of streams it is what the run shall tell."""
+        """Share of reads among all operations, in percent; None for streams, whose run shows it."""
         if self.streams:
             return None
         return 100 * self.weights.get("read", 0.0) / sum(self.weights.values())
@@ -196,7 +196,7 @@ class Job:
         return [parse_job(json.loads(own)) for own in split_job(self.json, parts)]
 
     def on_threads(self, most: int) -> "Job":
-        """Returns the same I/O in flight from at most so many threads: the most that divide it evenly."""
+        """Returns the same I/O in flight from at most that many threads: the most that divide it evenly."""
         total = self.threads * self.iodepth
         threads = max(count for count in range(1, min(self.threads, most) + 1) if total % count == 0)
         job = json.loads(self.json)
@@ -231,10 +231,10 @@ class Step:
     `targets` are the names of the targets that it runs on; none: all of the run. `only_files` leaves devices alone.
 
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
-    is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
-    or round may end before its time, `turnover` the least share of the region that such a window writes, if it writes
-    and the method says, and `percentile` the highest, 0..1, that it holds the I/Os for, of every operation. A fill that
-    is `afresh` begins a new twin of an SSD, and fills the whole of it.
+    is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them. At it, a twin's window or
+    round may end before its time. `turnover` is the least share of the region that such a window writes, where the
+    method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. A fill that is
+    `afresh` begins a new twin of an SSD, and fills the whole of it.
     """
 
     name: str

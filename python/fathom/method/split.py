@@ -1,4 +1,4 @@
-"""A job as so many parts run it: hosts of a fleet, drives of an array."""
+"""A job as several parts run it: hosts of a fleet, drives of an array."""
 
 from fathom import _core
 from fathom.errors import FathomError

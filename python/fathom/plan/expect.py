@@ -23,8 +23,8 @@ WHOLE = 0.95
 class Expected:
     """One step on one target. `None`: it depends on a speed that nobody states.
 
-    `bound`: the volume is the most or the least that it writes in its time, for it has fewer I/Os in flight than the
-    rated speed takes, or a part of the drive, whose rating is that of random writes to all of it.
+    `bound`: the volume is the most or the least that it writes in its time. The step has fewer I/Os in flight than the
+    rated speed takes. Or it uses a part of the drive, whose rating is that of random writes to all of it.
     """
 
     time_s: float | None
@@ -52,7 +52,7 @@ def rating_of(target: Target) -> Drive | None:
 
 
 def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
-    """Returns the rated endurance of so many drives together, None where nobody states it."""
+    """Returns the rated endurance of that many drives together, None where nobody states it."""
     figure = drive.figures.get(("endurance", None)) if drive else None
     return Endurance(units * figure.value, figure.basis, figure.source) if figure else None
 
@@ -60,8 +60,8 @@ def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
 def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
     """Returns what the step writes and how long it takes if the target keeps its rated rates.
 
-    A point of a curve, and a step that is offered a share of another's rate, writes that share of the maximum; a search
-    for a capacity is counted as the maximum. The drives of an array do all of it at once.
+    A point of a curve writes its share of the maximum, and so does a step with `offered`. A search for a capacity is
+    counted as the maximum. The drives of an array do all of it at once.
     """
     each = _expect_of_unit(step, target, drive)
     units = max(1, len(target.parts))

@@ -106,7 +106,7 @@ def print_plan(
     repeats: int = 1,
     purge: Purge = "trim",
 ) -> None:
-    """The plan as tables, one per target, each with what so many repeats come to."""
+    """Prints the plan as tables, one per target, each with what all repeats come to."""
     from rich.table import Table
     from rich.text import Text
 
@@ -160,8 +160,9 @@ def _bound(target: Target) -> str:
 
 
 def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None:
-    """Returns why nothing would be touched as things are: a region that does not fit, or no token of the device; None
-    where a run would begin.
+    """Returns why nothing would be touched as things are; None where a run would begin.
+
+    Reasons are a region that does not fit, or a device without its token.
     """
     try:
         check_fits(method, target)

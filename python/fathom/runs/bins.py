@@ -43,6 +43,6 @@ def bins_of(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, i
 
 
 def censored_bins_of(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
-    """Returns the same of I/O that was in flight at the end for longer than any that returned."""
+    """Returns the bins of I/O that was in flight at the end for longer than any that returned."""
     found = (("service", op.censored_service_bins), ("response", op.censored_response_bins))
     return [(kind, bins) for kind, bins in found if bins]

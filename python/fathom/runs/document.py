@@ -22,7 +22,7 @@ Status = Literal["running", "killed", "complete", "partial", "interrupted", "fai
 `killed` is never written: it is what a reader makes of `running` where nobody writes the run any more."""
 
 ENDED: frozenset[Status] = frozenset({"complete", "partial", "interrupted", "failed"})
-"""Of a run whose tables, notes and manifest are written."""
+"""States of a run whose tables, notes and manifest are written."""
 FROM_A_COPY = "bring it back from a copy of the run"
 
 

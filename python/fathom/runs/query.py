@@ -34,8 +34,7 @@ def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.T
     """Runs one statement over the views runs, points, streams, intervals, latency and telemetry.
 
     The table views have a column `run` in front. Only the tables that the statement names are read, each after its
-    checksum; `left_out` is told of every damaged file, and the others answer. Raises UsageError with DuckDB's own first
-    line.
+    checksum. `left_out` gets every damaged file, and the others answer. Raises UsageError with DuckDB's own first line.
     """
     runs = run_directories()
     try:
@@ -87,7 +86,7 @@ def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 class _Source:
-    """One run that is asked. Each damaged file is told of once."""
+    """One run that is asked. Each damaged file is reported once."""
 
     def __init__(self, run: Path, document: RunDocument | None) -> None:
         self.run = run

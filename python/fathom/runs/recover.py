@@ -71,7 +71,7 @@ def set_aside(run: Path, damaged: dict[str, list[Damage]]) -> Iterator[SetAside]
 
 
 def unsaid_ends(run: Path, events: list[Event], targets: list[str]) -> Iterator[tuple[StepKey, StepOutcome]]:
-    """Finished steps whose end the journal does not have: a crash came between the folder and the line."""
+    """Returns finished steps whose end the journal lacks: a crash came between the folder and the line."""
     said: dict[tuple[object, object], tuple[object, ...]] = {}
     for event in events:
         if event["event"] == "step-end":

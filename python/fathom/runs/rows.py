@@ -17,6 +17,7 @@ from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings
 from fathom.runs.spool import Row, Spool
 from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
+from fathom.statistics.limit_words import limited_by
 from fathom.statistics.limits import with_client, with_think_time
 from fathom.statistics.percentiles import PREFIXES, QUANTILES
 
@@ -25,7 +26,7 @@ from fathom.statistics.percentiles import PREFIXES, QUANTILES
 class StepRows:
     """The rows of one step on one target, growing interval by interval, kept in `scratch`.
 
-    Where the backend has parts (hosts, drives), `parts` are theirs in its order: an interval of target 0 is of the
+    Where the backend has parts (hosts, drives), `parts` are theirs in its order. An interval of target 0 is of the
     whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second. Every
     part has a job of its own, the whole the threads of all.
     """
@@ -145,7 +146,7 @@ class StepRows:
         """Takes what was sampled beside the backend.
 
         Points name a client without processor time left as their limit. They get their WAF where a drive counts its
-        media writes, and their joules where it has a power sensor; those of several drives where each of them has.
+        media writes, and their joules where it has a power sensor. Several drives get theirs where each of them has.
         """
         self.telemetry += [vars(reading) for reading in sampled]
         for one in (self, *self.parts):
@@ -205,7 +206,8 @@ class StepRows:
         jobs = [own for job in self._jobs() for own in job.streams.values() or (job,)]
         asked = sum(job.threads * job.iodepth for job in jobs)
         pauses = all(job.thinks for job in jobs) and (recording.outstanding or 0.0) < asked / 2
-        return with_think_time(recording.limited_by()) if pauses else recording.limited_by()
+        limit = limited_by(recording)
+        return with_think_time(limit) if pauses else limit
 
     def _jobs(self) -> list[Job]:
         """Returns what the parts do; without parts the job itself."""

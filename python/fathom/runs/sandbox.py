@@ -1,7 +1,7 @@
 """What a user's SQL may do: read the tables of the runs, and nothing else. DuckDB could write files and attach others.
 
-Two fences, since neither is enough alone: statements that do anything but ask are refused, and the connection opens no
-file but the runs' own tables, loads no extension, and lets none of that be changed.
+There are two fences, because neither is enough alone. Statements that do anything but ask are refused. The connection
+opens no file but the runs' own tables, loads no extension, and lets none of that be changed.
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ from fathom.runs.layout import STEP
 
 @dataclass(frozen=True)
 class StepKey:
-    """Which step of which target."""
+    """Names a step of a target."""
 
     target: int
     number: int

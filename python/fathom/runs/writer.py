@@ -1,6 +1,6 @@
 """Who writes a run: a lock (flock) on its journal, which the kernel drops when the writer ends, however it ends.
 
-Where the file system has no locks, as some network file systems, nobody can tell a run that goes on from a killed one.
+Where the file system has no locks, as some network file systems, a run that goes on looks like a killed one.
 """
 
 import fcntl

@@ -86,8 +86,7 @@ class Session:
         A lost host shortens steps too: a note says so, and what the other hosts did stands.
         """
         early = schedule.ended_early
-        lost = any(note.rule == LOST_HOST for note in self.options.initiator.notes())
-        if early and not lost and not self.options.interrupt.is_set():
+        if early and not self._lost_a_host and not self.options.interrupt.is_set():
             raise FathomError(
                 f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
             )
@@ -123,7 +122,12 @@ class Session:
             return "interrupted"
         if self.errors:
             return "failed"
-        return "partial" if any(schedule.ended_early for schedule in self.schedules) else "complete"
+        early = any(schedule.ended_early for schedule in self.schedules)
+        return "partial" if early or self._lost_a_host else "complete"
+
+    @property
+    def _lost_a_host(self) -> bool:
+        return any(note.rule == LOST_HOST for note in self.options.initiator.notes())
 
     @property
     def _called(self) -> str:

@@ -42,7 +42,7 @@ BUCKET_LABELS = ("<1", "1-2", "2-5", "5-10", "10-20", "20-50", ">50")
 """Names of the buckets, ms."""
 
 MANY_BEYOND = 30
-"""With so many independent latencies beyond a percentile, those seen there tell how independent they are."""
+"""With this many independent latencies beyond a percentile, those seen there show how independent they are."""
 
 OVERFLOW_NS = 1 << 47
 """From here on values share one bin, whose upper edge says nothing."""
@@ -69,7 +69,7 @@ class Histogram:
 
     @classmethod
     def of(cls, low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike) -> "Histogram":
-        """From bins in any order, the same bin any number of times."""
+        """Returns a histogram from bins in any order, the same bin any number of times."""
         low, first, where = np.unique(
             np.asarray(low_ns, dtype=np.int64), return_index=True, return_inverse=True
         )
@@ -95,10 +95,10 @@ class Histogram:
         return quantile_us(self.low_ns, self.high_ns, self.count, q)
 
     def edge_ns(self, q: float) -> int | None:
-        """From where on I/Os lie beyond quantile q, ns; `None` as for `quantile`.
+        """Returns from where on I/Os lie beyond quantile q, ns; `None` as for `quantile`.
 
-        That end of the quantile's bin beyond which their share is nearer to 1 - q, and never the end of them all: a
-        burst that shares the last bin is beyond it.
+        It is that end of the quantile's bin beyond which their share is nearer to 1 - q, and never the end of them all.
+        A burst that shares the last bin is beyond it.
         """
         found = self.quantile(q)
         if found is None:
@@ -143,7 +143,7 @@ class Histogram:
         return float(middle**2 @ self.count) / n - (float(middle @ self.count) / n) ** 2
 
     def ccdf(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Upper bin edges in us, and the share of I/Os that took that long or longer; ends at share 0."""
+        """Returns upper bin edges in us, and the share of I/Os that took that long or longer; ends at share 0."""
         beyond = self.n - np.cumsum(self.count)
         return np.minimum(self.high_ns, OVERFLOW_NS) / 1000, beyond / max(self.n, 1)
 
@@ -190,7 +190,7 @@ class Parts:
 
     @classmethod
     def of(cls, bins: Iterable[tuple[int, int, int, int]]) -> "Parts":
-        """From (part, low, high, count), one at least."""
+        """Returns parts from (part, low, high, count), one at least."""
         index, low_ns, high_ns, count = (
             np.asarray(column).astype(np.int64) for column in zip(*bins, strict=True)
         )

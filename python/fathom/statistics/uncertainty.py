@@ -33,7 +33,7 @@ Bounds = tuple[float, float]
 class Interval:
     """A confidence interval of a mean, in the unit of the series.
 
-    `n_effective` is how many independent samples would tell as much as the series did.
+    `n_effective` is how many independent samples would give the same certainty as the series.
     """
 
     mean: float
@@ -63,12 +63,14 @@ class Comparison:
 
 
 def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval | None:
-    """Returns the interval of the mean of equally long samples (seconds); `None` for fewer than `LEAST_SAMPLES`, and
-    where they resemble their neighbours so much, as where they drift, that they tell less than one independent sample.
+    """Returns the interval of the mean of equally long samples (seconds).
 
-    Circular block bootstrap (Politis & Romano 1992) with automatic block length, of the residuals of a fitted
-    AR(1) that is put back afterwards (pre-whitening, Andrews & Monahan 1992), widened from the normal to
-    Student's t with the effective number of samples.
+    `None` for fewer than `LEAST_SAMPLES`, and where they resemble their neighbours too much, as where they drift: then
+    they hold less than one independent sample.
+
+    It is a circular block bootstrap (Politis & Romano 1992) with automatic block length, of the residuals of a fitted
+    AR(1). The AR(1) is put back afterwards (pre-whitening, Andrews & Monahan 1992). The result is widened from the
+    normal to Student's t with the effective number of samples.
     """
     y = as_series(series)
     if len(y) < LEAST_SAMPLES:
@@ -92,11 +94,11 @@ def latency_interval(
 def ratio_interval(
     numerator: ArrayLike, denominator: ArrayLike, confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:
-    """Returns the interval of the ratio of two sums over the same seconds, whose samples may go together; `None` as of
-    `mean_interval`, and where the denominator's sum is 0.
+    """Returns the interval of the ratio of two sums over the same seconds, whose samples may go together.
 
-    It is that of the linearised seconds: the mean of numerator - ratio x denominator, which is 0, varies as the ratio
-    times the denominator's mean does (Woodruff 1952; Cochran 1977, 6.3).
+    `None` as of `mean_interval`, and where the denominator's sum is 0. It is that of the linearised seconds: numerator
+    - ratio x denominator. Their mean is 0 and varies as the ratio times the denominator's mean does (Woodruff 1952;
+    Cochran 1977, 6.3).
     """
     over, under = as_series(numerator), as_series(denominator)
     whole = float(under.sum())
@@ -237,12 +239,11 @@ def quantile_interval_us(
     confidence: float = 0.95,
     n_effective: float | None = None,
 ) -> tuple[float, float] | None:
-    """Distribution-free interval of a percentile from its rank, in us; `None` by the minimum-n rule, and where so few
-    independent I/Os leave an end open.
+    """Returns the distribution-free interval of a percentile from its rank, in us.
 
-    The ranks are those between which a binomial(n, q) count falls (order statistics: David & Nagaraja, 7.1), with
-    n reduced to `n_effective` where latencies of one second resemble each other; the ends are the outer edges of the
-    bins that hold them. Bins ascend.
+    `None` by the minimum-n rule, and where so few independent I/Os leave an end open. The ranks are those between which
+    a binomial(n, q) count falls (order statistics: David & Nagaraja, 7.1). n is reduced to `n_effective` where
+    latencies of one second resemble each other. The ends are the outer edges of the bins that hold them. Bins ascend.
     """
     counts = np.asarray(count, dtype=np.int64)
     n = int(counts.sum())
@@ -375,7 +376,7 @@ def _long_run(y: Floats) -> _LongRun:
 
 
 def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Drawn | None:
-    """Draws of (bootstrap mean - mean) for one series; `None` where it tells less than one independent sample."""
+    """Returns draws of (bootstrap mean - mean) for one series; `None` where it has less than one independent sample."""
     samples = len(y)
     if samples > _MOST_SAMPLES:
         y = _block_means(y, -(-samples // _MOST_SAMPLES))

@@ -96,7 +96,7 @@ def _without(places: list[tuple[int, int]], part: tuple[int, int]) -> Iterator[t
 
 
 def sampled_places(size_bytes: int) -> list[tuple[int, int]]:
-    """Start and length of what is looked at, in ascending order: the same for every device of a size.
+    """Returns start and length of what is looked at, in ascending order: the same for every device of a size.
 
     Each of 64 equal parts has one place, at shares that the golden ratio spreads, so that no period of the data hides.
     """

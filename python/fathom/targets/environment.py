@@ -35,11 +35,10 @@ _LIBRARIES = ("fathom", "numpy", "pyarrow", "duckdb")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Facts about the machine; None where it does not tell.
+    """Facts about the machine; None where it does not report them.
 
-    `threads_allowed` are the hardware threads this process may run on, `cpu_quota_threads` how many of them
-    its control group pays for. `governor` lists every one in use. `io_uring` is `available` or the reason
-    why it is not.
+    `threads_allowed` are the hardware threads this process may run on, `cpu_quota_threads` how many of them its control
+    group pays for. `governor` lists every one in use. `io_uring` is `available` or the reason why it is not.
     """
 
     kernel: str
@@ -96,7 +95,7 @@ def environment(proc: Path = PROC, sys: Path = SYS) -> Environment:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Fathom, its Python and the libraries that write its files."""
+    """Returns versions of Fathom, its Python and the libraries that write its files."""
     return {"python": platform.python_version(), **dict(_installed(_LIBRARIES))}
 
 

@@ -263,7 +263,7 @@ def check_held(target: Target) -> None:
 def drop_cached(path: Path) -> None:
     """Writes what is dirty and lets the kernel forget the target's pages: what is read next comes from the drive.
 
-    The kernel need not obey: the engine tells what stayed, and what the device moved shows it (note `page-cache`).
+    The kernel need not obey: the engine reports what stayed, and what the device moved shows it (note `page-cache`).
     """
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -282,7 +282,7 @@ def remove_file(target: Target) -> None:
 
 
 def _direct_align_bytes(target: Target, path: Path, writes: bool) -> int | None:
-    """Opens the file as the engine will; gives the alignment that O_DIRECT asks for, None where nothing tells."""
+    """Opens the file as the engine will; gives the alignment that O_DIRECT asks for, None where nothing reports it."""
     flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         os.close(os.open(path, flags))

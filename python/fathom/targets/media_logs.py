@@ -1,8 +1,8 @@
 """What an NVMe drive counts of its own writes: FDP statistics (log 22h), the OCP log (C0h), SMART (02h). Only reads.
 
-Media writes come from the FDP statistics where the namespace's endurance group has them, else from the OCP log; host
-writes from the same place, or from SMART. A drive with neither does not tell its media writes; nothing is estimated.
-Layouts: NVM Express base 2.0 with TP4146 (FDP), OCP Datacenter NVMe SSD 2.0; numbers are little-endian.
+Media writes come from the FDP statistics where the namespace's endurance group has them, else from the OCP log. Host
+writes come from the same place, or from SMART. A drive with neither does not report its media writes; nothing is
+estimated. Layouts: NVM Express base 2.0 with TP4146 (FDP), OCP Datacenter NVMe SSD 2.0; numbers are little-endian.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def parse_fdp_statistics(log: bytes) -> MediaCounts | None:
 
 
 def parse_ocp(log: bytes, smart: bytes) -> MediaCounts | None:
-    """Physical media units written of log C0h beside SMART's data units written; None for any other log."""
+    """Returns physical media units written of log C0h beside SMART's data units written; None for any other log."""
     if len(log) < 512 or log[496:512] != OCP_GUID or len(smart) < 64:
         return None
     host = _number(smart, 48) * DATA_UNIT_BYTES

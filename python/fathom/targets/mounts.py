@@ -19,7 +19,7 @@ SYS = Path("/sys")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo; `dev` is `major:minor`, `source` the device as mount(8) was told."""
+    """One line of mountinfo; `dev` is `major:minor`, `source` the device as mount(8) got it."""
 
     dev: str
     point: str
@@ -149,7 +149,7 @@ def _all_mounts() -> Iterator[Mount]:
 
 
 def _devices_of(mount: Mount) -> set[str]:
-    """Returns the block devices below a mount; for btrfs, which shows an anonymous 0:N, its source and sysfs tell."""
+    """Returns the block devices below a mount; for btrfs, which shows an anonymous 0:N, from its source and sysfs."""
     if not mount.dev.startswith("0:"):
         return {mount.dev}
     source = dev_of_path(mount.source) if mount.source.startswith("/") else None

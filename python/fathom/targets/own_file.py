@@ -67,7 +67,7 @@ class OwnFile:
 
 
 def file_bytes(capacity_bytes: int) -> int:
-    """Returns the size of a file whose load sees so many bytes."""
+    """Returns the size of a file whose load sees that many bytes."""
     return -(-capacity_bytes // TRAILER_BYTES) * TRAILER_BYTES + TRAILER_BYTES
 
 

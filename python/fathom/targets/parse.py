@@ -74,10 +74,12 @@ def parse_targets(
 
 
 def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
-    """Parses one text. `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`;
-    `twin:NAME#3` is one twin, with the seed of the third; `?KEY=VALUE,...` behind the name sets parameters of it;
-    `/btrfs` behind all is a file system on each, behind a device one that Fathom makes on it; `dir:PATH*8` is an
-    array of eight files. See `parse_targets`.
+    """Parses one text.
+
+    `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`. `twin:NAME#3` is one twin,
+    with the seed of the third. `?KEY=VALUE,...` behind the name sets its parameters. `/btrfs` behind all is a file
+    system on each; behind a device, one that Fathom makes on it. `dir:PATH*8` is an array of eight files. See
+    `parse_targets`.
     """
     try:
         return _parsed(text, size_bytes, twins)

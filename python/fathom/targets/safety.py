@@ -207,8 +207,8 @@ def refuse(name: str, refusals: Sequence[Refusal]) -> None:
 def recheck_use(target: Target) -> None:
     """Passes when nobody else has come to use the device since it was claimed.
 
-    What a claim keeps out is not looked for, nor what a run writes itself: only mounts, swap, partitions, stacks and
-    loop devices, by which others write to the same bytes.
+    It does not look for what a claim keeps out, nor for what a run writes itself. It looks for mounts, swap,
+    partitions, stacks and loop devices, by which others write to the same bytes.
 
     Raises RefusedError with every reason.
     """
@@ -259,7 +259,7 @@ def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]
 
 
 def _contents_below(device: BlockDevice, *, sample: bool) -> Iterator[Refusal]:
-    """Yields what a file or device holds of which a loop device covers only a part: a blank part belongs to it too."""
+    """Yields what a file or device holds where a loop device covers only a part: a blank part belongs to it too."""
     for loop, backing in loops_under(device):
         where = Path(backing.path)
         try:
@@ -312,6 +312,6 @@ def _is_claimed(path: Path) -> bool:
 
 
 def _serial_is_shared(identity: Identity) -> bool:
-    """Returns whether the serial alone does not tell which device is meant."""
+    """Returns whether the serial alone does not identify the device."""
     same = [disk.name for disk in sysfs.all_disks(SYS) if disk.serial == identity.serial]
     return same != [identity.device]

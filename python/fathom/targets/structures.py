@@ -17,7 +17,7 @@ _ZFS_LABEL = 256 * _KIB
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A format that `known` tells from `length` bytes at each of the places for a device of a size."""
+    """A format that `known` recognises from `length` bytes at each of the places for a device of a size."""
 
     name: str
     places: Callable[[int], tuple[int, ...]]

@@ -134,7 +134,7 @@ class BlockDevice:
         return _first(disk / "device/serial", disk / "serial") or _vpd_serial(disk / "device/vpd_pg80")
 
     def identity(self) -> Identity:
-        """Everything the kernel says about who this is."""
+        """Returns everything the kernel says about who this is."""
         disk = self.disk.directory
         device = disk / "device"
         queue = disk / "queue"

@@ -85,7 +85,7 @@ class FileId(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileId":
-        """From the status of a regular file or a device."""
+        """Returns the identity from the status of a regular file or a device."""
         return cls(status.st_dev, status.st_ino) if S_ISREG(status.st_mode) else cls(status.st_rdev, 0)
 
 
@@ -137,7 +137,7 @@ class Target:
 
     @property
     def said_before(self) -> list[str]:
-        """What the user must be told before the first I/O: the notes, of an array those of its members."""
+        """What the user must know before the first I/O: the notes; for an array, also those of its members."""
         return [note for one in self.members or (self,) for note in one.notes]
 
     @property

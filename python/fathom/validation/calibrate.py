@@ -1,7 +1,7 @@
 """Fits a device's calibrated parameters to its calibration rows, and puts the values into its file.
 
 Only parameters of basis `calibrated` move, and only calibration rows are looked at; validation rows are not even
-simulated. What the rows cannot tell is said, not guessed.
+simulated. What the rows cannot show is reported, not guessed.
 """
 
 import json
@@ -190,10 +190,9 @@ def _dies(device: Device) -> float:
 
 
 def refuse_others(cases: Sequence[Case]) -> None:
-    """Rule 6 of the design, held where the fit begins.
+    """Enforces rule 6 of the design, where the fit begins.
 
-    Raises:
-        ValueError: a case that no device may be fitted to: a defect of the caller.
+    Raises ValueError for a case that no device may be fitted to: a defect of the caller.
     """
     for case in cases:
         if not case.may_be_fitted:

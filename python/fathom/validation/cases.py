@@ -1,7 +1,7 @@
 """From published rows to what a twin has to do to imitate them, or why it cannot yet. Runs nothing.
 
 A row that states its I/O is its own definition. The I/O of one that does not (SQL, Oracle, desktops) is that of the
-method step with its name in `published`: an assumed mix, and said so. The region is that of the row's bench.
+method step with its name in `published`. That mix is assumed, and reported so. The region is that of the row's bench.
 """
 
 import json
@@ -42,7 +42,7 @@ PATTERNS = {"seq": "sequential", "rand": "uniform"}
 LIMIT = ("threshold", "at-most")
 """Kind and bound of a latency that no I/O exceeds."""
 RATIO = re.compile(r"ratio of (?P<figure>IOPS|IOPS/W) to (?P<other>.+)")
-"""The unit of a row that relates two drives: what is divided, and by the figure of which model."""
+"""The unit of a row that relates two drives: the figure to divide, and the model whose figure divides it."""
 RATIOS: dict[str, Metric] = {"IOPS": "iops_ratio", "IOPS/W": "iops_per_w_ratio"}
 
 
@@ -98,7 +98,7 @@ class Case:
     def figures(self) -> dict[Metric, float]:
         """Comparable figures, the one that counts first.
 
-        The others are the same measurement in other words: under a closed load the mean latency is outstanding I/O over
+        The others are the same measurement in other words. Under a closed load the mean latency is outstanding I/O over
         IOPS (Little), so counting it too would count one error twice.
         """
         row = self.row
@@ -158,12 +158,10 @@ def cases_of(device: Device) -> list[Case]:
 
 
 def published_jobs() -> dict[str, tuple[str, str]]:
-    """Published workload to the job that a method gives it, and the method's name. Of a curve: the job of its maximum.
+    """Returns each published workload's job in a method, and the method's name. A curve counts by its maximum's job.
 
-    Methods through a file system are left out: their rows are of another path.
-
-    Raises:
-        UsageError: a method file is wrong.
+    Methods through a file system are left out: their rows are of another path. Raises UsageError where a method file is
+    wrong.
     """
     found: dict[str, tuple[str, str]] = {}
     for entry in entries("methods"):

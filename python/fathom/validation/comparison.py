@@ -93,7 +93,7 @@ def _compare(
 
 
 def _by_depth(measured: Measured) -> str:
-    """Returns the rates that tell the depth of the maximum."""
+    """Returns the rates that show the depth of the maximum."""
     rates = ", ".join(
         f"{one.iops:,.0f}{'' if one.interval_pct is None else f' ± {one.interval_pct:.1f} %'} at {one.iodepth}"
         for one in measured.depths

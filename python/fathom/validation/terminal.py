@@ -105,7 +105,7 @@ def _row_json(row: Compared) -> dict[str, object]:
 
 
 def print_validation(console: Console, rows: Sequence[Compared]) -> None:
-    """A table per device with its medians, what could not be simulated, and the medians of all."""
+    """Prints a table per device with its medians, what could not be simulated, and the medians of all."""
     for device in dict.fromkeys(row.case.device.name for row in rows):
         _print_device(console, [row for row in rows if row.case.device.name == device])
     console.print(_medians_table(medians(rows)))
@@ -119,7 +119,7 @@ def print_validation(console: Console, rows: Sequence[Compared]) -> None:
 
 
 def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
-    """One line on the measured results that belong to no twin yet."""
+    """Prints one line on the measured results that belong to no twin yet."""
     known = {device.published for device in devices}
     others = [load_published(entry.name) for entry in entries("published") if entry.name not in known]
     counts = {one.name: sum(row.role != "context" for row in one.rows) for one in others}
@@ -128,7 +128,7 @@ def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
 
 
 def print_calibration(console: Console, calibration: Calibration) -> None:
-    """Errors and parameters before and after, sensitivities, and the values to paste."""
+    """Prints errors and parameters before and after, sensitivities, and the values to paste."""
     console.print(Text(calibration.device.identity.label, style="bold"))
     console.print(_errors_table(calibration))
     console.print(_parameters_table(calibration))

@@ -1,9 +1,9 @@
 """One trial in virtual time: bring the twin into its state, run the workload, measure it.
 
 On a bench that states what went before a test, the twin does that, and the window is as long as the bench's. On others
-it is filled, and the measuring window is the steady window itself, as SNIA PTS has it: the rounds by which the combined
-criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that does not get
-there in time reports its last rounds and says so. Compares nothing.
+it is filled, and the measuring window is the steady window itself, as SNIA PTS has it. These are the rounds by which
+the combined criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that
+does not get there in time reports its last rounds and says so. Compares nothing.
 """
 
 import json
@@ -21,6 +21,7 @@ from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.session.filled import FILL, settled
+from fathom.statistics.limit_words import limited_by
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
@@ -173,13 +174,13 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     recording = handle.result()[0]
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
-    return judged.measured(recording.limited_by())
+    return judged.measured(limited_by(recording))
 
 
 def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
     """Brings data everywhere the trial looks. Under a file system that is the region, once.
 
-    What the page cache then still holds goes to the device before a trial that reads; one that writes begins at the
+    What the page cache then still holds goes to the device before a trial that reads. A trial that writes begins at the
     rate of the device.
     """
     if trial.file_system is None:
@@ -211,7 +212,7 @@ def _after_prior(
         interval_pct=None,
         steady=True,
         grounds="as on the bench",
-        limited_by=recording.limited_by(),
+        limited_by=limited_by(recording),
         depths=depths,
     )
 

@@ -17,7 +17,7 @@ from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
 SYSTEM_METHODS = {"fabric": "added-latency", "cluster": "cluster-scaling"}
 """The method that a kind of system was published by."""
 Watch = Callable[[str, int, int], None]
-"""Told of every trial as it ends: what it is called, how many are through, how many there are."""
+"""Called for every trial as it ends: its name, how many are through, how many there are."""
 
 
 @dataclass(frozen=True)
