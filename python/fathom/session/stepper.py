@@ -24,6 +24,8 @@ WATCH_S = 60.0
 """How often a running step asks whether its target is still its own."""
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
+POINT_WIDENING = 1.5
+"""A point may be known that much less well than its maximum: a curve is read by its shape over a dozen of them."""
 LARGE_READS_COUNT = 10_000
 """I/Os of a window of large reads through a file system. Minutes yield no more I/Os; enough for p99."""
 MEASURED_COUNT = 1_000_000
@@ -199,7 +201,7 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if step.kind == "precondition":
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:
-        return _core.Precision(step.precision, POINT_COUNT, 0, most_bytes)
+        return _core.Precision(POINT_WIDENING * step.precision, POINT_COUNT, 0, most_bytes)
     if step.round and step.round.metric != "latency":
         least_bytes = round(ROUND_TURNOVER * region_bytes)
         return _core.Precision(step.precision * sqrt(step.round.window), ROUND_COUNT, least_bytes, most_bytes)
