@@ -14,7 +14,7 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.run_view import Key, RunView, StepFigures
+from fathom.analysis.run_view import JobJson, Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.columns.schema import Point
@@ -92,7 +92,8 @@ def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unse
     """Returns the outcome among the targets that had settled, and which had not; without any of them no outcome."""
     out = {one.target: why for one in ranked if (why := gate.get((one.target, one.step)))}
     if not out:
-        return _outcome(view, ranked)
+        outcome = _outcome(view, ranked)
+        return replace(outcome, text=outcome.text + _cached(view.jobs.get(ranked[0].step)))
     left = [one for one in ranked if one.target not in out]
     names = joined([view.label(target) for target in out])
     why = joined(list(dict.fromkeys(reason.value for reason in out.values())))
@@ -101,6 +102,15 @@ def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unse
         return Finding("unsettled", text, tuple(out), ranked[0].step)
     outcome = _outcome(view, left)
     return replace(outcome, text=f"{outcome.text} Left out: {names}, not settled ({why}).")
+
+
+def _cached(job: JobJson | None) -> str:
+    """What to know of a rate of writes that end in the host's memory."""
+    if job is None or job.get("streams") or job.get("direct", True):
+        return ""
+    if all(op.get("op") != "write" for op in job["mix"]["ops"]):
+        return ""
+    return " These writes end in the page cache, so part of the rate may be that of memory."
 
 
 def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:

@@ -34,11 +34,13 @@ READERS = "8-readers"
 """Ends the names of random reads by so many on each drive, where the others have one."""
 ENDINGS = {SCATTERED: " of the scattered file", READERS: ", 8 readers on each drive"}
 IN_MEMORY = 1.25
-"""A rate this many times the most that the medium allows is that of the host's memory.
+"""A rate this many times the most that the medium allows is that of the host's memory: it decides nothing.
 
-Up to a ninth more is no cache's doing but the load's: of random writes to 50 GB one in ten hits a page that is dirty
-already (5 GB of 32 GiB for each drive may be), and reaches the disk once.
+Up to a ninth more comes from the load: one in ten random writes to 50 GiB hits a page that is dirty already (5 GB of
+32 GiB for each drive may be), and reaches the disk once. Figures leave it out where media writes are counted.
 """
+ALL_REACHED = 0.995
+"""Part of the writes from which all of them count as written to the medium."""
 
 
 def is_sequential(step: str) -> bool:
@@ -107,16 +109,27 @@ class Disk:
         """Returns whole seconds at the start of a step in which caches took what the disk could not: MSER-5, else 0."""
         return mser5(self.cells[step].rates) if step in self.cells else 0
 
+    def reached(self, step: str) -> float:
+        """Returns the part of what the host wrote that reached the medium where media writes are counted."""
+        point = self.point(step)
+        return min(1.0, point.waf) if point and point.waf else 1.0
+
     def repeats(self, step: str) -> list[Floats]:
-        """Returns a drive's IOPS in every whole second behind the transient, of each repeat."""
-        return [rates[mser5(rates) :] / self.drives for rates in self.cells[step].repeats]
+        """Returns a drive's IOPS at the medium in every whole second behind the transient, of each repeat."""
+        scale = self.reached(step) / self.drives
+        return [rates[mser5(rates) :] * scale for rates in self.cells[step].repeats]
 
     def iops(self, step: str) -> float | None:
-        """Returns a drive's IOPS behind the transient; over the whole window where that has no whole seconds."""
+        """Returns a drive's IOPS at the medium behind the transient; over the window where it has no seconds."""
         if (cell := self.cells.get(step)) is None or not cell.point.iops:
             return None
         means = [float(rates.mean()) for rates in self.repeats(step) if len(rates)]
-        return sum(means) / len(means) if means else cell.point.iops / self.drives
+        return sum(means) / len(means) if means else cell.point.iops * self.reached(step) / self.drives
+
+    def host_iops(self, step: str) -> float | None:
+        """Returns the same as the host saw it, with what its page cache took and the medium never did."""
+        iops = self.iops(step)
+        return None if iops is None else iops / self.reached(step)
 
     def value(self, step: str) -> float | None:
         """Returns a drive's MB/s where the step is sequential, else its IOPS; behind the transient."""
@@ -147,7 +160,7 @@ class Disk:
 
         Of writes the most is the rate of the outermost tracks: a cache or a file system may have put them in order.
         """
-        iops, point = self.iops(step), self.point(step)
+        iops, point = self.host_iops(step), self.point(step)
         if self.mechanics is None or iops is None or point is None or not point.block_bytes:
             return None
         if step.endswith("rand-read"):
@@ -157,7 +170,7 @@ class Disk:
 
     def times_the_arm(self, step: str) -> float | None:
         """Returns a random step's rate over the most that the arm manages for each of them apart."""
-        iops, point, outstanding = self.iops(step), self.point(step), self.outstanding(step)
+        iops, point, outstanding = self.host_iops(step), self.point(step), self.outstanding(step)
         if (
             self.mechanics is None
             or iops is None

@@ -12,9 +12,11 @@ from fathom import _core
 from fathom.errors import FathomError
 from fathom.load.backend import Backend, Handle
 from fathom.method.method import Job, Step
+from fathom.method.ops import LARGE_BLOCK_BYTES, WRITES
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 from fathom.session.steady_rounds import SteadyRounds
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.uncertainty import count_for
 
 POLL_S = 0.25
@@ -22,6 +24,8 @@ WATCH_S = 60.0
 """How often a running step asks whether its target is still its own."""
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
+POINT_WIDENING = 1.5
+"""A point may be known that much less well than its maximum: a curve is read by its shape over a dozen of them."""
 LARGE_READS_COUNT = 10_000
 """I/Os of a window of large reads through a file system. Minutes yield no more I/Os; enough for p99."""
 MEASURED_COUNT = 1_000_000
@@ -31,7 +35,6 @@ ROUND_COUNT = 20_000
 with the root of their number."""
 ROUND_TURNOVER = 1 / 16
 """Least share of its region that a step in rounds writes, if it writes: many buffers full. A round writes more."""
-LARGE_BLOCK_BYTES = 64 * 1024
 LEAST_TURNOVER = 1 / 4
 """Least share of its region that a twin's writing window or round writes, unless its step says otherwise. It shows what
 is far from steady.
@@ -82,7 +85,7 @@ class _Rounds:
         if seconds < self.steady.round_s * (1 - 1e-6) and not interval.ends_round:
             return False
         ops = [op for part in self._open for op in part.ops]
-        host = sum(op.bytes for op in ops if op.op in ("write", "append"))
+        host = sum(op.bytes for op in ops if op.op in WRITES)
         media = [part.counters.get("media_write_bytes") for part in self._open]
         known = [value for value in media if value is not None]
         throttled = any(
@@ -159,7 +162,7 @@ def run_step(
         steady=steady.steady if steady else None,
         reason=steady.conclude() if steady else "",
         window_s=recording.window_s,
-        written_bytes=sum(op.bytes for op in recording.ops if op.op in ("write", "append")),
+        written_bytes=sum(op.bytes for op in recording.ops if op.op in WRITES),
     )
 
 
@@ -198,7 +201,7 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if step.kind == "precondition":
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:
-        return _core.Precision(step.precision, POINT_COUNT, 0, most_bytes)
+        return _core.Precision(POINT_WIDENING * step.precision, POINT_COUNT, 0, most_bytes)
     if step.round and step.round.metric != "latency":
         least_bytes = round(ROUND_TURNOVER * region_bytes)
         return _core.Precision(step.precision * sqrt(step.round.window), ROUND_COUNT, least_bytes, most_bytes)
@@ -254,13 +257,12 @@ def _answer_hold(handle: Handle, enough: bool) -> None:
 def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None) -> Progress:
     ops, seconds = interval.ops, interval.length_s
     n = sum(op.n for op in ops)
-    sum_us = sum((op.mean_us or 0.0) * op.n for op in ops)
     return Progress(
         elapsed_s=interval.start_s + seconds,
         moved_bytes=moved_bytes,
         iops=n / seconds,
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds,
-        mean_us=sum_us / n if n else None,
+        mean_us=mean_by_count((op.n, op.mean_us) for op in ops),
         rounds=rounds.count if rounds else 0,
         state=rounds.steady.state if rounds else "",
     )

@@ -35,6 +35,10 @@ Metric = Literal[
     "iops_ratio",
     "iops_per_w_ratio",
     "depth",
+    "added_us",
+    "share_pct",
+    "per_tb",
+    "latency_ratio",
 ]
 DEPTH = "iodepth of the maximum"
 """The unit of a row about depth scaling."""
@@ -53,15 +57,22 @@ class Trial:
     After `prior`, the bench's own order of work, it is measured for `window_s` of the whole drive's time. Without, it
     is filled, and measured until it is steady. Where the bench goes on at other iodepths, so does the trial, for
     `depth_s` at each.
+
+    A system is loaded from its `hosts`. `settled` is given where it is at rest from the start. It is half the 95 %
+    interval of a figure, over its mean, at which the trial may end early.
     """
 
-    bench: str
+    bench: str | None
+    """None: the device's own."""
     job_json: str
     file_system: str | None = None
     prior: tuple[str, ...] = ()
     window_s: float | None = None
     iodepths: tuple[int, ...] = ()
     depth_s: float = 0.0
+    hosts: int = 1
+    settled: float | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True)

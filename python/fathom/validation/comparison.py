@@ -9,6 +9,7 @@ from fathom.analysis.depths import FULL
 from fathom.catalog.models import UNEXPLAINED_PCT, PublishedRow
 from fathom.errors import GateError
 from fathom.validation.cases import Case, Metric
+from fathom.validation.systems import SystemCase
 from fathom.validation.trial import Measured
 
 Role = Literal["calibration", "validation"]
@@ -45,6 +46,16 @@ class Median:
     n: int
 
 
+def compare_system(case: SystemCase, found: Sequence[Sequence[Measured]]) -> list[Compared]:
+    """Returns the figures of a system's row, the one that counts first, each read from what its runs found."""
+    if not case.readings:
+        return compare_case(case, None)
+    return [
+        _compared(case, one.metric, one.published, runs[0], one.read(runs), first=index == 0)
+        for index, (one, runs) in enumerate(zip(case.readings, found, strict=True))
+    ]
+
+
 def compare_case(case: Case, measured: Measured | None, other: Measured | None = None) -> list[Compared]:
     """Returns the case's figures, the one that counts first; a single one without a figure if nothing was simulated.
 
@@ -63,6 +74,19 @@ def _compare(
     case: Case, metric: Metric, published: float, measured: Measured, other: Measured | None, *, first: bool
 ) -> Compared:
     simulated = measured.ratio(other, case.row, metric) if other else measured.value(case.row, metric)
+    return _compared(case, metric, published, measured, simulated, other, first=first)
+
+
+def _compared(
+    case: Case,
+    metric: Metric,
+    published: float,
+    measured: Measured,
+    simulated: float,
+    other: Measured | None = None,
+    *,
+    first: bool,
+) -> Compared:
     error_pct = error_of(case.row, published, simulated)
     counted = first and error_pct is not None and case.excluded is None
     far = error_pct is not None and abs(error_pct) > UNEXPLAINED_PCT

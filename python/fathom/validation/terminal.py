@@ -32,6 +32,10 @@ UNITS = {
     "iops_ratio": "x the other's IOPS",
     "iops_per_w_ratio": "x the other's IOPS/W",
     "depth": "I/O in flight",
+    "added_us": "us in the controller",
+    "share_pct": "% in the controller",
+    "per_tb": "per raw TB",
+    "latency_ratio": "x the others' latency",
 }
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 

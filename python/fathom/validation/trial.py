@@ -9,6 +9,7 @@ does not get there in time reports its last rounds and says so. Compares nothing
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from threading import Event
 from typing import Annotated
 
@@ -20,8 +21,11 @@ from fathom.analysis.depths import enough
 from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
+from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, settled
+from fathom.session.stepper import POINT_COUNT, WITHOUT_LIMIT
 from fathom.statistics.limit_words import limited_by
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
@@ -103,6 +107,8 @@ class Measured:
     """What the drive took over the window."""
     depths: tuple[AtDepth, ...] = ()
     """What followed the window, at one iodepth after the other."""
+    added_us: float = 0.0
+    """Mean time of an I/O in the controller of a system."""
 
     def value(self, row: PublishedRow, metric: Metric) -> float:
         """Returns the figure that a row publishes."""
@@ -110,6 +116,8 @@ class Measured:
             return floor_of(self.rates) or 0.0
         if metric == "depth":
             return self.depths[enough([one.iops for one in self.depths])].iodepth
+        if metric == "added_us":
+            return self.added_us
         if metric == "above_pct":
             return self.ops[row.op].above_pct(row.latency_us or 0.0)
         return self.ops[row.op].value(metric)
@@ -151,7 +159,9 @@ def run_trial(
 
 
 def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrupt: Event) -> Measured:
-    backend = TwinBackend(parameters_json, seed, trial.file_system)
+    backend = TwinBackend(parameters_json, seed, trial.file_system, hosts=trial.hosts)
+    if trial.settled is not None:
+        return _at_rest(backend, trial, trial.settled, seed, interrupt)
     if trial.window_s is not None:
         return _after_prior(backend, trial, trial.window_s, seed, interrupt)
     job = json.loads(trial.job_json)
@@ -216,6 +226,25 @@ def _after_prior(
     )
 
 
+def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, interrupt: Event) -> Measured:
+    """Runs the workload on a system that has no state to bring to rest, until its figures are known."""
+    known = _core.Precision(precision, POINT_COUNT, 0, WITHOUT_LIMIT)
+    intervals, recording = _drain(backend, trial.job_json, seed, interrupt, known)
+    counts = [sum(op.n for op in interval.ops) for interval in intervals]
+    added = [interval.residence_us.get(CONTROLLER, 0.0) for interval in intervals]
+    names = sorted({op.op for interval in intervals for op in interval.ops})
+    return Measured(
+        ops={name: _figures(intervals, name) for name in (None, *names)},
+        window_s=recording.window_s,
+        interval_pct=None,
+        steady=True,
+        grounds="a system is at rest from the start",
+        limited_by=limited_by(recording),
+        rates=tuple(_rate(interval) for interval in intervals),
+        added_us=sum(map(mul, added, counts)) / sum(counts) if sum(counts) else 0.0,
+    )
+
+
 def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event) -> AtDepth:
     """Returns the workload at another iodepth, from the state that the twin is in."""
     job = json.loads(_lasting(trial.job_json, trial.depth_s, backend.scale))
@@ -236,9 +265,9 @@ def _lasting(job_json: str, time_s: float | None, scale: float) -> str:
 
 
 def _drain(
-    backend: TwinBackend, job_json: str, seed: int, interrupt: Event
+    backend: TwinBackend, job_json: str, seed: int, interrupt: Event, precision: _core.Precision | None = None
 ) -> tuple[list[_core.Interval], _core.Recording]:
-    handle = backend.start(job_json, seed)
+    handle = backend.start(job_json, seed, precision=precision)
     intervals = []
     while not handle.done():
         if interrupt.is_set():
@@ -326,7 +355,7 @@ def _figures(window: Sequence[_core.Interval], name: str | None) -> OpFigures:
     return OpFigures(
         iops=n / seconds if seconds else 0.0,
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds if seconds else 0.0,
-        mean_us=sum((op.mean_us or 0.0) * op.n for op in ops) / n if n else 0.0,
+        mean_us=mean_by_count((op.n, op.mean_us) for op in ops) or 0.0,
         bins=tuple(part for op in ops for part in op.service_bins),
         max_us=max((op.max_us or 0.0 for op in ops), default=0.0),
     )
