@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.offered import Offered, OfferedJson, parse_offered
+from fathom.method.ops import LARGE_BLOCK_BYTES, MOVES_DATA, WRITES
 from fathom.method.step_names import called
 from fathom.runs.document import RunDocument, TargetRecord
 from fathom.runs.remarks import Fact
 from fathom.statistics.failed import failed_share, is_withheld
-
-BANDWIDTH_FROM_BYTES = 64 * 1024
-"""Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
+from fathom.statistics.means import mean_by_count
 
 Key = tuple[str, str]
 """(target, step)"""
@@ -112,9 +111,7 @@ class StepFigures:
     @property
     def mean_us(self) -> float | None:
         """Mean service latency over all operations."""
-        known = [(row.n or 0, row.mean_us) for row in self.rows if row.mean_us is not None]
-        n = sum(count for count, _ in known)
-        return sum(count * mean for count, mean in known) / n if n else None
+        return mean_by_count((row.n, row.mean_us) for row in self.rows)
 
     @property
     def asked_depth(self) -> int | None:
@@ -148,7 +145,7 @@ class StepFigures:
     @property
     def in_bandwidth(self) -> bool:
         """Whether the headline is MB/s."""
-        return all((row.block_bytes or 0) >= BANDWIDTH_FROM_BYTES for row in self.rows)
+        return all((row.block_bytes or 0) >= LARGE_BLOCK_BYTES for row in self.rows)
 
     @property
     def unit(self) -> str:
@@ -326,13 +323,13 @@ class RunView:
 
     def moved_bytes(self) -> dict[Key, int]:
         """Returns bytes that each step moved, every kind of step; what is trimmed or zeroed moves none."""
-        carried = self.intervals.filter(pc.field("op").isin(["read", "write", "append"]))
+        carried = self.intervals.filter(pc.field("op").isin(MOVES_DATA))
         moved = self._sum(carried, "bytes").items()
         return {(target, step): int(count) for (target, step), count in moved if target}
 
     def written_bytes(self) -> dict[Key, int]:
         """Returns bytes that each step wrote, every kind of step."""
-        writes = self.intervals.filter(pc.field("op").isin(["write", "append"]))
+        writes = self.intervals.filter(pc.field("op").isin(WRITES))
         wrote = self._sum(writes, "bytes").items()
         return {(target, step): int(count) for (target, step), count in wrote if target}
 

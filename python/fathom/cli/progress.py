@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.method.method import Step
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.terminal import Terminal
 from fathom.output.text import duration, iops_text, latency_text, mbps_text
 from fathom.runs.store import StepOutcome
@@ -155,7 +156,10 @@ def _left(step: Step, target: Target, left_s: float) -> str:
 
 
 def _rate(step: Step, progress: Progress) -> str:
-    large = max((size for sizes in step.job.block_sizes.values() for size in sizes), default=0) >= 64 * 1024
+    large = (
+        max((size for sizes in step.job.block_sizes.values() for size in sizes), default=0)
+        >= LARGE_BLOCK_BYTES
+    )
     return mbps_text(progress.mbps) if large else iops_text(progress.iops)
 
 

@@ -11,6 +11,7 @@ from typing import Literal, TypedDict, cast
 
 from fathom.errors import FathomError
 from fathom.method.offered import open_load
+from fathom.statistics.means import mean_by_count
 
 Latency = Literal["service", "response"]
 
@@ -252,9 +253,7 @@ def open_job(job_json: str, curve: Curve, rate_iops: float) -> str:
 
 
 def _mean(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:
-    known = [(row["n"] or 0, value) for row in rows if (value := row[column]) is not None]
-    n = sum(count for count, _ in known)
-    return sum(count * value for count, value in known) / n if n else None
+    return mean_by_count((row["n"], row[column]) for row in rows)
 
 
 def _worst(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import WindowVerdict, snia_window
 
 Metric = Literal["iops", "mbps", "latency"]
@@ -81,7 +82,7 @@ def figure(rows: Sequence[Mapping[str, object]], metric: Metric) -> float | None
     if not n:
         return None
     if metric == "latency":
-        return sum(count * _number(row, "mean_us") for count, row in numbers) / n
+        return mean_by_count((count, _number(row, "mean_us")) for count, row in numbers)
     return sum(_number(row, metric) for _, row in numbers)
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import UsageError
 from fathom.method.method import Job, Step
+from fathom.method.ops import MOVES_DATA
 from fathom.sizing.drive import Drive, rated_drive
 from fathom.sizing.needs import Op
 from fathom.targets.target import Target
@@ -112,7 +113,7 @@ def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]
     total_bytes = written_bytes = 0.0
     time_s: float | None = 0.0
     for entry in json.loads(job.json)["mix"]["ops"]:
-        if entry["op"] not in ("read", "write", "append"):
+        if entry["op"] not in MOVES_DATA:
             continue
         op: Op = "read" if entry["op"] == "read" else "write"
         weight_of_sizes = sum(one["weight"] for one in entry["sizes"])

@@ -17,6 +17,7 @@ from fathom.analysis.finding import joined
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.method.method import AGAINST_ITS_DRIVE
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.text import many_of
 from fathom.report import published
 from fathom.report.data import RunData
@@ -35,7 +36,6 @@ from fathom.statistics.series import Floats
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
 LEAST_PCT = 0.001
 """A smaller margin is as good as none."""
-BANDWIDTH_FROM_BYTES = 64 * 1024
 """Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
 
 
@@ -433,7 +433,7 @@ def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) 
     run = column.run
     point = total(run, halves)
     step = run.steps[point.step]
-    metric: Metric = "mbps" if (point.block_bytes or 0) >= BANDWIDTH_FROM_BYTES else "iops"
+    metric: Metric = "mbps" if (point.block_bytes or 0) >= LARGE_BLOCK_BYTES else "iops"
     figure = published.find(lookup, column.target.catalog, step.published, metric) if whole else None
     return Cell(
         column,

@@ -13,6 +13,7 @@ from fathom.columns.schema import Point
 from fathom.report.data import RunData
 from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
 from fathom.report.rows import as_shown
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.percentiles import PREFIXES, Histogram, bounds_of
 from fathom.statistics.series import Floats
 from fathom.statistics.uncertainty import repeats_interval
@@ -46,7 +47,7 @@ def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]
     columns: dict[str, float | None] = {}
     for latency, prefix in PREFIXES.items():
         mean = f"{prefix}mean_us"
-        columns[mean] = _weighted([(half.n or 0, getattr(half, mean)) for half in halves])
+        columns[mean] = mean_by_count((half.n, getattr(half, mean)) for half in halves)
         values = percentiles_us(histograms.get(latency), prefix)
         columns |= values
         for name in (mean, *values):
@@ -88,8 +89,3 @@ def merged(run: RunData, halves: Sequence[Point], latency: str = "service") -> H
     kept = run.histograms if latency == "service" else run.response_histograms
     found = [h for half in halves if (h := kept.get((half.target, half.step, half.op)))]
     return Histogram.merged(found) if found else None
-
-
-def _weighted(means: Sequence[tuple[int, float | None]]) -> float | None:
-    n = sum(count for count, mean in means if mean is not None)
-    return sum(count * mean for count, mean in means if mean is not None) / n if n else None

@@ -10,6 +10,7 @@ from fathom import _core
 from fathom._core import OpResult, Recording
 from fathom.columns.schema import TABLES, Reading
 from fathom.method.method import Job, Step
+from fathom.method.ops import WRITES
 from fathom.runs.bins import BIN_COLUMNS, latency_of
 from fathom.runs.sampled import Sampled
 from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings
@@ -238,7 +239,7 @@ class StepRows:
 
 
 def _host_writes(ops: Sequence[OpResult]) -> int:
-    return sum(op.bytes for op in ops if op.op in ("write", "append"))
+    return sum(op.bytes for op in ops if op.op in WRITES)
 
 
 def _measured(op: OpResult, window_s: float) -> Row:

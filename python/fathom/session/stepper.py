@@ -12,9 +12,11 @@ from fathom import _core
 from fathom.errors import FathomError
 from fathom.load.backend import Backend, Handle
 from fathom.method.method import Job, Step
+from fathom.method.ops import LARGE_BLOCK_BYTES, WRITES
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 from fathom.session.steady_rounds import SteadyRounds
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.uncertainty import count_for
 
 POLL_S = 0.25
@@ -33,7 +35,6 @@ ROUND_COUNT = 20_000
 with the root of their number."""
 ROUND_TURNOVER = 1 / 16
 """Least share of its region that a step in rounds writes, if it writes: many buffers full. A round writes more."""
-LARGE_BLOCK_BYTES = 64 * 1024
 LEAST_TURNOVER = 1 / 4
 """Least share of its region that a twin's writing window or round writes, unless its step says otherwise. It shows what
 is far from steady.
@@ -84,7 +85,7 @@ class _Rounds:
         if seconds < self.steady.round_s * (1 - 1e-6) and not interval.ends_round:
             return False
         ops = [op for part in self._open for op in part.ops]
-        host = sum(op.bytes for op in ops if op.op in ("write", "append"))
+        host = sum(op.bytes for op in ops if op.op in WRITES)
         media = [part.counters.get("media_write_bytes") for part in self._open]
         known = [value for value in media if value is not None]
         throttled = any(
@@ -161,7 +162,7 @@ def run_step(
         steady=steady.steady if steady else None,
         reason=steady.conclude() if steady else "",
         window_s=recording.window_s,
-        written_bytes=sum(op.bytes for op in recording.ops if op.op in ("write", "append")),
+        written_bytes=sum(op.bytes for op in recording.ops if op.op in WRITES),
     )
 
 
@@ -256,13 +257,12 @@ def _answer_hold(handle: Handle, enough: bool) -> None:
 def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None) -> Progress:
     ops, seconds = interval.ops, interval.length_s
     n = sum(op.n for op in ops)
-    sum_us = sum((op.mean_us or 0.0) * op.n for op in ops)
     return Progress(
         elapsed_s=interval.start_s + seconds,
         moved_bytes=moved_bytes,
         iops=n / seconds,
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds,
-        mean_us=sum_us / n if n else None,
+        mean_us=mean_by_count((op.n, op.mean_us) for op in ops),
         rounds=rounds.count if rounds else 0,
         state=rounds.steady.state if rounds else "",
     )

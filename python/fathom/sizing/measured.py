@@ -11,10 +11,11 @@ from pathlib import Path
 
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
-from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Need, Op
+from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
@@ -58,7 +59,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     points = list(_points(run, target.name))
     for op in OPS.values():
         of_op = [point for point in points if point.op == op]
-        figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BYTES])
+        figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     return Drive(target.name, target.label, figures, absent=_ABSENT)
 

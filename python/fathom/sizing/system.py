@@ -10,10 +10,11 @@ from typing import get_args
 from fathom.catalog import load_published
 from fathom.catalog.models import Part, PartGroup, Published, PublishedRow
 from fathom.errors import UsageError
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.text import iops_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.files import Prices
-from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Op
+from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Op
 
 GROUPS: tuple[PartGroup, ...] = get_args(PartGroup)
 SYSTEM_KINDS = ("cluster", "nvme-of-array", "hdd-server")
@@ -119,7 +120,7 @@ def _candidates(rows: Sequence[PublishedRow]) -> Iterator[tuple[tuple[Kind, Op |
         if (
             row.mbps
             and row.pattern == "seq"
-            and row.block_kib * 1024 >= LARGE_BYTES
+            and row.block_kib * 1024 >= LARGE_BLOCK_BYTES
             and op in ("read", "write")
         ):
             yield ("bandwidth", op), Figure(row.mbps * 1e6, basis, row.source)

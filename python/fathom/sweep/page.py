@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fathom import __version__
 from fathom.analysis.finding import joined
-from fathom.analysis.run_view import BANDWIDTH_FROM_BYTES
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.method.step_names import Steps, called
 from fathom.output.output_file import write_output
 from fathom.output.text import many_of
@@ -116,7 +116,7 @@ def _panels(rows: Rows) -> dict[tuple[str, str], list[dict[str, object]]]:
 
 def _headline(rows: Rows) -> str:
     """Returns the figure that a panel shows: MB/s of large blocks, as tables of results have it."""
-    large = all(cast("int", row["block_bytes"] or 0) >= BANDWIDTH_FROM_BYTES for row in rows)
+    large = all(cast("int", row["block_bytes"] or 0) >= LARGE_BLOCK_BYTES for row in rows)
     return "mbps" if large else "iops"
 
 

@@ -25,6 +25,7 @@ from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, settled
 from fathom.session.stepper import POINT_COUNT, WITHOUT_LIMIT
 from fathom.statistics.limit_words import limited_by
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
@@ -354,7 +355,7 @@ def _figures(window: Sequence[_core.Interval], name: str | None) -> OpFigures:
     return OpFigures(
         iops=n / seconds if seconds else 0.0,
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds if seconds else 0.0,
-        mean_us=sum((op.mean_us or 0.0) * op.n for op in ops) / n if n else 0.0,
+        mean_us=mean_by_count((op.n, op.mean_us) for op in ops) or 0.0,
         bins=tuple(part for op in ops for part in op.service_bins),
         max_us=max((op.max_us or 0.0 for op in ops), default=0.0),
     )

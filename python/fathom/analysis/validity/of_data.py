@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView, region_bytes
 from fathom.analysis.validity.note import Note
+from fathom.method.ops import WRITES
 from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
@@ -46,7 +47,7 @@ def compressible(view: RunView) -> Iterable[Note]:
         "dedup": ("duplicate-data", "are copies: a device that removes duplicates writes less"),
     }
     for name, job in view.jobs.items():
-        writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
+        writes = any(op.get("op") in WRITES for op in job["mix"]["ops"])
         for key, (rule, effect) in kinds.items():
             share = job.get("content", {}).get(key, 0.0)
             if share and writes:

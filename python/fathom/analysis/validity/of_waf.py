@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
 from fathom.analysis.validity.note import Note
+from fathom.method.ops import WRITES
 from fathom.output.text import in_others, percent
 from fathom.statistics.series import as_series
 from fathom.statistics.steady import WAF_LIMIT
@@ -19,7 +20,7 @@ LEAST_X = 1.0
 """Of its region, that a pattern writes before the WAF is its own: what was there before has then been replaced."""
 PARTS = 10
 """Parts of a window whose WAFs are compared: real drives count too coarsely for seconds."""
-WRITES = pc.field("op").isin(["write", "append"])
+WRITTEN = pc.field("op").isin(WRITES)
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
 
 def _written_x(view: RunView) -> dict[Key, float]:
     """Returns per step what has been written of its region since its pattern began, by the step and those before it."""
-    sums = view.intervals.filter(WRITES).group_by(["target", "step"], use_threads=False)
+    sums = view.intervals.filter(WRITTEN).group_by(["target", "step"], use_threads=False)
     table = sums.aggregate([("bytes", "sum")]).to_pylist()
     bytes_ = {(row["target"], row["step"]): row["bytes_sum"] for row in table}
     out: dict[Key, float] = {}
@@ -114,7 +115,7 @@ def _drift(view: RunView, key: Key) -> float | None:
         for whose in ("media", "host")
     )
     if not host:
-        host = _by_start(view.intervals.filter(of_step & WRITES), "bytes")
+        host = _by_start(view.intervals.filter(of_step & WRITTEN), "bytes")
     starts = sorted(media.keys() & host.keys())
     length = len(starts) // PARTS
     if not length:

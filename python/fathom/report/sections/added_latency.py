@@ -12,6 +12,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import grouped, plain
 from fathom.statistics.limits import limit_of
+from fathom.statistics.means import mean_by_count
 
 ORDER = 14
 METHOD = "added-latency"
@@ -223,8 +224,9 @@ def _controller(system: _Measured) -> Table | None:
             points = [point for op in ops if (point := system.point(mix, load, op))]
             if added_us is None or not points:
                 continue
-            n = sum(point.n or 0 for point in points)
-            mean_us = sum((point.mean_us or 0) * (point.n or 0) for point in points) / n
+            mean_us = mean_by_count((point.n, point.mean_us) for point in points)
+            if mean_us is None:
+                continue
             cells = [beside(added_us, _added_row(system, mix, depth, ops[0]), "latency_us", 1)]
             cells.append(Item(f"{100 * added_us / mean_us:.1f}"))
             rows.append(Row(Item(f"{label}, {load.replace('x', ' x ')}"), cells))

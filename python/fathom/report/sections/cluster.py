@@ -10,6 +10,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
 from fathom.statistics.limits import limit_of
+from fathom.statistics.means import mean_by_count
 
 ORDER = 15
 METHOD = "cluster-scaling"
@@ -71,14 +72,12 @@ def _series(column: Column, workload: str) -> list[_At]:
         points = [p for p in column.run.points if p.target == column.target.name and p.step == step]
         if not points:
             continue
-        n = sum(point.n or 0 for point in points)
-        total_us = sum((point.mean_us or 0) * (point.n or 0) for point in points)
         found.append(
             _At(
                 depth,
                 sum(point.iops or 0 for point in points),
                 sum(point.mbps or 0 for point in points),
-                total_us / n if n else None,
+                mean_by_count((point.n, point.mean_us) for point in points),
                 points[0].limited_by,
             )
         )

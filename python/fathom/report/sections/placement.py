@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
 from fathom.columns.schema import Point, Stream
+from fathom.method.ops import WRITES
 from fathom.output.text import span
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
@@ -67,7 +68,7 @@ class Variant:
     @property
     def written_bps(self) -> float:
         """Bytes that the host wrote per second."""
-        return sum((point.mbps or 0.0) * 1e6 for point in self.points if point.op in ("write", "append"))
+        return sum((point.mbps or 0.0) * 1e6 for point in self.points if point.op in WRITES)
 
 
 def counted_in(points: Sequence[Point]) -> Point | None:
@@ -117,7 +118,7 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
         streams = [row for row in run.streams if row.target == target and row.step == name]
         if not streams or _is_offered(run.raw_steps.get(name)):
             continue
-        handles = {row.placement for row in streams if row.op in ("write", "append")}
+        handles = {row.placement for row in streams if row.op in WRITES}
         points = [point for point in run.points if point.target == target and point.step == name]
         variant = Variant(
             name,
