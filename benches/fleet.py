@@ -59,7 +59,7 @@ class Answering:
 def one_second() -> bytes:
     """An interval with both operations, recorded on `null:`."""
     job = parse_method(METHOD, "bench.toml").steps[0].job
-    handle = _core.start_engine(job.json, [_core.EngineTarget("", "null", 1 << 30)], 1)
+    handle = _core.start_engine(job, [_core.EngineTarget("", "null", 1 << 30)], 1)
     while not handle.done():
         if intervals := handle.poll(0.1):
             return intervals[0].to_bytes()

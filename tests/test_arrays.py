@@ -10,7 +10,7 @@ import pytest
 
 import fathom
 from fathom import _core
-from fathom._core import TwinDevice, parse_job, start_twins
+from fathom._core import Job, TwinDevice, start_twins
 from fathom.catalog import load_device, load_system
 from fathom.load.array import ArrayBackend
 from fathom.load.resolve import resolve_targets
@@ -201,7 +201,7 @@ def test_drives_share_the_cores_of_their_bench() -> None:
 
 
 def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
-    job = parse_job(
+    job = Job(
         '{"mix":"read","block":"128KiB","pattern":"sequential","load":{"threads":1,"iodepth":32},"until":{"time":"1s"}}',
         "job.json",
     )
@@ -218,7 +218,7 @@ def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
 
 
 def precise(drives: int) -> list[_core.Recording]:
-    job = parse_job(
+    job = Job(
         '{"mix":"read","block":"4KiB","pattern":"uniform","load":{"threads":1,"iodepth":4},"until":{"time":"10min"}}',
         "job.json",
     )
@@ -246,7 +246,7 @@ def test_with_a_precision_the_drives_end_their_windows_together_when_the_total_i
 
 def test_seeds_must_be_as_many_as_twins() -> None:
     with pytest.raises(Exception, match="1 seeds for 0 twins"):
-        start_twins(load_method("four-corners").steps[0].job.json, [], [1])
+        start_twins(load_method("four-corners").steps[0].job, [], [1])
 
 
 def test_a_job_that_nobody_follows_any_more_lets_go_of_its_twin() -> None:
@@ -257,7 +257,7 @@ def test_a_job_that_nobody_follows_any_more_lets_go_of_its_twin() -> None:
         "load": {"iodepth": 1},
         "until": {"time": "2s"},
     }
-    text = parse_job(json.dumps(job), "job.json")
+    text = Job(json.dumps(job), "job.json")
     device = TwinDevice(load_device("samsung-pm9a3-7.68tb").twin_params_json(), 1)
     left = start_twins(text, [device], [1], hold_every_ns=1_000_000_000)
     while not left.held():

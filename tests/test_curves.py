@@ -238,7 +238,12 @@ def test_the_bench_of_a_method_drives_its_twins(run: Run, tmp_path: Path) -> Non
 def test_a_point_keeps_everything_of_its_job_but_load_and_end() -> None:
     job = load_method(str(CURVE)).steps[1].job
     curve = Curve((1.0,), 2.5, "uniform", "service", None)
-    text = open_job(job.json, curve, 123.5)
-    assert '"rate_iops": 123.5, "arrival": "uniform", "threads": 2, "iodepth": 2' in text
-    assert '"time_ns": 2500000000' in text
-    assert text.split('"load"')[0] == job.json.split('"load"')[0]
+    point = open_job(job, curve, 123.5)
+    assert (point.rate_iops, point.arrival, point.threads, point.iodepth) == (123.5, "uniform", 2, 2)
+    assert (point.time_ns, point.bytes, point.region_multiple, point.count) == (
+        2_500_000_000,
+        None,
+        None,
+        None,
+    )
+    assert point.json.split('"load"')[0] == job.json.split('"load"')[0]

@@ -22,7 +22,7 @@ def handle():
         "load": {"rate": "100/s", "threads": 1, "iodepth": 1},
         "until": {"time": "5s"},
     }
-    handle = _core.start_engine(json.dumps(job), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
+    handle = _core.start_engine(_core.Job(json.dumps(job)), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
     yield handle
     handle.stop()
 

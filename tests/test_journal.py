@@ -32,7 +32,9 @@ def journaled(tmp_path: Path) -> tuple[Path, Path]:
         "until": {"written": "1x"},
         "direct": False,
     }
-    handle = _core.start_engine(json.dumps(job), [_core.EngineTarget(str(target), "file", SIZE_BYTES)], 1)
+    handle = _core.start_engine(
+        _core.Job(json.dumps(job)), [_core.EngineTarget(str(target), "file", SIZE_BYTES)], 1
+    )
     handle.result()
     return target, directory
 

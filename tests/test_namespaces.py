@@ -46,7 +46,7 @@ def test_the_drive_counts_each_namespace_by_itself():
         {"name": "one", "mix": "read", "block": "4KiB", "pattern": "uniform", "region": "50%", "load": {"iodepth": 4}},
         {"name": "two", "mix": "read", "block": "4KiB", "pattern": "uniform", "region": {"start": "50%"},
          "load": {"iodepth": 8}}]}"""
-    handle = backend("namespaces=2").start(_core.parse_job(job, "job.json"), seed=1)
+    handle = backend("namespaces=2").start(_core.Job(job, "job.json"), seed=1)
     intervals = []
     while not handle.done():
         intervals += handle.poll()
@@ -74,7 +74,7 @@ def test_a_power_state_caps_the_power():
     fill = job.replace('"read"', '"write"').replace("uniform", "sequential").replace("1s", "3s")
     drive = backend("power_states=25+9,power_state=1")
     for text in (fill, job):
-        handle = drive.start(_core.parse_job(text, "job.json"), seed=1)
+        handle = drive.start(_core.Job(text, "job.json"), seed=1)
         while not handle.done():
             handle.poll()
     recording = handle.result()[0]

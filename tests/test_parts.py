@@ -21,7 +21,7 @@ JOB = {
 
 @pytest.fixture(scope="module")
 def second() -> _core.Interval:
-    handle = _core.start_engine(json.dumps(JOB), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
+    handle = _core.start_engine(_core.Job(json.dumps(JOB)), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
     seconds: list[_core.Interval] = []
     while not handle.done():
         seconds += handle.poll()

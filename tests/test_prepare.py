@@ -114,7 +114,9 @@ def test_the_stub_and_the_extension_agree_and_a_difference_is_found() -> None:
         "Handle.held: the stub lacks it",
         "Handle.kept: the extension lacks it",
     ]
-    assert stubs.differences(text.replace("start_twins(\n    job_json", "start_twins(\n    text"), _core) == [
+    assert stubs.differences(
+        text.replace("start_twins(\n    job: Job", "start_twins(\n    text: Job"), _core
+    ) == [
         "start_twins: the stub has (text, devices, seeds, hold_every_ns, precision), "
-        "the extension (job_json, devices, seeds, hold_every_ns, precision)"
+        "the extension (job, devices, seeds, hold_every_ns, precision)"
     ]

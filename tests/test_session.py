@@ -578,7 +578,7 @@ def test_load_threads_are_not_pinned_where_one_interrupt_serves_all_cores(
     target = replace(target, identity=replace(target.identity, dev="8:0"))
     (tmp_path / "x").write_bytes(bytes(1 << 20))
     [read] = [step for step in load_method(SHORT).steps if not step.job.destructive][:1]
-    handle = EngineBackend([target]).start(read.job.on_threads(1).json, 1)
+    handle = EngineBackend([target]).start(read.job.on_threads(1), 1)
     while not handle.done():
         handle.poll()
     [recording] = handle.result()

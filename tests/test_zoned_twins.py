@@ -15,7 +15,7 @@ ZN540 = "wd-ultrastar-dc-zn540-1tb"
 
 def run(name: str, job: str) -> _core.Recording:
     backend = TwinBackend(load_device(name).twin_params_json(), seed=1)
-    handle = backend.start(_core.parse_job(job, "job.json"), seed=1)
+    handle = backend.start(_core.Job(job, "job.json"), seed=1)
     while not handle.done():
         handle.poll()
     return handle.result()[0]

@@ -3,6 +3,12 @@
 from typing import Literal, final
 
 __version__: str
+WRITES: tuple[str, ...]
+"""Operations that carry data to the target: write and append."""
+MOVES_DATA: tuple[str, ...]
+"""`WRITES`, and read."""
+LARGE_BLOCK_BYTES: int
+"""From this block size on, I/O is headlined in MB/s, smaller I/O in IOPS, as data sheets do."""
 ENGINE_IODEPTH_MAX: int
 """Most I/O that one load thread keeps in flight on a real target."""
 
@@ -10,10 +16,203 @@ class ParseError(Exception): ...
 class BackendError(Exception): ...
 
 def parse_method(text: str, file: str, quick: bool = False) -> str: ...
-def parse_job(text: str, file: str) -> str: ...
-def split_job(job_json: str, targets: int) -> list[str]: ...
+
+@final
+class Extent:
+    """A length or position: in bytes, as a fraction of the target, or in bytes up to its end. One of them is set."""
+
+    @property
+    def bytes(self) -> int | None: ...
+    @property
+    def fraction(self) -> float | None: ...
+    @property
+    def up_to(self) -> int | None: ...
+    def on(self, capacity_bytes: int) -> int:
+        """Returns the bytes that requests can reach in a region of this size on a target of that capacity."""
+
+@final
+class JobOp:
+    """An operation of a mix, with its weight and its block sizes: (bytes, weight) each."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def weight(self) -> float: ...
+    @property
+    def sizes(self) -> list[tuple[int, float]]: ...
+
+@final
+class Pattern:
+    """Where requests go. `kind` is the name in TOML; parameters that the kind lacks are None."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def streams(self) -> int | None: ...
+    @property
+    def stride_bytes(self) -> int | None: ...
+    @property
+    def theta(self) -> float | None: ...
+    @property
+    def share(self) -> float | None: ...
+    @property
+    def read(self) -> float | None: ...
+    @property
+    def write(self) -> float | None: ...
+    @property
+    def bands(self) -> list[tuple[float, float]]:
+        """Hot spots: (area, access) each, relative weights."""
+    @property
+    def open(self) -> int | None: ...
+
+@final
+class Job:
+    """One step's I/O, checked. Immutable; equal jobs have the same normal form.
+
+    What makes another job from it raises `ParseError` where that would be no valid job.
+    """
+
+    def __new__(cls, text: str, file: str = "job.json") -> Job:
+        """Reads JSON, or TOML where `file` does not end in `.json`. Raises `ParseError`."""
+    def __hash__(self) -> int: ...
+    @property
+    def json(self) -> str:
+        """The normal form: sizes in bytes, times in ns, every default written out."""
+    @property
+    def ops(self) -> list[JobOp]: ...
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weight of each operation, in the order of the mix."""
+    @property
+    def block_sizes(self) -> dict[str, tuple[int, ...]]:
+        """Block sizes of each operation, in bytes."""
+    def block_bytes(self, op: str) -> int | None:
+        """Returns the operation's block size, None where it has several or none."""
+    @property
+    def largest_block_bytes(self) -> int:
+        """0 where there are only flushes."""
+    @property
+    def read_pct(self) -> float | None:
+        """Share of reads among all operations, in percent; None for streams, whose shares a run shows."""
+    @property
+    def destructive(self) -> bool:
+        """Whether any operation changes data."""
+    @property
+    def writes(self) -> bool:
+        """Whether any operation carries data to the target (`WRITES`)."""
+    @property
+    def flush_every(self) -> int: ...
+    @property
+    def pattern(self) -> Pattern: ...
+    @property
+    def thread_positions(self) -> Literal["part", "start", "shared"]: ...
+    @property
+    def operation_positions(self) -> Literal["together", "apart"] | None: ...
+    @property
+    def region_start(self) -> Extent: ...
+    @property
+    def region_size(self) -> Extent: ...
+    def region_on(self, capacity_bytes: int, block_bytes: int = 512) -> tuple[int, int]:
+        """Returns first byte and length of the region on a target, also where it ends beyond it.
+
+        100 % is the capacity. Other fractions are rounded down to whole MiB where they are that long, bytes to whole
+        blocks. Requests stay in whole MiB at 100 % too: at most 1 MiB at the end is left.
+        """
+    @property
+    def align_bytes(self) -> int | None: ...
+    @property
+    def compressible(self) -> float: ...
+    @property
+    def dedup(self) -> float: ...
+    @property
+    def verifies(self) -> bool: ...
+    @property
+    def placement(self) -> list[int]: ...
+    @property
+    def direct(self) -> bool: ...
+    @property
+    def sqpoll(self) -> bool: ...
+    @property
+    def huge_pages(self) -> bool: ...
+    @property
+    def gpu(self) -> bool: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def iodepth(self) -> int:
+        """I/Os in flight per thread."""
+    @property
+    def rate_iops(self) -> float | None:
+        """Arrivals per second of all threads; None for a closed load."""
+    @property
+    def arrival(self) -> Literal["exponential", "uniform", "deterministic"] | None: ...
+    @property
+    def rate_changes(self) -> bool:
+        """Whether the rate follows a schedule."""
+    @property
+    def think_ns(self) -> int: ...
+    @property
+    def thinks(self) -> bool:
+        """Whether it pauses between a completion and the next request; streams answer for themselves."""
+    @property
+    def reap(self) -> int: ...
+    @property
+    def split(self) -> bool:
+        """Whether its load is for all targets together, not for each."""
+    @property
+    def uneven(self) -> bool:
+        """Whether the load is split by given shares."""
+    @property
+    def errors_most(self) -> int | None: ...
+    @property
+    def journal(self) -> str | None: ...
+    @property
+    def time_ns(self) -> int | None: ...
+    @property
+    def time_s(self) -> float | None: ...
+    @property
+    def bytes(self) -> int | None: ...
+    @property
+    def region_multiple(self) -> float | None: ...
+    @property
+    def count(self) -> int | None: ...
+    @property
+    def ends_by_time(self) -> bool:
+        """Whether its time alone ends it."""
+    @property
+    def streams(self) -> dict[str, Job]:
+        """Several workloads at once by name; the other fields then say what they come to together."""
+    def with_load(self, threads: int | None = None, iodepth: int | None = None) -> Job: ...
+    def with_rate(self, rate_iops: float, arrival: str, stream: str | None = None) -> Job:
+        """Returns the job, or one of its streams, as an open load with at most as many I/Os in flight."""
+    def with_until(
+        self,
+        time_ns: int | None = None,
+        bytes: int | None = None,
+        region_multiple: float | None = None,
+        count: int | None = None,
+    ) -> Job:
+        """Returns the job with this end and no other."""
+    def lasting(self, time_ns: int) -> Job:
+        """Returns the job with that time; its other ends stay."""
+    def in_region_of(self, other: Job) -> Job: ...
+    def without_placement(self) -> Job:
+        """Returns the job, and its streams, without placement handles."""
+    def on_threads(self, most: int) -> Job:
+        """Returns the same I/O in flight from at most `most` threads: the largest count that divides it evenly."""
+    def on_hosts(self, hosts: int) -> Job:
+        """Returns the job with its threads on every host; a split load has them already."""
+    def of_parts(self, parts: int) -> list[Job]:
+        """Returns what each part of a target does: the job, or its share of a split load."""
+    def ramp(self, capacity_bytes: int, dirty_bytes: int, block_bytes: int, overwrites: float) -> Job | None:
+        """Returns what fills a page cache of `dirty_bytes` before the job; None unless it only writes, for a time.
+
+        In order it writes blocks of up to `block_bytes` to the end of the region. At random it writes `overwrites`
+        times the volume, for what hits the same pages.
+        """
+
 def requests(
-    job_json: str, capacity_bytes: int, block_bytes: int, seed: int, most: int
+    job: Job, capacity_bytes: int, block_bytes: int, seed: int, most: int
 ) -> list[tuple[int, str, int, int]]: ...
 def parse_size_bytes(text: str) -> int: ...
 def parse_duration_ns(text: str) -> int: ...
@@ -161,7 +360,7 @@ class TwinDevice:
     def __new__(cls, parameters_json: str, seed: int, file_system: str | None = None) -> TwinDevice: ...
 
 def start_engine(
-    job_json: str,
+    job: Job,
     targets: list[EngineTarget],
     seed: int,
     backend: Literal["auto", "io_uring", "threads"] = "auto",
@@ -179,7 +378,7 @@ class Precision:
     ) -> Precision: ...
 
 def start_twins(
-    job_json: str,
+    job: Job,
     devices: list[TwinDevice],
     seeds: list[int],
     hold_every_ns: int | None = None,

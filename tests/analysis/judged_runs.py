@@ -1,11 +1,14 @@
 """Runs made up for the rules and findings: sound by default, with one thing wrong where a test asks for it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from fathom._core import Job
 from fathom.analysis.run_view import Remark, RunView
 from fathom.analysis.validity import Note, notes
 from fathom.columns.schema import TABLES
@@ -28,6 +31,16 @@ JOB: dict[str, object] = {
     "region": {"size": {"fraction": 1.0}},
     "content": {"compressible": 0.0},
 }
+_WHOLE = Job(
+    """
+    mix = "read"
+    block = "4KiB"
+    pattern = "uniform"
+    load = { threads = 8, iodepth = 32 }
+    until = { time = "60s" }
+    """,
+    "judged.toml",
+)
 QUICK = {"divide_times_by": 12, "divide_preconditioning_by": 4, "divide_volumes_by": 2}
 ENVIRONMENT: dict[str, object] = {
     "governor": "performance",
@@ -67,6 +80,19 @@ class Measured:
     threads: int = 8
     iodepth: int = 32
     point: Row = field(default_factory=dict)
+
+
+def whole_job(part: Mapping[str, object]) -> dict[str, object]:
+    """A job in normal form, of which only what matters to a test is stated."""
+    whole: dict[str, Any] = json.loads(_WHOLE.json)
+    for key, value in part.items():
+        if key in ("region", "content", "pace", "until"):
+            whole[key] |= value
+        else:
+            whole[key] = value
+    stated = {"weight": 1.0, "sizes": [{"size_bytes": 4096, "weight": 1.0}]}
+    whole["mix"] = {"ops": [stated | op for op in whole["mix"]["ops"]]}
+    return whole
 
 
 def run_view(
@@ -113,7 +139,7 @@ def run_view(
         name: pa.Table.from_pylist(list(rows.get(name, ())), schema=schema) for name, schema in TABLES.items()
     }
     names = list(dict.fromkeys(one.step for one in measured))
-    job = job or JOB
+    job = whole_job(job or JOB)
     steps = [
         {
             "name": name,

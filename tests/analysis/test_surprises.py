@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
-from judged_runs import Measured, Row, run_view, twin
+from judged_runs import Measured, Row, run_view, twin, whole_job
 
 from fathom.analysis.finding import Finding
 from fathom.analysis.physics import physics_of
@@ -108,7 +108,11 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
 
 def test_several_workloads_at_once_are_not_held_against_the_data_sheet():
     assert found([Measured("twin:a", [600_000.0] * 9)], rated=1e6)
-    assert not found([Measured("twin:a", [600_000.0] * 9)], rated=1e6, job=JOB | {"streams": []})
+    assert not found(
+        [Measured("twin:a", [600_000.0] * 9)],
+        rated=1e6,
+        job=JOB | {"streams": [{"name": name, "job": whole_job(JOB)} for name in "ab"]},
+    )
 
 
 def test_a_shortened_run_is_not_held_against_the_data_sheet_without_saying_so():
@@ -129,7 +133,7 @@ def test_what_never_became_steady_is_not_held_against_the_data_sheet():
 @pytest.mark.parametrize(
     "change",
     [
-        {"pattern": {"kind": "zipf"}},
+        {"pattern": {"kind": "zipf", "theta": 0.99}},
         {"region": {"size": {"fraction": 0.25}}},
         {"pattern": {"kind": "sequential"}},
     ],

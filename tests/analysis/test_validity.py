@@ -415,14 +415,14 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
         "mix": {"ops": [{"op": "read"}]},
         "region": {"size": {"fraction": 1.0}},
         "content": {},
-        "until": {"time_ns": 600e9},
+        "until": {"time_ns": 600 * 10**9},
     }
     steps = {"precision": 0.02}
     note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=job, step=steps))
     assert note.rule == "early-window"
     assert "ended 1 of 1 windows early, once" in note.text
     assert "known to 2 %" in note.text
-    whole = job | {"until": {"time_ns": len(RATES) * 1e9}}
+    whole = job | {"until": {"time_ns": len(RATES) * 10**9}}
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []
 
 
@@ -437,7 +437,7 @@ def test_a_fallback_from_io_uring_is_said_once_for_all_steps():
 def test_an_engine_whose_threads_wait_for_cores_says_so_with_their_share():
     job = {"mix": "read", "block": "4KiB", "pattern": "uniform", "until": {"time": "500ms"}}
     job["load"] = {"threads": min(4 * (os.cpu_count() or 1), 1024), "iodepth": 1}
-    handle = _core.start_engine(json.dumps(job), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
+    handle = _core.start_engine(_core.Job(json.dumps(job)), [_core.EngineTarget("null:", "null", 1 << 30)], 1)
     while not handle.done():
         handle.poll()
     [fact] = [fact for fact in facts_of(handle.result()[0]) if isinstance(fact, CpuWait)]
@@ -508,7 +508,7 @@ def test_what_nobody_could_sample_is_said_once_for_a_target_with_its_reasons():
 def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
     job = {
         "mix": {"ops": [{"op": "read"}]},
-        "region": {"size": {"up-to": 50e9}},
+        "region": {"size": {"up-to": 50 * 10**9}},
         "content": {"compressible": 0.0},
     }
     small = device(size_bytes=4 << 30).model_copy(update={"capacity_bytes": 4 << 30})
@@ -520,7 +520,7 @@ def test_a_region_that_the_target_cuts_is_noted_with_both_sizes():
 
 
 def test_a_region_is_cut_by_each_drive_of_an_array_not_by_their_sum():
-    job = JOB | {"region": {"size": {"up-to": 50e9}}}
+    job = JOB | {"region": {"size": {"up-to": 50 * 10**9}}}
     whole = device("array", size_bytes=80 * 10**9).model_copy(update={"capacity_bytes": 80 * 10**9})
     drives = [
         device(name, size_bytes=40 * 10**9).model_copy(

@@ -79,7 +79,7 @@ def test_a_host_that_sends_garbage_is_lost_and_the_others_are_kept(
     [target] = fleet.resolve(["null:"], None)
     backend, _ = fleet.start(target)
     with fleet.claim(target, writes=False):
-        handle = backend.start(parse_method(METHOD, "shared.toml").steps[1].job.json, 1)
+        handle = backend.start(parse_method(METHOD, "shared.toml").steps[1].job, 1)
         while not handle.done():
             handle.poll(0.1)
         total, first, second = handle.result()
@@ -125,7 +125,7 @@ def test_a_result_that_is_none_loses_the_host(
     [target] = fleet.resolve(["null:"], None)
     backend, sampling = fleet.start(target)
     with fleet.claim(target, writes=False), sampling as sampler:
-        handle = backend.start(parse_method(METHOD, "shared.toml").steps[2].job.json, 1)
+        handle = backend.start(parse_method(METHOD, "shared.toml").steps[2].job, 1)
         while not handle.done():
             handle.poll(0.1)
         handle.result()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
+from fathom._core import Job
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks, load, wire
 from fathom.fleet import fleet as fleet_module
@@ -181,7 +182,7 @@ def test_hosts_read_addresses_of_their_own(pool: ThreadPoolExecutor, tmp_path: P
         agent.start = lambda name, job, seed, step, at, pin: seeds.append(seed) or News()
     with fleet.claim(target, writes=False):
         method = parse_method(METHOD, "shared.toml")
-        backend.start(method.steps[1].job.json, 7)
+        backend.start(method.steps[1].job, 7)
     assert len(set(seeds)) == len(seeds)
 
 
@@ -204,7 +205,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     fleet = fleet_of(remotes)
     start = HostAgent.start
 
-    def start_and_die(name: str, job: str, seed: int, step: str, at_ns: int, pin: bool) -> News:
+    def start_and_die(name: str, job: Job, seed: int, step: str, at_ns: int, pin: bool) -> News:
         news = start(remotes[2].agent, name, job, seed, step, at_ns, pin)
         if step == "read":
             remotes[2].die(after_s=1.5)
@@ -279,7 +280,7 @@ def test_a_silent_host_is_given_up(
     [target] = fleet.resolve(["null:"], None)
     backend, _ = fleet.start(target)
     with fleet.claim(target, writes=False):
-        handle = backend.start(parse_method(METHOD, "shared.toml").steps[2].job.json, 1)
+        handle = backend.start(parse_method(METHOD, "shared.toml").steps[2].job, 1)
         while not handle.done():
             handle.poll(0.1)
         total, first, second = handle.result()
@@ -300,7 +301,7 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.hold(target, False, ())
     job = parse_method(METHOD.replace('"3s"', '"60s"'), "shared.toml").steps[1].job
     begun = time.monotonic()
-    agent.start("null:", job.json, 1, "read", time.time_ns(), pin=False)
+    agent.start("null:", job, 1, "read", time.time_ns(), pin=False)
     agent.poll(0)
     time.sleep(1.5)
     with pytest.raises(FathomError, match="the coordinator was silent"):
@@ -320,7 +321,7 @@ def test_hosts_outlive_a_session_that_is_busy_elsewhere(
     [target] = fleet.resolve(["null:"], None)
     backend, _ = fleet.start(target)
     with fleet.claim(target, writes=False):
-        handle = backend.start(parse_method(METHOD, "shared.toml").steps[1].job.json, 1)
+        handle = backend.start(parse_method(METHOD, "shared.toml").steps[1].job, 1)
         while handle.poll(0.1) == []:
             pass
         time.sleep(1.8)

@@ -43,7 +43,7 @@ def read_only() -> Method:
 def recorded() -> Recorded:
     agent = HostAgent("recorded")
     agent.hold(agent.resolve("null:", None), False, ())
-    agent.start("null:", read_only().steps[0].job.json, 1, "read", time.time_ns(), pin=False)
+    agent.start("null:", read_only().steps[0].job, 1, "read", time.time_ns(), pin=False)
     return Recorded(list(_seconds(agent)), agent.result())
 
 

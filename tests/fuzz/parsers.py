@@ -90,7 +90,7 @@ def _call(frame: bytes) -> object:
 
 PARSERS: dict[str, Parser] = {
     "method": Parser(_of_text(lambda text: parse_method(text, "m.toml")), shipped="methods/*.toml"),
-    "job": Parser(_of_text(lambda text: _core.parse_job(text, "job.json")), (_core.ParseError,)),
+    "job": Parser(_of_text(lambda text: _core.Job(text, "job.json")), (_core.ParseError,)),
     "size": Parser(_of_text(_core.parse_size_bytes), (_core.ParseError,)),
     "duration": Parser(_of_text(_core.parse_duration_ns), (_core.ParseError,)),
     "device": Parser(_of_text(lambda text: parse("devices", text, "d.toml")), shipped="devices/*.toml"),

@@ -78,7 +78,7 @@ def by_fathom(job_file: Path) -> tuple[Method, list[list[Io]], str]:
     method = parse_method(text, "imported.toml")
     [step] = [step for step in method.steps if step.kind == "measure"]
     requests = _core.requests(
-        step.job.json, FILE_BYTES, 512, 7, MOST if "time" in text.split("until")[-1] else 1 << 20
+        step.job, FILE_BYTES, 512, 7, MOST if "time" in text.split("until")[-1] else 1 << 20
     )
     threads: dict[int, list[Io]] = {}
     for thread, op, offset, size in requests:

@@ -99,7 +99,7 @@ def jobs_of(tmp_path: Path, parm: str) -> list[dict[str, Any]]:
 def asked_of(job: dict[str, Any]) -> list[Asked]:
     """Requests of a job on 1 GiB."""
     each = DRAWN // job["load"]["threads"]
-    return [Asked(*one) for one in _core.requests(json.dumps(job), GIB, 512, 1, each)]
+    return [Asked(*one) for one in _core.requests(_core.Job(json.dumps(job)), GIB, 512, 1, each)]
 
 
 def test_there_are_at_least_forty_files() -> None:

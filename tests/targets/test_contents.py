@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
+from fathom._core import Job
 from fathom.errors import RefusedError
 from fathom.load.backend import EngineBackend
 from fathom.targets import libblkid
@@ -49,7 +50,7 @@ def written(node: Path, **job: object) -> Path:
         "load": {"iodepth": 4},
         "until": {"bytes": "8MiB"},
     } | job
-    EngineBackend([target]).start(json.dumps(text), seed=5).result()
+    EngineBackend([target]).start(Job(json.dumps(text)), seed=5).result()
     assert any(node.open("rb").read(MIB))
     return node
 

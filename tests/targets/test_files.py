@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
+from fathom._core import Job
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
@@ -192,7 +193,7 @@ def test_a_file_put_in_place_of_one_that_is_held_is_neither_written_nor_read(tmp
     thesis, content = tmp_path / "thesis.tex", b"x" * MIB
     for op in ("write", "read"):
         thesis.write_bytes(content)
-        job = json.dumps(BLOCKS | {"mix": op})
+        job = Job(json.dumps(BLOCKS | {"mix": op}))
         with claim(file_target(tmp_path / f"{op}.bin", MIB), writes=True) as ready:
             swap_in(tmp_path / f"{op}.bin", thesis)
             with pytest.raises(FathomError, match="another file or device has taken its place"):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
+from fathom._core import Job
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.targets.claim import check_target, claim, recheck
@@ -31,7 +32,7 @@ def make(path: Path, size_bytes: int = MIB) -> Target:
 
 def load(ready: Target) -> None:
     """Writes every byte that a load sees."""
-    handle = EngineBackend([ready]).start(json.dumps(WHOLE_FILE | {"load": {"threads": 1}}), seed=1)
+    handle = EngineBackend([ready]).start(Job(json.dumps(WHOLE_FILE | {"load": {"threads": 1}})), seed=1)
     while handle.poll(10.0) or not handle.done():
         pass
     handle.result()

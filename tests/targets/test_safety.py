@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from loop_devices import Loops, sh
 
+from fathom._core import Job
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
 from fathom.targets import safety, sysfs
@@ -363,13 +364,13 @@ def test_another_device_under_the_name_of_one_that_is_held_is_not_opened(loops: 
     name, other = tmp_path / "disk", loops.attach()
     target = device_target(loops.attach())
     job = {"mix": "write", "block": "4KiB", "pattern": "sequential"}
-    text = json.dumps(job | {"load": {"threads": 1}, "until": {"count": 8}})
+    eight = Job(json.dumps(job | {"load": {"threads": 1}, "until": {"count": 8}}))
     with claim(target, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
         assert ready.path is not None
         name.symlink_to(ready.path)
-        EngineBackend([replace(ready, path=name)]).start(text, seed=1).result()
+        EngineBackend([replace(ready, path=name)]).start(eight, seed=1).result()
         name.unlink()
         name.symlink_to(other)
         with pytest.raises(FathomError, match="another file or device has taken its place"):
-            EngineBackend([replace(ready, path=name)]).start(text, seed=1)
+            EngineBackend([replace(ready, path=name)]).start(eight, seed=1)
     assert not any(other.read_bytes()[: 8 * 4096])

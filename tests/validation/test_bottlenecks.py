@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from fathom._core import Recording
+from fathom._core import Job, Recording
 from fathom.catalog import load_device
 from fathom.load.backend import TwinBackend
 from fathom.statistics.limit_words import limited_by
@@ -71,7 +71,7 @@ def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outsta
         for change in FASTER.get(resource, ()):
             parameters |= change(parameters)
     twin = TwinBackend(json.dumps(parameters), seed=1)
-    run(twin, FILL)
+    drain(twin, FILL)
     operation, block, pattern, outstanding = (JOBS | MIXES)[job]
     load = {"threads": 8, "iodepth": outstanding * outstanding_x // 8}
     asked = {"mix": operation, "block": block, "pattern": pattern, "load": load}
@@ -88,7 +88,11 @@ def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outsta
 
 
 def run(twin: TwinBackend, job: Mapping[str, object]) -> Recording:
-    handle = twin.start(json.dumps(job), 1)
+    return drain(twin, Job(json.dumps(job)))
+
+
+def drain(twin: TwinBackend, job: Job) -> Recording:
+    handle = twin.start(job, 1)
     while not handle.done():
         handle.poll()
     return handle.result()[0]

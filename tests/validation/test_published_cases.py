@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tiny_drive import NAME, RANDOM_READ, READ_ROW, Catalogue, bench_toml, depths_toml
 
+from fathom._core import Job
 from fathom.catalog import device_names, load_device, load_published
 from fathom.validation.cases import Case, cases_of, published_jobs
 
@@ -26,11 +27,11 @@ def tiny_cases() -> dict[str, Case]:
 
 def job(case: Case) -> Any:
     assert case.trial is not None, case.remark
-    return json.loads(case.trial.job_json)
+    return json.loads(case.trial.job.json)
 
 
-def endless(job_json: str) -> Any:
-    return {key: value for key, value in json.loads(job_json).items() if key != "until"}
+def endless(job: Job) -> Any:
+    return {key: value for key, value in json.loads(job.json).items() if key != "until"}
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -43,7 +44,7 @@ def test_a_row_that_states_its_io_is_the_job_that_the_built_in_method_gives_it(n
     ]
     for case in stated:
         assert case.trial is not None
-        assert endless(case.trial.job_json) == endless(jobs[case.row.workload][0]), case.name
+        assert endless(case.trial.job) == endless(jobs[case.row.workload][0]), case.name
 
 
 def test_each_drive_of_the_workstation_review_has_rows_that_state_their_io() -> None:

@@ -18,9 +18,7 @@ SLICE = 128
 def random_writes(iodepth: int) -> Trial:
     """The suite's last 500 s, at a depth of one's own."""
     trial = next(case.trial for case in cases_of(load_device(M510DC)) if case.trial)
-    job = json.loads(trial.job_json)
-    job["load"]["iodepth"] = iodepth
-    return replace(trial, job_json=json.dumps(job))
+    return replace(trial, job=trial.job.with_load(iodepth=iodepth))
 
 
 @cache

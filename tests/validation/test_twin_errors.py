@@ -5,6 +5,7 @@ import pytest
 from fathom.catalog import load_device
 from fathom.catalog.models import Device, PublishedRow
 from fathom.errors import ExitCode, GateError
+from fathom.session.filled import FILL
 from fathom.validation.cases import Case, Trial
 from fathom.validation.comparison import Compared, check_gate, compare_case, medians
 from fathom.validation.terminal import validation_json
@@ -23,7 +24,7 @@ def device() -> Device:
 
 
 def compared(device: Device, simulated_iops: float, *, steady: bool = True, **row: object) -> list[Compared]:
-    case = Case(device, PublishedRow.model_validate(ROW | row), Trial("b", "{}"), None)
+    case = Case(device, PublishedRow.model_validate(ROW | row), Trial("b", FILL), None)
     figures = OpFigures(simulated_iops, simulated_iops * 4096 / 1e6, 100.0)
     half = OpFigures(simulated_iops / 2, 1.0, 100.0)
     measured = Measured({None: figures, "read": half}, 5.0, 0.1, steady, "still falling", None)
@@ -43,7 +44,7 @@ def test_a_row_that_relates_two_drives_divides_what_was_measured_on_both(
     device: Device, figure: str, ratio: float
 ) -> None:
     row = PublishedRow.model_validate(ROW | {"value": 2 * ratio, "unit": f"ratio of {figure} to other"})
-    case = Case(device, row, Trial("b", "{}"), None, device)
+    case = Case(device, row, Trial("b", FILL), None, device)
     mine, its = (
         Measured({None: OpFigures(iops, 1.0, 1.0)}, window_s, None, True, "", None, joules=joules)
         for iops, window_s, joules in ((50.0, 5.0, 20.0), (100.0, 10.0, 20.0))
@@ -61,7 +62,7 @@ def test_the_depth_of_the_maximum_is_the_least_with_nearly_the_greatest_rate(
     device: Device, rates: tuple[float, ...], depth: int, error: float | None
 ) -> None:
     unit = {"value": 4, "unit": "iodepth of the maximum", "bound": "at-most"}
-    case = Case(device, PublishedRow.model_validate(ROW | unit), Trial("b", "{}"), None)
+    case = Case(device, PublishedRow.model_validate(ROW | unit), Trial("b", FILL), None)
     depths = tuple(AtDepth(iodepth, iops, 0.5) for iodepth, iops in zip((1, 2, 4, 8), rates, strict=True))
     measured = Measured({}, 5.0, None, True, "", None, depths=depths)
     [row] = compare_case(case, measured)

@@ -33,7 +33,9 @@ def start(name: str) -> _core.Handle:
         "until": {"time": "10min"},
         "direct": True,
     }
-    return _core.start_engine(json.dumps(job), [_core.EngineTarget(path, "device", 1 << 30)], 1, pin=False)
+    return _core.start_engine(
+        _core.Job(json.dumps(job)), [_core.EngineTarget(path, "device", 1 << 30)], 1, pin=False
+    )
 
 
 def load(names: list[str]) -> None:

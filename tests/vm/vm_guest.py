@@ -20,7 +20,7 @@ def start(kind: str, path: str | Path, size: int, **job: object) -> _core.Handle
     """One job on one device."""
     common = {"direct": True, "until": {"count": 600}}
     document = common | ({} if "streams" in job else {"load": {"threads": 1, "iodepth": 8}}) | job
-    return _core.start_engine(json.dumps(document), [_core.EngineTarget(str(path), kind, size)], 1)
+    return _core.start_engine(_core.Job(json.dumps(document)), [_core.EngineTarget(str(path), kind, size)], 1)
 
 
 def run(kind: str, path: str | Path, size: int, **job: object) -> _core.Recording:

@@ -5,6 +5,7 @@
 #![allow(missing_docs)]
 
 mod handle;
+mod job;
 mod parse;
 mod results;
 mod start;
@@ -19,10 +20,9 @@ mod _core {
     #[pymodule_export]
     use super::handle::Handle;
     #[pymodule_export]
-    use super::parse::{
-        ParseError, parse_duration_ns, parse_job, parse_method, parse_size_bytes, requests,
-        split_job,
-    };
+    use super::job::{Extent, Job, JobOp, Pattern, requests};
+    #[pymodule_export]
+    use super::parse::{ParseError, parse_duration_ns, parse_method, parse_size_bytes};
     #[pymodule_export]
     use super::results::{
         Batch, HalfWidths, Interval, Limit, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
@@ -36,6 +36,13 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let named = |keep: fn(workload::Op) -> bool| {
+            let ops = workload::Op::ALL.into_iter().filter(|&op| keep(op));
+            pyo3::types::PyTuple::new(module.py(), ops.map(workload::Op::name).collect::<Vec<_>>())
+        };
+        module.add("WRITES", named(workload::Op::writes)?)?;
+        module.add("MOVES_DATA", named(workload::Op::moves_data)?)?;
+        module.add("LARGE_BLOCK_BYTES", workload::Job::LARGE_BLOCK_BYTES)?;
         module.add("ENGINE_IODEPTH_MAX", engine::IODEPTH_MAX)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

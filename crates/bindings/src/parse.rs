@@ -1,7 +1,7 @@
 //! Methods, jobs, sizes and durations for Python: text in, the normal form as JSON out.
 
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
-use workload::{Geometry, Job, Method, RequestStream};
+use workload::{Job, Method};
 
 create_exception!(
     _core,
@@ -10,11 +10,13 @@ create_exception!(
     "A refused method, job, size or duration: one line with file, line and what was expected."
 );
 
-fn refuse(error: impl std::fmt::Display) -> PyErr {
+/// The error of Python's for a refusal.
+pub fn refuse(error: impl std::fmt::Display) -> PyErr {
     ParseError::new_err(error.to_string())
 }
 
-fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
+/// The normal form.
+pub fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(refuse)
 }
 
@@ -38,54 +40,6 @@ pub fn parse_method(text: &str, file: &str, quick: bool) -> PyResult<String> {
         )));
     }
     to_json(&method.shortened())
-}
-
-/// Parses a job (TOML, or JSON when the file name ends in `.json`). Returns its normal form as JSON.
-#[pyfunction]
-pub fn parse_job(text: &str, file: &str) -> PyResult<String> {
-    let job = job_from_text(text, file)?;
-    to_json(&job)
-}
-
-/// What each of `targets` targets does of a job in its normal form: its own, as JSON.
-#[pyfunction]
-pub fn split_job(job_json: &str, targets: usize) -> PyResult<Vec<String>> {
-    let jobs = job_from_text(job_json, "job.json")?.of_targets(targets);
-    jobs.map_err(refuse)?.iter().map(to_json).collect()
-}
-
-/// One request: its thread, operation, first byte and length.
-type Requested = (u32, &'static str, u64, u32);
-
-/// What each thread of a job in its normal form asks of a target of that size, until its part of the job has ended and
-/// at most `most` requests: a pure function of these. Nothing is issued; a job that ends by time ends by `most`.
-#[pyfunction]
-pub fn requests(
-    job_json: &str,
-    capacity_bytes: u64,
-    block_bytes: u32,
-    seed: u64,
-    most: usize,
-) -> PyResult<Vec<Requested>> {
-    let job = job_from_text(job_json, "job.json")?;
-    let geometry = Geometry {
-        capacity_bytes,
-        block_bytes,
-    };
-    let mut all = Vec::new();
-    let streams = RequestStream::of_threads(&job, geometry, seed).map_err(refuse)?;
-    for ((thread, part), mut stream) in (0u32..).zip(job.parts()).zip(streams) {
-        let region = part.job.region.resolve(geometry).map_err(refuse)?;
-        let limits = part.job.limits_of(part.thread, region.size_bytes);
-        let (mut bytes, mut count) = (0u64, 0usize);
-        while count < most && bytes < limits.bytes && (count as u64) < limits.count {
-            let one = stream.next_request();
-            bytes += u64::from(one.size_bytes);
-            count += 1;
-            all.push((thread, one.op.name(), one.offset_bytes, one.size_bytes));
-        }
-    }
-    Ok(all)
 }
 
 /// The job that a Python caller hands over.

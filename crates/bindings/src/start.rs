@@ -7,7 +7,7 @@ use std::{
 
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
-use crate::{handle::Handle, parse::job_from_text};
+use crate::{handle::Handle, job::Job};
 
 create_exception!(
     _core,
@@ -65,14 +65,14 @@ impl EngineTarget {
 /// Starts a job on real targets, all at once: now, or at a time of the system's clock. `pin` gives each load thread a
 /// core of its own, which is for a process that has the cores to itself; `sqpoll` lets a thread of the kernel submit for each.
 #[pyfunction]
-#[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false))]
+#[pyo3(signature = (job, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false))]
 #[expect(
     clippy::too_many_arguments,
     reason = "Python names them, and all but three have defaults"
 )]
 pub fn start_engine(
     py: Python<'_>,
-    job_json: &str,
+    job: &Job,
     targets: Vec<Py<EngineTarget>>,
     seed: u64,
     backend: &str,
@@ -80,7 +80,7 @@ pub fn start_engine(
     pin: bool,
     sqpoll: bool,
 ) -> PyResult<Handle> {
-    let job = job_from_text(job_json, "job.json")?;
+    let job = job.inner();
     let backend = match backend {
         "auto" => engine::Backend::Auto,
         "io_uring" => engine::Backend::IoUring,
@@ -196,15 +196,15 @@ impl Precision {
 /// seed. With `hold_every_ns` each waits after each such time (a round) for `Handle.proceed` or `Handle.stop`.
 /// With a `precision` their windows, or rounds, end together, as soon as their sum is known so well.
 #[pyfunction]
-#[pyo3(signature = (job_json, devices, seeds, hold_every_ns = None, precision = None))]
+#[pyo3(signature = (job, devices, seeds, hold_every_ns = None, precision = None))]
 pub fn start_twins(
-    job_json: &str,
+    job: &Job,
     devices: Vec<Py<TwinDevice>>,
     seeds: Vec<u64>,
     hold_every_ns: Option<u64>,
     precision: Option<Precision>,
 ) -> PyResult<Handle> {
-    let job = job_from_text(job_json, "job.json")?;
+    let job = job.inner();
     let devices: Vec<_> = devices
         .iter()
         .map(|device| device.get().0.clone())

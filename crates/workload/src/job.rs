@@ -148,6 +148,25 @@ pub enum Pattern {
     },
 }
 
+impl Pattern {
+    /// The name in TOML and JSON.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::SequentialStreams { .. } => "sequential-streams",
+            Self::Backwards => "backwards",
+            Self::Strided { .. } => "strided",
+            Self::Uniform => "uniform",
+            Self::RandomOnce => "random-once",
+            Self::Zipf { .. } => "zipf",
+            Self::Pareto { .. } => "pareto",
+            Self::Mixed { .. } => "mixed",
+            Self::HotSpots { .. } => "hot-spots",
+            Self::Zones { .. } => "zones",
+        }
+    }
+}
+
 /// One band of [`Pattern::HotSpots`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -308,6 +327,20 @@ pub enum Arrival {
     Uniform,
     /// Constant spacing.
     Deterministic,
+}
+
+impl Arrival {
+    /// Every distribution.
+    pub const ALL: [Self; 3] = [Self::Exponential, Self::Uniform, Self::Deterministic];
+
+    /// The name in TOML and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exponential => "exponential",
+            Self::Uniform => "uniform",
+            Self::Deterministic => "deterministic",
+        }
+    }
 }
 
 /// When a step ends: the first condition met. At least one is set.

@@ -5,6 +5,7 @@
 //! (virtual devices) both draw their requests from [`RequestStream`], a pure function of
 //! (job, geometry, seed, thread), so both see the same I/O.
 
+mod changed;
 mod error;
 mod job;
 mod method;

@@ -16,12 +16,9 @@ pub struct Span {
 const FRACTION_GRAIN_BYTES: u64 = 1 << 20;
 
 impl Region {
-    /// The region on a target. Byte extents are rounded down to the target's block; fractions to
-    /// 1 MiB, or to the target's block when they come to less than 1 MiB.
-    ///
-    /// # Errors
-    /// The region ends beyond the target.
-    pub fn resolve(&self, geometry: Geometry) -> Result<Span, StreamError> {
+    /// The region on a target, whether or not it ends beyond it. Byte extents are rounded down to the target's block;
+    /// fractions to 1 MiB, or to the target's block when they come to less than 1 MiB.
+    pub fn span(&self, geometry: Geometry) -> Span {
         let block_bytes = u64::from(geometry.block_bytes.max(1));
         let round = |extent, left_bytes: u64| match extent {
             Extent::Bytes(bytes) => bytes - bytes % block_bytes,
@@ -41,10 +38,30 @@ impl Region {
         };
         let start_bytes = round(self.start, geometry.capacity_bytes);
         let left_bytes = geometry.capacity_bytes.saturating_sub(start_bytes);
-        let span = Span {
+        Span {
             start_bytes,
             size_bytes: round(self.size, left_bytes),
-        };
+        }
+    }
+
+    /// The region as plans, progress and reports count it: as [`span`](Self::span), but the whole of a target is its
+    /// capacity, also where that is no whole number of MiB.
+    pub fn nominal(&self, geometry: Geometry) -> Span {
+        match self.size {
+            Extent::Fraction(1.0) => Span {
+                start_bytes: 0,
+                size_bytes: geometry.capacity_bytes,
+            },
+            Extent::Fraction(_) | Extent::Bytes(_) | Extent::UpTo(_) => self.span(geometry),
+        }
+    }
+
+    /// The region on a target, as [`span`](Self::span).
+    ///
+    /// # Errors
+    /// The region ends beyond the target.
+    pub fn resolve(&self, geometry: Geometry) -> Result<Span, StreamError> {
+        let span = self.span(geometry);
         match span.start_bytes.checked_add(span.size_bytes) {
             Some(end_bytes) if end_bytes <= geometry.capacity_bytes => Ok(span),
             _ => Err(StreamError::RegionBeyondTarget {
@@ -168,6 +185,24 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_whole_of_a_target_counts_as_its_capacity_and_requests_stay_in_whole_mib() {
+        let geometry = Geometry {
+            capacity_bytes: 100 * MIB + 4096,
+            block_bytes: 512,
+        };
+        let sized = |size| Region {
+            start: Extent::Bytes(0),
+            size,
+        };
+        let whole = sized(Extent::Fraction(1.0));
+        assert_eq!(whole.span(geometry).size_bytes, 100 * MIB);
+        assert_eq!(whole.nominal(geometry).size_bytes, 100 * MIB + 4096);
+        for part in [Extent::Fraction(0.29), Extent::Bytes(MIB), Extent::UpTo(MIB)] {
+            assert_eq!(sized(part).nominal(geometry), sized(part).span(geometry));
+        }
+    }
 
     #[test]
     fn every_whole_percent_of_a_hundred_mib_is_so_many_mib_and_two_halves_make_the_whole() {

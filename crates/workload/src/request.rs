@@ -46,6 +46,16 @@ impl Op {
         }
     }
 
+    /// Whether the operation carries data to the target.
+    pub const fn writes(self) -> bool {
+        matches!(self, Op::Write | Op::Append)
+    }
+
+    /// Whether the operation carries data at all.
+    pub const fn moves_data(self) -> bool {
+        matches!(self, Op::Read) || self.writes()
+    }
+
     /// Whether the operation changes what a later read returns.
     pub const fn is_destructive(self) -> bool {
         !matches!(self, Op::Read | Op::Flush)

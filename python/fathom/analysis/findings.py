@@ -12,9 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
+from fathom._core import Job
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.run_view import JobJson, Key, RunView, StepFigures
+from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.columns.schema import Point
@@ -104,11 +105,9 @@ def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unse
     return replace(outcome, text=f"{outcome.text} Left out: {names}, not settled ({why}).")
 
 
-def _cached(job: JobJson | None) -> str:
+def _cached(job: Job | None) -> str:
     """What to know of a rate of writes that end in the host's memory."""
-    if job is None or job.get("streams") or job.get("direct", True):
-        return ""
-    if all(op.get("op") != "write" for op in job["mix"]["ops"]):
+    if job is None or job.streams or job.direct or "write" not in job.weights:
         return ""
     return " These writes end in the page cache, so part of the rate may be that of memory."
 

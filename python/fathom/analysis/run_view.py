@@ -6,17 +6,18 @@ It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. `fat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NotRequired, Protocol, TypedDict, cast
+from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from fathom._core import LARGE_BLOCK_BYTES, MOVES_DATA, WRITES, Job
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
+from fathom.method.job import job_of
 from fathom.method.offered import Offered, OfferedJson, parse_offered
-from fathom.method.ops import LARGE_BLOCK_BYTES, MOVES_DATA, WRITES
 from fathom.method.step_names import called
 from fathom.runs.document import RunDocument, TargetRecord
 from fathom.runs.remarks import Fact
@@ -41,42 +42,6 @@ class HasTables(Protocol):
     def intervals(self) -> pa.Table: ...  # noqa: D102
     @property
     def telemetry(self) -> pa.Table: ...  # noqa: D102
-
-
-class PaceJson(TypedDict):
-    """How a job's load is thinned and dealt out."""
-
-    think_ns: NotRequired[int]
-    split: NotRequired[str | Mapping[str, Sequence[float]]]
-
-
-class StreamJson(TypedDict):
-    """One of several workloads at once."""
-
-    name: str
-    job: "JobJson"
-
-
-class JobJson(TypedDict):
-    """The part of a job's normal form that is judged."""
-
-    mix: Mapping[str, Sequence[Mapping[str, object]]]
-    pattern: Mapping[str, object]
-    region: Mapping[str, Mapping[str, float]]
-    content: Mapping[str, float]
-    placement: NotRequired[Sequence[int]]
-    direct: NotRequired[bool]
-    until: NotRequired[Mapping[str, float | None]]
-    pace: NotRequired[PaceJson]
-    streams: NotRequired[Sequence[StreamJson]]
-
-
-def region_bytes(job: JobJson, capacity_bytes: float) -> float:
-    """Returns the size of a job's region on a target of that capacity."""
-    size = job["region"]["size"]
-    if most := size.get("bytes") or size.get("up-to"):
-        return float(min(most, capacity_bytes))
-    return size["fraction"] * capacity_bytes
 
 
 @dataclass(frozen=True)
@@ -221,11 +186,9 @@ class RunView:
         return next((one.label or one.name for one in self.document.targets if one.name == target), target)
 
     @cached_property
-    def jobs(self) -> dict[str, JobJson]:
-        """Normal form of each step's job."""
-        return {
-            cast("str", step["name"]): cast("JobJson", step["job"]) for step in self._steps if "job" in step
-        }
+    def jobs(self) -> dict[str, Job]:
+        """The job of each step by name."""
+        return {cast("str", step["name"]): job_of(step, "run.json") for step in self._steps if "job" in step}
 
     @cached_property
     def offers(self) -> dict[str, Offered]:
@@ -245,11 +208,10 @@ class RunView:
         """The method's steps in normal form by key."""
         return {cast("str", step["name"]): step for step in self._steps}
 
-    def paces(self, step: str) -> list[PaceJson]:
-        """Returns how the loads of a step are thinned and dealt out: the job's, or those of its streams."""
+    def workloads(self, step: str) -> list[Job]:
+        """Returns the workloads that a step issues at once: the streams of its job, or the job alone."""
         job = self.jobs.get(step)
-        jobs = [stream["job"] for stream in job.get("streams", ())] or [job] if job else []
-        return [one.get("pace", {}) for one in jobs]
+        return [*job.streams.values()] or [job] if job else []
 
     @cached_property
     def precisions(self) -> dict[str, float]:

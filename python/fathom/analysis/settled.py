@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 
-from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
+from fathom._core import Job
+from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.of_curves import maximum_gaps
 from fathom.output.text import percent
 from fathom.runs.document import TargetRecord
@@ -72,18 +73,17 @@ def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
             if view.named[step].get("afresh"):
                 at_random = 0.0
             own = written.get((target.name, step), 0)
-            in_order = job.get("pattern", {}).get("kind") == "sequential"
-            region = region_bytes(job, capacity_bytes)
-            if not job.get("streams") and region:
+            in_order = job.pattern.kind == "sequential"
+            _, region = job.region_on(round(capacity_bytes))
+            if not job.streams and region:
                 found[target.name, step] = ((total + own * in_order) / region, at_random / region)
             total += own
             at_random += own * (not in_order)
     return found
 
 
-def _overwrites(job: JobJson) -> bool:
-    writes = any(op.get("op") == "write" for op in job["mix"]["ops"])
-    return writes and job.get("pattern", {}).get("kind") != "sequential"
+def _overwrites(job: Job) -> bool:
+    return "write" in job.weights and job.pattern.kind != "sequential"
 
 
 def _keeps_state(target: TargetRecord) -> bool:

@@ -134,8 +134,8 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
         if known.program_mbps and row.op == "write" and waf and waf == waf:
             media_mbps = (row.mbps or 0.0) * waf
             yield _Against(figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program")
-        pattern = view.jobs[figures.step].get("pattern", {}) if figures.step in view.jobs else {}
-        small = row.block_bytes == SMALL_BYTES and pattern.get("kind") == "uniform"
+        job = view.jobs.get(figures.step)
+        small = row.block_bytes == SMALL_BYTES and job is not None and job.pattern.kind == "uniform"
         if known.senses_per_s and row.op == "read" and small:
             yield _Against(figures, row.iops or 0.0, known.senses_per_s, "IOPS", "what its dies can sense")
 
@@ -223,9 +223,9 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
     """
     ops = {row.op for row in figures.rows}
     job = view.jobs.get(figures.step)
-    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0].offered_iops is not None:
+    if job is None or job.streams or len(ops) != 1 or figures.rows[0].offered_iops is not None:
         return None
-    pattern, whole = job.get("pattern", {}).get("kind"), job["region"]["size"].get("fraction") == 1.0
+    pattern, whole = job.pattern.kind, job.region_size.fraction == 1.0
     op = ops.pop()
     if figures.in_bandwidth:
         return ("bandwidth", op) if pattern == "sequential" else None

@@ -11,8 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from fathom._core import LARGE_BLOCK_BYTES
 from fathom.method.method import Step
-from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.terminal import Terminal
 from fathom.output.text import duration, iops_text, latency_text, mbps_text
 from fathom.runs.store import StepOutcome
@@ -156,10 +156,7 @@ def _left(step: Step, target: Target, left_s: float) -> str:
 
 
 def _rate(step: Step, progress: Progress) -> str:
-    large = (
-        max((size for sizes in step.job.block_sizes.values() for size in sizes), default=0)
-        >= LARGE_BLOCK_BYTES
-    )
+    large = step.job.largest_block_bytes >= LARGE_BLOCK_BYTES
     return mbps_text(progress.mbps) if large else iops_text(progress.iops)
 
 
@@ -171,7 +168,7 @@ def _share_done(step: Step, target: Target, progress: Progress) -> tuple[float, 
     job = step.job
     total_bytes = job.bytes
     if job.region_multiple is not None:
-        total_bytes = round(job.region_multiple * job.region_size(target.capacity_bytes))
+        total_bytes = round(job.region_multiple * job.region_on(target.capacity_bytes)[1])
     if total_bytes:
         left = max(0, total_bytes - progress.moved_bytes) / (progress.mbps * 1e6) if progress.mbps else None
         return min(1.0, progress.moved_bytes / total_bytes), left

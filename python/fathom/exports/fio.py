@@ -4,14 +4,12 @@ The steps are those that `fathom plan` shows. Some figures decide while a method
 rates of a curve's points. Comments leave these to the reader.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
+from fathom._core import Job
 from fathom.errors import UsageError
 from fathom.exports.fio_job import MOST_JOBS, FioOptions, OfAnother
-from fathom.exports.normal_form import NormalJob
 from fathom.exports.units import NoCounterpartError, Place, time_text
 from fathom.method.curve import open_job
 from fathom.method.method import Method, Step
@@ -20,8 +18,6 @@ from fathom.output.text import percent
 
 #: Steps that a note names before it counts the others.
 _NAMED = 3
-#: Keys of a job that its streams do not have.
-_OF_THE_JOB = ("direct", "sqpoll", "huge_pages", "gpu", "errors", "until")
 
 
 @dataclass
@@ -134,14 +130,8 @@ class FioFile:
     def _of(self, step: Step, told: list[str]) -> Iterator[_Section]:
         """Yields the sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
         job, offered_to, other = self._job(step)
-        workloads = [("", job), *((one["name"], one["job"]) for one in job.get("streams", []))]
-        if len(workloads) > 1:
-            # What is of the job holds for each of its streams, which all end with it.
-            whole = cast("Mapping[str, object]", job)
-            shared = {key: whole[key] for key in _OF_THE_JOB if key in whole}
-            workloads = [(name, cast("NormalJob", {**own, **shared})) for name, own in workloads[1:]]
-        for number, (name, own) in enumerate(workloads):
-            made = FioOptions(own, self._place, told.append, other if name == offered_to else None)
+        for number, (name, own) in enumerate((job.streams or {"": job}).items()):
+            made = FioOptions(own, job, self._place, told.append, other if name == offered_to else None)
             label = f"{step.label}: {name}" if name else step.label
             yield _Section(
                 _section(step.name, name),
@@ -152,21 +142,21 @@ class FioFile:
                 blank=other is not None,
             )
 
-    def _job(self, step: Step) -> tuple[NormalJob, str, OfAnother | None]:
+    def _job(self, step: Step) -> tuple[Job, str, OfAnother | None]:
         """Returns the job, the stream whose rate depends on another section, and how. Raises NoCounterpartError."""
-        text, stream, other = step.job.json, "", None
+        job, stream, other = step.job, "", None
         if step.place and (first := self._steps[step.place.curve]).curve:
-            text = open_job(text, first.curve, 1.0)
+            job = open_job(job, first.curve, 1.0)
             other = OfAnother(_section(first.name), step.place.share or 0.0)
         elif step.offered:
-            text = offered_job(text, step.offered, 1.0)
+            job = offered_job(job, step.offered, 1.0)
             stream = step.offered.stream or ""
             other = OfAnother(_section(step.offered.of), step.offered.share)
         if other and other.section in map(_section, self._left_out):
             raise NoCounterpartError(
                 f"its rate is a share of what {other.section} reaches, which is left out"
             )
-        return cast("NormalJob", json.loads(text)), stream, other
+        return job, stream, other
 
     def _comments(self, step: Step) -> list[str]:
         """Returns what a reader has to do that fio does not, before the first step of rounds."""

@@ -7,7 +7,7 @@ another way is a note.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fathom.exports.normal_form import NormalJob, Op, Position, Share
+from fathom._core import Job, JobOp
 from fathom.exports.units import (
     NAME_IT,
     NoCounterpartError,
@@ -36,20 +36,29 @@ class OfAnother:
 
 
 class FioOptions:
-    """The options of one section; `tell` takes what differs, `of_another` stands for the rate of an open load."""
+    """The options of one section: `job` is a workload of `whole`, or `whole` itself.
+
+    `tell` takes what differs, `of_another` stands for the rate of an open load.
+    """
 
     def __init__(
-        self, job: NormalJob, place: Place, tell: Callable[[str], None], of_another: OfAnother | None = None
+        self,
+        job: Job,
+        whole: Job,
+        place: Place,
+        tell: Callable[[str], None],
+        of_another: OfAnother | None = None,
     ) -> None:
         """Converts it. Raises NoCounterpartError."""
         self._job = job
+        self._whole = whole
         self._place = place
         self._tell = tell
         self._of_another = of_another
-        self._kind = job["pattern"]["kind"]
-        self._flushes = next((op["weight"] for op in job["mix"]["ops"] if op["op"] == "flush"), 0.0)
-        self._flush_every = job.get("flush_every", 0)
-        self._ops = [op for op in job["mix"]["ops"] if op["op"] != "flush"]
+        self._kind = job.pattern.kind
+        self._flushes = job.weights.get("flush", 0.0)
+        self._flush_every = job.flush_every
+        self._ops = [op for op in job.ops if op.op != "flush"]
         self._check()
         self.numjobs, self._iodepth = self._workers()
         #: What belongs beside the section for a reader.
@@ -70,45 +79,45 @@ class FioOptions:
         if not self._ops:
             raise NoCounterpartError("flushes alone: fio's follow writes")
         for op in self._ops:
-            if op["op"] not in _ORDER:
-                raise NoCounterpartError(f"{op['op']}, which fio does not issue")
-        if len(self._ops) > 1 and {op["op"] for op in self._ops} != {"read", "write"}:
+            if op.op not in _ORDER:
+                raise NoCounterpartError(f"{op.op}, which fio does not issue")
+        if len(self._ops) > 1 and {op.op for op in self._ops} != {"read", "write"}:
             raise NoCounterpartError("trims beside other operations: fio gives them no share")
         if self._place.is_file and self._has("trim"):
             raise NoCounterpartError("trims of a file: fio trims only devices")
-        if self._job["placement"]:
+        if self._job.placement:
             raise NoCounterpartError("placement handles, which fio 3.33 does not send")
-        several = self._job["load"]["threads"] > 1
-        if self._position["threads"] == "shared" and several:
+        several = self._job.threads > 1
+        if self._job.thread_positions == "shared" and several:
             raise NoCounterpartError("one position for all threads: each of fio's jobs has its own")
-        if self._position["threads"] == "start" and several and self._kind == "sequential-streams":
+        if self._job.thread_positions == "start" and several and self._kind == "sequential-streams":
             raise NoCounterpartError("several sequential places of each thread that all threads begin at")
-        if self._position.get("operations") == "together" and self._kind == "mixed":
+        if self._job.operation_positions == "together" and self._kind == "mixed":
             raise NoCounterpartError("random jumps that reads and writes follow together")
-        if self._job["pace"].get("rates"):
+        if self._job.rate_changes:
             raise NoCounterpartError("a rate that changes over time: fio's is constant")
 
     def _has(self, *ops: str) -> bool:
-        return any(op["op"] in ops for op in self._ops)
+        return any(op.op in ops for op in self._ops)
 
     # What is issued
 
     @property
     def _weight(self) -> float:
-        return sum(op["weight"] for op in self._ops)
+        return sum(op.weight for op in self._ops)
 
     def _mix(self) -> list[str]:
         random = self._kind not in ("sequential", "sequential-streams", "backwards", "strided")
         mixed = len(self._ops) > 1
-        rw = ("rand" if random else "") + ("rw" if mixed else self._ops[0]["op"])
+        rw = ("rand" if random else "") + ("rw" if mixed else self._ops[0].op)
         options = [f"rw={rw}{self._step()}"]
         if mixed:
-            reads = next(op["weight"] for op in self._ops if op["op"] == "read")
+            reads = next(op.weight for op in self._ops if op.op == "read")
             options.append(f"rwmixread={whole_percent(reads / self._weight, 'a share of reads')}")
-            if not random and self._position.get("operations") != "apart":
+            if not random and self._job.operation_positions != "apart":
                 self._tell("reads and writes each have a position, where Fathom's share one")
         if self._flushes:
-            writes = next((op["weight"] for op in self._ops if op["op"] == "write"), 0.0)
+            writes = next((op.weight for op in self._ops if op.op == "write"), 0.0)
             every = whole(writes / self._flushes)
             if not every:
                 raise NoCounterpartError("flushes that are not one for a whole number of writes")
@@ -131,14 +140,14 @@ class FioOptions:
         size_bytes = self._one_size(f"{self._kind} requests")
         if self._kind == "backwards":
             return f":-{size_text(2 * size_bytes)}"
-        gap_bytes = self._job["pattern"].get("stride_bytes", 0) - size_bytes
+        gap_bytes = (self._job.pattern.stride_bytes or 0) - size_bytes
         if gap_bytes <= 0:
             raise NoCounterpartError("a stride that is no longer than a block")
         self._tell("each lap begins at the start again, where Fathom's next one covers the gaps")
         return f":{size_text(gap_bytes)}"
 
     def _sizes(self) -> list[int]:
-        return sorted({share["size_bytes"] for op in self._ops for share in op["sizes"]})
+        return sorted({size_bytes for op in self._ops for size_bytes, _ in op.sizes})
 
     def _one_size(self, what: str) -> int:
         sizes = self._sizes()
@@ -147,14 +156,14 @@ class FioOptions:
         return sizes[0]
 
     def _blocks(self) -> list[str]:
-        several = any(len(op["sizes"]) > 1 for op in self._ops)
+        several = any(len(op.sizes) > 1 for op in self._ops)
         made = _bssplit if several else _bs
-        texts = [made(op["sizes"]) for op in sorted(self._ops, key=_place_in_order)]
+        texts = [made(op.sizes) for op in sorted(self._ops, key=_place_in_order)]
         options = [f"{'bssplit' if several else 'bs'}={','.join(dict.fromkeys(texts))}"]
         return [*options, *self._align()]
 
     def _align(self) -> list[str]:
-        align_bytes = self._job["align_bytes"]
+        align_bytes = self._job.align_bytes
         random = self._kind in ("uniform", "zipf", "pareto", "hot-spots")
         if align_bytes is None:
             if random and len(self._sizes()) > 1:
@@ -172,7 +181,7 @@ class FioOptions:
     # Where it goes
 
     def _pattern(self) -> list[str]:
-        pattern = self._job["pattern"]
+        pattern = self._job.pattern
         match self._kind:
             case "uniform":
                 return ["norandommap"]
@@ -180,12 +189,12 @@ class FioOptions:
                 self._one_size("every block once")
                 return []
             case "zipf":
-                theta = pattern.get("theta", 0.0)
+                theta = pattern.theta or 0.0
                 if whole(theta) == 1:
                     raise NoCounterpartError("zipf of 1, which fio does not draw")
                 return ["norandommap", f"random_distribution=zipf:{theta:g}"]
             case "pareto":
-                return ["norandommap", f"random_distribution=pareto:{pattern.get('share', 0.0):g}"]
+                return ["norandommap", f"random_distribution=pareto:{pattern.share or 0.0:g}"]
             case "mixed":
                 return ["norandommap", f"percentage_random={self._jumps()}"]
             case "hot-spots":
@@ -193,46 +202,40 @@ class FioOptions:
             case "zones":
                 if self.numjobs > 1:
                     raise NoCounterpartError("zones that each thread keeps open for itself")
-                return ["zonemode=zbd", f"max_open_zones={pattern.get('open', 1)}"]
+                return ["zonemode=zbd", f"max_open_zones={pattern.open or 1}"]
             case _:
                 return []
 
     def _jumps(self) -> str:
-        pattern = self._job["pattern"]
-        jumps = {"read": pattern.get("read", 1.0), "write": pattern.get("write", 1.0)}
+        pattern = self._job.pattern
+        jumps = {"read": pattern.read or 0.0, "write": pattern.write or 0.0}
         ops = sorted(self._ops, key=_place_in_order)
-        shares = [jumps["read" if op["op"] == "read" else "write"] for op in ops]
+        shares = [jumps["read" if op.op == "read" else "write"] for op in ops]
         texts = [str(whole_percent(share, "jumps")) for share in shares]
         return ",".join(dict.fromkeys(texts))
 
     def _bands(self) -> str:
-        bands = self._job["pattern"].get("bands", [])
-        accesses, areas = (sum(band[key] for band in bands) for key in ("access", "area"))
-        shares = [(band["access"] / accesses, band["area"] / areas) for band in bands]
+        bands = self._job.pattern.bands
+        areas, accesses = sum(area for area, _ in bands), sum(access for _, access in bands)
+        shares = [(access / accesses, area / areas) for area, access in bands]
         texts = ["/".join(str(whole_percent(share, "hot spots")) for share in pair) for pair in shares]
         return ":".join(texts)
 
     @property
     def _parts(self) -> int:
         """Into how many equal parts the jobs divide the region."""
-        divided = self._kind in _DIVIDED and self._position["threads"] == "part"
+        divided = self._kind in _DIVIDED and self._job.thread_positions == "part"
         return self.numjobs if divided else 1
 
-    @property
-    def _position(self) -> Position:
-        return self._job.get("position", Position(threads="part"))
-
     def _region(self) -> list[str]:
-        region, parts = self._job["region"], self._parts
+        start, length, parts = self._job.region_start, self._job.region_size, self._parts
         options: list[str] = []
-        if any(region["start"].values()):
-            options.append(
-                f"offset={extent_text(region['start'], self._place, 'a region that starts at a part')}"
-            )
+        if start.bytes or start.fraction:
+            options.append(f"offset={extent_text(start, self._place, 'a region that starts at a part')}")
         unit_bytes = self._sizes()[-1] if parts > 1 else 1
         what = "a part for each job" if parts > 1 else "a region"
-        size = extent_text(region["size"], self._place, what, parts, unit_bytes)
-        if "up-to" in region["size"] and self._place.capacity_bytes is None:
+        size = extent_text(length, self._place, what, parts, unit_bytes)
+        if length.up_to is not None and self._place.capacity_bytes is None:
             self._tell(f"a target of less than {size} uses its own size")
         if size != "100%":
             options.append(f"size={size}")
@@ -243,7 +246,7 @@ class FioOptions:
 
     def _tell_parts(self) -> None:
         """How jobs that divide a region differ from threads: not within a pass."""
-        passes = self._job["until"]["region_multiple"]
+        passes = self._whole.region_multiple
         if passes is not None and passes <= 1:
             return
         self._tell(
@@ -256,14 +259,14 @@ class FioOptions:
 
     def _workers(self) -> tuple[int, int]:
         """Returns jobs, and I/Os in flight of each."""
-        threads, iodepth = self._job["load"]["threads"], self._job["load"]["iodepth"]
-        streams = self._job["pattern"].get("streams", 1)
+        threads, iodepth = self._job.threads, self._job.iodepth
+        streams = self._job.pattern.streams or 1
         if streams > 1:
             if iodepth % streams:
                 raise NoCounterpartError("sequential places that do not divide the iodepth")
             self._tell("one job per sequential position, where Fathom's threads share them in turn")
             threads, iodepth = threads * streams, iodepth // streams
-        if self._job["pace"].get("think_ns") and iodepth > 1:
+        if self._job.think_ns and iodepth > 1:
             if self._kind in _DIVIDED:
                 raise NoCounterpartError("pauses per I/O in flight: fio's are per job")
             threads, iodepth = threads * iodepth, 1
@@ -272,30 +275,29 @@ class FioOptions:
         return threads, iodepth
 
     def _load(self) -> list[str]:
-        load, pace = self._job["load"], self._job["pace"]
         options = [f"numjobs={self.numjobs}", f"iodepth={self._iodepth}"]
-        if load["kind"] == "open":
+        if self._job.arrival is not None:
             options += self._rate()
-        if think_ns := pace.get("think_ns", 0):
+        if think_ns := self._job.think_ns:
             options.append(f"thinktime={time_text(think_ns)}")
-        if (reap := pace.get("reap", 0)) > 1:
+        if (reap := self._job.reap) > 1:
             options.append(f"iodepth_batch_complete_min={reap}")
         return options
 
     def _rate(self) -> list[str]:
-        load = self._job["load"]
+        arrival, rate_iops = self._job.arrival or "", self._job.rate_iops or 0.0
         processes = {"exponential": "poisson", "deterministic": "linear"}
-        process = processes.get(load.get("arrival", ""))
+        process = processes.get(arrival)
         if process is None:
-            raise NoCounterpartError(f"{load.get('arrival')} arrivals")
+            raise NoCounterpartError(f"{arrival} arrivals")
         self._tell(
             "a rate slows the closed loop down, and latency counts from submission: fio has no backlog"
         )
-        shares = [op["weight"] / self._weight / self.numjobs for op in sorted(self._ops, key=_place_in_order)]
+        shares = [op.weight / self._weight / self.numjobs for op in sorted(self._ops, key=_place_in_order)]
         if self._of_another:
             rates = self._letters(shares, self._of_another)
         else:
-            rates = [str(self._each(load.get("rate_iops", 0.0) * share)) for share in shares]
+            rates = [str(self._each(rate_iops * share)) for share in shares]
         return [
             f"rate_iops={','.join(rates)}",
             *([f"rate_process={process}"] if process == "poisson" else []),
@@ -324,53 +326,53 @@ class FioOptions:
     # What it carries, and by what means
 
     def _content(self) -> list[str]:
-        content = self._job["content"]
+        job = self._job
         options: list[str] = []
-        if content["verify"] is not None:
+        if job.verifies:
             self._tell(
                 "blocks do not describe themselves, and reads are not checked: fio's verify has its own format"
             )
         if not self._has("write"):
             return options
-        if content["compressible"]:
-            percent = whole_percent(content["compressible"], "compressible data")
+        if job.compressible:
+            percent = whole_percent(job.compressible, "compressible data")
             options += [f"buffer_compress_percentage={percent}", "buffer_compress_chunk=4k"]
-        if dedup := content.get("dedup", 0.0):
+        if dedup := job.dedup:
             options.append(f"dedupe_percentage={whole_percent(dedup, 'copies')}")
         return options
 
     def _means(self) -> list[str]:
-        options = [] if self._job["direct"] else ["direct=0"]
-        if self._job.get("sqpoll"):
+        options = [] if self._whole.direct else ["direct=0"]
+        if self._whole.sqpoll:
             options.append("sqthread_poll=1")
-        if self._job.get("huge_pages"):
+        if self._whole.huge_pages:
             options.append("iomem=mmaphuge")
         return options
 
     def _tell_left_out(self) -> None:
-        if self._job.get("gpu"):
+        if self._whole.gpu:
             self._tell("reads end in host memory: fio's io_uring does not bring them to a GPU")
-        if self._job.get("journal"):
+        if self._job.journal:
             self._tell("the journal of acknowledged writes has no counterpart and is left out")
-        if self._job["pace"].get("split"):
+        if self._job.split:
             self._tell("the load is meant for all targets together; here one target gets it all")
-        if self._job.get("errors", {}).get("most"):
+        if self._whole.errors_most:
             self._tell("the first error ends a job, where Fathom accepts some")
 
     # When it ends
 
     def _until(self) -> list[str]:
-        until = self._job["until"]
+        until = self._whole
         options: list[str] = []
-        if (count := until["count"]) is not None:
-            options += self._count(count, sized=until["bytes"] is None and until["region_multiple"] is None)
-        if until["bytes"] is not None:
-            options.append(f"io_size={size_text(self._equal_part(until['bytes']))}")
-        elif until["region_multiple"] is not None:
-            options += self._passes(until["region_multiple"])
-        if until["time_ns"] is not None:
-            options.append(f"runtime={time_text(until['time_ns'])}")
-            if until["count"] is until["bytes"] is until["region_multiple"] is None:
+        if (count := until.count) is not None:
+            options += self._count(count, sized=until.bytes is None and until.region_multiple is None)
+        if until.bytes is not None:
+            options.append(f"io_size={size_text(self._equal_part(until.bytes))}")
+        elif until.region_multiple is not None:
+            options += self._passes(until.region_multiple)
+        if until.time_ns is not None:
+            options.append(f"runtime={time_text(until.time_ns)}")
+            if until.count is until.bytes is until.region_multiple is None:
                 options.append("time_based")
         return options
 
@@ -403,7 +405,7 @@ class FioOptions:
             return [f"loops={loops}"] if loops > 1 else []
         if passes < 1 and (percent := whole(100 * passes)):
             return [f"io_size={percent}%"]
-        region_bytes = bytes_of(self._job["region"]["size"], self._place)
+        region_bytes = bytes_of(self._job.region_size, self._place)
         if region_bytes is None:
             raise NoCounterpartError(
                 f"{multiple:g} times a region, which gives {self.numjobs} jobs no whole percentage each: {NAME_IT}"
@@ -414,17 +416,17 @@ class FioOptions:
         ]
 
 
-def _place_in_order(op: Op) -> int:
-    return _ORDER.index(op["op"])
+def _place_in_order(op: JobOp) -> int:
+    return _ORDER.index(op.op)
 
 
-def _bs(sizes: Sequence[Share]) -> str:
-    return size_text(sizes[0]["size_bytes"])
+def _bs(sizes: Sequence[tuple[int, float]]) -> str:
+    return size_text(sizes[0][0])
 
 
-def _bssplit(sizes: Sequence[Share]) -> str:
-    total = sum(share["weight"] for share in sizes)
+def _bssplit(sizes: Sequence[tuple[int, float]]) -> str:
+    total = sum(weight for _, weight in sizes)
     return ":".join(
-        f"{size_text(share['size_bytes'])}/{whole_percent(share['weight'] / total, 'block sizes with shares')}"
-        for share in sizes
+        f"{size_text(size_bytes)}/{whole_percent(weight / total, 'block sizes with shares')}"
+        for size_bytes, weight in sizes
     )

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from fathom.exports.normal_form import Extent
+from fathom._core import Extent
 
-_MIB = 1 << 20
 _NEAR = 1e-6
 
 #: What lets a part of the target be told in bytes.
@@ -54,15 +53,9 @@ def time_text(time_ns: int) -> str:
 
 def bytes_of(extent: Extent, place: Place) -> int | None:
     """Returns the length in bytes, a fraction of the target as Fathom rounds it; None where that is not known."""
-    if "fraction" not in extent:
-        size_bytes = int(next(iter(extent.values())))
-        if "up-to" in extent and place.capacity_bytes is not None:
-            return min(size_bytes, place.capacity_bytes)
-        return size_bytes
-    if place.capacity_bytes is None:
-        return None
-    size_bytes = int(extent["fraction"] * place.capacity_bytes)
-    return size_bytes // _MIB * _MIB if size_bytes >= _MIB else size_bytes
+    if place.capacity_bytes is not None:
+        return extent.on(place.capacity_bytes)
+    return extent.bytes if extent.bytes is not None else extent.up_to
 
 
 def extent_text(extent: Extent, place: Place, what: str, parts: int = 1, unit_bytes: int = 1) -> str:
@@ -70,13 +63,10 @@ def extent_text(extent: Extent, place: Place, what: str, parts: int = 1, unit_by
 
     Raises NoCounterpartError where it is not a whole percentage of a target whose size is not known.
     """
-    if "fraction" in extent:
-        percent = whole(100 * extent["fraction"] / parts)
-        if percent is not None:
-            return f"{percent}%"
+    share = None if extent.fraction is None else 100 * extent.fraction / parts
+    if share is not None and (percent := whole(share)) is not None:
+        return f"{percent}%"
     size_bytes = bytes_of(extent, place)
     if size_bytes is None:
-        raise NoCounterpartError(
-            f"{what} of {100 * extent['fraction'] / parts:.6g} %: fio accepts only whole percentages: {NAME_IT}"
-        )
+        raise NoCounterpartError(f"{what} of {share:.6g} %: fio accepts only whole percentages: {NAME_IT}")
     return size_text(size_bytes // parts // unit_bytes * unit_bytes)

@@ -20,6 +20,7 @@ from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 from fathom import __version__, _core
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.backend import engine_target, pins
+from fathom.method.job import SentJob
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
@@ -192,7 +193,7 @@ class HostAgent:
         for name in [*self._held]:
             self.release(name)
 
-    def start(self, name: str, job_json: str, seed: int, step: str, start_at_unix_ns: int, pin: bool) -> News:
+    def start(self, name: str, job: SentJob, seed: int, step: str, start_at_unix_ns: int, pin: bool) -> News:
         """Starts a step on the target of that name at that time of this host's clock; returns once it has begun.
 
         `pin` gives each load thread a core of its own, where the target's queues allow (`fathom.load.backend.pins`).
@@ -204,7 +205,7 @@ class HostAgent:
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)
         try:
             self._handle = _core.start_engine(
-                job_json,
+                job,
                 [engine_target(target)],
                 seed,
                 start_at_unix_ns=start_at_unix_ns,

@@ -13,14 +13,14 @@ from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
-from fathom._core import Precision
+from fathom._core import Job, Precision
 from fathom.columns.schema import Reading
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
 from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
 from fathom.load.seeds import step_seed
-from fathom.method.split import split_job
+from fathom.method.job import of_parts
 from fathom.runs.document import LOST_HOST, NoteRecord
 from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
@@ -365,7 +365,7 @@ class FleetBackend:
 
     def start(
         self,
-        job_json: str,
+        job: Job,
         seed: int,
         hold_every_s: float | None = None,
         precision: Precision | None = None,
@@ -378,7 +378,7 @@ class FleetBackend:
             raise FathomError("every host is lost", "see the notes of the run, then start it again")
         at_ns = time.time_ns() + HEAD_START_NS
         own = fleet.targets_of(self._target)
-        jobs = split_job(job_json, len(fleet.hosts))
+        jobs = of_parts(job, len(fleet.hosts))
         starts = {
             host.name: host.remote.submit(
                 HostAgent.start,

@@ -31,16 +31,16 @@ class ArrayBackend:
 
     def start(
         self,
-        job_json: str,
+        job: _core.Job,
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> "ArrayLoad":
         """Starts the job on every drive at once. With a precision all end their windows together: it is the total's."""
         if self._layered:
-            ready_twins(job_json, self.devices)
+            ready_twins(job, self.devices)
         seeds = self._seeds(seed)
-        return ArrayLoad(start_twins(job_json, self.devices, seeds, hold_every_s, precision), len(self.parts))
+        return ArrayLoad(start_twins(job, self.devices, seeds, hold_every_s, precision), len(self.parts))
 
     def _seeds(self, seed: int) -> list[int]:
         return [part_seed(seed, number) for number in range(1, len(self.parts) + 1)]
@@ -55,13 +55,13 @@ class EngineArray(EngineBackend):
 
     def start(
         self,
-        job_json: str,
+        job: _core.Job,
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> "ArrayLoad":
         """Starts the job on every target at once; holds and precision do not apply to real devices."""
-        return ArrayLoad(self.start_each(job_json, seed), len(self.parts))
+        return ArrayLoad(self.start_each(job, seed), len(self.parts))
 
 
 class ArrayLoad:

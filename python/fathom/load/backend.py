@@ -6,20 +6,20 @@ time however fast the reader is; real devices never wait. Given a precision, a t
 as its figures are known that well. A real device takes the time it was given.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from fathom import _core
+from fathom._core import Job
 from fathom.errors import FathomError
+from fathom.method.job import NS_PER_S
 from fathom.targets import sysfs
 from fathom.targets.files import drop_cached
 
 if TYPE_CHECKING:
     from fathom.targets.target import Target
 
-NS_PER_S = 1_000_000_000
-FLUSH = '{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 1}}'
+FLUSH = Job('{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 1}}')
 """An fsync of the file, or a flush of the drive."""
 RAMP_BLOCK_BYTES = 1 << 20
 RAMP_OVERWRITES = 1.3
@@ -89,7 +89,7 @@ class Backend(Protocol):
 
     def start(
         self,
-        job_json: str,
+        job: Job,
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
@@ -131,24 +131,24 @@ class EngineBackend:
 
     def start(
         self,
-        job_json: str,
+        job: Job,
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> Handle:
         """Starts the job; holds and precision do not apply to real devices."""
-        return self.start_each(job_json, seed)
+        return self.start_each(job, seed)
 
-    def start_each(self, job_json: str, seed: int) -> _core.Handle:
+    def start_each(self, job: Job, seed: int) -> _core.Handle:
         """Starts the job on every target; intervals and recordings are of each, numbered from 0.
 
         A job through the page cache begins with none of the target in it, as on a twin.
         """
-        if not json.loads(job_json).get("direct", True):
+        if not job.direct:
             for path in self._cached:
                 drop_cached(path)
         try:
-            return _core.start_engine(job_json, self._targets, seed, pin=self._pin)
+            return _core.start_engine(job, self._targets, seed, pin=self._pin)
         except _core.BackendError as error:
             raise FathomError(str(error)) from error
 
@@ -180,26 +180,17 @@ class TwinBackend:
 
     def start(
         self,
-        job_json: str,
+        job: Job,
         seed: int,
         hold_every_s: float | None = None,
         precision: _core.Precision | None = None,
     ) -> Handle:
         """Starts the job in virtual time."""
         if self._hosts > 1:
-            job_json = on_hosts(job_json, self._hosts)
+            job = job.on_hosts(self._hosts)
         if self._layered:
-            ready_twins(job_json, [self.device])
-        return start_twins(job_json, [self.device], [seed], hold_every_s, precision)
-
-
-def on_hosts(job_json: str, hosts: int) -> str:
-    """Returns the job with its threads on every one of that many hosts; a split load has them already."""
-    job = json.loads(job_json)
-    for one in (job, *(stream["job"] for stream in job.get("streams", ()))):
-        if "split" not in one["pace"]:
-            one["load"]["threads"] *= hosts
-    return json.dumps(job)
+            ready_twins(job, [self.device])
+        return start_twins(job, [self.device], [seed], hold_every_s, precision)
 
 
 def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -> _core.TwinDevice:
@@ -215,45 +206,31 @@ def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -
 
 def sync_twins(devices: Sequence[_core.TwinDevice]) -> None:
     """Ends the step before for good: a step is not charged with what another one left in the page cache."""
-    handle = start_twins(_core.parse_job(FLUSH, "flush.json"), devices, [0] * len(devices), None)
+    handle = start_twins(FLUSH, devices, [0] * len(devices), None)
     while not handle.done():
         handle.poll()
     handle.result()
 
 
-def ready_twins(job_json: str, devices: Sequence[_core.TwinDevice]) -> None:
+def ready_twins(job: Job, devices: Sequence[_core.TwinDevice]) -> None:
     """Empties the page caches before a job; fills them again, to where writers wait, before one that only writes.
 
     What memory takes in the first seconds is not the drive's rate, and its share depends on the window's length.
     The job itself runs until the drive sets the pace, with other requests; in order, at the end of its region.
     """
     sync_twins(devices)
-    job = json.loads(job_json)
-    if {op["op"] for op in job["mix"]["ops"]} != {"write"} or job["until"].get("time_ns") is None:
+    first = devices[0]
+    ramp = job.ramp(first.capacity_bytes, first.dirty_limit_bytes, RAMP_BLOCK_BYTES, RAMP_OVERWRITES)
+    if ramp is None:
         return
-    start, size = (_extent_bytes(job["region"][key], devices[0].capacity_bytes) for key in ("start", "size"))
-    ramp = min(devices[0].dirty_limit_bytes, size)
-    job["until"] = dict.fromkeys(job["until"]) | {"bytes": round(RAMP_OVERWRITES * ramp)}
-    if job["pattern"]["kind"] == "sequential":
-        job["region"] = {"start": {"bytes": start + size - ramp}, "size": {"bytes": ramp}}
-        job["until"]["bytes"] = ramp
-        job["mix"]["ops"][0]["sizes"] = [{"size_bytes": min(RAMP_BLOCK_BYTES, ramp), "weight": 1.0}]
-    handle = start_twins(
-        json.dumps(job), devices, [number << 32 for number, _ in enumerate(devices, 1)], None
-    )
+    handle = start_twins(ramp, devices, [number << 32 for number, _ in enumerate(devices, 1)], None)
     while not handle.done():
         handle.poll()
     handle.result()
 
 
-def _extent_bytes(extent: Mapping[str, float], capacity_bytes: int) -> int:
-    if "fraction" in extent:
-        return int(extent["fraction"] * capacity_bytes)
-    return int(extent.get("bytes", min(extent.get("up-to", 0), capacity_bytes)))
-
-
 def start_twins(
-    job_json: str,
+    job: Job,
     devices: Sequence[_core.TwinDevice],
     seeds: Sequence[int],
     hold_every_s: float | None,
@@ -262,6 +239,6 @@ def start_twins(
     """Starts a job on virtual drives, each with requests of its own seed. Raises FathomError."""
     hold_every_ns = None if hold_every_s is None else round(hold_every_s * NS_PER_S)
     try:
-        return _core.start_twins(job_json, list(devices), list(seeds), hold_every_ns, precision)
+        return _core.start_twins(job, list(devices), list(seeds), hold_every_ns, precision)
     except _core.BackendError as error:
         raise FathomError(str(error)) from error

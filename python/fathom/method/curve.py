@@ -4,13 +4,13 @@ The steps of a curve are known before the run. Their rates follow from what the 
 run offers the same rates. Nothing here issues I/O or reads a file.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
+from fathom._core import Job
 from fathom.errors import FathomError
-from fathom.method.offered import open_load
+from fathom.method.job import NS_PER_S
 from fathom.statistics.means import mean_by_count
 
 Latency = Literal["service", "response"]
@@ -65,7 +65,7 @@ def parse_curve(curve: CurveJson) -> Curve:
     slo = curve["slo"]
     return Curve(
         shares=tuple(curve["points"]),
-        time_s=curve["time_ns"] / 1e9,
+        time_s=curve["time_ns"] / NS_PER_S,
         arrival=curve["arrival"],
         latency=curve["latency"],
         slo=Slo(slo["p99_ns"] / 1e3, slo["steps"]) if slo else None,
@@ -239,17 +239,9 @@ def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | 
     return next_rate(points, curve.slo.p99_us, curve.latency)
 
 
-def open_job(job_json: str, curve: Curve, rate_iops: float) -> str:
+def open_job(job: Job, curve: Curve, rate_iops: float) -> Job:
     """Returns the job of a point: the maximum's, with arrivals at `rate_iops` and as many in flight at most."""
-    job = json.loads(job_json)
-    job["load"] = open_load(job["load"], rate_iops, curve.arrival)
-    job["until"] = {
-        "time_ns": round(curve.time_s * 1e9),
-        "bytes": None,
-        "region_multiple": None,
-        "count": None,
-    }
-    return json.dumps(job)
+    return job.with_rate(rate_iops, curve.arrival).with_until(time_ns=round(curve.time_s * NS_PER_S))
 
 
 def _mean(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:

@@ -5,16 +5,17 @@ The parser is the only judge of what is valid; nothing is checked twice here.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from fathom import _core
+from fathom._core import Job
 from fathom.errors import UsageError
 from fathom.method.curve import Curve, CurveJson, Place, parse_curve, point_name, search_name
+from fathom.method.job import NS_PER_S, job_of
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.rounds import Round, RoundJson, parse_round
-from fathom.method.split import split_job
 from fathom.targets.target import Target
 from fathom.text_file import read_text
 
@@ -22,59 +23,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 StepKind = Literal["purge", "fill", "idle", "precondition", "measure", "point"]
-NS_PER_S = 1e9
 AGAINST_ITS_DRIVE = ("added-latency",)
 """Methods that measure a system against its own drive."""
-
-
-class _SizeJson(TypedDict):
-    size_bytes: int
-
-
-class _OpJson(TypedDict):
-    op: str
-    weight: float
-    sizes: list[_SizeJson]
-
-
-class _MixJson(TypedDict):
-    ops: list[_OpJson]
-
-
-class _PatternJson(TypedDict):
-    kind: str
-
-
-class _RegionJson(TypedDict):
-    size: dict[str, float]
-
-
-class _LoadJson(TypedDict):
-    threads: int
-    iodepth: int
-
-
-class _UntilJson(TypedDict):
-    time_ns: int | None
-    bytes: int | None
-    region_multiple: float | None
-
-
-class JobJson(TypedDict):
-    """The part of a job's normal form that Python reads."""
-
-    mix: _MixJson
-    pattern: _PatternJson
-    region: _RegionJson
-    placement: list[int]
-    load: _LoadJson
-    until: _UntilJson
-    streams: "NotRequired[list[_StreamJson]]"
-
-
-class _StreamJson(TypedDict):
-    name: str
-    job: JobJson
 
 
 class _SteadyJson(TypedDict):
@@ -102,7 +52,7 @@ class _StepJson(TypedDict):
     steady: _SteadyJson | None
     curve: CurveJson | None
     round: RoundJson | None
-    job: JobJson
+    job: "JsonValue"
 
 
 class _QuickJson(TypedDict):
@@ -123,90 +73,6 @@ class _MethodJson(TypedDict):
     slice_bytes: int | None
     quick: _QuickJson | None
     steps: list[_StepJson]
-
-
-@dataclass(frozen=True)
-class Job:
-    """One step's I/O: the job as JSON for the backends, and what tables and plans show of it."""
-
-    json: str
-    weights: Mapping[str, float]
-    block_sizes: Mapping[str, tuple[int, ...]]
-    pattern: str
-    threads: int
-    iodepth: int
-    time_s: float | None
-    bytes: int | None
-    region_multiple: float | None
-    _region: Mapping[str, float]
-    placement: tuple[int, ...] = ()
-    streams: "Mapping[str, Job]" = field(default_factory=dict)
-    """Several workloads at once by name; the other fields then say what they come to together."""
-
-    @property
-    def read_pct(self) -> float | None:
-        """Share of reads among all operations, in percent; None for streams, whose run shows it."""
-        if self.streams:
-            return None
-        return 100 * self.weights.get("read", 0.0) / sum(self.weights.values())
-
-    @property
-    def destructive(self) -> bool:
-        """Whether any operation changes data."""
-        return any(op not in ("read", "flush") for op in self.weights)
-
-    @property
-    def direct(self) -> bool:
-        """Whether it passes by the page cache."""
-        return bool(json.loads(self.json)["direct"])
-
-    @property
-    def ends_by_time(self) -> bool:
-        """Whether its time alone ends it."""
-        job: JobJson = json.loads(self.json)
-        jobs = [job, *(stream["job"] for stream in job.get("streams", ()))]
-        others = (value for one in jobs for name, value in one["until"].items() if name != "time_ns")
-        return self.time_s is not None and self.pattern != "random-once" and not any(others)
-
-    @property
-    def most_bytes(self) -> int | None:
-        """Bytes of a region that smaller targets cut; None for any other."""
-        return int(self._region["up-to"]) if "up-to" in self._region else None
-
-    def region_size(self, capacity_bytes: int) -> int:
-        """Returns bytes of the region on a target of that capacity."""
-        if "bytes" in self._region:
-            return int(self._region["bytes"])
-        if self.most_bytes is not None:
-            return min(self.most_bytes, capacity_bytes)
-        return int(self._region["fraction"] * capacity_bytes)
-
-    @property
-    def thinks(self) -> bool:
-        """Whether it pauses between a completion and the next request; of streams each says so itself."""
-        return bool(json.loads(self.json)["pace"].get("think_ns"))
-
-    @property
-    def split(self) -> bool:
-        """Whether its load is for all targets together, not for each."""
-        return "split" in json.loads(self.json)["pace"]
-
-    def of_parts(self, parts: int) -> list["Job"]:
-        """Returns what each part of its target does. Raises FathomError for a load that cannot be split so."""
-        return [parse_job(json.loads(own)) for own in split_job(self.json, parts)]
-
-    def on_threads(self, most: int) -> "Job":
-        """Returns the same I/O in flight from at most that many threads: the most that divide it evenly."""
-        total = self.threads * self.iodepth
-        threads = max(count for count in range(1, min(self.threads, most) + 1) if total % count == 0)
-        job = json.loads(self.json)
-        job["load"] |= {"threads": threads, "iodepth": total // threads}
-        return replace(self, json=json.dumps(job), threads=threads, iodepth=total // threads)
-
-    def block_bytes(self, op: str) -> int | None:
-        """Returns the operation's block size, None where it has several or none."""
-        sizes = self.block_sizes.get(op, ())
-        return sizes[0] if len(sizes) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -368,7 +234,11 @@ def _steps(step: _StepJson) -> Iterator[Step]:
     if curve is None:
         return
     point = replace(
-        first, kind="point", published=None, curve=None, job=replace(first.job, time_s=curve.time_s)
+        first,
+        kind="point",
+        published=None,
+        curve=None,
+        job=first.job.with_until(time_ns=round(curve.time_s * NS_PER_S)),
     )
     for share in curve.shares:
         yield replace(
@@ -395,7 +265,7 @@ def _step(step: _StepJson) -> Step:
         label=step["label"],
         published=step["published"],
         steady=_steady(steady) if steady else None,
-        job=parse_job(step["job"]),
+        job=job_of(step),
         bench=step["bench"],
         precision=step["precision"],
         turnover=step["turnover"],
@@ -416,23 +286,4 @@ def _steady(steady: _SteadyJson) -> Steady:
         steady["range"],
         steady["slope"],
         steady.get("written", 0.0),
-    )
-
-
-def parse_job(job: JobJson) -> Job:
-    """Returns the job of a step in its normal form."""
-    until = job["until"]
-    return Job(
-        json=json.dumps(job),
-        weights={op["op"]: op["weight"] for op in job["mix"]["ops"]},
-        block_sizes={op["op"]: tuple(s["size_bytes"] for s in op["sizes"]) for op in job["mix"]["ops"]},
-        pattern=job["pattern"]["kind"],
-        threads=job["load"]["threads"],
-        iodepth=job["load"]["iodepth"],
-        time_s=None if until["time_ns"] is None else until["time_ns"] / NS_PER_S,
-        bytes=until["bytes"],
-        region_multiple=until["region_multiple"],
-        _region=job["region"]["size"],
-        placement=tuple(job["placement"]),
-        streams={stream["name"]: parse_job(stream["job"]) for stream in job.get("streams", ())},
     )

@@ -3,10 +3,10 @@
 The rate follows from what the earlier step recorded, so a resumed run offers the same. Nothing here issues I/O.
 """
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypedDict, cast
+from typing import TypedDict
+
+from fathom._core import Job
 
 
 class OfferedJson(TypedDict):
@@ -33,22 +33,6 @@ def parse_offered(offered: OfferedJson) -> Offered:
     return Offered(**offered)
 
 
-def open_load(load: Mapping[str, object], rate_iops: float, arrival: str) -> dict[str, object]:
-    """Arrivals at `rate_iops` instead of the closed loop, with as many in flight at most."""
-    return {
-        "kind": "open",
-        "rate_iops": rate_iops,
-        "arrival": arrival,
-        "threads": load["threads"],
-        "iodepth": load["iodepth"],
-    }
-
-
-def offered_job(job_json: str, offered: Offered, rate_iops: float) -> str:
+def offered_job(job: Job, offered: Offered, rate_iops: float) -> Job:
     """Returns the job with its load, or that of one of its streams, at the rate."""
-    job = json.loads(job_json)
-    loaded = job
-    if offered.stream is not None:
-        loaded = next(one["job"] for one in job["streams"] if one["name"] == offered.stream)
-    loaded["load"] = open_load(cast("Mapping[str, object]", loaded["load"]), rate_iops, offered.arrival)
-    return json.dumps(job)
+    return job.with_rate(rate_iops, offered.arrival, offered.stream)

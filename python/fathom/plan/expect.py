@@ -3,14 +3,14 @@
 Only a twin is known by its data sheet; of any other target, volumes given in bytes are known and nothing else.
 """
 
-import json
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from fathom import _core
+from fathom._core import Job
 from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import UsageError
-from fathom.method.method import Job, Step
-from fathom.method.ops import MOVES_DATA
+from fathom.method.method import Step
 from fathom.sizing.drive import Drive, rated_drive
 from fathom.sizing.needs import Op
 from fathom.targets.target import Target
@@ -75,7 +75,7 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
     job = step.job
     moved_most = job.bytes
     if job.region_multiple is not None:
-        moved_most = round(job.region_multiple * job.region_size(target.unit_capacity_bytes))
+        moved_most = round(job.region_multiple * job.region_on(target.unit_capacity_bytes)[1])
     write_share, moved_bps = _at_rated_speed(job, drive)
     if moved_bps is not None and (of_maximum := step.place or step.offered) is not None:
         moved_bps *= min(of_maximum.share or 1.0, 1.0)
@@ -94,11 +94,11 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
 
 def _bound(job: Job, capacity_bytes: int) -> Literal["most", "least"] | None:
     """Returns how a random load in a given time differs from the rated one, of the whole drive at depth."""
-    if job.pattern == "sequential":
+    if job.pattern.kind == "sequential":
         return None
     if job.threads * job.iodepth < RATED_DEPTH:
         return "most"
-    return "least" if job.region_size(capacity_bytes) < WHOLE * capacity_bytes else None
+    return "least" if job.region_on(capacity_bytes)[1] < WHOLE * capacity_bytes else None
 
 
 def _least(known: float | None, other: float) -> float:
@@ -112,17 +112,17 @@ def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]
     """
     total_bytes = written_bytes = 0.0
     time_s: float | None = 0.0
-    for entry in json.loads(job.json)["mix"]["ops"]:
-        if entry["op"] not in MOVES_DATA:
+    for entry in job.ops:
+        if entry.op not in _core.MOVES_DATA:
             continue
-        op: Op = "read" if entry["op"] == "read" else "write"
-        weight_of_sizes = sum(one["weight"] for one in entry["sizes"])
-        for one in entry["sizes"]:
-            count = entry["weight"] * one["weight"] / weight_of_sizes
-            moved = count * one["size_bytes"]
+        op: Op = "write" if entry.op in _core.WRITES else "read"
+        weight_of_sizes = sum(weight for _, weight in entry.sizes)
+        for size_bytes, weight in entry.sizes:
+            count = entry.weight * weight / weight_of_sizes
+            moved = count * size_bytes
             total_bytes += moved
             written_bytes += moved if op == "write" else 0
-            rate_bps = _rated_bps(drive, op, one["size_bytes"], job.pattern)
+            rate_bps = _rated_bps(drive, op, size_bytes, job.pattern.kind)
             time_s = None if time_s is None or rate_bps is None else time_s + moved / rate_bps
     if not total_bytes:
         return 0.0, None

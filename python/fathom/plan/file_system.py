@@ -38,7 +38,7 @@ def _under(file_system: str | None, target: Target, size_bytes: int | None) -> T
 def _sized(method: Method, target: Target, size_bytes: int | None) -> Target:
     if target.members:
         return array_of([_sized(method, member, size_bytes) for member in target.members])
-    regions = [step.job.most_bytes for step in method.steps if step.job.block_sizes]
+    regions = [step.job.region_size.up_to for step in method.steps if step.job.block_sizes]
     if target.makes is None or size_bytes is not None or not regions or None in regions:
         return target
     most = max(region for region in regions if region is not None)

@@ -1,8 +1,10 @@
 """Whether a step fits its target: what cannot be run there at all, and why."""
 
 from fathom import _core
+from fathom._core import Job
 from fathom.errors import UsageError
-from fathom.method.method import Job, Method, Step
+from fathom.method.job import of_parts
+from fathom.method.method import Method, Step
 from fathom.output.text import duration, size
 from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 
@@ -16,13 +18,13 @@ def check_fits(method: Method, target: Target) -> None:
     _check_fills(method, target)
     capacity_bytes = target.unit_capacity_bytes
     for _, step in method.steps_on(target):
-        own = step.job.of_parts(len(target.members)) if target.members else [step.job]
+        own = of_parts(step.job, len(target.members)) if target.members else [step.job]
         for one, whole in zip(target.members or (target,), own, strict=True):
             for job in whole.streams.values() or (whole,):
                 _check_takes(step.name, job, one)
         for job in step.job.streams.values() or (step.job,):
-            region_bytes = job.region_size(capacity_bytes)
-            block_bytes = max((max(sizes) for sizes in job.block_sizes.values() if sizes), default=0)
+            region_bytes = job.region_on(capacity_bytes, target.logical_block_bytes)[1]
+            block_bytes = job.largest_block_bytes
             if region_bytes < block_bytes:
                 raise UsageError(
                     f"{target.name}: step {step.name} has a region of {size(region_bytes)} there, but blocks of "
@@ -66,7 +68,7 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
             f"{target.name}: step {step} appends to zones, but this target accepts no zone appends",
             'use the NVMe generic device (/dev/ngXnY) of a zoned namespace, a zoned twin, or mix = "write"',
         )
-    if job.pattern == "zones" and without_zones:
+    if job.pattern.kind == "zones" and without_zones:
         raise UsageError(
             f"{target.name}: step {step} has the pattern zones, but this target has no zones",
             'use a zoned device, a zoned twin, or pattern = "sequential"',

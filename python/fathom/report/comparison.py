@@ -12,12 +12,12 @@ from string import ascii_uppercase
 
 import numpy as np
 
+from fathom._core import LARGE_BLOCK_BYTES
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.method.method import AGAINST_ITS_DRIVE
-from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.text import many_of
 from fathom.report import published
 from fathom.report.data import RunData

@@ -13,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from fathom._core import Job
 from fathom.columns.schema import TABLES, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
-from fathom.method.method import Job, JobJson, parse_job
+from fathom.method.job import job_of
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
 from fathom.report.rows import Busy, Second, Share, StepRecord, as_shown
@@ -91,7 +92,7 @@ class RunData:
     def jobs(self) -> dict[str, Job]:
         """The job of every step by name."""
         return {
-            name: parse_job(cast(JobJson, entry["job"]))
+            name: job_of(entry, "run.json")
             for name, entry in self.raw_steps.items()
             if isinstance(entry, dict) and "job" in entry
         }

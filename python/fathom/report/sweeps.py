@@ -4,10 +4,8 @@ Sections draw figures over either. Steps of rounds are taken as their means over
 repeat that is pooled; points of curves are left out, they have a section of their own.
 """
 
-import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled
@@ -305,17 +303,12 @@ def _shape(run: RunData, step: str) -> Shape | None:
     """Returns sizes and pattern of a step's job; None where the method does not tell, and of flushes, which have
     neither. Reads and writes of equal sizes are the same I/O as either of them alone.
     """
-    entry = run.raw_steps.get(step)
-    job = entry.get("job") if isinstance(entry, dict) else None
-    if not isinstance(job, dict):
-        return None
-    mix, pattern = (cast("dict[str, object]", job[name]) for name in ("mix", "pattern"))
-    ops = cast("list[dict[str, list[dict[str, int]]]]", mix["ops"])
-    sizes = [one["size_bytes"] for op in ops for one in op["sizes"]]
-    if not sizes:
+    job = run.jobs.get(step)
+    sizes = [bytes_ for own in job.block_sizes.values() for bytes_ in own] if job else []
+    if job is None or not sizes:
         return None
     ends = dict.fromkeys(size(bytes_) for bytes_ in (min(sizes), max(sizes)))
-    kind = str(pattern["kind"])
-    of_ops = sorted({json.dumps(op["sizes"]) for op in ops})
-    key = json.dumps([of_ops, pattern, job.get("region")], sort_keys=True)
+    kind = job.pattern.kind
+    of_ops = sorted({repr(op.sizes) for op in job.ops})
+    key = repr([of_ops, job.pattern, job.region_start, job.region_size])
     return Shape(" to ".join(ends), PATTERNS.get(kind, kind.replace("-", " ")), key)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import cast
 
 from fathom import _core
-from fathom._core import OpResult, Recording
+from fathom._core import WRITES, Job, OpResult, Recording
 from fathom.columns.schema import TABLES, Reading
-from fathom.method.method import Job, Step
-from fathom.method.ops import WRITES
+from fathom.method.method import Step
 from fathom.runs.bins import BIN_COLUMNS, latency_of
 from fathom.runs.sampled import Sampled
 from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings

@@ -4,16 +4,20 @@ One definition for sessions and for validation: how a fresh twin is filled, and 
 Runs nothing.
 """
 
+from fathom._core import Job
 from fathom.statistics.steady import SteadyState, Volume
 
 FILLED_X = 2
-FILL = {
-    "mix": "write",
-    "block": "128KiB",
-    "pattern": "sequential",
-    "load": {"threads": 1, "iodepth": 32},
-    "until": {"written": f"{FILLED_X}x"},
-}
+FILL = Job(
+    f"""
+    mix = "write"
+    block = "128KiB"
+    pattern = "sequential"
+    load = {{ threads = 1, iodepth = 32 }}
+    until = {{ written = "{FILLED_X}x" }}
+    """,
+    "fill.toml",
+)
 """Every block of a fresh twin holds data, and the spare area has turned over."""
 
 FILLED_TURNOVER = 1 / 16

@@ -84,9 +84,7 @@ class Schedule:
         units = 1 if step.job.split else max(1, parts)
         if offered := step.offered:
             rate_iops = offered.share * self._iops(offered.of)
-            return replace(
-                step, job=replace(step.job, json=offered_job(step.job.json, offered, rate_iops / units))
-            )
+            return replace(step, job=offered_job(step.job, offered, rate_iops / units))
         place = step.place
         if place is None:
             return step
@@ -102,7 +100,7 @@ class Schedule:
         rate_iops = rate_of(place, curve, measured)
         if rate_iops is None:
             return None
-        return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, rate_iops / units)))
+        return replace(step, job=open_job(step.job, curve, rate_iops / units))
 
     def measured(self, name: str) -> bool:
         """Returns whether the step of that name has results: it was not left out, and completed something."""

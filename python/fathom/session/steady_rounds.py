@@ -24,7 +24,7 @@ class Written:
 
     def add(self, step: Step, written_bytes: int) -> None:
         """Counts a step's writes."""
-        if step.job.pattern == "sequential":
+        if step.job.pattern.kind == "sequential":
             self.sequential_bytes += written_bytes
         else:
             self.random_bytes += written_bytes
@@ -52,9 +52,9 @@ class SteadyRounds:
         self.round_s = step.steady.round_s
         self._capacity_bytes = capacity_bytes
         self._quick = quick
-        writes_at_random = step.job.destructive and step.job.pattern != "sequential"
+        writes_at_random = step.job.destructive and step.job.pattern.kind != "sequential"
         self._fresh = writes_at_random and before == Written(purged=True)
-        region_share = step.job.region_size(capacity_bytes) / capacity_bytes
+        region_share = step.job.region_on(capacity_bytes)[1] / capacity_bytes
         since, required = before.volume(capacity_bytes), None
         if before.filled:
             filled, required = settling(at_random=writes_at_random, region_share=region_share)

@@ -9,10 +9,10 @@ from threading import Event
 from time import monotonic
 
 from fathom import _core
+from fathom._core import WRITES
 from fathom.errors import FathomError
 from fathom.load.backend import Backend, Handle
 from fathom.method.method import Job, Step
-from fathom.method.ops import LARGE_BLOCK_BYTES, WRITES
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 from fathom.session.steady_rounds import SteadyRounds
@@ -119,9 +119,7 @@ def run_step(
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
     rounds = _Rounds(steady) if steady else None
-    handle = backend.start(
-        step.job.json, seed, steady.round_s if steady else None, precision_of(step, backend)
-    )
+    handle = backend.start(step.job, seed, steady.round_s if steady else None, precision_of(step, backend))
     enough = False
     try:
         moved_bytes = 0
@@ -189,7 +187,7 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if backend.settled:
         return _core.Precision(step.precision, POINT_COUNT, 0, WITHOUT_LIMIT)
     drives = max(1, len(backend.parts))
-    region_bytes = drives * step.job.region_size(capacity_bytes // drives)
+    region_bytes = drives * step.job.region_on(capacity_bytes // drives)[1]
     turnover = LEAST_TURNOVER if step.turnover is None else step.turnover
     least_bytes, most_bytes = round(turnover * region_bytes), MOST_TURNOVER * region_bytes
     if step.kind == "precondition" and step.job.region_multiple:
@@ -209,12 +207,12 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
         return _core.Precision(
             step.precision, _count_for(step.job, step.percentile), least_bytes, WITHOUT_LIMIT
         )
-    largest = max(max(sizes, default=0) for sizes in step.job.block_sizes.values())
+    largest = step.job.largest_block_bytes
     if not step.job.direct:
-        large_reads = not step.job.destructive and largest > LARGE_BLOCK_BYTES
+        large_reads = not step.job.destructive and largest > _core.LARGE_BLOCK_BYTES
         count = LARGE_READS_COUNT if large_reads else POINT_COUNT
         return _core.Precision(step.precision, count, least_bytes, least_bytes or WITHOUT_LIMIT)
-    if step.curve or largest >= LARGE_BLOCK_BYTES:
+    if step.curve or largest >= _core.LARGE_BLOCK_BYTES:
         return _core.Precision(step.precision, POINT_COUNT, least_bytes, most_bytes)
     return _core.Precision(step.precision, MEASURED_COUNT, least_bytes, WITHOUT_LIMIT)
 

@@ -4,7 +4,6 @@ A twin's state is a function of the steps before, so resuming repeats them witho
 state is on the target.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +15,8 @@ from fathom.load.array import ArrayBackend
 from fathom.load.backend import Backend, TwinBackend
 from fathom.load.initiator import Sampler
 from fathom.load.seeds import part_seed, step_seed
-from fathom.method.method import Job, Method, Step, parse_job
+from fathom.method.job import of_parts
+from fathom.method.method import Method, Step
 from fathom.output.text import percent
 from fathom.plan.fit import inapplicable
 from fathom.power.meter import PowerMeter
@@ -148,7 +148,7 @@ class TargetRun:
         if step is None:
             self._pass_over(key)
         elif step.afresh and not backend.real_time and self._keeps_state:
-            return replace(step, job=_filled_job())
+            return replace(step, job=FILL)
         return step
 
     def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:
@@ -310,17 +310,12 @@ class TargetRun:
 
     def _rows(self, step: Step, backend: Backend) -> StepRows:
         scratch = self.store.path / "steps"
-        jobs = step.job.of_parts(len(backend.parts))
+        jobs = of_parts(step.job, len(backend.parts))
         parts = [
             StepRows(part, replace(step, job=job), each_second=False, scratch=scratch)
             for part, job in zip(backend.parts, jobs, strict=True)
         ]
         return StepRows(self.target.name, step, parts, scratch=scratch)
-
-
-def _filled_job() -> Job:
-    """Returns what fills the whole of a fresh twin."""
-    return parse_job(json.loads(_core.parse_job(json.dumps(FILL), "fill.json")))
 
 
 def _keep_in_memory(interval: _core.Interval) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from fathom._core import LARGE_BLOCK_BYTES
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
-from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from fathom._core import LARGE_BLOCK_BYTES
 from fathom.catalog import load_published
 from fathom.catalog.models import Part, PartGroup, Published, PublishedRow
 from fathom.errors import UsageError
-from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.text import iops_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.files import Prices

@@ -8,8 +8,8 @@ from typing import cast
 import pyarrow as pa
 
 from fathom import __version__
+from fathom._core import LARGE_BLOCK_BYTES
 from fathom.analysis.finding import joined
-from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.method.step_names import Steps, called
 from fathom.output.output_file import write_output
 from fathom.output.text import many_of

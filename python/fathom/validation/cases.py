@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from fathom import _core
+from fathom._core import Job
 from fathom.catalog import (
     CatalogError,
     device_names,
@@ -22,6 +22,7 @@ from fathom.catalog import (
 )
 from fathom.catalog.load import CAPACITY_TOLERANCE, is_about
 from fathom.catalog.models import Device, PublishedRow, System
+from fathom.method.job import NS_PER_S, SentJob, read_job
 from fathom.method.method import parse_method
 
 Metric = Literal[
@@ -52,7 +53,7 @@ RATIOS: dict[str, Metric] = {"IOPS": "iops_ratio", "IOPS/W": "iops_per_w_ratio"}
 
 @dataclass(frozen=True)
 class Trial:
-    """What a twin does: a job (normal form, its end open), driven from a bench, through the bench's file system.
+    """What a twin does: a job, whose time the trial sets, driven from a bench, through the bench's file system.
 
     After `prior`, the bench's own order of work, it is measured for `window_s` of the whole drive's time. Without, it
     is filled, and measured until it is steady. Where the bench goes on at other iodepths, so does the trial, for
@@ -64,9 +65,9 @@ class Trial:
 
     bench: str | None
     """None: the device's own."""
-    job_json: str
+    job: SentJob
     file_system: str | None = None
-    prior: tuple[str, ...] = ()
+    prior: tuple[SentJob, ...] = ()
     window_s: float | None = None
     iodepths: tuple[int, ...] = ()
     depth_s: float = 0.0
@@ -102,8 +103,7 @@ class Case:
         published = "/".join(f"{count}{letter}" for count, letter in counts if count)
         if published or self.trial is None:
             return published
-        load = json.loads(self.trial.job_json)["load"]
-        return f"~{load['threads']}T/{load['iodepth']}Q"
+        return f"~{self.trial.job.threads}T/{self.trial.job.iodepth}Q"
 
     @cached_property
     def figures(self) -> dict[Metric, float]:
@@ -168,22 +168,22 @@ def cases_of(device: Device) -> list[Case]:
     return [case for case in cases if case.trial or case.row.role != "context"]
 
 
-def published_jobs() -> dict[str, tuple[str, str]]:
+def published_jobs() -> dict[str, tuple[Job, str]]:
     """Returns each published workload's job in a method, and the method's name. A curve counts by its maximum's job.
 
     Methods through a file system are left out: their rows are of another path. Raises UsageError where a method file is
     wrong.
     """
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[Job, str]] = {}
     for entry in entries("methods"):
         method = parse_method(entry.text(), str(entry.file))
         for step in method.steps if method.file_system is None else ():
             if step.published:
-                found.setdefault(step.published, (step.job.json, entry.name))
+                found.setdefault(step.published, (step.job, entry.name))
     return found
 
 
-def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> Case:
+def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[Job, str]]) -> Case:
     try:
         trial, remark = _trial(row, jobs)
         other = _other(device, row)
@@ -216,7 +216,7 @@ def _other(device: Device, row: PublishedRow) -> Device | None:
     raise _NoTrialError(f"the catalogue has no twin of {ratio[1]} with the same capacity")
 
 
-def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Trial, str | None]:
+def _trial(row: PublishedRow, jobs: Mapping[str, tuple[Job, str]]) -> tuple[Trial, str | None]:
     if row.hosts not in (None, 1):
         raise _NoTrialError(f"measured from {row.hosts} hosts")
     shares = row.value is not None and row.latency_kind == "threshold" and "I/O above" in (row.unit or "")
@@ -236,27 +236,27 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
         raise _NoTrialError(f"the bench {row.bench} is not in the catalogue") from error
     stated = _before_depths(row, bench) if depth else row
     if row.block_kib and row.read_pct is not None and row.pattern in PATTERNS:
-        job_json = _job_of_row(stated, PATTERNS[row.pattern], bench)
+        trial_job = _job_of_row(stated, PATTERNS[row.pattern], bench)
         remark = f"{bench.threads} thread(s) per device: {bench.note}" if bench.threads else None
     elif row.workload in jobs:
         job, method = jobs[row.workload]
-        job_json, remark = _endless(job), f"assumed mix: {method}"
+        trial_job, remark = _endless(job), f"assumed mix: {method}"
     else:
         raise _NoTrialError("the source does not publish the mix, and no method defines it")
-    prior = tuple(_core.parse_job(json.dumps(part.job), f"{bench.name}.json") for part in bench.prior)
+    prior = tuple(read_job(json.dumps(part.job), f"{bench.name}.json") for part in bench.prior)
     depths = (bench.depths.iodepths, bench.depths.time_s) if bench.depths else ((), 0.0)
-    return Trial(row.bench, job_json, bench.file_system, prior, bench.window_s, *depths), remark
+    return Trial(row.bench, trial_job, bench.file_system, prior, bench.window_s, *depths), remark
 
 
 def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
     """Returns the row at the iodepth that comes before the bench goes through others: that of its last prior work."""
     if bench.depths is None:
         raise _NoTrialError(f"the bench {bench.name} does not list its depths")
-    last = json.loads(_core.parse_job(json.dumps(bench.prior[-1].job), f"{bench.name}.json"))
-    return row.model_copy(update={"iodepth": last["load"]["iodepth"]})
+    last = read_job(json.dumps(bench.prior[-1].job), f"{bench.name}.json")
+    return row.model_copy(update={"iodepth": last.iodepth})
 
 
-def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
+def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> Job:
     """Returns the row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know
     better.
     """
@@ -274,11 +274,9 @@ def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
     }
     if pattern == "sequential" and bench.position:
         job["position"] = bench.position
-    return _endless(_core.parse_job(json.dumps(job), f"{row.workload}.json"))
+    return _endless(read_job(json.dumps(job), f"{row.workload}.json"))
 
 
-def _endless(job_json: str) -> str:
-    """Returns the same job without its end: a trial ends when it has been measured well enough."""
-    job = json.loads(job_json)
-    job["until"] = dict.fromkeys(job["until"])
-    return json.dumps(job, sort_keys=True)
+def _endless(job: Job) -> Job:
+    """Returns the same job with an end that says nothing: a trial sets its own time."""
+    return job.with_until(time_ns=NS_PER_S)

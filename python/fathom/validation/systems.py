@@ -171,7 +171,7 @@ def _method(name: str) -> Method:
 def _trial(device: Device, method: str, name: str) -> Trial:
     """Returns a step of a system's method, on a system that is at rest from the start."""
     step = next(step for step in _method(method).steps if step.name == name)
-    return Trial(None, step.job.json, hosts=device.hosts, settled=step.precision, label=step.label)
+    return Trial(None, step.job, hosts=device.hosts, settled=step.precision, label=step.label)
 
 
 def _clusters() -> list[Device]:

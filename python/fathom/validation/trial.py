@@ -6,7 +6,6 @@ the combined criterion calls the workload steady, extended until the 95 % interv
 does not get there in time reports its last rounds and says so. Compares nothing.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
@@ -16,11 +15,13 @@ from typing import Annotated
 from pydantic import BeforeValidator, PlainSerializer
 
 from fathom import _core
+from fathom._core import Job
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.depths import enough
 from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
-from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
+from fathom.load.backend import TwinBackend, sync_twins
+from fathom.method.job import NS_PER_S
 from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, settled
 from fathom.session.stepper import POINT_COUNT, WITHOUT_LIMIT
@@ -164,10 +165,9 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
         return _at_rest(backend, trial, trial.settled, seed, interrupt)
     if trial.window_s is not None:
         return _after_prior(backend, trial, trial.window_s, seed, interrupt)
-    job = json.loads(trial.job_json)
-    _fill(backend, trial, job, seed, interrupt)
-    job["until"]["time_ns"] = round(limits.most_s * NS_PER_S)
-    handle = backend.start(json.dumps(job), seed + 1, ROUND_S)
+    job = trial.job.lasting(round(limits.most_s * NS_PER_S))
+    _fill(backend, trial, seed, interrupt)
+    handle = backend.start(job, seed + 1, ROUND_S)
     judged = _Judged(_criterion(job, backend.capacity_bytes), backend.capacity_bytes, limits)
     while not handle.done():
         if interrupt.is_set():
@@ -186,18 +186,18 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     return judged.measured(limited_by(recording))
 
 
-def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
+def _fill(backend: TwinBackend, trial: Trial, seed: int, interrupt: Event) -> None:
     """Brings data everywhere the trial looks. Under a file system that is the region, once.
 
     What the page cache then still holds goes to the device before a trial that reads. A trial that writes begins at the
     rate of the device.
     """
     if trial.file_system is None:
-        _drain(backend, json.dumps(FILL), seed, interrupt)
+        _drain(backend, FILL, seed, interrupt)
         return
-    fill = _core.parse_job(json.dumps(FILL | {"until": {"written": "1x"}}), "fill.json")
-    _drain(backend, json.dumps(json.loads(fill) | {"region": job["region"]}), seed, interrupt)
-    if all(op["op"] == "read" for op in job["mix"]["ops"]):
+    once = FILL.with_until(region_multiple=1.0).in_region_of(trial.job)
+    _drain(backend, once, seed, interrupt)
+    if trial.job.weights.keys() == {"read"}:
         sync_twins([backend.device])
 
 
@@ -207,10 +207,10 @@ def _after_prior(
     """Returns the bench's own order: its prior work, the workload for the bench's time, then its other iodepths in
     turn.
     """
-    for number, job_json in enumerate(trial.prior, 1):
-        _drain(backend, _lasting(job_json, None, backend.scale), seed + number, interrupt)
-    job_json = _lasting(trial.job_json, window_s, backend.scale)
-    intervals, recording = _drain(backend, job_json, seed, interrupt)
+    for number, prior in enumerate(trial.prior, 1):
+        _drain(backend, _lasting(prior, prior.time_s, backend.scale), seed + number, interrupt)
+    job = _lasting(trial.job, window_s, backend.scale)
+    intervals, recording = _drain(backend, job, seed, interrupt)
     depths = tuple(_at_depth(backend, trial, iodepth, seed, interrupt) for iodepth in trial.iodepths)
     names = sorted({op.op for interval in intervals for op in interval.ops})
     return Measured(
@@ -229,7 +229,7 @@ def _after_prior(
 def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, interrupt: Event) -> Measured:
     """Runs the workload on a system that has no state to bring to rest, until its figures are known."""
     known = _core.Precision(precision, POINT_COUNT, 0, WITHOUT_LIMIT)
-    intervals, recording = _drain(backend, trial.job_json, seed, interrupt, known)
+    intervals, recording = _drain(backend, trial.job, seed, interrupt, known)
     counts = [sum(op.n for op in interval.ops) for interval in intervals]
     added = [interval.residence_us.get(CONTROLLER, 0.0) for interval in intervals]
     names = sorted({op.op for interval in intervals for op in interval.ops})
@@ -247,27 +247,22 @@ def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, in
 
 def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event) -> AtDepth:
     """Returns the workload at another iodepth, from the state that the twin is in."""
-    job = json.loads(_lasting(trial.job_json, trial.depth_s, backend.scale))
-    job["load"]["iodepth"] = iodepth
-    intervals, recording = _drain(backend, json.dumps(job), seed + iodepth, interrupt)
+    job = _lasting(trial.job, trial.depth_s, backend.scale).with_load(iodepth=iodepth)
+    intervals, recording = _drain(backend, job, seed + iodepth, interrupt)
     around = mean_interval([_rate(one) for one in intervals])
     interval_pct = 50 * (around.high - around.low) / around.mean if around else None
     return AtDepth(iodepth, sum(op.n for op in recording.ops) / recording.window_s, interval_pct)
 
 
-def _lasting(job_json: str, time_s: float | None, scale: float) -> str:
-    """Returns the job with its time, or that given, in the slice's share."""
-    job = json.loads(job_json)
-    time_ns = job["until"]["time_ns"] if time_s is None else time_s * NS_PER_S
-    if time_ns is not None:
-        job["until"]["time_ns"] = max(1, round(time_ns * scale))
-    return json.dumps(job)
+def _lasting(job: Job, time_s: float | None, scale: float) -> Job:
+    """Returns the job with a time of the whole drive in the slice's share; without a time as it is."""
+    return job if time_s is None else job.lasting(max(1, round(time_s * NS_PER_S * scale)))
 
 
 def _drain(
-    backend: TwinBackend, job_json: str, seed: int, interrupt: Event, precision: _core.Precision | None = None
+    backend: TwinBackend, job: Job, seed: int, interrupt: Event, precision: _core.Precision | None = None
 ) -> tuple[list[_core.Interval], _core.Recording]:
-    handle = backend.start(job_json, seed, precision=precision)
+    handle = backend.start(job, seed, precision=precision)
     intervals = []
     while not handle.done():
         if interrupt.is_set():
@@ -279,15 +274,13 @@ def _drain(
     return intervals, recording
 
 
-def _criterion(job: dict, capacity_bytes: int) -> SteadyState:
+def _criterion(job: Job, capacity_bytes: int) -> SteadyState:
     """Returns the combined criterion after the fill. Random writes have to cover their region once, not the whole
     drive.
     """
-    ops = {op["op"] for op in job["mix"]["ops"]}
-    at_random = "write" in ops and job["pattern"]["kind"] != "sequential"
-    size = job["region"]["size"]
-    share = size.get("fraction", size.get("bytes", 0) / capacity_bytes)
-    return settled(at_random=at_random, region_share=share)
+    at_random = "write" in job.weights and job.pattern.kind != "sequential"
+    _, size_bytes = job.region_on(capacity_bytes)
+    return settled(at_random=at_random, region_share=size_bytes / capacity_bytes)
 
 
 class _Judged:

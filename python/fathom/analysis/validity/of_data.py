@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from fathom.analysis.run_view import RunView, region_bytes
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.method.ops import WRITES
 from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
@@ -47,10 +46,10 @@ def compressible(view: RunView) -> Iterable[Note]:
         "dedup": ("duplicate-data", "are copies: a device that removes duplicates writes less"),
     }
     for name, job in view.jobs.items():
-        writes = any(op.get("op") in WRITES for op in job["mix"]["ops"])
+        shares = {"compressible": job.compressible, "dedup": job.dedup}
         for key, (rule, effect) in kinds.items():
-            share = job.get("content", {}).get(key, 0.0)
-            if share and writes:
+            share = shares[key]
+            if share and job.writes:
                 text = f"{percent(share)} of the written data {effect}"
                 yield Note(rule, "info", None, name, text, "compare only with runs that have the same share")
 
@@ -63,7 +62,7 @@ def small_region(view: RunView) -> Iterable[Note]:
         whole = target.identity.get("size_bytes")
         if not isinstance(whole, int) or whole <= 0 or not jobs:
             continue
-        widest = max(region_bytes(job, target.capacity_bytes) for job in jobs)
+        widest = max(job.region_on(target.capacity_bytes)[1] for job in jobs)
         if widest < SMALL_REGION * whole:
             # Virtual disks call themselves rotational whatever is behind them.
             disk = target.identity.get("rotational") is True and target.identity.get("transport") != "virtio"
@@ -84,7 +83,7 @@ def small_region(view: RunView) -> Iterable[Note]:
 
 def cut_region(view: RunView) -> Iterable[Note]:
     """Yields a note where the target is smaller than the method means."""
-    meant = max((job["region"]["size"].get("up-to", 0) for job in view.jobs.values()), default=0)
+    meant = max((job.region_size.up_to or 0 for job in view.jobs.values()), default=0)
     for target in view.document.targets:
         parts = sum(other.part_of == target.name for other in view.document.targets)
         capacity = target.capacity_bytes * (target.scale or 1) / max(1, parts)

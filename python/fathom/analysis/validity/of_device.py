@@ -45,7 +45,7 @@ def cached(view: RunView) -> Iterable[Note]:
             continue
         level = "error" if device_bytes < own / 2 else "warning"
         text = f"only {percent(device_bytes / own)} of the bytes reached the device: "
-        if step in jobs and jobs[step].get("direct"):
+        if step in jobs and jobs[step].direct:
             yield Note(
                 "not-on-device",
                 level,

@@ -140,7 +140,7 @@ def depth(view: RunView) -> Iterable[Note]:
     """Yields a note where less was in flight than asked. A job that thinks between its requests asks for no depth."""
     for (target, step), figures in view.steps.items():
         asked, kept = figures.asked_depth, figures.outstanding
-        thinks = any(pace.get("think_ns") for pace in view.paces(step))
+        thinks = any(job.thinks for job in view.workloads(step))
         if asked and not thinks and kept is not None and kept < DEPTH_LEAST * asked:
             yield Note(
                 "achieved-depth",
@@ -198,9 +198,9 @@ def behind_its_share(view: RunView) -> Iterable[Note]:
         maximum = view.steps.get((target, offered.of)) if offered else None
         if offered is None or maximum is None:
             continue
-        ops: dict[bool, set[object]] = {True: set(), False: set()}
-        for stream in view.jobs[step].get("streams", ()):
-            ops[stream["name"] == offered.stream] |= {one["op"] for one in stream["job"]["mix"]["ops"]}
+        ops: dict[bool, set[str]] = {True: set(), False: set()}
+        for name, job in view.jobs[step].streams.items():
+            ops[name == offered.stream] |= job.weights.keys()
         done = sum(row.iops or 0.0 for row in figures.rows if row.op in ops[True])
         asked = offered.share * maximum.iops
         if ops[True] and not ops[True] & ops[False] and done < SUSTAINED_LEAST * asked:

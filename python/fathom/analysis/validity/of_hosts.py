@@ -109,7 +109,7 @@ def stragglers(view: RunView) -> Iterable[Note]:
     """
     by_step: dict[tuple[str, str], dict[str, StepFigures]] = {}
     for (part, step), figures in view.part_steps.items():
-        if any(isinstance(pace.get("split"), Mapping) for pace in view.paces(step)):
+        if any(job.uneven for job in view.workloads(step)):
             continue
         by_step.setdefault((view.totals[part], step), {})[part] = figures
     for (total, step), parts in by_step.items():

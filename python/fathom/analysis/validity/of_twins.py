@@ -45,5 +45,5 @@ def early(view: RunView) -> Iterable[Note]:
 
 
 def _ended_early(view: RunView, step: str, window_s: float | None) -> bool:
-    full_ns = view.jobs[step].get("until", {}).get("time_ns") if step in view.precisions else None
-    return window_s is not None and full_ns is not None and window_s < (1 - WINDOW_SLACK) * full_ns / 1e9
+    full_s = view.jobs[step].time_s if step in view.precisions else None
+    return window_s is not None and full_s is not None and window_s < (1 - WINDOW_SLACK) * full_s

@@ -1,6 +1,5 @@
 """Rules on write amplification: whether its writes had gone on for long enough, and whether it still moved."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
@@ -8,9 +7,9 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
+from fathom._core import WRITES, Job
+from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.note import Note
-from fathom.method.ops import WRITES
 from fathom.output.text import in_others, percent
 from fathom.statistics.series import as_series
 from fathom.statistics.steady import WAF_LIMIT
@@ -85,23 +84,23 @@ def _written_x(view: RunView) -> dict[Key, float]:
             if own != pattern:
                 pattern, since = own, 0
             since += wrote
-            out[target.name, step] = since / max(1.0, region_bytes(job, capacity_bytes))
+            out[target.name, step] = since / max(1.0, job.region_on(round(capacity_bytes))[1])
     return out
 
 
-def _pattern(job: JobJson) -> str | None:
+def _pattern(job: Job) -> object:
     """Returns where and in what pieces a job writes; the size of pieces in sequence does not matter. None: it only
     reads.
     """
-    if streams := job.get("streams"):
-        found = [_pattern(stream["job"]) for stream in streams]
-        return json.dumps(found) if any(found) else None
-    ops = [op for op in job["mix"]["ops"] if op["op"] not in ("read", "flush")]
-    if not ops:
+    if job.streams:
+        found = [_pattern(stream) for stream in job.streams.values()]
+        return found if any(found) else None
+    if not job.destructive:
         return None
-    in_order = job.get("pattern", {}).get("kind") == "sequential"
-    pieces = [(op["op"], None if in_order else op.get("sizes")) for op in ops]
-    return json.dumps([job.get("pattern"), job["region"], job.get("placement"), pieces])
+    in_order = job.pattern.kind == "sequential"
+    ops = [op for op in job.ops if op.op not in ("read", "flush")]
+    pieces = [(op.op, None if in_order else op.sizes) for op in ops]
+    return [job.pattern, job.region_start, job.region_size, job.placement, pieces]
 
 
 def _drift(view: RunView, key: Key) -> float | None:

@@ -4,14 +4,14 @@ Shown where a method's steps have `offered` for one of their streams. What the o
 of its own, where the method has one: the same I/O without a stream beside it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from fathom._core import Job
 from fathom.analysis.finding import joined
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
-from fathom.method.method import JobJson
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.output.text import many_of
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
@@ -22,8 +22,6 @@ from fathom.report.latencies import latency, percentile
 from fathom.report.style import grouped, plain, seconds
 
 ORDER = 38
-SHAPE = ("mix", "pattern", "region", "load")
-"""What makes two workloads the same I/O."""
 DRAWN = (("p50_us", "p50"), ("p99_us", "p99"), ("p999_us", "p99.9"))
 NONE = Item("–", tone="quiet")
 
@@ -104,13 +102,9 @@ def _offered(run: RunData, step: str) -> Offered | None:
 def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[SharePoint]:
     """Returns the same I/O measured with nothing beside it."""
     run = column.run
-    shapes = [
-        _shape(stream["job"])
-        for stream in _job(run, step).get("streams", ())
-        if stream["name"] != offered_stream
-    ]
+    shapes = [_shape(own) for stream, own in run.jobs[step].streams.items() if stream != offered_stream]
     for name in run.raw_steps:
-        if run.steps[name].kind == "measure" and [_shape(_job(run, name))] == shapes:
+        if run.steps[name].kind == "measure" and [_shape(run.jobs[name])] == shapes:
             points = [
                 one for one in run.points if (one.target, one.step, one.op) == (column.target.name, name, op)
             ]
@@ -118,12 +112,10 @@ def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Shar
     return []
 
 
-def _job(run: RunData, step: str) -> JobJson:
-    return cast(Mapping[str, JobJson], run.raw_steps[step])["job"]
-
-
-def _shape(job: JobJson) -> list[object]:
-    return [job.get(key) for key in SHAPE]
+def _shape(job: Job) -> list[object]:
+    """What makes two workloads the same I/O."""
+    load = [job.threads, job.iodepth, job.rate_iops, job.arrival]
+    return [job.ops, job.pattern, job.region_start, job.region_size, *load]
 
 
 def _sentence(one: Beside) -> str:

@@ -269,7 +269,7 @@ def _touched(disk: Disk) -> float:
     """Returns bytes of a drive that the steps address."""
     target = disk.column.target
     each = round(target.capacity_bytes / disk.drives * (target.scale or 1))
-    return max(job.region_size(each) for job in disk.column.run.jobs.values())
+    return max(job.region_on(each)[1] for job in disk.column.run.jobs.values())
 
 
 def _memory(found: Sequence[Disk]) -> list[str]:

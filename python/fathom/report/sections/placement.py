@@ -4,16 +4,14 @@ Shown where measured steps issue several streams at once, none of them at a rate
 in nothing but placement handles are one load; a target without handles has its first half alone.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from pydantic import JsonValue
 
+from fathom._core import WRITES, Job
 from fathom.analysis.finding import joined
 from fathom.columns.schema import Point, Stream
-from fathom.method.ops import WRITES
 from fathom.output.text import span
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
@@ -113,7 +111,7 @@ def _sentence(column: Column, load: Sequence[Variant]) -> str:
 def _loads(column: Column) -> Iterator[list[Variant]]:
     """Yields the column's variants by what they issue, those with one handle first."""
     run, target = column.run, column.target.name
-    loads: dict[str, list[Variant]] = {}
+    loads: dict[tuple[tuple[str, Job], ...], list[Variant]] = {}
     for name, step in run.steps.items():
         streams = [row for row in run.streams if row.target == target and row.step == name]
         if not streams or _is_offered(run.raw_steps.get(name)):
@@ -128,7 +126,7 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
             streams,
             _waf_over_time(column, name),
         )
-        loads.setdefault(_without_placement(run.raw_steps.get(name)), []).append(variant)
+        loads.setdefault(_without_placement(run.jobs.get(name)), []).append(variant)
     for load in loads.values():
         yield sorted(load, key=lambda variant: variant.placed)
 
@@ -140,11 +138,9 @@ def _is_offered(step: JsonValue) -> bool:
     return isinstance(step, dict) and bool(step.get("offered"))
 
 
-def _without_placement(step: JsonValue) -> str:
-    """Returns the streams of a step but for their handles, as text."""
-    entry = cast("Mapping[str, Mapping[str, Sequence[Mapping[str, Mapping[str, JsonValue]]]]]", step)
-    streams = entry["job"]["streams"] if entry else ()
-    return json.dumps([{**stream, "job": {**stream["job"], "placement": []}} for stream in streams])
+def _without_placement(job: Job | None) -> tuple[tuple[str, Job], ...]:
+    """Returns the streams of a job but for their handles."""
+    return tuple(job.without_placement().streams.items()) if job else ()
 
 
 def _waf_over_time(column: Column, step: str) -> list[tuple[float, float]]:

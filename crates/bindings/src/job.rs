@@ -1,0 +1,583 @@
+//! The job as a Python class: what methods, sessions and reports read of it, and the jobs made from it.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
+use workload::{
+    Arrival, Geometry, Load, OperationPositions, RequestStream, Split, ThreadPositions, Until,
+};
+
+use crate::parse::{job_from_text, refuse, to_json};
+
+/// A length or position: in bytes, as a fraction of the target, or in bytes up to the target's end. One is set.
+#[pyclass(frozen, eq, module = "fathom._core")]
+#[derive(Debug, PartialEq)]
+pub struct Extent(workload::Extent);
+
+#[pymethods]
+impl Extent {
+    #[getter]
+    fn bytes(&self) -> Option<u64> {
+        match self.0 {
+            workload::Extent::Bytes(bytes) => Some(bytes),
+            workload::Extent::Fraction(_) | workload::Extent::UpTo(_) => None,
+        }
+    }
+
+    #[getter]
+    fn fraction(&self) -> Option<f64> {
+        match self.0 {
+            workload::Extent::Fraction(fraction) => Some(fraction),
+            workload::Extent::Bytes(_) | workload::Extent::UpTo(_) => None,
+        }
+    }
+
+    #[getter]
+    fn up_to(&self) -> Option<u64> {
+        match self.0 {
+            workload::Extent::UpTo(bytes) => Some(bytes),
+            workload::Extent::Bytes(_) | workload::Extent::Fraction(_) => None,
+        }
+    }
+
+    /// The length in bytes on a target of that capacity, as a region of that size has it.
+    fn on(&self, capacity_bytes: u64) -> u64 {
+        let region = workload::Region {
+            start: workload::Extent::Bytes(0),
+            size: self.0,
+        };
+        let geometry = Geometry {
+            capacity_bytes,
+            block_bytes: 1,
+        };
+        region.span(geometry).size_bytes
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// An operation with its weight and its block sizes, each with its weight.
+#[pyclass(frozen, get_all, eq, module = "fathom._core")]
+#[derive(Debug, PartialEq)]
+pub struct JobOp {
+    op: &'static str,
+    weight: f64,
+    sizes: Vec<(u32, f64)>,
+}
+
+#[pymethods]
+impl JobOp {
+    fn __repr__(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// Where requests go. Parameters that the kind lacks are None.
+#[pyclass(frozen, get_all, eq, module = "fathom._core")]
+#[derive(Debug, Default, PartialEq)]
+pub struct Pattern {
+    kind: &'static str,
+    streams: Option<u32>,
+    stride_bytes: Option<u64>,
+    theta: Option<f64>,
+    share: Option<f64>,
+    read: Option<f64>,
+    write: Option<f64>,
+    bands: Vec<(f64, f64)>,
+    open: Option<u32>,
+}
+
+#[pymethods]
+impl Pattern {
+    fn __repr__(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl From<&workload::Pattern> for Pattern {
+    fn from(pattern: &workload::Pattern) -> Self {
+        let mut own = Self {
+            kind: pattern.name(),
+            ..Self::default()
+        };
+        match *pattern {
+            workload::Pattern::SequentialStreams { streams } => own.streams = Some(streams),
+            workload::Pattern::Strided { stride_bytes } => own.stride_bytes = Some(stride_bytes),
+            workload::Pattern::Zipf { theta } => own.theta = Some(theta),
+            workload::Pattern::Pareto { share } => own.share = Some(share),
+            workload::Pattern::Mixed { read, write } => {
+                (own.read, own.write) = (Some(read), Some(write));
+            }
+            workload::Pattern::HotSpots { ref bands } => {
+                own.bands = bands.iter().map(|band| (band.area, band.access)).collect();
+            }
+            workload::Pattern::Zones { open } => own.open = Some(open),
+            workload::Pattern::Sequential
+            | workload::Pattern::Backwards
+            | workload::Pattern::Uniform
+            | workload::Pattern::RandomOnce => {}
+        }
+        own
+    }
+}
+
+/// One step's I/O, checked. Jobs made from it are checked too, and raise `ParseError`.
+#[pyclass(frozen, module = "fathom._core")]
+pub struct Job {
+    job: Arc<workload::Job>,
+    json: String,
+}
+
+impl Job {
+    /// The job for the engine and the twins.
+    pub fn inner(&self) -> Arc<workload::Job> {
+        Arc::clone(&self.job)
+    }
+
+    fn of(job: workload::Job) -> PyResult<Self> {
+        let json = to_json(&job)?;
+        Ok(Self {
+            job: Arc::new(job),
+            json,
+        })
+    }
+
+    /// A changed job, checked as one from outside is.
+    fn changed(job: &workload::Job) -> PyResult<Self> {
+        Self::of(job_from_text(&to_json(job)?, "job.json")?)
+    }
+}
+
+fn arrival_of(name: &str) -> PyResult<Arrival> {
+    let mut all = Arrival::ALL.into_iter();
+    all.find(|arrival| arrival.name() == name).ok_or_else(|| {
+        refuse(format!(
+            "unknown arrival {name:?}: expected exponential, uniform or deterministic"
+        ))
+    })
+}
+
+#[pymethods]
+impl Job {
+    /// Reads a job from JSON, or from TOML where the file's name does not end in `.json`.
+    #[new]
+    #[pyo3(signature = (text, file = "job.json"))]
+    fn new(text: &str, file: &str) -> PyResult<Self> {
+        Self::of(job_from_text(text, file)?)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
+        (slf.get_type().into_any(), (slf.get().json.clone(),))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let other = other.cast::<Self>();
+        other.is_ok_and(|other| other.get().json == self.json)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.json.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Job({})", self.json)
+    }
+
+    /// The normal form.
+    #[getter]
+    fn json(&self) -> &str {
+        &self.json
+    }
+
+    #[getter]
+    fn ops(&self) -> Vec<JobOp> {
+        let ops = self.job.mix.ops.iter().map(|block| JobOp {
+            op: block.op.name(),
+            weight: block.weight,
+            sizes: block
+                .sizes
+                .iter()
+                .map(|share| (share.size_bytes, share.weight))
+                .collect(),
+        });
+        ops.collect()
+    }
+
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let weights = PyDict::new(py);
+        for block in &self.job.mix.ops {
+            weights.set_item(block.op.name(), block.weight)?;
+        }
+        Ok(weights)
+    }
+
+    #[getter]
+    fn block_sizes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let sizes = PyDict::new(py);
+        for block in &self.job.mix.ops {
+            let own = block.sizes.iter().map(|share| share.size_bytes);
+            let own: Vec<u32> = own.collect();
+            sizes.set_item(block.op.name(), PyTuple::new(py, own)?)?;
+        }
+        Ok(sizes)
+    }
+
+    fn block_bytes(&self, op: &str) -> Option<u32> {
+        let mut ops = self.job.mix.ops.iter();
+        match ops.find(|block| block.op.name() == op)?.sizes[..] {
+            [share] => Some(share.size_bytes),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn largest_block_bytes(&self) -> u32 {
+        self.job.largest_block_bytes()
+    }
+
+    #[getter]
+    fn read_pct(&self) -> Option<f64> {
+        let ops = &self.job.mix.ops;
+        let all: f64 = ops.iter().map(|block| block.weight).sum();
+        let reads = ops.iter().find(|block| block.op == workload::Op::Read);
+        let share = 100.0 * reads.map_or(0.0, |block| block.weight) / all;
+        self.job.streams.is_empty().then_some(share)
+    }
+
+    #[getter]
+    fn destructive(&self) -> bool {
+        self.job.is_destructive()
+    }
+
+    #[getter]
+    fn writes(&self) -> bool {
+        self.job.writes()
+    }
+
+    #[getter]
+    fn flush_every(&self) -> u32 {
+        self.job.flush_every
+    }
+
+    #[getter]
+    fn pattern(&self) -> Pattern {
+        Pattern::from(&self.job.pattern)
+    }
+
+    #[getter]
+    fn thread_positions(&self) -> &'static str {
+        match self.job.position.threads {
+            ThreadPositions::Part => "part",
+            ThreadPositions::Start => "start",
+            ThreadPositions::Shared => "shared",
+        }
+    }
+
+    #[getter]
+    fn operation_positions(&self) -> Option<&'static str> {
+        self.job
+            .position
+            .operations
+            .map(|positions| match positions {
+                OperationPositions::Together => "together",
+                OperationPositions::Apart => "apart",
+            })
+    }
+
+    #[getter]
+    fn region_start(&self) -> Extent {
+        Extent(self.job.region.start)
+    }
+
+    #[getter]
+    fn region_size(&self) -> Extent {
+        Extent(self.job.region.size)
+    }
+
+    #[pyo3(signature = (capacity_bytes, block_bytes = 512))]
+    fn region_on(&self, capacity_bytes: u64, block_bytes: u32) -> (u64, u64) {
+        let span = self.job.region.nominal(Geometry {
+            capacity_bytes,
+            block_bytes,
+        });
+        (span.start_bytes, span.size_bytes)
+    }
+
+    #[getter]
+    fn align_bytes(&self) -> Option<u64> {
+        self.job.align_bytes
+    }
+
+    #[getter]
+    fn compressible(&self) -> f64 {
+        self.job.content.compressible
+    }
+
+    #[getter]
+    fn dedup(&self) -> f64 {
+        self.job.content.dedup
+    }
+
+    #[getter]
+    fn verifies(&self) -> bool {
+        self.job.content.verify.is_some()
+    }
+
+    #[getter]
+    fn placement(&self) -> Vec<u16> {
+        self.job.placement.clone()
+    }
+
+    #[getter]
+    fn direct(&self) -> bool {
+        self.job.direct
+    }
+
+    #[getter]
+    fn sqpoll(&self) -> bool {
+        self.job.sqpoll
+    }
+
+    #[getter]
+    fn huge_pages(&self) -> bool {
+        self.job.huge_pages
+    }
+
+    #[getter]
+    fn gpu(&self) -> bool {
+        self.job.gpu
+    }
+
+    #[getter]
+    fn threads(&self) -> u32 {
+        self.job.load.threads()
+    }
+
+    #[getter]
+    fn iodepth(&self) -> u32 {
+        self.job.load.iodepth()
+    }
+
+    #[getter]
+    fn rate_iops(&self) -> Option<f64> {
+        match self.job.load {
+            Load::Open { rate_iops, .. } => Some(rate_iops),
+            Load::Closed { .. } => None,
+        }
+    }
+
+    #[getter]
+    fn arrival(&self) -> Option<&'static str> {
+        match self.job.load {
+            Load::Open { arrival, .. } => Some(arrival.name()),
+            Load::Closed { .. } => None,
+        }
+    }
+
+    #[getter]
+    fn rate_changes(&self) -> bool {
+        !self.job.pace.rates.is_empty()
+    }
+
+    #[getter]
+    fn think_ns(&self) -> u64 {
+        self.job.pace.think_ns
+    }
+
+    #[getter]
+    fn thinks(&self) -> bool {
+        self.job.pace.think_ns > 0
+    }
+
+    #[getter]
+    fn reap(&self) -> u32 {
+        self.job.pace.reap
+    }
+
+    #[getter]
+    fn split(&self) -> bool {
+        !self.job.pace.split.is_each()
+    }
+
+    #[getter]
+    fn uneven(&self) -> bool {
+        matches!(self.job.pace.split, Split::Shares(_))
+    }
+
+    #[getter]
+    fn errors_most(&self) -> Option<u64> {
+        self.job.errors.most
+    }
+
+    #[getter]
+    fn journal(&self) -> Option<&str> {
+        self.job.journal.as_deref()
+    }
+
+    #[getter]
+    fn time_ns(&self) -> Option<u64> {
+        self.job.until.time_ns
+    }
+
+    #[getter]
+    fn time_s(&self) -> Option<f64> {
+        self.job.until.time_ns.map(|ns| ns as f64 / 1e9)
+    }
+
+    #[getter]
+    fn bytes(&self) -> Option<u64> {
+        self.job.until.bytes
+    }
+
+    #[getter]
+    fn region_multiple(&self) -> Option<f64> {
+        self.job.until.region_multiple
+    }
+
+    #[getter]
+    fn count(&self) -> Option<u64> {
+        self.job.until.count
+    }
+
+    #[getter]
+    fn ends_by_time(&self) -> bool {
+        self.job.ends_by_time()
+    }
+
+    #[getter]
+    fn streams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let streams = PyDict::new(py);
+        for stream in &self.job.streams {
+            streams.set_item(&stream.name, Job::of(stream.job.clone())?)?;
+        }
+        Ok(streams)
+    }
+
+    #[pyo3(signature = (threads = None, iodepth = None))]
+    fn with_load(&self, threads: Option<u32>, iodepth: Option<u32>) -> PyResult<Self> {
+        let (own, depth) = (self.job.load.threads(), self.job.load.iodepth());
+        let loaded = self
+            .job
+            .with_load(threads.unwrap_or(own), iodepth.unwrap_or(depth));
+        Self::changed(&loaded)
+    }
+
+    #[pyo3(signature = (rate_iops, arrival, stream = None))]
+    fn with_rate(&self, rate_iops: f64, arrival: &str, stream: Option<&str>) -> PyResult<Self> {
+        let arrival = arrival_of(arrival)?;
+        let job = match stream {
+            None => self.job.with_rate(rate_iops, arrival),
+            Some(name) => self
+                .job
+                .with_stream_rate(name, rate_iops, arrival)
+                .ok_or_else(|| refuse(format!("the job has no stream {name:?}")))?,
+        };
+        Self::changed(&job)
+    }
+
+    #[pyo3(signature = (time_ns = None, bytes = None, region_multiple = None, count = None))]
+    fn with_until(
+        &self,
+        time_ns: Option<u64>,
+        bytes: Option<u64>,
+        region_multiple: Option<f64>,
+        count: Option<u64>,
+    ) -> PyResult<Self> {
+        Self::changed(&self.job.with_until(Until {
+            time_ns,
+            bytes,
+            region_multiple,
+            count,
+        }))
+    }
+
+    fn lasting(&self, time_ns: u64) -> PyResult<Self> {
+        Self::changed(&self.job.with_until(Until {
+            time_ns: Some(time_ns),
+            ..self.job.until
+        }))
+    }
+
+    fn in_region_of(&self, other: &Job) -> PyResult<Self> {
+        Self::changed(&self.job.with_region(other.job.region))
+    }
+
+    fn without_placement(&self) -> PyResult<Self> {
+        Self::changed(&self.job.without_placement())
+    }
+
+    fn on_threads(&self, most: u32) -> PyResult<Self> {
+        Self::changed(&self.job.on_threads(most))
+    }
+
+    fn on_hosts(&self, hosts: u32) -> PyResult<Self> {
+        Self::changed(&self.job.on_hosts(hosts))
+    }
+
+    fn of_parts(&self, parts: usize) -> PyResult<Vec<Self>> {
+        let jobs = self.job.of_targets(parts).map_err(refuse)?;
+        jobs.iter().map(Self::changed).collect()
+    }
+
+    #[pyo3(signature = (capacity_bytes, dirty_bytes, block_bytes, overwrites))]
+    fn ramp(
+        &self,
+        capacity_bytes: u64,
+        dirty_bytes: u64,
+        block_bytes: u32,
+        overwrites: f64,
+    ) -> PyResult<Option<Self>> {
+        let geometry = Geometry {
+            capacity_bytes,
+            block_bytes: 512,
+        };
+        let ramp = self
+            .job
+            .ramp(geometry, dirty_bytes, block_bytes, overwrites);
+        ramp.as_ref().map(Self::changed).transpose()
+    }
+}
+
+/// One request: its thread, operation, first byte and length.
+type Requested = (u32, &'static str, u64, u32);
+
+/// What each thread of a job asks of a target of that size, until its part of the job has ended and at most `most`
+/// requests: a pure function of these. Nothing is issued; a job that ends by time ends by `most`.
+#[pyfunction]
+pub fn requests(
+    job: &Job,
+    capacity_bytes: u64,
+    block_bytes: u32,
+    seed: u64,
+    most: usize,
+) -> PyResult<Vec<Requested>> {
+    let geometry = Geometry {
+        capacity_bytes,
+        block_bytes,
+    };
+    let mut all = Vec::new();
+    let streams = RequestStream::of_threads(&job.job, geometry, seed).map_err(refuse)?;
+    for ((thread, part), mut stream) in (0u32..).zip(job.job.parts()).zip(streams) {
+        let region = part.job.region.resolve(geometry).map_err(refuse)?;
+        let limits = part.job.limits_of(part.thread, region.size_bytes);
+        let (mut bytes, mut count) = (0u64, 0usize);
+        while count < most && bytes < limits.bytes && (count as u64) < limits.count {
+            let one = stream.next_request();
+            bytes += u64::from(one.size_bytes);
+            count += 1;
+            all.push((thread, one.op.name(), one.offset_bytes, one.size_bytes));
+        }
+    }
+    Ok(all)
+}

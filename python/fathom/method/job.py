@@ -1,0 +1,47 @@
+"""Jobs in documents and between processes: the only place where the JSON of a job becomes a `Job`, and back."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator
+
+from fathom import _core
+from fathom._core import Job
+from fathom.errors import FathomError
+
+NS_PER_S = 1_000_000_000
+
+
+def job_of(step: Mapping[str, object], file: str = "job.json") -> Job:
+    """Returns the job of a step in a document, in normal form or as written. Raises FathomError."""
+    return read_job(json.dumps(step["job"]), file)
+
+
+def read_job(text: str, file: str = "job.json") -> Job:
+    """Returns the job in a text: JSON, or TOML where `file` does not end in `.json`. Raises FathomError."""
+    try:
+        return Job(text, file)
+    except _core.ParseError as error:
+        raise FathomError(str(error)) from error
+
+
+def _received(value: object) -> Job:
+    if isinstance(value, Job):
+        return value
+    try:
+        return Job(str(value))
+    except _core.ParseError as error:
+        raise ValueError(str(error)) from error
+
+
+SentJob = Annotated[Job, PlainValidator(_received), PlainSerializer(lambda job: job.json, return_type=str)]
+"""A job in a call to another process: its normal form in JSON."""
+
+
+def of_parts(job: Job, parts: int) -> list[Job]:
+    """Returns what each part of a target does. Raises FathomError for a load that cannot be split so."""
+    try:
+        return job.of_parts(parts)
+    except _core.ParseError as error:
+        raise FathomError(str(error)) from error
