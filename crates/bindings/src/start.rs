@@ -149,7 +149,7 @@ trait Runs: Send {
         job: &workload::Job,
         seed: u64,
         control: &twin::Control,
-        judge: Option<&twin::Judge>,
+        stopping: Option<&twin::StoppingRule>,
         on_interval: &mut dyn FnMut(recording::Interval),
     ) -> Result<recording::Recording, twin::TwinError>;
 }
@@ -160,10 +160,10 @@ impl<D: twin::Device + Send> Runs for D {
         job: &workload::Job,
         seed: u64,
         control: &twin::Control,
-        judge: Option<&twin::Judge>,
+        stopping: Option<&twin::StoppingRule>,
         on_interval: &mut dyn FnMut(recording::Interval),
     ) -> Result<recording::Recording, twin::TwinError> {
-        twin::run_until_precise(job, self, seed, control, judge, on_interval)
+        twin::run_until_precise(job, self, seed, control, stopping, on_interval)
     }
 }
 
@@ -334,9 +334,9 @@ pub fn start_twins(
         let control = Arc::clone(&control);
         Arc::new(move || control.stop())
     };
-    let judge = precision.map(|Precision(rule)| {
+    let stopping = precision.map(|Precision(rule)| {
         let round_ns = hold_every_ns;
-        twin::Judge::new(twin::Precision { round_ns, ..rule }, drives.len())
+        twin::StoppingRule::new(twin::Precision { round_ns, ..rule }, drives.len())
     });
     let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
         let mut device = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
@@ -345,7 +345,7 @@ pub fn start_twins(
                 &jobs[index],
                 seeds[index],
                 &control,
-                judge.as_ref(),
+                stopping.as_ref(),
                 &mut |interval| {
                     side.deliver(interval);
                 },
