@@ -16,7 +16,7 @@ mod gpu;
 mod journal;
 mod journal_place;
 mod landing;
-mod lane;
+mod load_thread;
 mod null;
 mod nvme;
 mod options;
@@ -38,7 +38,7 @@ mod verify_journal;
 mod zones;
 
 pub use error::EngineError;
-pub use lane::describe_errno;
+pub use load_thread::describe_errno;
 pub use options::{Backend, Options};
 pub use own::first_foreign;
 pub use ring::IODEPTH_MAX;

@@ -17,8 +17,8 @@ use crate::{
     Backend, EngineError, Options, Run, SetupReport, TargetKind, TargetSetup, TargetSpec,
     affinity::allowed_cpus,
     clock::Clock,
-    driver::Lane,
-    lane::{Message, Post, Shared},
+    driver::ThreadSpec,
+    load_thread::{Message, Post, Shared},
     null, ring,
     run::{Member, Patience, Timing},
     target::Target,
@@ -194,7 +194,7 @@ impl<'o> Starter<'o> {
         for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
             let cpu = self.cpus.next();
             let reap_min = self.options.reap_min.max(part.job.pace.reap);
-            let lane = Lane {
+            let spec = ThreadSpec {
                 job: part.job,
                 target: Arc::clone(target),
                 stream: part.requests,
@@ -210,12 +210,12 @@ impl<'o> Starter<'o> {
                 seed: self.content_seed(),
                 post: self.post(index, thread, part.stream),
             };
-            let of = lane.post.clone();
+            let of = spec.post.clone();
             let body = match target.spec.kind {
                 TargetKind::Null => null::run,
                 _ => uring::run,
             };
-            self.spawn(target, &of, move || body(lane))?;
+            self.spawn(target, &of, move || body(spec))?;
         }
         Ok(())
     }
