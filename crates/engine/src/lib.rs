@@ -13,8 +13,6 @@ mod clock;
 mod driver;
 mod error;
 mod gpu;
-mod journal;
-mod journal_place;
 mod landing;
 mod load_thread;
 mod null;
@@ -35,6 +33,7 @@ mod track;
 mod uring;
 mod verify;
 mod verify_journal;
+mod write_journal;
 mod zones;
 
 pub use error::EngineError;

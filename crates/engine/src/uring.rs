@@ -16,7 +16,6 @@ use crate::{
     clock::Clock,
     driver::{self, ThreadSpec},
     gpu::{Gpu, GpuMemory},
-    journal::Journal,
     landing::Landed,
     load_thread::Meter,
     nvme::Commands,
@@ -24,6 +23,7 @@ use crate::{
     ring::{Ring, Wishes, describe},
     submission::{Encoder, Nops, discard},
     verify::Checked,
+    write_journal::WriteJournal,
     zones::{Layer, Part},
 };
 
@@ -262,7 +262,7 @@ fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, Engin
     let journal = match (&job.journal, job.content.verify) {
         (Some(directory), Some(verify)) => {
             let (directory, target) = (Path::new(directory), &spec.target.spec.path);
-            Some(Journal::create(
+            Some(WriteJournal::create(
                 directory, target, thread, verify, spec.clock,
             )?)
         }
