@@ -62,7 +62,7 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
     let mut starter = Starter::new(jobs, options, targets);
     for (index, target) in opened.iter().enumerate() {
         let spawned = match &fallback {
-            None => starter.spawn_lanes(index, target),
+            None => starter.spawn_ring_threads(index, target),
             Some(reason) => starter.spawn_workers(index, target, reason),
         };
         if let Err(error) = spawned {
@@ -190,7 +190,7 @@ impl<'o> Starter<'o> {
             .collect())
     }
 
-    fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
+    fn spawn_ring_threads(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
         for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
             let cpu = self.cpus.next();
             let reap_min = self.options.reap_min.max(part.job.pace.reap);
