@@ -10,7 +10,7 @@ LOCK := tools/uv pip compile --quiet --universal --python-version 3.11 --generat
 TOOLS := .venv/.built .venv/.tools
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help review test test-rust test-python test-full test-vm lint audit sbom format bench docs lock clean
+.PHONY: help review test test-rust test-python test-full test-vm lint lowest audit sbom format bench docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ lint: $(TOOLS) ## Formatting, lints and types, Rust and Python; plain English in
 	$(BIN)/ruff check .
 	$(BIN)/pyright --warnings
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/stubs.py
+
+lowest: .venv/.built ## The lowest Rust, Python and packages that are promised, as far as they can be fetched
+	@$(BIN)/python tools/lowest.py
 
 audit: ## Licences and sources of what is built in, and known faults, as far as their databases can be asked
 	@if $(SUPPLY_CHAIN) -c ''; then $(SUPPLY_CHAIN) tools/supply_chain.py audit; else echo "audit: NOT done: its tools cannot be fetched here"; fi

@@ -12,6 +12,7 @@ LAYERS = (
     "text_file",
     "output",
     "statistics",
+    "columns",
     "catalog",
     "targets",
     "method",
@@ -24,6 +25,7 @@ LAYERS = (
     "power",
     "session",
     "report",
+    "compare",
     "sweep",
     "validation",
     "exports",
@@ -42,12 +44,12 @@ TOUCHING = (
     "fathom.targets.safety",
     "fathom.targets.telemetry",
     "fathom.load.backend",
-    "fathom.load.site",
+    "fathom.load.initiator",
     "fathom.session",
     "fathom.fleet",
     "fathom.power",
 )
-READING = ("statistics", "analysis", "sizing", "report")
+READING = ("statistics", "analysis", "sizing", "report", "compare")
 
 
 @pytest.fixture(scope="module")

@@ -84,17 +84,17 @@ def test_several_of_a_system_are_weighed_against_one_of_another() -> None:
     assert recommended(choice) == (1, PERFORMANCE)
     assert [offer.count for offer in choice.ranked] == [1, 2, 2]
     assert reasons(choice)[1] == (
-        f"2 x {MAINSTREAM}: answers too, for 4 % more: storage +369.6, servers -300; so near that quotes must decide."
+        f"2 x {MAINSTREAM}: meets the needs too, for 4 % more: storage +369.6, servers -300; only quotes can decide."
     )
 
 
 def test_the_reasons_name_what_binds_and_what_the_others_cost() -> None:
     choice = chosen("250 TB", "100 GB/s read")
-    assert headline(choice) == f"1 x {MAINSTREAM}: least cost of the 3 that answer"
+    assert headline(choice) == f"1 x {MAINSTREAM}: least cost of the 3 that meet the needs"
     assert reasons(choice) == [
         f"1 x {MAINSTREAM}: cost 886.8 (relative); 100 GB/s read binds, next limit 250 TB.",
-        f"1 x {CAPACITY}: answers too, for 56 % more: storage +499.2.",
-        f"1 x {PERFORMANCE}: answers too, for 92 % more: servers +660, storage +91.2, network +66.",
+        f"1 x {CAPACITY}: meets the needs too, for 56 % more: storage +499.2.",
+        f"1 x {PERFORMANCE}: meets the needs too, for 92 % more: servers +660, storage +91.2, network +66.",
     ]
 
 
@@ -102,7 +102,7 @@ def test_a_latency_known_only_at_full_load_is_no_proof_of_being_slow() -> None:
     choice = chosen("read in 600 us")
     assert recommended(choice) == (1, CAPACITY)
     assert (
-        "no more is known than 930.9 us, the mean at its maximum by Little's law, 12 hosts x 32 jobs"
+        "the best that is known is 930.9 us, the mean at its maximum by Little's law, 12 hosts x 32 jobs"
         in (reasons(choice)[-1])
     )
 
@@ -110,7 +110,7 @@ def test_a_latency_known_only_at_full_load_is_no_proof_of_being_slow() -> None:
 def test_a_system_without_a_parts_list_is_compared_and_not_priced() -> None:
     choice = chosen("100 TB", "3M IOPS read", among=(MAINSTREAM, ARRAY))
     assert recommended(choice) == (1, MAINSTREAM)
-    assert reasons(choice)[-1].endswith("has no price: the catalogue does not say what it is made of.")
+    assert reasons(choice)[-1].endswith("has no price: the catalogue does not list its parts.")
     assert recommended(
         chosen("100 TB", "read in 200 us", among=(ARRAY,), keys={"prefer": "most IOPS read"})
     ) == (

@@ -167,7 +167,7 @@ def test_a_check_names_every_damage_and_repairs_tables_from_the_steps(runs_home:
     made = run(str(Path(__file__).parent / "data" / "two-reads.toml"), [TWIN], out=runs_home)
     whole = fathom("check", "last")
     assert whole.returncode == 0, whole.stderr
-    assert whole.stdout == f"run {made.id}: whole: its 9 files are as they were written\n"
+    assert whole.stdout == f"run {made.id}: whole: its 9 files match their checksums\n"
     before = (made.path / "points.parquet").read_bytes()
     (made.path / "points.parquet").write_bytes(before[:-1])
     (made.path / "latency.parquet").unlink()
@@ -181,7 +181,7 @@ def test_a_check_names_every_damage_and_repairs_tables_from_the_steps(runs_home:
     repaired = fathom("check", "last", "--repair")
     assert repaired.returncode == 0, repaired.stderr
     assert repaired.stderr == (
-        f"fathom: run {made.id}: written again: points.parquet, latency.parquet, manifest.json\n"
+        f"fathom: run {made.id}: rebuilt: points.parquet, latency.parquet, manifest.json\n"
     )
     assert (made.path / "points.parquet").read_bytes() == before
     (made.path / "manifest.json").unlink()
@@ -252,12 +252,12 @@ def test_a_target_smaller_than_a_region_in_bytes_is_refused_before_anything_is_m
 ) -> None:
     code, text = refused("run", "cluster-scaling", f"file:{disk}/x.bin", "--size", "1GiB")
     assert code == 2
-    assert "step fill has a region of 64 GiB, and the target 1 GiB" in text
+    assert "step fill has a region of 64 GiB, but the target only 1 GiB" in text
     assert not (disk / "x.bin").exists()
     assert not runs_home.exists()
     planned = fathom("plan", "cluster-scaling", f"file:{disk}/x.bin", "--size", "1GiB")
     [refusal] = [line for line in planned.stdout.splitlines() if "would not run" in line]
-    assert "region of 64 GiB, and the target 1 GiB" in refusal
+    assert "region of 64 GiB, but the target only 1 GiB" in refusal
 
 
 def test_a_target_smaller_than_a_block_is_refused_before_anything_is_made(
@@ -265,7 +265,7 @@ def test_a_target_smaller_than_a_block_is_refused_before_anything_is_made(
 ) -> None:
     code, text = refused("run", SHORT, f"file:{disk}/x.bin", "--size", "8KiB")
     assert code == 2
-    assert "step fill has a region of 8 KiB there, and blocks of 128 KiB" in text
+    assert "step fill has a region of 8 KiB there, but blocks of 128 KiB" in text
     assert not (disk / "x.bin").exists()
     assert not runs_home.exists()
 
@@ -524,7 +524,7 @@ def test_a_query_without_rows_says_where_to_look_for_some(runs_home: Path) -> No
 def test_two_forms_of_output_at_once_are_refused(runs_home: Path, command: tuple[str, str]) -> None:
     result = fathom(*command, "--json", "--csv", FATHOM_RUNS=str(runs_home))
     assert result.returncode == 2
-    assert result.stderr == "fathom: --json and --csv exclude each other; give one of them\n"
+    assert result.stderr == "fathom: --json and --csv exclude each other; give only one\n"
 
 
 def test_a_piped_table_is_as_wide_as_it_needs_to_be() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
-from fathom.analysis.view import RunView
 from fathom.errors import FathomError, UsageError
 from fathom.method.curve import (
     Curve,

@@ -12,13 +12,13 @@ import pytest
 
 import fathom
 from damage import damage
+from fathom.columns.schema import TABLES
 from fathom.errors import DamageWarning, FathomError
 from fathom.report.data import RunData, load
 from fathom.runs.check import check, in_words
 from fathom.runs.document import RunDocument
 from fathom.runs.query import query
 from fathom.runs.reader import Run
-from fathom.runs.schema import TABLES
 from old_runs import without_checksums
 
 METHOD = Path(__file__).parent / "data" / "two-reads.toml"

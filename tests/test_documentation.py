@@ -1,6 +1,8 @@
 """The examples of the documentation run, and its links lead somewhere."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,13 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
-def test_the_examples_of_the_python_page_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_python_page_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/how-to/python-api.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(examples) >= 4
+    assert len(examples) >= 6
     exec(compile("\n".join(examples), "docs/how-to/python-api.md", "exec"), {"__name__": "example"})
     assert "four-corners" in capsys.readouterr().out
 
@@ -41,3 +46,21 @@ def test_the_job_file_of_the_export_page_is_what_export_makes() -> None:
     page = (ROOT / "docs/how-to/export.md").read_text()
     [method], [job] = (re.findall(rf"```{kind}\n(.*?)```", page, flags=re.DOTALL) for kind in ("toml", "ini"))
     assert export_method(parse_method(method, "oltp.toml"))[0] == job
+
+
+def test_the_gate_of_the_page_on_comparisons_finds_the_slower_firmware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/how-to/compare.md").read_text()
+    [method] = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    commands = re.findall(r"^\$ fathom (.*)$", page.rpartition("```console")[2], flags=re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    Path("firmware.toml").write_text(method)
+    done = [
+        subprocess.run(
+            f"{sys.executable} -m fathom {command}", shell=True, capture_output=True, text=True, check=False
+        )
+        for command in commands
+    ]
+    assert [one.returncode for one in done] == [0, 0, 4], done
+    assert "Limit missed, iops < -3%: IOPS of 4 KiB random read" in done[-1].stdout

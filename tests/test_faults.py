@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from fathom.report import run_csv, write_html
+from fathom.report import runs_csv, write_html
 from fathom.report.export import run_json
 from fathom.runs.reader import Run
 from faulty import faulty
@@ -118,7 +118,7 @@ def test_a_row_of_which_much_failed_has_the_share_and_no_figures_and_the_run_fai
     assert f"– ({share})" in ended.stdout
     assert why in ended.stdout
     assert share in ended.stderr
-    [row] = csv.DictReader(io.StringIO(run_csv(Run.open("last").path)))
+    [row] = csv.DictReader(io.StringIO(runs_csv([Run.open("last").path])))
     assert float(row["failed_share"]) == pytest.approx(float(share.split()[0]) / 100, abs=0.01)
     assert [row[name] for name in ("iops", "mbps", "mean_us", "p99_us", "max_us", "limited_by")] == [""] * 6
     [point] = points_as_json()
@@ -162,7 +162,7 @@ def test_nothing_is_sized_or_ranked_by_what_mostly_failed(mount: Mount, tmp_path
     assert sized.stderr.count("\n") == 1
     assert re.search(r"0\.\d+ % failed, so nothing is sized by this run", sized.stderr)
     page = plain(write_html([good, bad], tmp_path / "both.html").read_text())
-    assert re.search(r"0\.\d+ % failed, so it is compared with nothing", page)
+    assert re.search(r"0\.\d+ % failed, so it is left out of comparisons", page)
 
 
 def test_a_stall_at_the_end_is_in_the_largest_latency_as_a_lower_bound(mount: Mount, tmp_path: Path):

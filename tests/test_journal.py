@@ -41,7 +41,7 @@ def test_acknowledged_writes_that_are_there_pass(journaled: tuple[Path, Path]):
     target, directory = journaled
     result = verify(directory)
     assert result.returncode == 0, result.stderr
-    assert f"{target}: 256 acknowledged writes in 1 journals, 256 blocks looked for" in result.stdout
+    assert f"{target}: 256 acknowledged writes in 1 journals; 256 blocks checked" in result.stdout
     assert "every one of them is there" in result.stdout
 
 
@@ -56,7 +56,7 @@ def test_lost_writes_are_named_and_fail_the_command(journaled: tuple[Path, Path]
     assert document["schema"] == "fathom-verify/1"
     assert document["wrong"] == {"unwritten": 1}
     assert "the write of 4096 bytes at 40960" in result.stderr
-    assert "acknowledged writes are not there: 1 unwritten" in result.stderr
+    assert "acknowledged writes are missing: 1 unwritten" in result.stderr
 
 
 def test_a_directory_without_a_journal_is_one_line(tmp_path: Path):
@@ -97,6 +97,6 @@ def test_a_run_in_which_blocks_were_wrong_says_so_and_fails(tmp_path: Path):
         file.write(b"x" * 8192)
     done = run("read")
     assert done.returncode == 1
-    assert "2 blocks read were not what was written" in done.stderr.splitlines()[-1]
+    assert "2 blocks read did not hold what was written" in done.stderr.splitlines()[-1]
     assert "kernel log" not in done.stdout + done.stderr
     assert "report  " in done.stdout

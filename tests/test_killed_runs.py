@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from fathom.columns.schema import TABLES
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.runs.check import check
-from fathom.runs.journal import read_journal, scan_journal
+from fathom.runs.event_log import read_events, scan_events
 from fathom.runs.layout import step_folders
 from fathom.runs.reader import Run
-from fathom.runs.schema import TABLES
 from fathom.session import Options, start_run
 
 METHOD = Path(__file__).parent / "data" / "two-reads.toml"
@@ -44,7 +44,7 @@ def killed_runs(directory: Path, seed: int, times: int, *further: str) -> tuple[
 
 def ended(run: Path) -> Counter[tuple[object, object]]:
     """How often the journal says that each step of each target has ended."""
-    ends = [event for event in read_journal(run) if event["event"] == "step-end"]
+    ends = [event for event in read_events(run) if event["event"] == "step-end"]
     return Counter((event["target"], event["step"]) for event in ends)
 
 
@@ -58,10 +58,8 @@ def check_equal(resumed: Path, unbroken: Run) -> None:
         path.name for path in step_folders(unbroken.path)
     ]
     assert not list((resumed / "steps").glob(".*"))
-    assert scan_journal(resumed)[1] == []
-    ends = Counter(
-        str(event.get("folder")) for event in read_journal(resumed) if event["event"] == "step-end"
-    )
+    assert scan_events(resumed)[1] == []
+    ends = Counter(str(event.get("folder")) for event in read_events(resumed) if event["event"] == "step-end")
     assert ends == Counter(path.name for path in step_folders(unbroken.path))
     assert run.notes == unbroken.notes
 

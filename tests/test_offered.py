@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import fathom
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
-from fathom.analysis.view import RunView
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import load_method
 from fathom.plan.expect import expect, rating_of
@@ -97,5 +97,5 @@ def test_a_share_of_a_step_without_results_is_left_out(tmp_path: Path, block: st
     assert not run.points.to_pylist()
     journal = (run.path / "journal.jsonl").read_text()
     for step in SHARES:
-        why = "it is offered a share of the rate of writes, which has no results"
+        why = "its load is a share of the rate of writes, which has no results"
         assert f'"step": "{step}", "code": "left-out", "reason": "{why}"' in journal

@@ -117,7 +117,7 @@ def planned(method: str, target: Target, repeats: int = 1) -> list[str]:
 
 def test_a_plan_of_unknown_speed_says_which_part_of_time_and_volume_it_knows() -> None:
     unknown = replace(twin(), catalog=None, kind="null")
-    assert "at most 27 min 55 s; what is written depends on the target's speed" in planned(
+    assert "at most 27 min 55 s; the volume written depends on the target's speed" in planned(
         "enterprise-steady-state", unknown
     )
     fill = f"{unknown.capacity_bytes / 1e12:.3g} TB written"
@@ -130,7 +130,7 @@ def test_a_plan_of_unknown_speed_says_which_part_of_time_and_volume_it_knows() -
 
 def test_the_plan_of_a_twin_says_that_it_is_the_drives() -> None:
     said = planned("four-corners", twin())[-1]
-    assert said.startswith("all this is the drive's own: a twin may simulate a slice of it")
+    assert said.startswith("this describes the drive itself: a twin may simulate a slice of it")
     assert said.endswith("once rate and latency are known to 1 %")
 
 

@@ -28,6 +28,18 @@ def commands(text: str) -> list[str]:
     ]
 
 
+def change(text: str, folder: Path) -> None:
+    """Applies the section's change to a copy of the tree."""
+    [diff] = re.findall(r"```diff\n(.*?)```", text, flags=re.DOTALL)
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=diff, text=True, check=True)
+
+
+def saved(text: str) -> tuple[str, str]:
+    """The module that the section has saved: its name and its source."""
+    [found] = re.findall(r"Save it as `(\w+\.py)`:\n\n```python\n(.*?)```", text, flags=re.DOTALL)
+    return found
+
+
 def carried_out(script: list[str], folder: Path, **environment: str) -> str:
     """Runs the commands in one shell; `fathom` is this tree's. Returns what they printed."""
     called = f'fathom() {{ "{sys.executable}" -m fathom "$@"; }}'
@@ -73,20 +85,40 @@ def test_the_recipe_for_a_method_makes_one_that_runs(tmp_path: Path):
     assert [*(tmp_path / "runs").glob("*/run.json")]
 
 
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scratch copy of the package."""
-    folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "python/fathom", folder / "fathom", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A scratch copy of the package, in a tree as the repository has it."""
+    tree = tmp_path / "tree"
+    shutil.copytree(
+        ROOT / "python/fathom", tree / "python/fathom", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return tree
 
 
 def test_the_recipe_for_a_report_section_puts_it_on_the_page(copied: Path, tmp_path: Path):
-    [(name, source)] = re.findall(
-        r"Save it as `(\w+\.py)`:\n\n```python\n(.*?)```", section("A report section"), flags=re.DOTALL
-    )
-    (copied / "fathom/report/sections" / name).write_text(source)
+    name, source = saved(section("A report section"))
+    (copied / "python/fathom/report/sections" / name).write_text(source)
     run = "fathom run four-corners null: --quick"
-    carried_out([run], tmp_path, PYTHONPATH=str(copied))
+    carried_out([run], tmp_path, PYTHONPATH=str(copied / "python"))
     [page] = (tmp_path / "runs").glob("*/report.html")
     assert "The longest I/Os" in page.read_text()
+
+
+def test_the_recipe_for_an_import_format_reads_a_command_of_it(copied: Path, tmp_path: Path):
+    text = section("An import format")
+    name, source = saved(text)
+    (copied / "python/fathom/imports" / name).write_text(source)
+    change(text, copied)
+    carried_out(commands(text), tmp_path, PYTHONPATH=str(copied / "python"))
+    assert "write = 30" in (tmp_path / "mine.toml").read_text()
+    assert [*(tmp_path / "runs").glob("*/run.json")]
+
+
+@pytest.mark.long
+def test_the_recipe_for_a_victim_policy_compiles_and_keeps_the_closed_forms_of_the_others(tmp_path: Path):
+    for name in ("Cargo.toml", "Cargo.lock", "clippy.toml", "crates"):
+        whole = ROOT / name
+        _ = shutil.copytree(whole, tmp_path / name) if whole.is_dir() else shutil.copy(whole, tmp_path)
+    text = section("A victim policy")
+    change(text, tmp_path)
+    carried_out(commands(text), tmp_path, HOME=os.environ["HOME"], CARGO_TARGET_DIR=str(ROOT / "target"))

@@ -14,9 +14,9 @@ import pytest
 from fathom.errors import DamageWarning, FathomError, UsageError
 from fathom.runs.compact import ROW_GROUP_BYTES, batches
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
+from fathom.runs.event_log import read_events, scan_events
 from fathom.runs.files import append_line, drop_cut_line, write_atomically
 from fathom.runs.home import find_run, run_directories
-from fathom.runs.journal import read_journal, scan_journal
 from fathom.runs.manifest import leave_out_steps
 from fathom.runs.query import query
 from fathom.runs.reader import Run
@@ -99,7 +99,7 @@ def test_a_step_that_is_written_again_is_there_once_whenever_the_writer_is_kille
     outcome = reopened.outcome(KEY)
     assert outcome is not None
     assert Run(store.path).points["iops"].to_pylist() == [2.0 if outcome.status == "complete" else 1.0]
-    ends = [event["status"] for event in read_journal(store.path) if event["event"] == "step-end"]
+    ends = [event["status"] for event in read_events(store.path) if event["event"] == "step-end"]
     assert ends == ["partial", "complete"][: 2 if outcome.status == "complete" else 1]
 
 
@@ -108,11 +108,11 @@ def test_the_end_of_a_step_that_a_crash_kept_from_the_journal_is_in_it_when_the_
 ) -> None:
     store = new_store(runs_home)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "journal", lambda *_, **__: None)
+        patch.setattr(store, "log_event", lambda *_, **__: None)
         store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
     for _ in range(2):
         RunStore.reopen(store.path)
-    events = [event["event"] for event in read_journal(store.path)]
+    events = [event["event"] for event in read_events(store.path)]
     assert events == ["run-start", "run-resume", "step-end", "run-resume"]
 
 
@@ -151,9 +151,9 @@ def test_repeating_a_step_replaces_its_points(runs_home: Path) -> None:
 
 def test_every_event_is_in_the_journal_with_its_time(runs_home: Path) -> None:
     store = new_store(runs_home)
-    store.journal("step-start", KEY, kind="measure")
+    store.log_event("step-start", KEY, kind="measure")
     store.finish_step(KEY, {}, COMPLETE)
-    events = read_journal(store.path)
+    events = read_events(store.path)
     assert [event["event"] for event in events] == ["run-start", "step-start", "step-end"]
     assert events[1]["target"] == "null:"
     assert all(str(event["time"]).endswith("Z") for event in events)
@@ -174,7 +174,7 @@ def test_queries_see_every_finished_run(runs_home: Path) -> None:
 
 def test_of_several_statements_none_is_left_without_its_answer() -> None:
     assert query("select 1 as n;").num_rows == 1
-    with pytest.raises(UsageError, match="2 statements, of which only one has an answer; write one"):
+    with pytest.raises(UsageError, match="expected one SQL statement, got 2"):
         query("select 1; select 2")
 
 
@@ -238,7 +238,7 @@ def test_a_damaged_line_of_the_journal_is_named_and_left_aside(runs_home: Path, 
     store.finish_step(KEY, {"points": [point(1.0)]}, COMPLETE)
     with (store.path / "journal.jsonl").open("ab") as file:
         file.write(line + b"\n")
-    events, damaged = scan_journal(store.path)
+    events, damaged = scan_events(store.path)
     assert [event["event"] for event in events] == ["run-start", "step-end"]
     assert [one.file for one in damaged] == ["journal.jsonl:3"]
     with pytest.warns(DamageWarning, match=r"journal\.jsonl:3 is not as it was written; it is left out"):

@@ -14,8 +14,8 @@ import pytest
 import fathom
 from fathom.errors import FathomError, InterruptedRunError, UsageError
 from fathom.load.backend import EngineBackend
+from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import resolve_targets
-from fathom.load.site import ThisMachine
 from fathom.method.compose import compose
 from fathom.method.method import Step, load_method, parse_method
 from fathom.plan.fit import check_fits
@@ -117,7 +117,7 @@ name = "read"
 job = { mix = "read", block = "4KiB", pattern = "uniform", load = { iodepth = 4 }, until = { time = "1ns" } }
 """
     )
-    with pytest.raises(FathomError, match="step read: no I/O was completed in its window of 1e-09 s"):
+    with pytest.raises(FathomError, match="step read: no I/O completed in its window of 1e-09 s"):
         fathom.run(str(method), target)
 
 
@@ -184,7 +184,7 @@ streams = [
     assert points[PM9A3, "shared", "read"]["read_pct"] is None
     assert (PM9A3, "placed", "write") not in points
     assert ("twin:wd-ultrastar-dc-sn861-7.68tb", "placed", "write") in points
-    assert any("no placement handles" in note.text for note in run.notes)
+    assert any("none to choose from" in note.text for note in run.notes)
 
 
 def test_a_run_that_could_measure_nothing_is_not_begun_unless_another_target_can(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ until = { written = "1x" }
         + PLACED
     )
     runs = tmp_path / "runs"
-    with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*no placement handles"):
+    with pytest.raises(UsageError, match=r"nothing to measure: step placed left out: .*none to choose from"):
         fathom.run(str(method), targets=[PM9A3], out=runs)
     assert not runs.exists()
     assert fathom.run(str(method), targets=[PM9A3, SN861], out=runs).points.num_rows == 1
@@ -427,7 +427,7 @@ def test_a_target_whose_file_system_dies_is_one_error_with_the_path_of_the_run(
     method = Path(__file__).parent / "data" / "two-reads.toml"
     written = tmp_path / "writes.toml"
     written.write_text(method.read_text().replace('mix = "read"', 'mix = "write"'))
-    options = Options(out=tmp_path / "runs", site=DyingTarget(at))
+    options = Options(out=tmp_path / "runs", initiator=DyingTarget(at))
     targets = resolve_targets([f"file:{tmp_path / 'data.bin'}"], 1 << 20)
     with pytest.raises(FathomError, match="not connected; what was measured is in") as failed:
         start_run(load_method(str(written)), targets, options)
@@ -463,12 +463,12 @@ def test_no_load_goes_on_when_its_figures_cannot_be_kept(tmp_path: Path) -> None
     [
         (
             'mix = "append"\npattern = { zones = 1 }',
-            "appends to zones, and this target takes no zone appends",
+            "appends to zones, but this target accepts no zone appends",
         ),
-        ('mix = "write"\npattern = { zones = 4 }', "has the pattern zones, and this target has none"),
+        ('mix = "write"\npattern = { zones = 4 }', "has the pattern zones, but this target has no zones"),
         (
             'mix = "read"\npattern = "uniform"',
-            "an iodepth of 32768, and a load thread keeps at most 32767 I/O",
+            "an iodepth of 32768; a load thread keeps at most 32767 I/O",
         ),
     ],
 )
@@ -529,7 +529,7 @@ def test_the_hint_to_resume_names_the_run_as_it_can_be_found(
         start_run(load_method(SHORT), parse_targets(["null:"]), options)
     [path] = home.iterdir()
     named = f"'{path}'" if elsewhere else path.name
-    assert str(stopped.value).endswith(f"go on with `fathom resume {named}`")
+    assert str(stopped.value).endswith(f"continue with `fathom resume {named}`")
 
 
 class Remover(SilentObserver):

@@ -19,7 +19,7 @@ from fathom.sizing.files import Needs, read_prices
 from fathom.sizing.measured import measured_drive
 from fathom.sizing.needs import Need, parse_need
 from fathom.sizing.size import size
-from fathom.sizing.views import headline, sentences
+from fathom.sizing.terminal import headline, sentences
 
 SN861 = "wd-ultrastar-dc-sn861"
 
@@ -63,13 +63,13 @@ def test_the_tightest_need_binds_and_the_next_is_named() -> None:
     )
     assert sizing.drives == 27
     assert headline(sizing) == "27 x Western Digital Ultrastar DC SN861 7.68 TB: 200 TB binds"
-    assert sentences(sizing)[0] == "Next limit: 64 GB/s read, for which 5 would do."
+    assert sentences(sizing)[0] == "Next limit: 64 GB/s read; 5 would do."
 
 
 def test_a_power_budget_below_the_count_is_an_answer_of_none() -> None:
     sizing = size(rated_drive(SN861), [parse_need("60 W"), parse_need("30M IOPS read")])
     assert sizing.drives is None
-    assert headline(sizing).endswith("60 W: enough for 3 drives, 10 are needed")
+    assert headline(sizing).endswith("60 W: enough for 3 drives; 10 are needed")
 
 
 def test_more_drives_do_not_make_one_read_faster() -> None:
@@ -150,7 +150,7 @@ def test_a_system_is_chosen_by_a_run_of_it_where_there_is_one(own_run: Run) -> N
     read_iops = corner(own_run, "read", 4096)["iops"]
     assert [offer.count for offer in choice.offers] == [1, -(-5e6 // read_iops)]
     assert choice.offers[1].system.usable_bytes == 304e12
-    with pytest.raises(UsageError, match="is of no system that is compared"):
+    with pytest.raises(UsageError, match="names no system of this comparison"):
         systems_to_compare(names, ["weka=last"], stated, prices)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from fathom.runs.schema import TABLES
+from fathom.columns.schema import TABLES
 from fathom.runs.spool import ROWS_IN_MEMORY, Spool
 
 LIMIT_BYTES = 256 << 20

@@ -12,7 +12,7 @@ from fathom.method.method import Method, load_method, parse_method
 from fathom.report.sections.added_latency import published_most
 from fathom.session import Options, start_run
 from fathom.session.filled import FILL
-from fathom.session.judge import Judge, Written
+from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.validation.cases import cases_of
 from fathom.validation.trial import run_trial
 
@@ -49,9 +49,9 @@ def test_random_writes_behind_a_fill_have_to_cover_their_region_and_not_the_whol
     step = next(step for step in load_method("rate-curves").steps if step.name == "settle-8k-rand-70r30w")
     missing = {}
     for before in (Written(filled=True), Written(0, CAPACITY // 4, filled=True), Written(2 * CAPACITY)):
-        judge = Judge(step, CAPACITY, before, quick=False)
-        judge.add_round(1000.0, 1.0, 0)
-        missing[before.random_bytes, before.filled] = judge.reason
+        steady = SteadyRounds(step, CAPACITY, before, quick=False)
+        steady.add_round(1000.0, 1.0, 0)
+        missing[before.random_bytes, before.filled] = steady.reason
     assert "0.00x of 0.25x the capacity written at random" in missing[0, True]
     assert "written" not in missing[CAPACITY // 4, True]
     assert "0.00x of 1x the capacity written at random" in missing[0, False]

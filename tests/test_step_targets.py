@@ -136,8 +136,8 @@ def test_a_resumed_run_keeps_the_names_of_its_targets(
 @pytest.mark.parametrize(
     ("texts", "what"),
     [
-        (["null:"], "name their targets, and this one has no name; write data=null: or log=null:"),
-        (["data=null:"], "no target for 'log'"),
+        (["null:"], "name their targets, but this one has no name; write data=null: or log=null:"),
+        (["data=null:"], "no target named 'log'"),
         (["data=null:", "lgo=nop:"], "no step of two runs on 'lgo'; did you mean log=...?"),
         (["data=null:", "log=nop:", "more=nop:"], "no step of two runs on 'more'"),
         (["data=null:", "log=/nowhere"], "'/nowhere' is not a target"),

@@ -15,16 +15,16 @@ from rich.console import Console
 
 from fathom._core import TwinDevice
 from fathom.catalog import CatalogError, load_device
+from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import parse_method
-from fathom.runs.schema import POINTS
 from fathom.session import Options, start_run
 from fathom.sweep.grid import combinations, parse_axis
 from fathom.sweep.page import write_page
 from fathom.sweep.study import Outcome, Sweep, simulate_all
 from fathom.sweep.table import gather, write_tables
-from fathom.sweep.views import print_sweep
+from fathom.sweep.terminal import print_sweep
 
 DRIVE = "twin:wd-ultrastar-dc-sn640-3.2tb"
 SHELF = "atto-xstreamcore-9400"
@@ -152,7 +152,7 @@ def test_keys_of_jobs_are_set_where_something_is_measured_and_checked_as_in_a_fi
     ("settings", "message"),
     [
         (["dies"], "not KEY=VALUE"),
-        (["dies=1,1"], "a value is there twice"),
+        (["dies=1,1"], "a value appears twice"),
         (["dies=1", "dies=2"], "set twice"),
         (
             [f"dies={','.join(map(str, range(101)))}", f"program_us={','.join(map(str, range(100)))}"],
@@ -166,7 +166,7 @@ def test_what_is_no_grid_is_refused(settings: list[str], message: str) -> None:
 
 
 def test_real_targets_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a sweep simulates"):
+    with pytest.raises(UsageError, match="a sweep only simulates"):
         sweep("dies=1,2", targets=(f"file:{tmp_path}/x",))
 
 

@@ -11,16 +11,27 @@ print(run.to_pandas("points")[["workload", "op", "iops", "p99_us"]])
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fathom.api import open_run, run
+    from fathom.api import open_run, plan_run, repeat_run, resume_run, review, run, write_report
     from fathom.runs.reader import Run
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "open_run", "run"]
+__all__ = [
+    "Run",
+    "__version__",
+    "open_run",
+    "plan_run",
+    "repeat_run",
+    "resume_run",
+    "review",
+    "run",
+    "write_report",
+]
+_FUNCTIONS = frozenset(__all__) - {"Run", "__version__"}
 
 
 def __getattr__(name: str) -> object:
     """Imports the interface on first use, so that `fathom --help` does not wait for it."""
-    if name in ("run", "open_run"):
+    if name in _FUNCTIONS:
         from fathom import api
 
         return getattr(api, name)

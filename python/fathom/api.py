@@ -1,65 +1,206 @@
-"""The Python interface: run a method on targets, open a run, all without the command line."""
+"""The Python interface: all that the commands do with methods, targets and runs. Prints nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Event
+from typing import TypedDict, Unpack
 
+from fathom import session
 from fathom.errors import UsageError
-from fathom.load.binding import bindings, bound_targets
-from fathom.load.resolve import resolve_targets
+from fathom.fleet.initiators import initiator_of
+from fathom.load.initiator import Initiator, ThisMachine
 from fathom.method.method import load_method
-from fathom.plan.file_system import with_file_system
+from fathom.plan.plan import Plan, plan_of
+from fathom.plan.prepare import Words, prepare
+from fathom.plan.review import review_method, review_targets
+from fathom.runs.home import find_run
 from fathom.runs.reader import Run
-from fathom.session import Options, start_run
+from fathom.session import Observer, Options, SilentObserver
+from fathom.session.stepper import Progress
 from fathom.targets.purge import Purge
+from fathom.targets.target import Target
+
+Watch = Callable[[str, Progress], None]
+"""Called with a target's name and the news of its running step, about once a second, from several threads."""
 
 
-def run(
-    method: str,
-    targets: str | Sequence[str] | Mapping[str, str],
-    *,
-    quick: bool = False,
-    seed: int = 1,
-    size_bytes: int | None = None,
-    destroy: Sequence[str] = (),
-    unknown_data: bool = False,
-    purge: Purge = "trim",
-    out: str | Path | None = None,
-    power: str | None = None,
-) -> Run:
+class HostOptions(TypedDict, total=False):
+    """Where the load comes from; this machine alone where no key is given."""
+
+    hosts: str | Path | None
+    """A file of host names, one a line."""
+    shell: str
+    """How to reach them: `SHELL HOST sh`. Default: ssh."""
+    ray: str | None
+    """Address of a Ray cluster: every node loads."""
+    local_hosts: int | None
+    """That many processes on this machine, to try a fleet out."""
+
+
+class SessionOptions(HostOptions, total=False):
+    """What a run that goes on may be given again."""
+
+    destroy: Sequence[str]
+    """Serials of devices whose data may be lost."""
+    unknown_data: bool
+    """Data on them that no known format explains may be lost too."""
+    progress: Watch | None
+    observer: Observer | None
+    """Watches steps and targets begin and end too; instead of `progress`."""
+    interrupt: Event | None
+    """Ends the run when it is set; what was measured is kept."""
+
+
+class ReviewOptions(SessionOptions, total=False):
+    """How a review runs."""
+
+    seed: int
+    """Of every random choice. Default: 1."""
+    size_bytes: int | None
+    """Size of files that Fathom makes."""
+    out: str | Path | None
+    """Folder for the run's own folder. Default: the home of all runs."""
+    power: str | None
+    """A power meter: `csv:PATH[?column=NAME]` or `prometheus:URL?query=QUERY`."""
+
+
+class RunOptions(ReviewOptions, total=False):
+    """How a method runs."""
+
+    quick: bool
+    """Shortens the method as it states itself."""
+    together: bool
+    """Loads the real targets at once, as one array."""
+    purge: Purge
+    """How purge steps erase NVMe drives. Default: trim."""
+
+
+def run(method: str, targets: Words, **options: Unpack[RunOptions]) -> Run:
     """Runs a method (its name, or the path of a method file) on one target or several and returns the run.
 
-    A mapping gives each target the name by which the method's steps know it. `size_bytes` is the size of files that
-    Fathom makes. `destroy` lists serials of devices whose data may be lost. `unknown_data` says that data on them
-    which no known format explains may be lost too.
-    `purge` is how purge steps erase NVMe drives, as `--purge` says.
-    `power` names a power meter as `--power` does. `out` is the directory in which the run gets its own.
+    A mapping gives each target the name by which the method's steps know it.
+
     Raises FathomError; whatever was measured before the error is in the run directory.
     """
-    texts = _texts(targets)
-    if not texts:
-        raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
+    return repeat_run(method, targets, 1, **options)[0]
+
+
+def repeat_run(method: str, targets: Words, times: int, **options: Unpack[RunOptions]) -> list[Run]:
+    """Runs a method `times` times, each with another seed, and returns the runs. `write_report` pools them.
+
+    Raises FathomError, as `run`.
+    """
+    if times < 1:
+        raise UsageError(f"{times} repeats", "ask for 1 or more")
+    parsed = load_method(method, quick=options.get("quick", False))
+    with _initiator(options) as initiator:
+        chosen = prepare(
+            parsed, targets, initiator, options.get("size_bytes"), together=options.get("together", False)
+        )
+        return session.repeat_run(
+            parsed, chosen, _options(options, initiator, options.get("purge", "trim")), times
+        )
+
+
+def plan_run(
+    method: str,
+    targets: Words,
+    *,
+    quick: bool = False,
+    size_bytes: int | None = None,
+    together: bool = False,
+) -> list[Plan]:
+    """Returns what `run` would do to each target: steps, seconds, bytes written. Touches nothing.
+
+    Raises UsageError for a method or a target that is none.
+    """
     parsed = load_method(method, quick=quick)
-    resolved = with_file_system(parsed, bound_targets(parsed, texts, resolve_targets, size_bytes), size_bytes)
-    return start_run(
-        parsed,
-        resolved,
-        Options(
-            seed=seed,
-            destroy=tuple(destroy),
-            unknown_data=unknown_data,
-            purge=purge,
-            out=None if out is None else Path(out),
-            power=power,
-        ),
-    )
+    chosen = prepare(parsed, targets, ThisMachine(), size_bytes, together=together)
+    return [plan_of(parsed, target) for target in chosen]
 
 
-def _texts(targets: str | Sequence[str] | Mapping[str, str]) -> Sequence[str]:
-    if isinstance(targets, Mapping):
-        return bindings(targets)
-    return [targets] if isinstance(targets, str) else targets
+def review(
+    targets: Words = (), *, full: bool = False, repeats: int = 1, **options: Unpack[ReviewOptions]
+) -> list[Run]:
+    """Runs the review on targets, or on a scratch file beside four twins, and returns the runs, one per repeat.
+
+    Raises FathomError, as `run`.
+    """
+    method = review_method(full=full)
+    with _initiator(options) as initiator:
+        chosen = review_targets(
+            method, targets, _path(options.get("out")), options.get("size_bytes"), initiator
+        )
+        return session.repeat_run(method, chosen, _options(options, initiator), repeats)
+
+
+def resume_run(run: str | Path, **options: Unpack[SessionOptions]) -> Run:
+    """Goes on with a run after a crash or an interrupt. What is finished is kept.
+
+    Raises RefusedError where a target is another, or the run still goes on; FathomError, as `run`.
+    """
+    with _initiator(options) as initiator:
+        return session.resume_run(find_run(str(run)), _options(ReviewOptions(**options), initiator))
+
+
+def write_report(
+    runs: Run | Sequence[Run],
+    *,
+    baseline: str | Path | None = None,
+    prices: str | Path | None = None,
+    out: str | Path | None = None,
+) -> Path:
+    """Writes the report of runs into the first one's folder, or to `out`, and returns its path.
+
+    `baseline` is an earlier run of the drive alone, to report beside. `prices` is a price list; the default is
+    relative. Raises FathomError where a run or the list cannot be read.
+    """
+    from fathom.report import REPORT, write_html
+    from fathom.sizing.files import read_prices
+
+    own = [runs.path] if isinstance(runs, Run) else [one.path for one in runs]
+    beside = [] if baseline is None else [find_run(str(baseline))]
+    path = own[0] / REPORT if out is None else Path(out)
+    return write_html([*own, *beside], path, prices=read_prices(_path(prices)))
 
 
 def open_run(run: str | Path) -> Run:
-    """The run named by a path, an id, a unique part of an id, or `last`."""
+    """Returns the run named by a path, an id, a unique part of an id, or `last`."""
     return Run.open(run)
+
+
+class _Watched(SilentObserver):
+    """Hands the news on."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def progressed(self, target: Target, progress: Progress) -> None:
+        """Calls the function."""
+        self._watch(target.name, progress)
+
+
+def _initiator(options: HostOptions) -> AbstractContextManager[Initiator]:
+    hosts, shell = _path(options.get("hosts")), options.get("shell", "ssh")
+    return initiator_of(hosts, shell, options.get("ray"), options.get("local_hosts"))
+
+
+def _options(options: ReviewOptions, initiator: Initiator, purge: Purge = "trim") -> Options:
+    watch = options.get("progress")
+    observer = options.get("observer") or (_Watched(watch) if watch else SilentObserver())
+    return Options(
+        seed=options.get("seed", 1),
+        destroy=tuple(options.get("destroy", ())),
+        unknown_data=options.get("unknown_data", False),
+        out=_path(options.get("out")),
+        observer=observer,
+        interrupt=options.get("interrupt") or Event(),
+        power=options.get("power"),
+        initiator=initiator,
+        purge=purge,
+    )
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from fathom.analysis.run_view import Remark, RunView
 from fathom.analysis.validity import Note, notes
-from fathom.analysis.view import Remark, RunView
+from fathom.columns.schema import TABLES
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
-from fathom.runs.schema import TABLES
 
 Row = dict[str, object]
 DEVICE = "/dev/nvme0n1"

@@ -280,3 +280,33 @@ def test_a_run_that_measured_nothing_has_no_findings():
 )
 def test_a_sentence_names_its_source_without_the_address(source: str, named: str):
     assert cited(source) == named
+
+
+def test_how_often_the_published_leader_is_ahead_is_said_with_the_workloads_where_another_is():
+    speeds = {"read": (325, 304, 290), "write": (300, 200, 100), "mix": (90, 80, 85)}
+    published = {"read": (325, 329, 289), "write": (200, 150, 131), "mix": (90, 80, 70)}
+    measured = [
+        Measured(target.name, rates(1000 * speed, seed=place), step=step)
+        for step, row in speeds.items()
+        for place, (target, speed) in enumerate(zip((A, B, C), row, strict=True))
+    ]
+    place = {"a": 0, "b": 1, "c": 2}
+    found = findings(
+        run_view(measured, [A, B, C]),
+        lambda device, workload: [Row(1000 * published[workload.removeprefix("fio-")][place[device]])],
+    )
+    order = next(one for one in found if one.kind == "order")
+    assert order.text == (
+        "The published leader is ahead in 2 of 3 workloads, and all targets come out in the published order in 1. "
+        "Another is ahead in read (published Drive B, here Drive A)."
+    )
+
+
+def test_targets_that_had_not_settled_and_lone_published_figures_have_no_order():
+    measured = [
+        Measured("twin:a", rates(5000), point={"steady": False}),
+        Measured("twin:b", rates(2000)),
+        Measured("twin:a", rates(5000), step="write"),
+    ]
+    found = findings(run_view(measured, [A, B]), lambda *_: [Row(2000)])
+    assert "order" not in kinds(found)

@@ -55,11 +55,11 @@ def test_more_than_the_link_carries_cannot_be_and_nearly_as_much_is_said():
     )
     assert [one.kind for one in over] == ["surprise"]
     assert (
-        "1,100 MB/s are 10 % above what its PCIe 3.0 x1 carries raw (1,000 MB/s), which cannot be"
+        "1,100 MB/s are 10 % above the raw rate of its PCIe 3.0 x1 (1,000 MB/s), which cannot be"
         in over[0].text
     )
     assert [one.kind for one in near] == ["bound"]
-    assert "880 MB/s are 88 % of what its PCIe 3.0 x1 carries raw" in near[0].text
+    assert "880 MB/s are 88 % of the raw rate of its PCIe 3.0 x1" in near[0].text
     assert far == []
 
 
@@ -71,7 +71,7 @@ def test_targets_that_come_nearest_to_the_same_limit_are_told_together():
     ]
     [near] = found(measured, Physics(link_mbps=1000.0, link="its PCIe 3.0 x1"))
     assert near.text == (
-        "Nearest to a physical limit in 4k rand read, of what its PCIe 3.0 x1 carries raw: "
+        "Nearest to a physical limit in 4k rand read, of the raw rate of its PCIe 3.0 x1: "
         "Drive A 88 % (880 of 1,000 MB/s) and Drive B 94 % (940 of 1,000 MB/s)."
     )
 
@@ -102,7 +102,7 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
     )
     [agreement] = found(measured, rated=620_000.0)
     assert agreement.text == (
-        "The one best figure that the data sheet rates comes within 10 % of it (\N{MINUS SIGN}3.2 %)."
+        "One best figure has a rated value. It is within 10 % of the data sheet (\N{MINUS SIGN}3.2 %)."
     )
 
 

@@ -26,8 +26,8 @@ from judged_runs import (
 
 import fathom
 from fathom import _core
+from fathom.analysis.run_view import Remark
 from fathom.analysis.validity import link_mbps, notes, of_figures, of_run
-from fathom.analysis.view import Remark
 from fathom.runs.remarks import (
     CpuWait,
     Fact,
@@ -72,7 +72,7 @@ def test_a_queue_that_was_less_deep_than_asked_is_noted_from_95_percent_down(kep
 
 def test_a_shallow_queue_is_noted_with_both_depths():
     note = only(run_view([Measured(DEVICE, RATES, point={"outstanding": 128.0, "mean_us": 128.0})]))
-    assert "128.0 of 256 I/Os were in flight on average (50 %)" in note.text
+    assert "128.0 of the 256 I/Os asked for were in flight on average (50 %)" in note.text
     assert (note.target, note.step) == (DEVICE, "4k-rand-read")
 
 
@@ -85,7 +85,7 @@ def test_a_load_that_thinks_between_its_requests_was_not_asked_to_be_deep():
 def test_a_gap_in_littles_law_is_noted():
     note = only(run_view([Measured(DEVICE, RATES, point={"mean_us": 230.0})]))
     assert note.rule == "littles-law"
-    assert "gives 230.0 I/Os in flight, 256.0 were (-10 %)" in note.text
+    assert "gives 230.0 I/Os in flight, but 256.0 were (-10 %)" in note.text
 
 
 def test_littles_law_is_judged_over_both_halves_of_a_mix():
@@ -137,7 +137,7 @@ def test_a_link_below_its_maximum_is_noted_with_both():
     slow = device(link_width_lanes=2)
     note = only(run_view([Measured(DEVICE, [500_000.0] * 60)], [slow]))
     assert note.rule == "link-below-maximum"
-    assert "16 GT/s x2, the drive can do 16 GT/s x4" in note.text
+    assert "16 GT/s x2, but the drive supports 16 GT/s x4" in note.text
 
 
 def test_more_bytes_than_the_link_carries_are_an_error():
@@ -150,7 +150,7 @@ def test_io_served_by_the_page_cache_is_an_error_with_its_share():
     own = 60e6 * 4096
     note = only(sound(telemetry=[sample("device_read", 0.25 * own), sample("device_written", 0.0)]))
     assert (note.rule, note.level) == ("page-cache", "error")
-    assert "only 25 % of the bytes reached the device: the rest was served by the page cache" in note.text
+    assert "only 25 % of the bytes reached the device: the page cache served the rest" in note.text
 
 
 def test_direct_io_that_the_device_never_saw_is_not_put_down_to_the_page_cache():
@@ -275,8 +275,8 @@ def test_io_in_flight_at_the_end_is_said_with_its_age():
     late = {"censored": 4, "censored_us": 6e6, "max_us": 6e6}
     note = only(run_view([Measured(DEVICE, RATES, point=late)]))
     assert (note.rule, note.level) == ("in-flight", "warning")
-    assert note.text.startswith("4 I/Os were in flight at the end of the window for longer than any")
-    assert "the oldest for 6 s" in note.text
+    assert note.text.startswith("4 I/Os were still in flight at the end of the window, longer than any")
+    assert "The oldest had waited 6 s" in note.text
 
 
 EVERY_FACT: list[Fact] = [
@@ -326,7 +326,7 @@ def test_only_the_module_of_words_reads_what_rust_says_in_words():
 
 def test_percentiles_that_are_left_out_say_how_many_ios_they_take():
     text = only(run_view([Measured(DEVICE, [1000.0] * 15)])).text
-    assert "p99.99 in 1 step (it takes 1,000,000 I/Os), p99.9 in 1 step (it takes 100,000 I/Os)" in text
+    assert "p99.99 in 1 step (needs 1,000,000 I/Os), p99.9 in 1 step (needs 100,000 I/Os)" in text
     assert text.endswith("this step has the fewest I/Os, 15,000")
 
 
@@ -334,7 +334,7 @@ def test_five_nines_are_missed_only_where_a_step_was_made_to_tell_them():
     six_million = [Measured(DEVICE, [100_000.0] * 60)]
     assert notes(run_view(six_million)) == []
     note = only(run_view(six_million, step={"percentile": 99.999 / 100}))
-    assert "p99.999 in 1 step (it takes 10,000,000 I/Os)" in note.text
+    assert "p99.999 in 1 step (needs 10,000,000 I/Os)" in note.text
 
 
 def test_what_was_not_steady_is_noted():
@@ -407,7 +407,7 @@ def test_a_rate_that_was_not_sustained_is_said_with_its_backlog():
     point = {"offered_iops": 1_200_000.0, "backlog": 5_000_000}
     note = only(run_view([Measured(DEVICE, RATES, point=point)]))
     assert note.rule == "unsustained"
-    assert "1,200,000 IOPS were offered and 1,000,000 done, 5,000,000 I/Os were waiting" in note.text
+    assert "1,200,000 IOPS were offered, 1,000,000 done and 5,000,000 I/Os waited" in note.text
 
 
 def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
@@ -420,7 +420,7 @@ def test_windows_that_a_twin_ends_early_are_counted_with_their_precision():
     steps = {"precision": 0.02}
     note = only(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=job, step=steps))
     assert note.rule == "early-window"
-    assert "ended windows early, 1 of 1, once" in note.text
+    assert "ended 1 of 1 windows early, once" in note.text
     assert "known to 2 %" in note.text
     whole = job | {"until": {"time_ns": len(RATES) * 1e9}}
     assert notes(run_view([Measured("twin:a", RATES)], [twin("a", "A")], job=whole, step=steps)) == []
@@ -457,7 +457,7 @@ def test_late_arrivals_are_one_note_a_target_of_the_worst_step():
     remarks = [Remark(DEVICE, f"{us}-late", LateArrivals(mean_ns=1000 * us)) for us in (12, 90, 31)]
     note = only(sound(remarks=remarks))
     assert (note.rule, note.step) == ("cpu-wait", "90-late")
-    assert note.text.startswith("arrivals were issued 90 us late")
+    assert note.text.startswith("the load generator itself issued arrivals 90 us late")
     assert note.text.endswith("less in 2 other steps")
 
 
@@ -470,7 +470,7 @@ def test_a_machine_without_processor_time_is_one_note_with_every_figure_that_tel
     note = only(view)
     assert (note.rule, note.step) == ("client-limits", "4k-rand-read")
     assert "had its processors 99 % busy. From the same cause: in fill, load threads waited 55 %" in note.text
-    assert "end what else runs on this machine" in note.next_step
+    assert "stop other programs on this machine" in note.next_step
     assert "load from more or faster hosts" in note.next_step
 
 

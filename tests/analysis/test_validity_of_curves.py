@@ -3,8 +3,8 @@
 import pytest
 from judged_runs import DEVICE, Measured, only, run_view
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
-from fathom.analysis.view import RunView
 
 
 def points_of(maximum: float, offered: float, achieved: float, step: str = "4k-rand-read") -> list[Measured]:
@@ -29,7 +29,7 @@ def test_a_curve_whose_overload_does_what_its_maximum_did_has_no_note(achieved: 
 def test_a_maximum_that_a_later_point_exceeds_is_noted_with_both_rates():
     note = only(curve(253_000.0, 303_600.0, 280_000.0))
     assert (note.rule, note.level, note.step) == ("unsettled-maximum", "warning", "4k-rand-read")
-    assert "did 253,000 IOPS" in note.text
+    assert "reached 253,000 IOPS" in note.text
     assert "later 280,000 were done where 120 % of it were offered (+11 %)" in note.text
     assert "--quick" not in note.next_step
     quick = notes(curve(253_000.0, 303_600.0, 280_000.0, quick=True))

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 from judged_runs import DEVICE, JOB, RATES, Measured, Row, device, only, run_view, sample, sound, twin
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import notes
-from fathom.analysis.view import RunView
 
 HOSTS = ("h1", "h2", "h3")
 
@@ -44,7 +44,8 @@ def test_a_host_without_processor_time_left_is_named_as_the_limit() -> None:
     found = {note.target: note for note in notes(fleet(dict.fromkeys(HOSTS, 9e3), [quota, busy]))}
     assert set(found) == {"h2:dir:/s", "h3:dir:/s"}
     assert (
-        "the client, not the target, limits: host h2 had used up its control group" in found["h2:dir:/s"].text
+        "the client, not the target, is the limit: host h2 had used up its control group"
+        in found["h2:dir:/s"].text
     )
     assert "in 62 % of the periods" in found["h2:dir:/s"].text
     assert "host h3 had its processors 97 % busy" in found["h3:dir:/s"].text
@@ -162,7 +163,7 @@ def test_a_busy_load_generator_in_many_steps_is_one_note_on_the_worst() -> None:
     ]
     note = only(run_view([Measured(DEVICE, RATES, step=step) for step in steps], telemetry=used))
     assert (note.rule, note.step) == ("generator-cpu", "b")
-    assert note.text.endswith("not the drive's; the same in another step")
+    assert note.text.endswith("may set the figure; the same in another step")
 
 
 @pytest.mark.parametrize(("devs", "foreign"), [(("8:0", "8:0"), False), (("8:0", "8:16"), True)])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from judged_runs import JOB, Measured, Row, device, run_view, sample
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import Note, notes
-from fathom.analysis.view import RunView
 
 DEVICE = "/dev/nvme0n1"
 
@@ -35,7 +35,7 @@ def writing(wafs: Sequence[float], *, capacities: float, steady: bool | None) ->
 def test_waf_of_a_pattern_that_has_hardly_begun_is_noted_with_what_was_written():
     note = only(writing([2.0] * 60, capacities=0.06, steady=None))
     assert note.rule == "unsettled-waf"
-    assert "0.06x of its region was written since its pattern began; it" in note.text
+    assert "0.06x of its region was written since its pattern began. It" in note.text
 
 
 def test_waf_that_moves_over_its_window_is_noted_even_after_a_steady_precondition():

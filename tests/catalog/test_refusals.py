@@ -32,16 +32,16 @@ def problems(write: Write, text: str, kind: str = "published") -> list[str]:
         ("seq_read_mbps", "seq_read_mbs", '12: unknown key "seq_read_mbs"; did you mean "seq_read_mbps"?'),
         ('subject = "One', 'subjct = "One', '20: unknown key "subjct"; did you mean "subject"?'),
         ("iops = 473658", 'iops = "473k IOPS"', '25: iops: expected a number, found "473k IOPS"'),
-        ("iops = 473658", "iops = nan", "25: iops: expected a finite number; leave the key out where the source does "
-         "not say, found nan"),
+        ("iops = 473658", "iops = nan", "25: iops: expected a finite number; leave the key out where the source gives "
+         "none, found nan"),
         ("iops = 473658", "iops = -4", "25: iops: expected a number above 0, found -4"),
         ("iops = 473658", "iops = 5, threads = 1.5", "25: threads: expected a whole number, found 1.5"),
-        ('role = "validation"', 'role = "validate"', '25: role: "validate" is none of calibration, validation, '
+        ('role = "validation"', 'role = "validate"', '25: role: "validate" is not one of calibration, validation, '
          'context; did you mean "validation"?'),
-        ("iops = 473658", 'iops = 1, pattern = "random"', '25: pattern: "random" is none of seq, rand, mixed, trace, '
-         'synthetic-db, app, zoned; did you mean "rand"?'),
+        ("iops = 473658", 'iops = 1, pattern = "random"', '25: pattern: "random" is not one of seq, rand, mixed, '
+         'trace, synthetic-db, app, zoned; did you mean "rand"?'),
         ('vendor = "Acme"\n', "", '4: key "vendor" is missing'),
-        ('kind = "ssd"', 'kind = "sdd"', '7: kind: "sdd" is none of ssd, hdd, nvme-of-array, cluster, hdd-server, '
+        ('kind = "ssd"', 'kind = "sdd"', '7: kind: "sdd" is not one of ssd, hdd, nvme-of-array, cluster, hdd-server, '
          'gpu; did you mean "ssd"?'),
         ('workload = "fio-4k-rand-read"', 'workload = "4k rand read"', "24: workload: expected lower-case letters, "
          'digits, dots and dashes, found "4k rand read"'),
@@ -50,7 +50,7 @@ def problems(write: Write, text: str, kind: str = "published") -> list[str]:
         (", iops = 2108065", "", "24: a calibration row needs a figure: one of iops, mbps, mibps, latency_us, value"),
         ("iops = 2108065", "iops = 2, value = 3", "24: value and unit go together"),
         ("iops = 2108065", "latency_us = 3", "24: latency_us and latency_kind go together"),
-        (', note = "a listing"', "", "10: row 2 is uncertain and has no note to say why"),
+        (', note = "a listing"', "", "10: row 2 is uncertain but has no note that says why"),
         ('model = "One"', r'model = "One\u001b[31m"', "6: model: expected one line of text, "
          r'not empty, found "One\u001b[31m"'),
         ('kind = "ssd"', 'kind = "ssd"\nuncertain = ["nnd"]', "4: uncertain names nnd, which is no key of [identity]"),
@@ -75,14 +75,14 @@ def test_one_mistake_in_published_results_is_one_line(
          'found "7.68 TB"'),
         ("value = 56.5", 'value = ""', '22: value: expected a number, true, false or text, found ""'),
         ("value = 56.5", "value = [56.5]", "22: value: expected a number, true, false or text, found a list"),
-        ('basis = "calibrated"', 'basis = "calibration"', '23: basis: "calibration" is none of published, derived, '
+        ('basis = "calibrated"', 'basis = "calibration"', '23: basis: "calibration" is not one of published, derived, '
          'calibrated, assumed; did you mean "calibrated"?'),
         ("parameters.read_sense_us", "parameters.ReadSense", "21: ReadSense: expected lower-case words joined by _, "
          'the unit last, found "ReadSense"'),
         ('source = "fio-4k-rand-read"\n', "", '21: key "source" is missing'),
         ('interface = "PCIe', 'interfaces = "PCIe', '10: unknown key "interfaces"; did you mean "interface"?'),
         ('bench = "acme-bench"\n', "", '12: key "bench" is missing'),
-        ('schema = "fathom-device/1"', 'schema = "fathom-device/2"', '1: schema: "fathom-device/2" is none of '
+        ('schema = "fathom-device/1"', 'schema = "fathom-device/2"', '1: schema: "fathom-device/2" is not one of '
          'fathom-device/1; did you mean "fathom-device/1"?'),
     ],
 )  # fmt: skip

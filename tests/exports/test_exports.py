@@ -222,7 +222,7 @@ def test_a_share_of_a_step_that_is_left_out_is_left_out_too() -> None:
     curve = 'kind = "curve"\ncurve = { points = ["50%"], time = "5s" }'
     text, notes = exported(step("c", curve, {"pattern": "{ zipf = 1 }"}) + step())
     assert "c@50" not in text.partition("[global]")[2]
-    assert "c@50: left out: its rate is a share of what c comes to, which is left out" in notes
+    assert "c@50: left out: its rate is a share of what c reaches, which is left out" in notes
 
 
 def test_rounds_until_steady_stand_once_and_counted_ones_each() -> None:
@@ -232,7 +232,7 @@ def test_rounds_until_steady_stand_once_and_counted_ones_each() -> None:
     )
     text, notes = exported(rounds % (9, 5))
     assert text.count("\n[r.") == 1
-    assert "r: round 1 of at most 9: repeat these sections until the IOPS of x" in " ".join(notes)
+    assert "r: round 1 of at most 9. Repeat these sections until the IOPS of x" in " ".join(notes)
     assert exported(rounds % (3, 3))[0].count("\n[r.") == 3
 
 
@@ -248,7 +248,7 @@ FILL = {"mix": '"write"', "until": '{ written = "1x" }'}
 
 
 def test_steps_with_targets_of_their_own_are_not_put_on_one() -> None:
-    with pytest.raises(UsageError, match="its steps run on targets of their own"):
+    with pytest.raises(UsageError, match="its steps name their targets"):
         exported(step(keys='target = "a"'))
 
 
@@ -273,7 +273,7 @@ def test_a_pause_loads_nothing() -> None:
         ({"mix": '"write"', "placement": "1"}, "placement handles"),
         (
             {"pattern": '"sequential"', "position": '"shared"', "load": "{ threads = 2 }"},
-            "one position that all threads go on from",
+            "one position for all threads",
         ),
         (
             {"pattern": "{ sequential = 2 }", "position": '"start"', "load": "{ threads = 2, iodepth = 2 }"},
@@ -285,7 +285,10 @@ def test_a_pause_loads_nothing() -> None:
         ),
         ({"load": '{ iodepth = 4, rate = "10/s", arrival = "uniform" }'}, "uniform arrivals"),
         ({"load": '{ iodepth = 4, rate = [{ rate = "10/s", time = "1s" }] }'}, "a rate that changes"),
-        ({"load": "{ threads = 3, iodepth = 1 }", "until": "{ count = 100 }"}, "a count that 3 jobs"),
+        (
+            {"load": "{ threads = 3, iodepth = 1 }", "until": "{ count = 100 }"},
+            "a count that does not divide equally over 3 jobs",
+        ),
         (
             {"block": '[{ size = "4KiB", share = 1 }, { size = "8KiB", share = 2 }]'},
             "block sizes with shares of 33",
@@ -301,14 +304,14 @@ def test_what_would_be_another_test_is_left_out_with_its_step(job: Mapping[str, 
 @pytest.mark.parametrize(
     ("keys", "job", "what"),
     [
-        ('kind = "precondition"\nsteady = { round = "1s" }', {}, "no end before its time: rounds until"),
+        ('kind = "precondition"\nsteady = { round = "1s" }', {}, "no early end: fio cannot run rounds until"),
         ('precision = "1%"', {}, "only twins end windows early"),
         ("", {"content": "{ verify = 1 }", "mix": '"write"'}, "blocks do not describe themselves"),
         ("", {"load": '{ iodepth = 4, rate = "10/s" }'}, "latency counts from submission"),
         ("", {"gpu": "true"}, "reads end in host memory"),
-        ("", {"load": '{ iodepth = 4, split = "even" }'}, "the load is for all targets together"),
+        ("", {"load": '{ iodepth = 4, split = "even" }'}, "the load is meant for all targets together"),
         ("", {"errors": "10"}, "the first error ends a job"),
-        ("", {"mix": "{ read = 1, write = 1 }", "pattern": '"sequential"'}, "from a position each"),
+        ("", {"mix": "{ read = 1, write = 1 }", "pattern": '"sequential"'}, "each have a position"),
     ],
 )
 def test_what_differs_is_told_with_its_step_and_stands_in_the_file(
@@ -328,7 +331,7 @@ def test_of_a_step_that_is_left_out_nothing_else_is_told() -> None:
     }
     _, notes = exported(step("odd", job=odd) + step())
     assert [note for note in notes if "odd" in note] == [
-        "odd: left out: a count with flushes, which fio does not count"
+        "odd: left out: a count with flushes, which fio leaves out of its count"
     ]
 
 

@@ -34,9 +34,9 @@ def with_interval(number: int, news: News, alter: Callable[[dict[str, Any]], obj
 
 
 GARBAGE: dict[str, tuple[Callable[[int, News], object], str]] = {
-    "seconds repeated": (repeated, "it sent second 0 where second 1 was due"),
-    "bytes": (lambda number, news: News([b"\xff\x00garbage"]), "it sent what is no second of a load"),
-    "empty bytes": (lambda number, news: News([b""]), "it sent what is no second of a load"),
+    "seconds repeated": (repeated, "it sent second 0, second 1 was due"),
+    "bytes": (lambda number, news: News([b"\xff\x00garbage"]), "it sent an invalid second of a load"),
+    "empty bytes": (lambda number, news: News([b""]), "it sent an invalid second of a load"),
     "another type": (lambda number, news: "news", "wrong type|no attribute|does not return"),
     "nothing": (lambda number, news: None, "wrong type|no attribute|does not return"),
     "numbers for seconds": (lambda number, news: News([1, 2]), "wrong type|does not return"),  # pyright: ignore
@@ -50,19 +50,19 @@ GARBAGE: dict[str, tuple[Callable[[int, News], object], str]] = {
     ),
     "a later second": (
         lambda number, news: with_interval(number, news, lambda one: one.update(index=9)),
-        "it sent second 9 where second 0 was due",
+        "it sent second 9, second 0 was due",
     ),
     "counts beyond 64 bits": (
         lambda number, news: with_interval(
             number, news, lambda one: one["ops"]["read"].update(bytes=1 << 70)
         ),
-        "it sent what is no second of a load",
+        "it sent an invalid second of a load",
     ),
     "counts that contradict each other": (
         lambda number, news: with_interval(
             number, news, lambda one: one["ops"]["read"]["service"].update(min_ns=1 << 63)
         ),
-        "it sent what is no second of a load: its counts contradict each other",
+        "it sent an invalid second of a load: its counts contradict each other",
     ),
 }
 
@@ -94,7 +94,7 @@ def test_a_host_that_sends_garbage_is_lost_and_the_others_are_kept(
 @pytest.mark.parametrize(
     ("ended", "why"),
     [
-        (lambda ended: replace(ended, recording=b"garbage"), "it sent what is no recording"),
+        (lambda ended: replace(ended, recording=b"garbage"), "it sent an invalid recording"),
         (
             lambda ended: replace(ended, recording=_core.Recording().to_bytes()),
             "its recording is not the sum of the seconds that it sent",

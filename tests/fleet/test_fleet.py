@@ -19,7 +19,7 @@ from fathom.fleet.fleet import Fleet
 from fathom.fleet.hosts import hosts_of_file
 from fathom.fleet.ray_cluster import RayHost, ray_connected
 from fathom.method.method import parse_method
-from fathom.runs.journal import read_journal
+from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
 from fathom.targets.own_file import file_bytes
@@ -110,7 +110,9 @@ def fleet_of(remotes: list[InProcess]) -> Fleet:
 
 def run_shared(fleet: Fleet, shared: Path, out: Path, seed: int = 1) -> Run:
     targets = fleet.resolve([f"dir:{shared}"], 16 << 20)
-    return start_run(parse_method(METHOD, "shared.toml"), targets, Options(seed=seed, out=out, site=fleet))
+    return start_run(
+        parse_method(METHOD, "shared.toml"), targets, Options(seed=seed, out=out, initiator=fleet)
+    )
 
 
 def rows(run: Run, table: str, step: str) -> list[dict[str, Any]]:
@@ -154,7 +156,9 @@ def test_each_of_several_targets_gets_its_own_load(pool: ThreadPoolExecutor, tmp
     fleet = fleet_of(hosts(pool, 2))
     sizes = dict(zip(folders, (8 << 20, 16 << 20), strict=True))
     targets = [target for folder in folders for target in fleet.resolve([f"dir:{folder}"], sizes[folder])]
-    run = start_run(parse_method(METHOD, "shared.toml"), targets, Options(out=tmp_path / "runs", site=fleet))
+    run = start_run(
+        parse_method(METHOD, "shared.toml"), targets, Options(out=tmp_path / "runs", initiator=fleet)
+    )
     filled = {
         row["target"]: row["bytes"]
         for row in rows(run, "intervals", "fill")
@@ -214,7 +218,7 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     )
     run = run_shared(fleet, shared, tmp_path / "runs")
     assert run.document.status == "partial"
-    ended = [event for event in read_journal(run.path) if event["event"] == "step-end"]
+    ended = [event for event in read_events(run.path) if event["event"] == "step-end"]
     assert [(event["step"], event["status"]) for event in ended] == [
         ("fill", "complete"), ("read", "partial"), ("again", "complete"),
     ]  # fmt: skip
@@ -270,7 +274,7 @@ def test_an_agent_that_nobody_polls_stops_its_load(tmp_path: Path) -> None:
     agent.start("null:", job.json, 1, "read", time.time_ns(), pin=False)
     agent.poll(0)
     time.sleep(1.5)
-    with pytest.raises(FathomError, match="had not heard of the coordinator"):
+    with pytest.raises(FathomError, match="the coordinator was silent"):
         drain(agent)
     ended = agent.result()
     assert time.monotonic() - begun < 10
@@ -347,7 +351,7 @@ def test_a_run_of_a_fleet_resumes_with_a_fleet(pool: ThreadPoolExecutor, tmp_pat
     run = run_shared(fleet_of(hosts(pool, 2)), shared, tmp_path / "runs")
     changed(run.path, status="interrupted")
     fleet = fleet_of(hosts(pool, 2))
-    resumed = resume_run(run.path, Options(site=fleet))
+    resumed = resume_run(run.path, Options(initiator=fleet))
     assert resumed.points.equals(run.points)
 
 
@@ -363,17 +367,17 @@ def test_a_resumed_fleet_takes_no_other_file_of_a_host_and_no_other_host(
     assert own[0] != own[1]
     changed(run.path, status="interrupted")
     with pytest.raises(UsageError, match="host h3 had no part in this run"):
-        resume_run(run.path, Options(site=fleet_of(hosts(pool, 3))))
+        resume_run(run.path, Options(initiator=fleet_of(hosts(pool, 3))))
     scratch = shared / "fathom-h2" / "fathom-scratch.bin"
     scratch.unlink()
     with pytest.raises(FathomError, match=r"host h2: .*the file that this run began with is gone"):
-        resume_run(run.path, Options(site=fleet_of(hosts(pool, 2))))
+        resume_run(run.path, Options(initiator=fleet_of(hosts(pool, 2))))
     parse_and_make = fleet_of(hosts(pool, 2))
     [target] = parse_and_make.resolve([f"dir:{shared}"], 16 << 20)
     with parse_and_make.claim(target, writes=True):
         assert scratch.exists()
     with pytest.raises(FathomError, match=r"host h2: "):
-        resume_run(run.path, Options(site=fleet_of(hosts(pool, 2))))
+        resume_run(run.path, Options(initiator=fleet_of(hosts(pool, 2))))
 
 
 def test_a_file_that_is_not_fathoms_is_refused_with_the_host_named(
@@ -399,7 +403,7 @@ def test_a_folder_of_a_host_that_leads_elsewhere_is_refused(tmp_path: Path) -> N
 
 
 def test_twins_are_refused_by_a_fleet(pool: ThreadPoolExecutor) -> None:
-    with pytest.raises(UsageError, match="hosts load real targets"):
+    with pytest.raises(UsageError, match="hosts load only real targets"):
         fleet_of(hosts(pool, 1)).resolve(["twin:samsung-pm9a3-7.68tb"], None)
 
 

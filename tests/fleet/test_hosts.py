@@ -84,7 +84,7 @@ def test_a_host_is_reached_by_ssh_behind_the_end_of_options(text: str, reached: 
 
 
 def test_a_port_is_for_ssh_alone() -> None:
-    with pytest.raises(UsageError, match="only ssh is given a port"):
+    with pytest.raises(UsageError, match="only ssh accepts a port"):
         HostName.parse("a:22").reached_by(["ip", "netns", "exec"])
 
 
@@ -161,7 +161,7 @@ def test_a_host_that_answers_twice_is_lost() -> None:
     [
         ("yes", f"its shell printed {64 << 10} bytes before the agent began"),
         ("head -c 10000000000 /dev/zero", f"its shell printed {64 << 10} bytes before the agent began"),
-        ("echo no such command >&2; exit 127", "did not start: no such command; see that it"),
+        ("echo no such command >&2; exit 127", "did not start: no such command; check that it"),
         ("echo Welcome; exit 1", "did not start: Welcome"),
         ("exit 1", "did not start: no reason given"),
         ("echo fathom-agent guess; sleep 1; exit 1", "did not start: fathom-agent guess"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from test_fleet import METHOD
 
-from fathom.runs.journal import read_journal
+from fathom.runs.event_log import read_events
 
 TIMEOUT_S = 240
 STEP = """
@@ -44,7 +44,7 @@ def processes(host: str) -> list[int]:
 
 def read_is_ordered(runs: Path) -> bool:
     """Whether the step `read` has been ordered; its hosts may begin later."""
-    events = (event for journal in runs.glob("*/journal.jsonl") for event in read_journal(journal.parent))
+    events = (event for journal in runs.glob("*/journal.jsonl") for event in read_events(journal.parent))
     return any(event["event"] == "step-start" and event["step"] == "read" for event in events)
 
 
@@ -59,7 +59,7 @@ def seconds_read(runs: Path, host: str) -> int:
 
 def outcomes(runs: Path) -> dict[str, str]:
     """How each step of the one run ended."""
-    events = (event for journal in runs.glob("*/journal.jsonl") for event in read_journal(journal.parent))
+    events = (event for journal in runs.glob("*/journal.jsonl") for event in read_events(journal.parent))
     return {str(event["step"]): str(event["status"]) for event in events if event["event"] == "step-end"}
 
 

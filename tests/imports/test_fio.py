@@ -44,7 +44,7 @@ def test_a_job_keeps_its_operation_block_depth_and_time(tmp_path: Path) -> None:
     }
 
 
-def test_reads_into_a_gpu_stay_so_and_what_comes_another_way_is_told(tmp_path: Path) -> None:
+def test_reads_into_a_gpu_stay_so_and_what_comes_another_way_is_noted(tmp_path: Path) -> None:
     gpu = "[x]\nioengine=libcufile\nrw=randrw\nbs=1m\nsize=1g\ntime_based\nruntime=60\ngpu_dev_ids=1\n"
     steps, notes = imported(tmp_path, gpu)
     assert steps[-1]["job"]["gpu"] is True
@@ -162,7 +162,7 @@ def test_a_rate_of_each_operation_and_job_adds_up_and_makes_the_mix(tmp_path: Pa
 def test_an_engine_that_waits_has_one_in_flight_and_says_so(tmp_path: Path) -> None:
     steps, notes = imported(tmp_path, "[x]\nrw=randread\niodepth=32\ntime_based\nruntime=1\ndirect=1\n")
     assert steps[-1]["job"]["load"] == {"threads": 1, "iodepth": 1}
-    assert notes == ["3: iodepth: psync waits for each I/O: the depth is 1, whatever is written"]
+    assert notes == ["3: iodepth: psync waits for each I/O: the depth is 1, whatever iodepth says"]
 
 
 def test_jobs_at_once_become_streams(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_jobs_that_differ_in_their_files_alone_are_one_job_on_several_targets(tm
         "[global]\ntime_based\nruntime=9\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n",
     )
     method, _ = import_method(file)
-    assert "# To be run on array:/dev/nvme0n1,/dev/nvme1n1" in method
+    assert "# Run it on array:/dev/nvme0n1,/dev/nvme1n1" in method
     assert "streams" not in method
 
 
@@ -228,8 +228,8 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ("[x]\nrw=randreed\n", ":2: rw: randreed has no counterpart"),
         ("[x]\nioengine=mmap\n", ":2: ioengine: mmap has no counterpart"),
         ("[x]\nrw=randread:8\nsize=1m\n", ":2: rw: randread:8: runs of one length"),
-        ("[x]\nbsrange=4k-50k\nsize=1m\n", ":2: bsrange: 4k-50k: the largest size is no multiple"),
-        ("[x]\nrw=write\nsize=1m\nfrobnicate=1\n", ":4: frobnicate is no option of fio"),
+        ("[x]\nbsrange=4k-50k\nsize=1m\n", ":2: bsrange: 4k-50k: the largest size is not a multiple"),
+        ("[x]\nrw=write\nsize=1m\nfrobnicate=1\n", ":4: frobnicate is not an option of fio"),
         ("[x]\nrw=write\nsize=1m\niodpeth=1\n", "did you mean iodepth?"),
         ("[x]\nrw=write\nsize=1m\nsync=1\n", ":4: sync: 1: every write waits"),
         ("[x]\nrw=write\nsize=1m\nend_fsync=1\n", ":4: end_fsync: 1: the flush at the end counts"),
@@ -246,7 +246,7 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ),
         (
             "[x]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=8\nthinktime=200\n",
-            ":6: thinktime: fio lets all",
+            ":6: thinktime: fio waits for all",
         ),
         ("[x]\nrw=write\nsize=1m\nverify=md5\nloops=2\n", ":4: verify: fio reads back"),
         (
@@ -262,13 +262,13 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ("timeout 60 fio --name=x --size=1m --rw=write\n", ":1: timeout 60 fio"),
         ("x=$(fio --name=x --size=1m --rw=write)\n", ":1: x=$(fio --name=x"),
         ("fio --name=x --size=1m --rw=write\nfio job.fio\n", ":2: job.fio: a job file among the options"),
-        ("[x]\nrw=write\nsize=1m\niodepth=1e999\n", ":4: iodepth: 1e999 is no size"),
-        ("[x]\nrw=write\nsize=1m\nnumjobs=nan\n", ":4: numjobs: nan is no size"),
-        ("[x]\nrw=randrw\nsize=1m\nrwmixread=nan\n", ":4: rwmixread: nan is no number"),
-        ("[x]\nrw=write\nsize=1m\nnumjobs=" + "9" * 5000 + "\n", " is no size"),
-        ("[x]\nrw=write\nsize=1m\nbssplit=4k/inf\n", ":4: bssplit: inf is no number"),
+        ("[x]\nrw=write\nsize=1m\niodepth=1e999\n", ":4: iodepth: 1e999 is not a size"),
+        ("[x]\nrw=write\nsize=1m\nnumjobs=nan\n", ":4: numjobs: nan is not a size"),
+        ("[x]\nrw=randrw\nsize=1m\nrwmixread=nan\n", ":4: rwmixread: nan is not a number"),
+        ("[x]\nrw=write\nsize=1m\nnumjobs=" + "9" * 5000 + "\n", " is not a size"),
+        ("[x]\nrw=write\nsize=1m\nbssplit=4k/inf\n", ":4: bssplit: inf is not a number"),
         ("[x]\nrw=write\nsize=1m\nbssplit=4k/0:8k/0\n", ":4: bssplit: 4k/0:8k/0: the shares come to 0"),
-        ("[x]\nrw=write\nsize=1m\nruntime=" + "9" * 400 + "\n", " is no duration"),
+        ("[x]\nrw=write\nsize=1m\nruntime=" + "9" * 400 + "\n", " is not a duration"),
         (
             "[x]\nrw=write\nsize=1m\niodepth=100000\nioengine=libaio\n",
             ":4: iodepth: as a method: iodepth is 100000",
@@ -277,7 +277,7 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
             "[x]\nrw=randwrite\nsize=1m\nrandom_distribution=pareto:7\n",
             ":4: random_distribution: as a method: ",
         ),
-        ("[x]\nbs=4x\nsize=1m\n", ":2: bs: 4x is no size"),
+        ("[x]\nbs=4x\nsize=1m\n", ":2: bs: 4x is not a size"),
         ("[x]\nrw=read\n", ":1: [x] ends when it has read its files once"),
         ("[x]\ntime_based\n", ":2: time_based: without a runtime"),
         ("rw=read\n[x]\n", ":1: an option before any [job]"),
@@ -308,8 +308,8 @@ def test_sections_with_files_of_their_own_keep_to_them(tmp_path: Path) -> None:
         ("c", "sdy", "read"),
     ]
     assert steps[0]["only_files"] is True
-    assert "# To be run on sdy=/dev/sdy sdz=/dev/sdz" in text
-    assert any("all steps on one target are run before those on the next" in note for note in notes)
+    assert "# Run it on sdy=/dev/sdy sdz=/dev/sdz" in text
+    assert any("all steps on one target run before those on the next" in note for note in notes)
 
 
 def test_what_an_earlier_job_wrote_whole_is_not_laid_out_again(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_what_an_earlier_job_wrote_whole_is_not_laid_out_again(tmp_path: Path) -
     assert [step["name"] for step in steps] == ["w", "lay-out-r", "r"]
 
 
-def test_a_name_is_of_its_section_and_one_of_global_is_told(tmp_path: Path) -> None:
+def test_a_name_is_of_its_section_and_one_of_global_is_noted(tmp_path: Path) -> None:
     text = "[global]\nname=all\ndirect=1\nsize=1m\nfilename=f\nrw=write\n[a]\n[b]\nname=c\nstonewall\n"
     steps, notes = imported(tmp_path, text)
     assert [step["name"] for step in steps] == ["a", "c"]

@@ -83,7 +83,7 @@ def by_fathom(job_file: Path) -> tuple[Method, list[list[Io]], str]:
     threads: dict[int, list[Io]] = {}
     for thread, op, offset, size in requests:
         threads.setdefault(thread, []).append(Io(op, offset, size))
-    [target] = re.findall(r"^# To be run on (.*)$", text, re.MULTILINE)
+    [target] = re.findall(r"^# Run it on (.*)$", text, re.MULTILINE)
     return method, list(threads.values()), target
 
 

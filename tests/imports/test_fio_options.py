@@ -1,4 +1,4 @@
-"""The rule of an import: every option of fio is applied, told with its line, or refused; never passed over."""
+"""The rule of an import: every option of fio is applied, noted with its line, or refused; never passed over."""
 
 import shutil
 import subprocess
@@ -96,7 +96,7 @@ def outcome(tmp_path: Path, lines: tuple[str, ...]) -> str:
         method, notes = import_method(file)
     except UsageError as refusal:
         return str(refusal)
-    aims = [line for line in method.splitlines() if line.startswith("# To be run")]
+    aims = [line for line in method.splitlines() if line.startswith("# Run it on")]
     return "\n".join([*(line for line in method.splitlines() if not line.startswith("#")), *notes, *aims])
 
 
@@ -141,7 +141,7 @@ LINES = st.tuples(st.sampled_from(KEYS), VALUES)
 
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(base=st.sampled_from([BASE, WRITES, ONCE, THREADS]), lines=st.lists(LINES, min_size=1, max_size=3))
-def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_told(
+def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_noted(
     tmp_path: Path, base: tuple[str, ...], lines: list[tuple[str, str]]
 ) -> None:
     file = tmp_path / "job.fio"
@@ -160,7 +160,7 @@ def test_no_job_is_accepted_with_an_option_that_is_neither_applied_nor_told(
     for key, value in last.items():
         option = OPTIONS[key]
         assert option.use is not Use.REFUSED or value in option.neutral, key
-        if option.use is Use.TOLD and value not in option.neutral:
+        if option.use is Use.NOTED and value not in option.neutral:
             assert any(key in note for note in notes), key
 
 

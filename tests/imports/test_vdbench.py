@@ -45,7 +45,7 @@ def test_a_run_at_the_maximum_keeps_its_workload_threads_and_time(tmp_path: Path
     }
     [reports] = notes
     assert reports.endswith(
-        "of the tool's own reports and logs, which a run directory replaces: interval (5)"
+        "options of the tool's own reports and logs, which a run directory replaces: interval (5)"
     )
 
 
@@ -142,7 +142,7 @@ def test_what_says_nothing_of_the_io_is_told_with_its_line(tmp_path: Path) -> No
         "2: system=a says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
         "4: host=h1 says how Vdbench reaches its hosts; give several to a run: fathom run --hosts FILE",
         "2: hosts are given to a run: fathom run --hosts FILE",
-        " of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
+        " options of the tool's own reports and logs, which a run directory replaces: monitor (1), inter (5)",
     ]
 
 
@@ -151,7 +151,7 @@ def test_an_included_file_stands_where_it_is_named_and_has_lines_of_its_own(tmp_
     [step], _ = imported(tmp_path, "include=storage.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
     assert step["name"] == "r"
     (tmp_path / "storage.parm").write_text("\nsd=sd1,lun=/dev/sdb,size=nan\n")
-    with pytest.raises(UsageError, match=r"storage\.parm:2: size=nan: nan is no number"):
+    with pytest.raises(UsageError, match=r"storage\.parm:2: size=nan: nan is not a number"):
         imported(tmp_path, "include=storage.parm\nwd=w,sd=sd1\nrd=r,wd=w,iorate=max\n")
     (tmp_path / "storage.parm").write_text("include=storage.parm\n")
     with pytest.raises(UsageError, match=r"storage\.parm:1: .*includes no other"):
@@ -166,7 +166,7 @@ def test_several_storage_definitions_and_their_count_are_one_array(tmp_path: Pat
         "sd=sd,lun=/dev/sd*,count=(1,3),openflags=o_direct\nwd=w,sd=(sd1-sd3)\nrd=r,wd=w,iorate=max\n"
     )
     method, _ = import_method(file)
-    assert "# To be run on array:/dev/sd1,/dev/sd2,/dev/sd3\n" in method
+    assert "# Run it on array:/dev/sd1,/dev/sd2,/dev/sd3\n" in method
     assert tomllib.loads(method)["steps"][0]["job"]["load"] == {"threads": 24, "iodepth": 1, "split": "even"}
 
 
@@ -183,8 +183,8 @@ def test_runs_on_different_storage_name_their_targets_and_write_no_other(tmp_pat
         ("lay-out-log", "log", "write"),
         ("two", "log", "write"),
     ]
-    assert "# To be run on data=/dev/sdb log=file:/tmp/log\n" in method
-    assert [note for note in notes if "all steps on one target are run before" in note]
+    assert "# Run it on data=/dev/sdb log=file:/tmp/log\n" in method
+    assert [note for note in notes if "all steps on one target run before" in note]
 
 
 def test_what_a_method_cannot_be_names_the_line_of_the_file(tmp_path: Path) -> None:
@@ -198,16 +198,16 @@ def test_what_a_method_cannot_be_names_the_line_of_the_file(tmp_path: Path) -> N
         ("fsd=fsd1,anchor=/x\nrd=r,fwd=f\n", ":1: fsd=fsd1 is of file-system workloads"),
         (ONE + "wd=w,sd=sd1,xfersize=(4k,1m,4k)\nrd=r,wd=w\n", ":2: xfersize=(4k,1m,4k): 256 sizes"),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=other\n", ":3: wd=other: there is no other"),
-        (ONE + "wd=w,sd=sd1,rdpct=x\nrd=r,wd=w\n", ":2: rdpct=x: x is no number"),
+        (ONE + "wd=w,sd=sd1,rdpct=x\nrd=r,wd=w\n", ":2: rdpct=x: x is not a number"),
         (
             ONE + "wd=a,sd=sd1\nwd=b,sd=sd1,seekpct=0\nrd=r,wd=(a,b),iorate=curve\n",
             ":4: a curve of several streams",
         ),
         (ONE + "wd=w,sd=sd1,rhpct=20\nrd=r,wd=w\n", ":2: rhpct=20: aims a share of the I/O at a cache"),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=w,stopcurve=5\n", ":3: stopcurve=5: ends a curve by its latency"),
-        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,threads=1e999\n", ":3: threads=1e999: 1e999 is no number"),
-        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=nan\n", ":3: iorate=nan: nan is no number"),
-        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,elapsed=inf\n", ":3: elapsed=inf: inf is no number"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,threads=1e999\n", ":3: threads=1e999: 1e999 is not a number"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=nan\n", ":3: iorate=nan: nan is not a number"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,elapsed=inf\n", ":3: elapsed=inf: inf is not a number"),
         (ONE + "wd=w,sd=sd1\nrd=r,wd=w, iorate=max\n", ":3: to Vdbench a blank ends the line"),
         (ONE + "wd=w,sd=sd1\nrd=r,iorate=max\n", ":3: rd=r names no wd and no sd"),
         (

@@ -1,4 +1,4 @@
-"""The rule of an import: every key of a Vdbench file is applied, told with its line, or refused; never passed over."""
+"""The rule of an import: every key of a Vdbench file is applied, noted with its line, or refused; never passed over."""
 
 import re
 import tomllib
@@ -92,7 +92,7 @@ def test_an_applied_key_changes_the_method(key: VdbenchKey, tmp_path: Path) -> N
     assert first != second
 
 
-@pytest.mark.parametrize("key", of(Use.TOLD), ids=lambda key: f"{key.section}-{key.name}")
+@pytest.mark.parametrize("key", of(Use.NOTED), ids=lambda key: f"{key.section}-{key.name}")
 def test_a_key_that_is_told_is_named_with_its_line(key: VdbenchKey, tmp_path: Path) -> None:
     text = parm(key.section, f"{key.name}=5")
     number = next(at for at, line in enumerate(text.splitlines(), 1) if f"{key.name}=5" in line)
@@ -189,7 +189,7 @@ WORDS = [(key.section, name) for key in KEYS for name in (key.name, *key.aliases
     keys=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(2, 20), VALUES), max_size=6),
     unknown=st.booleans(),
 )
-def test_no_file_is_accepted_with_a_key_that_is_neither_applied_nor_told(
+def test_no_file_is_accepted_with_a_key_that_is_neither_applied_nor_noted(
     tmp_path: Path, keys: list[tuple[tuple[Section, str], int, str]], unknown: bool
 ) -> None:
     """Random files from all keys, abbreviated at random, each key on a line of its own."""
@@ -222,6 +222,6 @@ def test_no_file_is_accepted_with_a_key_that_is_neither_applied_nor_told(
             assert word in ("sd", "wd", "rd")
         elif key.use is Use.REFUSED:
             assert value in key.neutral
-        elif key.use is Use.TOLD:
+        elif key.use is Use.NOTED:
             at = numbers[f"{word}={value}"]
             assert any(f"x.parm:{at}: {word}={value}" in note or word in note for note in notes)

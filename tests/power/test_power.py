@@ -73,8 +73,8 @@ def test_the_interval_of_energy_covers_what_was_used_and_counts_the_accuracy_of_
     ("seconds", "reason"),
     [
         ([], "0 samples"),
-        ([0, 15, 30, 45], "4 samples in 1 min 00 s, and at least 5 are needed"),
-        ([*range(20), *range(40, 61)], "no sample for 21 s amid it"),
+        ([0, 15, 30, 45], "4 samples in 1 min 00 s; at least 5 are needed"),
+        ([*range(20), *range(40, 61)], "no sample for 21 s in the middle"),
         (range(10, 61), "no sample for the first 10 s"),
         (range(50), "no sample for the last 11 s"),
     ],
@@ -129,11 +129,11 @@ def test_csv_that_grows_is_read_line_by_line_and_begun_again_when_it_was_replace
         ("csv:{folder}/two.csv", "a_watts, b_watts may each be the power: add ?column=NAME"),
         ("csv:{folder}/two.csv?column=c", "no column 'c', but time, a_watts, b_watts"),
         ("csv:{folder}/two.csv?query=x", "csv has no key 'query'"),
-        ("csv:{folder}/two.csv?column=a_watts&accuracy=2", "accuracy '2' is no percentage"),
+        ("csv:{folder}/two.csv?column=a_watts&accuracy=2", "accuracy '2' is not a percentage"),
         ("csv:{folder}/uptime.csv", "no column of time among 0.5, 12"),
         ("prometheus:http://127.0.0.1:9", "the query is missing"),
-        ("prometheus:127.0.0.1:9?query=x", "is no address of a server"),
-        ("prometheus:http://me:secret@127.0.0.1:9?query=x", "no password in an address"),
+        ("prometheus:127.0.0.1:9?query=x", "is not an address of a server"),
+        ("prometheus:http://me:secret@127.0.0.1:9?query=x", "leave the password out of the address"),
         ("prometheus:http://127.0.0.1:9?query=x", "Connection refused"),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_resumed_run_goes_on_with_its_meter(tmp_path: Path) -> None:
 
 def test_twins_need_no_meter(tmp_path: Path) -> None:
     (tmp_path / "power.csv").write_text("time,watts\n")
-    with pytest.raises(UsageError, match="account for their energy themselves"):
+    with pytest.raises(UsageError, match="twins report their own energy"):
         fathom.run(
             "four-corners", targets=["twin:samsung-pm9a3-7.68tb"], power=f"csv:{tmp_path / 'power.csv'}"
         )
@@ -302,7 +302,7 @@ def test_a_run_has_the_energy_of_a_range_vector(tmp_path: Path, server: Server) 
     run = run_read(tmp_path, at(server, 'power{host="a+b"}[1m]'))
     [first, _] = run.points.to_pylist()
     assert first["joules"] == pytest.approx(40 * first["window_s"], rel=1e-6)
-    assert "a sample every 100 ms" in notes(run)[0]
+    assert "A sample came every 100 ms" in notes(run)[0]
 
 
 def test_instant_vectors_and_scalars_are_samples_of_the_moment_of_the_question(server: Server) -> None:
@@ -320,7 +320,7 @@ def test_instant_vectors_and_scalars_are_samples_of_the_moment_of_the_question(s
     [
         ("two", "the query gives 2 series: choose one by its labels, or sum them"),
         ("none", "the query gives no series"),
-        ("text", "the query gives a string, and no power"),
+        ("text", "the query gives a string, not a power"),
         ("power{", "parse error: bad"),
     ],
 )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Page
 
-from fathom.runs.schema import INTERVALS, LATENCY, POINTS, TABLES, TELEMETRY
+from fathom.columns.schema import INTERVALS, LATENCY, POINTS, TABLES, TELEMETRY
 from fathom.statistics.percentiles import Histogram, Parts, bounds_of, intervals_us
 from fathom.statistics.uncertainty import LEAST_SAMPLES
 

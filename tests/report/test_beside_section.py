@@ -52,7 +52,7 @@ def test_the_same_reads_alone_come_first_and_shares_follow(section: Section, run
 
 def test_what_was_not_sustained_beside_them_is_marked_and_told(section: Section) -> None:
     assert [row.cells[0].tone for row in rows(section)] == ["quiet", "", "", "bad"]
-    assert "from 200 % on the stream beside them no longer kept up" in section.answer[0]
+    assert "from 200 % on, the stream beside them fell behind" in section.answer[0]
 
 
 def test_such_streams_are_no_comparison_of_placement_handles(run: fathom.Run) -> None:

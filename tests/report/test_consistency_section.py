@@ -138,7 +138,7 @@ def test_the_percentiles_of_the_window_stand_with_their_intervals(long_run: Run)
     assert low_us <= median.us <= high_us
     assert rows["p50"].title == "95 % interval"
     assert rows["p99.999"].text == "n too small"
-    assert rows["p99.999"].title == f"needs 10,000,000 I/Os, here are {counted.n:,}"
+    assert rows["p99.999"].title == f"needs 10,000,000 I/Os, has {counted.n:,}"
 
 
 def test_repeats_are_one_column_whose_figures_are_of_all_of_them(even_runs: list[Run]) -> None:
@@ -154,8 +154,10 @@ def test_repeats_are_one_column_whose_figures_are_of_all_of_them(even_runs: list
     assert rows["Mean"][0].sub.startswith("± ")
     assert rows["IOPS per watt"][0].sub.startswith("± ")
     assert int(rows["Seconds"][0].text) == sum(int(one["Seconds"]) for one in each)
-    assert any("the worst second of all" in note for note in table.footnotes)  # pyright: ignore[reportAttributeAccessIssue]
-    [dots] = [block for block in built.blocks if isinstance(block, Figure) and "Of several" in block.caption]
+    assert any("The worst second is the worst of all repeats" in note for note in table.footnotes)  # pyright: ignore[reportAttributeAccessIssue]
+    [dots] = [
+        block for block in built.blocks if isinstance(block, Figure) and "With several" in block.caption
+    ]
     assert len(dots.charts) == 1
 
 

@@ -15,17 +15,16 @@ import synthetic
 from rich.console import Console
 from synthetic import REVIEWED, lookup
 
+from fathom.columns.schema import POINTS, Point
 from fathom.output.text import many_of, signed_pct
-from fathom.report import print_table, run_csv, run_json, style, write_html
+from fathom.report import print_table, run_json, runs_csv, style, write_html
 from fathom.report.blocks import Table
 from fathom.report.comparison import Comparison, compare, shortened
 from fathom.report.data import load
 from fathom.report.findings import tell
 from fathom.report.reference import reason
-from fathom.report.rows import Point
 from fathom.report.sections import corners
 from fathom.report.sections.timeline import MAX_BUCKETS
-from fathom.runs.schema import POINTS
 from fathom.runs.writer import writing_run
 
 
@@ -55,7 +54,7 @@ def test_json_holds_the_points_of_the_parquet_file(run: Path) -> None:
 
 
 def test_csv_holds_the_points_of_the_parquet_file(run: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(run_csv(run))))
+    rows = list(csv.DictReader(io.StringIO(runs_csv([run]))))
     wanted = pq.read_table(run / "points.parquet").to_pylist()
     assert rows == [
         {name: "" if value is None else str(value) for name, value in row.items()} for row in wanted
@@ -401,4 +400,4 @@ def test_a_run_that_was_killed_is_not_said_to_go_on(tmp_path: Path) -> None:
     (path / "run.json").write_text(json.dumps(document | {"status": "running"}))
     assert "This run was killed" in write_html([path], tmp_path / "report.html").read_text()
     with writing_run(path):
-        assert "This run still goes on" in write_html([path], tmp_path / "report.html").read_text()
+        assert "This run is still going on" in write_html([path], tmp_path / "report.html").read_text()

@@ -78,7 +78,7 @@ def test_the_sentence_says_of_a_maximum_that_a_point_exceeds_that_it_had_not_set
     said = [section.answer[0] for section in found if section]
     assert ["had not settled" in text for text in said] == [False, True]
     assert said[1].endswith(
-        "the target had not settled (its maximum was another while the curve was measured), so no rate is claimed."
+        "the target had not settled (its maximum had changed while the curve was measured), so no rate is claimed."
     )
 
 

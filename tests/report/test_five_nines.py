@@ -72,7 +72,7 @@ def test_a_step_made_for_five_nines_that_is_too_short_says_so(tmp_path: Path) ->
     run = measured(tmp_path, "2s")
     item = rows(run.path)["p99.999"].cells[0]
     assert item.text == "n too small"
-    assert item.title.startswith("needs 10,000,000 I/Os, here are ")
+    assert item.title.startswith("needs 10,000,000 I/Os, has ")
     [note] = [note for note in run.notes if note.rule == "n-too-small"]
     assert "p99.999 in 1 step (it takes 10,000,000 I/Os)" in note.text
 

@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import fathom
+from fathom.columns.schema import POINTS
 from fathom.report.blocks import Figure, Row
 from fathom.report.comparison import compare
 from fathom.report.data import load
 from fathom.report.sections import curves
 from fathom.runs.query import query
 from fathom.runs.reader import Run
-from fathom.runs.schema import POINTS
 from old_runs import copy_of
 
 CURVE = Path(__file__).parent.parent / "data" / "curve.toml"

@@ -167,7 +167,7 @@ def test_a_gpu_takes_as_many_drives_as_its_link_over_what_one_sustains(tmp_path:
     assert section is not None
     assert f"sustains {gbps:.2f} GB/s: 10 drives" in section.answer[0]
     assert (
-        "64 GB/s said of one H100, which is more than its PCIe 5.0 x16 carries (63.0 GB/s raw)"
+        "64 GB/s published for one H100, more than its PCIe 5.0 x16 carries (63.0 GB/s raw)"
         in section.answer[0]
     )
 
@@ -216,7 +216,7 @@ def test_reads_that_ended_in_a_gpu_are_held_against_what_copies_to_it_reach(tmp_
     says_of_copies_at(7.0)
     built = section()
     assert built is not None
-    assert f"of which these take {100 * gbps / 7:.0f} %: the way to the GPU limits" in built.answer[1]
+    assert f"these take {100 * gbps / 7:.0f} % of it: the way to the GPU limits" in built.answer[1]
 
 
 def test_the_page_and_the_terminal_say_first_what_the_run_answers(swept: Comparison) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fathom.runs.schema import LATENCY
+from fathom.columns.schema import LATENCY
 from fathom.statistics.percentiles import (
     BUCKET_LABELS,
     OVERFLOW_NS,

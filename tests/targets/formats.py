@@ -86,6 +86,7 @@ FAT = (
     + bytes(488)
     + b"\x55\xaa"
 )
+NILFS = struct.pack("<IHHHHII", 2, 0, 0x3434, 280, 0, 0, 2).ljust(64, b"\0")
 LVM1 = struct.pack("<2sHII", b"HM", 1, 0, 1024)
 
 IMAGES: Mapping[str, Image] = {
@@ -113,6 +114,12 @@ IMAGES: Mapping[str, Image] = {
     "udf": Image(tool("mkudffs", "--utf8", "-b", "512"), "udf", size=32 * MIB),
     "udf of 4 KiB blocks": Image(tool("mkudffs", "--utf8", "-b", "4096"), "udf", size=32 * MIB),
     "swap": Image(tool("mkswap"), "swap"),
+    "nilfs2 without the rest": Image(put((1024, NILFS)), "nilfs2"),
+    "nilfs2 with only its second superblock": Image(put((SIZE - 4096, NILFS)), "nilfs2"),
+    "f2fs with only its second superblock": Image(put((5 * 1024, b"\x10\x20\xf5\xf2")), "f2fs"),
+    "exfat with only its second boot sector": Image(put((12 * 512, b"\xeb\x76\x90EXFAT   ")), "exfat"),
+    "vfat with only its second boot sector": Image(put((6 * 512, FAT)), "vfat"),
+    "udf without the rest": Image(put((32 * 1024 + 2048, b"\0NSR02")), "udf"),
     "fat without a name": Image(put((0, FAT)), "vfat"),
     "ntfs with only its last sector": Image(put((-512, b"\xeb\x52\x90NTFS    ")), "ntfs"),
     "hfs classic": Image(put((1024, HFS)), "hfs"),

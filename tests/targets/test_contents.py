@@ -142,7 +142,7 @@ def test_unknown_data_take_a_second_word_beside_the_token(loops: Loops):
     target = device_target(holding(loops, 5 * MIB, b"x" * 60 * 4096 * 4))
     put(Path(target.name), 0, b"x")
     token = destroy_token(target.identity)
-    with pytest.raises(RefusedError, match="--unknown-data, beside --destroy") as caught:
+    with pytest.raises(RefusedError, match="--unknown-data, with --destroy") as caught:
         check_target(target, writes=True, destroy_tokens=[token])
     assert caught.value.rules == ("unknown-data",)
     with pytest.raises(RefusedError, match="this destroys all data"):

@@ -74,7 +74,7 @@ def test_the_json_form_is_versioned_and_complete():
 def test_where_no_device_may_be_written_the_list_says_what_can_be_tested():
     for shown in (printed(), printed(report("Acme"))):
         assert "fathom run four-corners file:scratch.bin" in shown
-        assert "twins need none" in shown
+        assert "twins need no disk" in shown
     assert "safe to write" not in printed()
 
 

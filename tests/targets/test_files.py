@@ -12,7 +12,8 @@ from loop_devices import Loops, sh
 
 from fathom.errors import ExitCode, FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
-from fathom.plan.review import review_targets
+from fathom.load.initiator import ThisMachine
+from fathom.plan.review import review_method, review_targets
 from fathom.targets import files
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.files import file_target, remove_file, scratch_file
@@ -383,7 +384,9 @@ def test_the_scratch_file_is_as_large_as_asked_where_there_is_room(tmp_path: Pat
 
 
 def test_a_review_makes_the_directory_of_its_scratch_file(tmp_path: Path):
-    mine, *twins = review_targets([], tmp_path / "new" / "runs", 8 * MIB)
+    mine, *twins = review_targets(
+        review_method(full=False), [], tmp_path / "new" / "runs", 8 * MIB, ThisMachine()
+    )
     assert mine.path == tmp_path / "new" / "runs" / "fathom-scratch.bin"
     assert {one.kind for one in twins} == {"twin"}
 

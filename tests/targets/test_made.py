@@ -108,7 +108,7 @@ def test_what_cannot_be_made_is_refused_with_the_remedy(monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: f"/sbin/{name}")
-    with pytest.raises(UsageError, match=r"no writes in place, which xfs needs.*take /dev/sdz/btrfs"):
+    with pytest.raises(UsageError, match=r"xfs writes in place, which .* refuses.*use /dev/sdz/btrfs"):
         check_maker(zoned)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UsageError, match="needs root"):
@@ -212,7 +212,7 @@ def test_at_the_end_nothing_is_wiped_that_the_run_did_not_make(
 
     monkeypatch.setattr(made_module, "_run", meanwhile)
     with (
-        pytest.raises(RefusedError, match="holds something else than the file system that this run made"),
+        pytest.raises(RefusedError, match="holds something other than this run's file system"),
         claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),
     ):
         pass
@@ -223,7 +223,7 @@ def test_at_the_end_nothing_is_wiped_that_the_run_did_not_make(
 def test_at_the_end_a_file_system_that_is_mounted_elsewhere_too_is_left(loops: Loops, tmp_path: Path) -> None:
     node = loops.attach(SIZE)
     with (
-        pytest.raises(RefusedError, match="is in use, so the file system that this run made is left on it"),
+        pytest.raises(RefusedError, match="is in use, so this run's file system stays on it"),
         claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),
     ):
         loops.mount(node)
@@ -244,7 +244,7 @@ def test_another_device_in_the_place_of_the_claimed_one_is_not_wiped(
 
     monkeypatch.setattr(made_module, "_run", meanwhile)
     with (
-        pytest.raises(RefusedError, match="is not the same device any more"),
+        pytest.raises(RefusedError, match="is no longer the same device"),
         claim(made(node, "ext4"), writes=True, destroy_tokens=[token(node)]),
     ):
         pass

@@ -16,8 +16,10 @@ from loop_devices import Loops, sh
 from fathom.errors import RefusedError, UsageError
 from fathom.report import write_html
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
+from fathom.runs.files import append_line
 from fathom.runs.query import query
 from fathom.runs.store import RunStore, StepKey, StepOutcome
+from fathom.runs.writer import is_written, writing_run
 from fathom.sweep.table import write_tables
 
 THESIS = "three years of work\n"
@@ -272,3 +274,36 @@ def test_a_query_in_any_form_that_asks_is_answered(sql: str) -> None:
 def test_a_query_that_copies_says_how_to_get_a_file(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"query: only reads.*--csv > FILE"):
         query(f"copy points to '{tmp_path}/points.csv'")
+
+
+def to_a_file(loops: Loops, folder: Path) -> Path:
+    victim = folder / "thesis.tex"
+    victim.write_text(THESIS)
+    return victim
+
+
+def to_a_device(loops: Loops, folder: Path) -> Path:
+    return loops.attach(1 << 20)
+
+
+@pytest.mark.parametrize("lead", [to_a_file, to_a_device])
+def test_a_run_whose_journal_is_a_link_is_not_written(
+    loops: Loops, run: Path, tmp_path: Path, lead: Callable[[Loops, Path], Path]
+) -> None:
+    victim = lead(loops, tmp_path)
+    before = digest(victim)
+    (run / "journal.jsonl").unlink()
+    (run / "journal.jsonl").symlink_to(victim)
+    with pytest.raises(RefusedError, match=r"journal\.jsonl is not a regular file"), writing_run(run):
+        pass
+    with pytest.raises(OSError, match="symbolic links"):
+        append_line(run / "journal.jsonl", {"event": "resumed"})
+    assert digest(victim) == before
+
+
+def test_a_run_whose_journal_is_a_fifo_is_refused_and_not_waited_for(run: Path) -> None:
+    (run / "journal.jsonl").unlink()
+    fifo(run / "journal.jsonl")
+    with pytest.raises(RefusedError, match=r"journal\.jsonl is not a regular file"), writing_run(run):
+        pass
+    assert not is_written(run)

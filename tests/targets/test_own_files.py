@@ -135,23 +135,47 @@ def test_a_file_stays_fathoms_through_loads_that_write_all_of_it(tmp_path: Path)
     assert any(path.read_bytes()[:MIB])
 
 
-def test_a_file_that_a_killed_run_left_is_used_again(tmp_path: Path) -> None:
-    path = tmp_path / "x.bin"
+def left_by_a_killed_run(path: Path) -> None:
+    """A file of 4 MiB whose run was killed in the middle of it: half of it is written."""
     code = (
-        "import os, sys\n"
+        "import json, os, sys\n"
         "from pathlib import Path\n"
+        "from fathom.load.backend import EngineBackend\n"
         "from fathom.targets.claim import claim\n"
         "from fathom.targets.files import file_target\n"
-        "with claim(file_target(Path(sys.argv[1]), 1 << 20), writes=True) as ready:\n"
-        "    with ready.path.open('r+b') as file:\n"
-        "        file.write(b'x' * 4096)\n"
+        "job = {'mix': 'write', 'block': '64KiB', 'pattern': 'sequential', 'load': {'threads': 1}}\n"
+        "with claim(file_target(Path(sys.argv[1]), 4 << 20), writes=True) as ready:\n"
+        "    EngineBackend([ready]).start(json.dumps(job | {'until': {'bytes': '2MiB'}}), seed=1).result()\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
-    make(path)
+    assert b"written=open" in os.getxattr(path, "user.fathom")
+    assert any(path.read_bytes()[: 2 * MIB])
+
+
+def test_a_file_that_a_killed_run_left_is_used_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    left_by_a_killed_run(path)
+    make(path, 4 * MIB)
     written_into(path)
     with pytest.raises(RefusedError, match="changed by others"):
-        make(path)
+        make(path, 4 * MIB)
+
+
+@pytest.mark.parametrize("offset", [0, 64 * 1024, 4 * MIB - len(THESIS)])
+def test_a_file_that_a_killed_run_left_and_others_wrote_into_is_not_written(
+    tmp_path: Path, offset: int
+) -> None:
+    path = tmp_path / "fathom-scratch.bin"
+    left_by_a_killed_run(path)
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(THESIS)
+    content = path.read_bytes()
+    with pytest.raises(RefusedError, match="changed by others"):
+        make(path, 4 * MIB)
+    assert path.read_bytes() == content
+    assert scratch_file(tmp_path, want_bytes=64 * MIB).path == tmp_path / "fathom-scratch-2.bin"
 
 
 def test_a_resumed_run_goes_on_with_the_file_that_it_began_with_alone(tmp_path: Path) -> None:
@@ -340,7 +364,7 @@ def test_links_above_a_file_are_resolved_and_said_before_anything_is_made(tmp_pa
     target = file_target(tmp_path / "link" / "x.bin", MIB)
     assert target.path == tmp_path / "real" / "x.bin"
     assert target.name == f"file:{tmp_path}/link/x.bin"
-    assert target.notes == (f"{tmp_path}/link/x.bin is {tmp_path}/real/x.bin: symbolic links lead there",)
+    assert target.notes == (f"{tmp_path}/link/x.bin is {tmp_path}/real/x.bin, through symbolic links",)
     assert list((tmp_path / "real").iterdir()) == []
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(tmp_path)
@@ -360,7 +384,7 @@ def test_the_command_line_shows_where_links_lead_before_the_run_begins(tmp_path:
         text=True,
         check=True,
     )
-    assert f"{place} is {tmp_path}/real/x.bin: symbolic links lead there" in plan.stdout
+    assert f"{place} is {tmp_path}/real/x.bin, through symbolic links" in plan.stdout
     (tmp_path / "real" / "x.bin").write_bytes(THESIS)
     os.truncate(tmp_path / "real" / "x.bin", 8 * MIB)
     run = subprocess.run(
@@ -370,7 +394,7 @@ def test_the_command_line_shows_where_links_lead_before_the_run_begins(tmp_path:
         check=False,
     )
     said = run.stderr.splitlines()
-    assert said[0] == f"fathom: {place} is {tmp_path}/real/x.bin: symbolic links lead there"
+    assert said[0] == f"fathom: {place} is {tmp_path}/real/x.bin, through symbolic links"
     assert (run.returncode, len(said)) == (3, 2)
 
 

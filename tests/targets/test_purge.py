@@ -265,16 +265,16 @@ def test_partitions_other_disks_and_file_systems_are_refused(tmp_path: Path) -> 
     (tmp_path / "nvme9n7p1" / "partition").write_text("1\n")
     for name in ("nvme9n7p1", "sda", "dm-0", "loop0"):
         (tmp_path / name).mkdir(exist_ok=True)
-        with pytest.raises(RefusedError, match="only a whole NVMe namespace"):
+        with pytest.raises(RefusedError, match="only on a whole NVMe namespace"):
             check_purge(replace(TARGET, path=Path("/dev") / name), "format", lambda path: Drive())
-    with pytest.raises(RefusedError, match="is a file system on a device, which cannot be purged by format"):
+    with pytest.raises(RefusedError, match="is a file system on a device, which --purge format cannot erase"):
         check_purge(replace(TARGET, makes="xfs"), "format", lambda path: Drive())
 
 
 def test_files_and_null_are_refused_and_a_trim_asks_for_nothing(tmp_path: Path) -> None:
     for text, what in ((f"file:{tmp_path / 'x'}", "a file"), ("null:", "a target with nothing behind it")):
         target = parse_target(text, size_bytes=1 << 24)
-        with pytest.raises(RefusedError, match=f"is {what}, which cannot be purged by format"):
+        with pytest.raises(RefusedError, match=f"is {what}, which --purge format cannot erase"):
             check_purge(target, "format")
         assert check_purge(target, "trim") == []
 
@@ -287,7 +287,7 @@ def test_a_purge_has_to_be_known_and_the_method_to_have_a_step_for_it() -> None:
 
 
 def test_a_run_that_cannot_format_is_refused_before_it_writes(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="cannot be purged by format"):
+    with pytest.raises(RefusedError, match="--purge format cannot erase"):
         fathom.run(
             "snia-wsat", f"file:{tmp_path / 'x'}", size_bytes=1 << 24, purge="format", out=tmp_path / "runs"
         )

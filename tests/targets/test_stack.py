@@ -1,6 +1,7 @@
 """Devices that share bytes under several names: what uses one of them speaks against writing to the others."""
 
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,47 @@ def test_a_loop_at_an_offset_of_an_image_of_a_file_system_is_refused(loops: Loop
     assert f"lies on {image}, which holds ext2/ext3/ext4" in reasons(upper)
 
 
+def put(path: Path, offset: int, content: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(content)
+
+
+def mbr(*, start: int, sectors: int) -> bytes:
+    """A table of one Linux partition."""
+    entry = struct.pack("<4B4BII", 0, 0, 0, 0, 0x83, 0, 0, 0, start, sectors)
+    return bytes(446) + entry + bytes(48) + b"\x55\xaa"
+
+
+def test_a_loop_over_a_blank_part_of_a_partitioned_image_is_refused(loops: Loops):
+    image = loops.image(128 * MIB)
+    put(image, 0, mbr(start=2048, sectors=100 * 2048))
+    expected = f"lies on {image}, which has a partition table: MBR with 1 partition(s)"
+    assert reasons(loops.attach(image, "--offset", "64M", "--sizelimit", "16M")) == [expected]
+
+
+@pytest.mark.parametrize("content", [b"SQLite format 3\0", b"QFI\xfb\0\0\0\3"], ids=["SQLite", "qcow2"])
+def test_a_loop_over_a_blank_part_of_a_file_of_unknown_data_is_refused(loops: Loops, content: bytes):
+    image = loops.image(128 * MIB)
+    put(image, 0, content)
+    first = f"first bytes {content[:8].hex(' ')} at 0"
+    (refusal,) = check_device(loops.attach(image, "--offset", "64M", "--sizelimit", "16M"))
+    assert refusal.rule == "unknown-data"
+    assert refusal.reason == f"lies on {image}, which holds unknown data ({first})"
+
+
+def test_what_a_loop_itself_holds_is_not_said_again_of_the_file_that_it_is_a_part_of(loops: Loops):
+    image = loops.image(128 * MIB)
+    node = loops.attach(image, "--offset", str(64 * MIB), "--sizelimit", str(64 * MIB - 4096))
+    put(image, 64 * MIB, b"thesis")
+    assert reasons(node) == ["holds unknown data (first bytes 74 68 65 73 69 73 00 00 at 0)"]
+    put(image, 64 * MIB, bytes(6))
+    put(image, 128 * MIB - 4096, b"thesis")
+    assert [r.rule for r in check_device(node)] == ["unknown-data"]
+    put(image, 128 * MIB - 4096, bytes(6))
+    assert reasons(node) == []
+
+
 def test_a_loop_over_active_swap_is_refused(loops: Loops):
     lower = loops.attach(64 * MIB)
     sh("mkswap", lower)
@@ -140,6 +182,35 @@ def test_a_loop_over_an_active_swap_file_is_refused(loops: Loops):
     sh("swapon", swap)
     loops.later("swapoff", str(swap))
     assert "its backing file is in use as swap" in reasons(node)
+
+
+@pytest.mark.parametrize("name", ["a\x0bb", "a\rb", "a\u2028b", "a\x85b", "a\nb", "a - b", "a\\b", "\udcff"])
+def test_no_name_of_a_mount_point_or_swap_file_hides_what_it_uses(loops: Loops, tmp_path: Path, name: str):
+    node = loops.attach(64 * MIB)
+    sh("mkfs.ext4", "-q", node)
+    point = tmp_path / name
+    point.mkdir()
+    sh("mount", node, point)
+    loops.later("umount", str(point))
+    assert f"mounted on {point} (ext4)" in reasons(node)
+    swap = point / name
+    with swap.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 16 * MIB)
+    swap.chmod(0o600)
+    sh("mkswap", swap)
+    upper = loops.attach(swap, "--offset", "8M")
+    sh("swapon", swap)
+    loops.later("swapoff", str(swap))
+    assert "its backing file is in use as swap" in reasons(upper)
+
+
+def test_the_first_part_of_a_file_that_cannot_be_opened_is_refused(loops: Loops):
+    image = loops.image(64 * MIB)
+    part, whole = loops.attach(image, "--sizelimit", "16M"), loops.attach(loops.image(64 * MIB))
+    image.unlink()
+    Path(sh("losetup", "--noheadings", "--output", "BACK-FILE", whole)).unlink()
+    assert [r.rule for r in check_device(part)] == ["unreadable"]
+    assert reasons(whole) == []
 
 
 def test_a_partition_of_a_loop_is_refused_where_its_bytes_are_mounted_and_its_sibling_is_not(loops: Loops):

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from loop_devices import Loops
 
-from fathom.runs.schema import TELEMETRY
+from fathom.columns.schema import TELEMETRY, Reading
 from fathom.targets.parse import device_target
 from fathom.targets.target import Identity, Target
-from fathom.targets.telemetry import Telemetry, TelemetryRow
+from fathom.targets.telemetry import Telemetry
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -20,8 +20,8 @@ def write(root: Path, files: dict[str, str]) -> None:
         path.write_text(content)
 
 
-def values(rows: list[TelemetryRow], name: str) -> list[float]:
-    return [row["value"] for row in rows if row["name"] == name]
+def values(rows: list[Reading], name: str) -> list[float]:
+    return [row.value for row in rows if row.name == name]
 
 
 NET = """Inter-|   Receive                            |  Transmit
@@ -95,8 +95,8 @@ def test_every_source_gives_its_value_with_its_unit(machine: Path):
             },
         )
         rows = telemetry.drain()
-    found = {(row["target"], row["name"], row["unit"]): row["value"] for row in rows}
-    length_s = rows[0]["length_s"]
+    found = {(row.target, row.name, row.unit): row.value for row in rows}
+    length_s = rows[0].length_s
     drive_name = "/dev/nvme0n1"
     assert found == {
         (None, "cpu_busy", "%"): 40.0,
@@ -141,7 +141,7 @@ def test_rows_fit_the_telemetry_table(machine: Path):
     with sampler(machine, drive()) as telemetry:
         telemetry.step("read")
         rows = telemetry.drain()
-    table = pa.Table.from_pylist([dict(row) for row in rows], schema=TELEMETRY)
+    table = pa.Table.from_pylist([vars(row) for row in rows], schema=TELEMETRY)
     assert table.num_rows == len(rows) > 0
 
 
@@ -150,7 +150,7 @@ def test_absent_sources_are_named_and_give_no_rows(tmp_path: Path):
     with sampler(tmp_path, drive(dev=None)) as telemetry:
         telemetry.step("read")
         write(tmp_path, {"proc/stat": "cpu  2 0 1 9 0 0 0 0 0 0\n"})
-        assert {row["name"] for row in telemetry.drain()} == {"cpu_busy", "cpu_steal"}
+        assert {row.name for row in telemetry.drain()} == {"cpu_busy", "cpu_steal"}
     subjects = (
         "CPU frequency",
         "CPU package energy",
@@ -170,7 +170,7 @@ def test_a_drive_that_goes_away_ends_its_rows_and_nothing_else(machine: Path):
         (machine / "sys/devices/nvme0/hwmon1/temp1_input").unlink()
         (machine / "sys/devices/nvme0/hwmon1/power1_input").unlink()
         rows = telemetry.drain()
-    assert {row["target"] for row in rows} == {None}
+    assert {row.target for row in rows} == {None}
     assert rows
 
 
@@ -182,9 +182,7 @@ def test_intervals_of_a_step_join_without_gap_and_start_at_its_beginning(machine
         time.sleep(0.08)
         rows = telemetry.drain()
     for step, at_least in (("first", 3), ("second", 1)):
-        spans = [
-            (r["start_s"], r["length_s"]) for r in rows if r["step"] == step and r["name"] == "cpu_frequency"
-        ]
+        spans = [(r.start_s, r.length_s) for r in rows if r.step == step and r.name == "cpu_frequency"]
         assert len(spans) >= at_least
         assert spans[0][0] == 0
         for (start_s, length_s), (next_s, _) in itertools.pairwise(spans):
@@ -209,5 +207,5 @@ def test_real_traffic_is_counted_and_what_was_not_ours_is_its_share(loops: Loops
         os.close(fd)
     assert sum(values(rows, "device_written")) == 8 << 20
     traffic = ("device_read", "device_written")
-    moved = sum(row["value"] for row in rows if row["target"] == str(node) and row["name"] in traffic)
+    moved = sum(row.value for row in rows if row.target == str(node) and row.name in traffic)
     assert moved == pytest.approx(8 << 20, rel=0.01)

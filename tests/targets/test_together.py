@@ -98,7 +98,7 @@ def test_a_split_load_is_divided_in_its_shares(finished: Run) -> None:
 
 def test_the_report_and_the_notes_name_each_member(finished: Run, tmp_path: Path) -> None:
     page = write_html([finished.path], tmp_path / "report.html").read_text()
-    assert "Who took which part" in page
+    assert "How the load was shared" in page
     for record in finished.document.targets[1:]:
         assert record.name in page
 
@@ -115,8 +115,8 @@ def test_an_array_is_resumed_as_it_began(
     ("texts", "says"),
     [
         (["array:file:/tmp/a"], "two members or more"),
-        (["array:file:/tmp/a,null:"], "null: cannot be in it"),
-        (["array:file:/tmp/a,twin:samsung-pm9a3-7.68tb"], "cannot be in it"),
+        (["array:file:/tmp/a,null:"], "null: cannot be a member"),
+        (["array:file:/tmp/a,twin:samsung-pm9a3-7.68tb"], "cannot be a member"),
         (["array:file:/tmp/a,file:/tmp/a"], "are the same target"),
         (["array:file:/tmp/a,file:/tmp/b", "file:/tmp/b"], "are the same target"),
     ],

@@ -127,7 +127,7 @@ def test_a_run_that_nobody_disturbs_is_watched_and_ends_well(
         asked += 1
         recheck(target, writes=writes)
 
-    monkeypatch.setattr("fathom.load.site.recheck", counted)
+    monkeypatch.setattr("fathom.load.initiator.recheck", counted)
     done = run(
         loops,
         tmp_path,

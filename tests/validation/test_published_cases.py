@@ -111,7 +111,7 @@ def test_a_row_without_a_mix_takes_the_job_of_the_method_that_names_it_and_says_
     ("row", "why"),
     [
         ('pattern = "trace", iops = 1', "does not publish the mix, and no method defines it"),
-        ('block_kib = 4, read_pct = 0, pattern = "rand", iops = 1', "how many I/O were outstanding"),
+        ('block_kib = 4, read_pct = 0, pattern = "rand", iops = 1', "does not state the I/Os in flight"),
         (
             'block_kib = 4, read_pct = 0, pattern = "rand", iodepth = 1, value = 1, unit = "W"',
             "no rule yet for W",
@@ -126,8 +126,8 @@ def test_a_row_without_a_mix_takes_the_job_of_the_method_that_names_it_and_says_
             f'{RANDOM_READ}, value = 2, unit = "ratio of IOPS to M510DC"',
             "no twin of M510DC of the same capacity",
         ),
-        (f'{RANDOM_READ}, value = 4, unit = "iodepth of the maximum"', "through which depths it went"),
-        (f'{RANDOM_READ}, latency_us = 9, latency_kind = "threshold"', "neither how many I/O are beyond"),
+        (f'{RANDOM_READ}, value = 4, unit = "iodepth of the maximum"', "does not list its depths"),
+        (f'{RANDOM_READ}, latency_us = 9, latency_kind = "threshold"', "whether any I/O exceeded"),
     ],
 )
 def test_a_row_that_cannot_be_imitated_says_why(catalogue: Catalogue, row: str, why: str) -> None:

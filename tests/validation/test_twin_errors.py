@@ -7,8 +7,8 @@ from fathom.catalog.models import Device, PublishedRow
 from fathom.errors import ExitCode, GateError
 from fathom.validation.cases import Case, Trial
 from fathom.validation.comparison import Compared, check_gate, compare_case, medians
+from fathom.validation.terminal import validation_json
 from fathom.validation.trial import AtDepth, Measured, OpFigures
-from fathom.validation.views import validation_json
 
 ROW = {"workload": "w", "bench": "b", "subject": "s", "source": "x", "role": "validation"}
 

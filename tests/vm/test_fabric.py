@@ -76,7 +76,7 @@ def loaded(device: str, method: str, out: Path, meanwhile: Callable[[], None] = 
         fleet = Fleet([(name, Here(name, pool)) for name in ("h1", "h2")])
         happens = pool.submit(meanwhile)
         targets = fleet.resolve([device])
-        run = start_run(parse_method(method, "over-tcp.toml"), targets, Options(out=out, site=fleet))
+        run = start_run(parse_method(method, "over-tcp.toml"), targets, Options(out=out, initiator=fleet))
         happens.result()
     return run
 

@@ -7,7 +7,7 @@ from vm_guest import sh
 
 import fathom
 from fathom.errors import RefusedError
-from fathom.runs.journal import read_journal
+from fathom.runs.event_log import read_events
 from fathom.targets.parse import parse_target
 from fathom.targets.safety import destroy_token
 
@@ -60,7 +60,7 @@ def test_a_format_leaves_zeroes_and_the_run_says_what_was_sent(method: str, tmp_
     )
     assert held() == bytes(len(WRITTEN))
     assert parse_target(str(DRIVE)).logical_block_bytes == before.logical_block_bytes
-    [sent] = [event for event in read_journal(run.path) if event["event"] == "purge"]
+    [sent] = [event for event in read_events(run.path) if event["event"] == "purge"]
     assert "user data erase, LBA format" in str(sent["sent"])
     [row] = run.points.to_pylist()
     assert (row["step"], row["n"], row["errors"]) == ("read", 200, 0)

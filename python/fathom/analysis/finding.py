@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fathom.analysis.view import StepFigures
+from fathom.analysis.run_view import StepFigures
 from fathom.output.text import without_document
 
 Kind = Literal[
@@ -21,6 +21,7 @@ Kind = Literal[
     "consistency",
     "surprise",
     "agreement",
+    "order",
 ]
 
 

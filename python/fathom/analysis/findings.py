@@ -6,7 +6,7 @@ data do not show; what is doubtful is said by `validity`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Protocol
 
@@ -14,9 +14,10 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
+from fathom.analysis.run_view import Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
-from fathom.analysis.view import Key, PointRow, RunView, StepFigures
+from fathom.columns.schema import Point
 from fathom.output.text import duration, percent, signed_pct, span
 from fathom.statistics.limits import limit_of
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
@@ -31,7 +32,10 @@ FITTED = "fitted"
 """Role of a row that a twin's free parameters were fitted to."""
 UNCERTAIN = "uncertain"
 """Role of a row whose source leaves the figure in doubt: it proves nothing, near or far, and is named apart."""
-ROWS = {"validation": "figures that nothing was fitted to", FITTED: "figures that the twin was fitted to"}
+ROWS = {
+    "validation": "figures that nothing was fitted to",
+    FITTED: "figures that the twin was fitted to",
+}
 UNSTEADY = 0.10
 """Standard deviation of one-second rates, as a fraction of their mean, from which consistency is worth a sentence."""
 
@@ -76,6 +80,7 @@ def findings(
         *outcomes,
         *_stalls(view),
         *(_published(view, ranked, published_lookup, gate) if published_lookup else ()),
+        *(_order(view, ranked, published_lookup, gate) if published_lookup else ()),
         *surprises(view, physics, rated),
         *_limits(view, ranked),
         *_consistency(view, ranked),
@@ -167,7 +172,7 @@ def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
         for target, count in sorted(wins.items(), key=lambda w: -w[1])
     ]
     untold = sum(one.kind == "untold" for one in contested)
-    behind = f" Nothing is claimed in {unclaimed} more: no target had settled." if unclaimed else ""
+    behind = f" {unclaimed} more claim nothing: no target had settled." if unclaimed else ""
     if level == len(contested):
         parts.append("the best are level in all")
     elif level:
@@ -190,35 +195,97 @@ def _published(
     gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
     """Contradictions one by one, the largest first; agreement in one sentence."""
-    catalog = {target.name: target.catalog for target in view.document.targets}
     off: dict[str, list[float]] = {}
     far: list[tuple[float, Finding]] = []
-    for figures in (one for members in ranked for one in members):
-        found = _published_figure(figures, catalog.get(figures.target), lookup)
-        if found is None or (figures.target, figures.step) in gate:
-            continue
-        value, role, source, is_floor = found
-        fitted = role == "calibration" and _is_twin(view, figures)
-        own = floor_of(view.rates(figures)) if is_floor else None
-        headline = own or figures.headline
-        off_pct = 100 * (headline / value - 1)
-        off.setdefault(FITTED if fitted else role, []).append(off_pct)
-        if abs(off_pct) < SURPRISE_PCT or role == UNCERTAIN:
+    for beside in (one for members in ranked for one in _beside(view, members, lookup, gate)):
+        figures, off_pct = beside.figures, 100 * (beside.measured / beside.published - 1)
+        fitted = beside.role == "calibration" and _is_twin(view, figures)
+        off.setdefault(FITTED if fitted else beside.role, []).append(off_pct)
+        if abs(off_pct) < SURPRISE_PCT or beside.role == UNCERTAIN:
             continue
         text = (
-            f"{view.label(figures.target)} in {figures.label}: {'a floor of ' if own else ''}{number(headline)} "
-            f"{figures.unit} is {abs(off_pct):.0f} % "
-            f"{'above' if off_pct > 0 else 'below'} the published {number(value)}{_although(view, fitted=fitted)} "
-            f"({cited(source)})."
+            f"{view.label(figures.target)} in {figures.label}: {'a floor of ' if beside.is_floor else ''}"
+            f"{number(beside.measured)} {figures.unit} is {abs(off_pct):.0f} % "
+            f"{'above' if off_pct > 0 else 'below'} the published {number(beside.published)}"
+            f"{_although(view, fitted=fitted)} ({cited(beside.source)})."
         )
         bounds = _interval(view, figures)
-        measured = {"measured": headline, "published": value}
+        measured = {"measured": beside.measured, "published": beside.published}
         far.append(
             (abs(off_pct), Finding("surprise", text, (figures.target,), figures.step, measured, bounds))
         )
     yield from (finding for _, finding in sorted(far, key=lambda pair: -pair[0]))
     if off:
         yield _agreement(off)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """A measured figure and the published one that it stands beside."""
+
+    figures: StepFigures
+    measured: float
+    published: float
+    role: str
+    source: str
+    is_floor: bool
+
+
+def _beside(
+    view: RunView, members: Sequence[StepFigures], lookup: PublishedLookup, gate: Mapping[Key, Unsettled]
+) -> list[_Beside]:
+    """The settled figures of one step that are published too."""
+    catalog = {target.name: target.catalog for target in view.document.targets}
+    found = []
+    for figures in members:
+        published = _published_figure(figures, catalog.get(figures.target), lookup)
+        if published is None or (figures.target, figures.step) in gate:
+            continue
+        value, role, source, is_floor = published
+        own = floor_of(view.rates(figures)) if is_floor else None
+        found.append(_Beside(figures, own or figures.headline, value, role, source, own is not None))
+    return found
+
+
+def _order(
+    view: RunView,
+    ranked: Sequence[Sequence[StepFigures]],
+    lookup: PublishedLookup,
+    gate: Mapping[Key, Unsettled],
+) -> Iterable[Finding]:
+    """In how many workloads the targets come out as published: who is ahead, and in which order all of them are."""
+    contests = [known for members in ranked if len(known := _beside(view, members, lookup, gate)) > 1]
+    if not contests:
+        return
+    others, ordered = [], 0
+    for known in contests:
+        here, there = (max(known, key=key) for key in (_measured, _published_value))
+        if here.published != there.published:
+            names = (view.label(there.figures.target), view.label(here.figures.target))
+            others.append(f"{here.figures.label} (published {names[0]}, here {names[1]})")
+        ordered += _in_order(known)
+    same = len(contests) - len(others)
+    text = (
+        f"The published leader is ahead in {same} of {len(contests)} workloads, and all targets come out in the "
+        f"published order in {ordered}."
+    )
+    if others:
+        text += f" Another is ahead in {joined(others)}."
+    yield Finding("order", text, (), None, {"same_leader": float(same), "of": float(len(contests))})
+
+
+def _measured(one: _Beside) -> float:
+    return one.measured
+
+
+def _published_value(one: _Beside) -> float:
+    return one.published
+
+
+def _in_order(known: Sequence[_Beside]) -> bool:
+    """Whether no two targets have changed places."""
+    values = [one.published for one in sorted(known, key=_measured)]
+    return values == sorted(values)
 
 
 def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
@@ -284,7 +351,7 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
     """What limits each target, one sentence per target."""
     found: dict[str, dict[str, list[StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
-        limit = figures.rows[0]["limited_by"]
+        limit = figures.rows[0].limited_by
         if limit:
             found.setdefault(figures.target, {}).setdefault(limit_of(limit).name, []).append(figures)
     for target, limits in found.items():
@@ -296,20 +363,20 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
 
 def _stalls(view: RunView) -> Iterable[Finding]:
     """The longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
-    found: dict[str, list[tuple[float, PointRow, StepFigures]]] = {}
+    found: dict[str, list[tuple[float, Point, StepFigures]]] = {}
     for figures in view.steps.values():
         for row in figures.rows:
-            largest_us, mean_us = row["max_us"], row["mean_us"]
+            largest_us, mean_us = row.max_us, row.mean_us
             if largest_us is None or mean_us is None or _is_twin(view, figures):
                 continue
-            if row["censored"] or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
+            if row.censored or largest_us >= max(STALL_US, STALL_MEANS * mean_us):
                 found.setdefault(figures.target, []).append((largest_us, row, figures))
     for target, stalls in found.items():
         largest_us, row, figures = max(stalls, key=lambda one: one[0])
         took = f"took {duration(largest_us / 1e6)}"
-        if row["censored"]:
+        if row.censored:
             took = f"had not returned after {duration(largest_us / 1e6)}, when the window ended"
-        text = f"The longest stall of {view.label(target)} is in {figures.label}: a {row['op']} {took}."
+        text = f"The longest stall of {view.label(target)} is in {figures.label}: a {row.op} {took}."
         yield Finding("stall", text, (target,), figures.step, {"largest_us": largest_us})
 
 
@@ -336,7 +403,7 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
 
 
 def _by(figures: StepFigures) -> str:
-    limit = figures.rows[0]["limited_by"]
+    limit = figures.rows[0].limited_by
     return f", limited by {limit_of(limit).name}" if limit else ""
 
 

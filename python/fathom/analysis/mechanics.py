@@ -69,7 +69,7 @@ def limits_of(target: TargetRecord) -> Mechanics | None:
         overhead_us=float(value["setup_us"]) + float(value["command_us"]),
         outer_mbps=outer_mbps,
         inner_mbps=outer_mbps * float(value["inner_outer_ratio"]),
-        basis="parameters of the twin, each with its source in the catalogue",
+        basis="the twin's parameters; the catalogue gives the source of each",
         host_managed=value["tracks"] == "host-managed",
     )
 
@@ -85,6 +85,6 @@ def _of_class(target: TargetRecord) -> Mechanics | None:
         overhead_us=200,
         outer_mbps=None,
         inner_mbps=None,
-        basis="assumed: 7200 rpm, 8 ms average seek, 0.2 ms overhead, as 3.5 inch drives for servers have",
+        basis="assumed: 7200 rpm, 8 ms average seek and 0.2 ms overhead, typical of 3.5 inch server drives",
         host_managed=identity.get("zoned") == "host-managed",
     )

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 
+from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
 from fathom.analysis.validity.of_curves import maximum_gaps
-from fathom.analysis.view import JobJson, Key, RunView, region_bytes
 from fathom.output.text import percent
 from fathom.runs.document import TargetRecord
 
@@ -23,7 +23,7 @@ class Unsettled(Enum):
     NOT_STEADY = "steady state was not reached"
     NOT_FILLED = "its region had not been written once"
     NOT_OVERWRITTEN = "random writes had not covered its region once"
-    MAXIMUM = "its maximum was another while the curve was measured"
+    MAXIMUM = "its maximum had changed while the curve was measured"
 
 
 def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
@@ -32,7 +32,7 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
     written, gaps = written_before(view), maximum_gaps(view)
     for key, figures in view.steps.items():
         before, at_random = written.get(key, (1.0, 1.0))
-        if any(row["steady"] is False for row in figures.rows):
+        if any(row.steady is False for row in figures.rows):
             found[key] = Unsettled.NOT_STEADY
         elif key in gaps:
             found[key] = Unsettled.MAXIMUM

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.view import RunView, StepFigures
+from fathom.analysis.run_view import RunView, StepFigures
 from fathom.output.text import signed_pct
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import limit_of
@@ -93,8 +93,9 @@ def _little(view: RunView) -> Iterator[Finding]:
         implied = figures.iops * figures.mean_us / 1e6
         if abs(implied / kept - 1) > LITTLE_GAP:
             text = (
-                f"Little's law does not hold for {view.label(figures.target)} in {figures.label}: IOPS x mean latency "
-                f"gives {number(implied)} I/Os in flight, {number(kept)} were: rate and latency are not of one I/O."
+                f"Little's law does not hold for {view.label(figures.target)} in {figures.label}. IOPS x mean "
+                f"latency gives {number(implied)} I/Os in flight, but {number(kept)} were. Rate and latency do "
+                "not describe the same I/O."
             )
             measured = {"implied": implied, "in_flight": float(kept)}
             yield Finding("surprise", text, (figures.target,), figures.step, measured)
@@ -124,22 +125,22 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
     """Data over the link each way; bytes that the media took; senses of random reads no larger than a page's unit."""
     for row in figures.rows:
         if known.link_mbps:
-            yield _Against(figures, row["mbps"], known.link_mbps, "MB/s", f"what {known.link} carries raw")
-        waf = row["waf"]
-        if known.program_mbps and row["op"] == "write" and waf and waf == waf:
-            media_mbps = row["mbps"] * waf
+            yield _Against(figures, row.mbps or 0.0, known.link_mbps, "MB/s", f"the raw rate of {known.link}")
+        waf = row.waf
+        if known.program_mbps and row.op == "write" and waf and waf == waf:
+            media_mbps = (row.mbps or 0.0) * waf
             yield _Against(figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program")
         pattern = view.jobs[figures.step].get("pattern", {}) if figures.step in view.jobs else {}
-        small = row["block_bytes"] == SMALL_BYTES and pattern.get("kind") == "uniform"
-        if known.senses_per_s and row["op"] == "read" and small:
-            yield _Against(figures, row["iops"], known.senses_per_s, "IOPS", "what its dies can sense")
+        small = row.block_bytes == SMALL_BYTES and pattern.get("kind") == "uniform"
+        if known.senses_per_s and row.op == "read" and small:
+            yield _Against(figures, row.iops or 0.0, known.senses_per_s, "IOPS", "what its dies can sense")
 
 
 def _impossible(view: RunView, one: _Against) -> Finding:
     text = (
         f"{view.label(one.figures.target)} in {one.figures.label}: {number(one.measured)} {one.unit} are "
-        f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be: "
-        "part of it came from a cache, or a parameter is wrong."
+        f"{100 * (one.ratio - 1):.0f} % above {one.what} ({number(one.ceiling)} {one.unit}), which cannot be. "
+        "Part came from a cache, or a parameter is wrong."
     )
     return Finding("surprise", text, (one.figures.target,), one.figures.step, _figures(one))
 
@@ -184,7 +185,7 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
         sheet = rated(target.catalog) if target.catalog else {}
         best: dict[tuple[str, str], StepFigures] = {}
         for figures in view.steps.values():
-            if figures.target != target.name or any(row["steady"] is False for row in figures.rows):
+            if figures.target != target.name or any(row.steady is False for row in figures.rows):
                 continue
             kind = _kind(view, figures)
             if kind and kind in sheet and (kind not in best or figures.headline > best[kind].headline):
@@ -201,10 +202,13 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
     if near:
         worst, judged = max(near, key=abs), len(near) + sum(len(one.figures) for one in far)
         text = (
-            f"The one best figure that the data sheet rates comes within {RATED_PCT:.0f} % of it ({signed_pct(worst)})."
+            (
+                f"One best figure has a rated value. It is within {RATED_PCT:.0f} % of the data sheet "
+                f"({signed_pct(worst)})."
+            )
             if judged == 1
-            else f"{len(near)} of {judged} best figures come within {RATED_PCT:.0f} % of the data sheet, "
-            f"the farthest of these {signed_pct(worst)}."
+            else f"{len(near)} of {judged} best figures are within {RATED_PCT:.0f} % of the data sheet. The "
+            f"farthest of these: {signed_pct(worst)}."
         )
         yield Finding("agreement", text, (), None, {"worst_pct": worst})
 
@@ -213,15 +217,15 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
     """What a data sheet calls it: large and sequential, or 4 KiB random over the whole drive, by one workload
     alone; None for all else.
     """
-    ops = {row["op"] for row in figures.rows}
+    ops = {row.op for row in figures.rows}
     job = view.jobs.get(figures.step)
-    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0]["offered_iops"] is not None:
+    if job is None or "streams" in job or len(ops) != 1 or figures.rows[0].offered_iops is not None:
         return None
     pattern, whole = job.get("pattern", {}).get("kind"), job["region"]["size"].get("fraction") == 1.0
     op = ops.pop()
     if figures.in_bandwidth:
         return ("bandwidth", op) if pattern == "sequential" else None
-    small = figures.rows[0]["block_bytes"] == SMALL_BYTES and pattern == "uniform" and whole
+    small = figures.rows[0].block_bytes == SMALL_BYTES and pattern == "uniform" and whole
     deep = (figures.asked_depth or 0) >= RATED_DEPTH
     return ("iops", op) if small and deep else None
 
@@ -238,7 +242,7 @@ def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
 
 
 def _off_text(one: _Rated) -> str:
-    limit = one.figures.rows[0]["limited_by"]
+    limit = one.figures.rows[0].limited_by
     return (
         f"{one.figures.label} {rate_text(one.figures)}, {abs(one.off_pct):.0f} % "
         f"{'above' if one.off_pct > 0 else 'below'} {number(one.stated)}"

@@ -1,6 +1,6 @@
 """The catalogue: devices, systems, published results and methods, each a TOML file to read, copy and add to.
 
-The public functions; their terminal views are in `fathom.catalog.views`. Importing this package costs only
+The public functions; their terminal views are in `fathom.catalog.terminal`. Importing this package costs only
 the standard library: pydantic, tomllib and the files themselves are touched by the first load.
 """
 

@@ -30,7 +30,7 @@ _EXPECTED = {
     "dict_type": "a table",
     "model_type": "a table",
     "too_short": "a list of at least {min_length}",
-    "finite_number": "a finite number; leave the key out where the source does not say",
+    "finite_number": "a finite number; leave the key out where the source gives none",
     "greater_than": "a number above {gt:g}",
     "greater_than_equal": "a number from {ge:g} up",
     "less_than_equal": "a number up to {le:g}",
@@ -118,7 +118,7 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
         case "literal_error":
             choices = re.findall("'([^']*)'", str(context["expected"]))
             near = nearest(str(value), choices, 1)
-            return f"{key}: {_quote(value)} is none of {', '.join(choices)}; {near}".rstrip("; ")
+            return f"{key}: {_quote(value)} is not one of {', '.join(choices)}; {near}".rstrip("; ")
         case "string_pattern_mismatch":
             wanted = next(text for type_, text in _WORDING.items() if _pattern(type_) == context["pattern"])
             return f"{key}: expected {wanted}, found {_quote(value)}"

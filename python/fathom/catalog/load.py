@@ -62,9 +62,7 @@ def load(entry: Entry) -> Device | System | Published:
 
     model = parse(entry.kind, entry.text(), str(entry.file))
     if model.name != entry.name:
-        raise CatalogError(
-            f'{entry.file}: name is "{model.name}"; a file has the name of its entry, so rename one'
-        )
+        raise CatalogError(f'{entry.file}: name is "{model.name}"; a file and its entry need the same name')
     return model
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, TextIO
 import typer
 
 from fathom.cli.command import Command
+from fathom.cli.compare import compare
 from fathom.cli.imports import export_file, import_file
 from fathom.cli.look_up import catalog_app, devices, methods_app
 from fathom.cli.measure import plan, resume, review, run, verify
@@ -23,7 +24,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Measures storage as the best public tests do, explains the result, and predicts what you do not own.",
+    help=(
+        "Measures storage as the best public tests do, explains the result, and predicts drives that you do not "
+        "own."
+    ),
 )
 
 
@@ -53,6 +57,7 @@ for function in (
     resume,
     verify,
     report,
+    compare,
     devices,
     validate,
     calibrate,

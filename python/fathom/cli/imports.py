@@ -31,7 +31,9 @@ def export_file(
     method: MethodName,
     target: Annotated[
         str | None,
-        typer.Argument(help="a device, file:PATH or dir:PATH (default: fio asks TARGET)", metavar="[TARGET]"),
+        typer.Argument(
+            help="a device, file:PATH or dir:PATH (default: fio asks for TARGET)", metavar="[TARGET]"
+        ),
     ] = None,
     quick: Quick = False,
     size: Size = None,

@@ -32,7 +32,7 @@ def devices(as_json: AsJson = False) -> None:
 def methods(context: typer.Context) -> None:
     """What can be run."""
     if context.invoked_subcommand is None:
-        from fathom.catalog.views import print_methods
+        from fathom.catalog.terminal import print_methods
 
         print_methods(stdout())
 
@@ -54,7 +54,7 @@ def catalog(
 ) -> None:
     """Devices, systems and published results built in."""
     if context.invoked_subcommand is None:
-        from fathom.catalog.views import print_catalog
+        from fathom.catalog.terminal import print_catalog
 
         print_catalog(stdout(), kind)
 
@@ -67,7 +67,7 @@ def catalog_show(
 ) -> None:
     """Print an entry with every parameter, figure and source."""
     from fathom.catalog import entry_json, entry_text
-    from fathom.catalog.views import print_entry
+    from fathom.catalog.terminal import print_entry
 
     if as_toml:
         print(entry_text(name), end="")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.cli.hosts import site_of
 from fathom.cli.options import (
     AsJson,
     Destroy,
@@ -35,9 +34,10 @@ from fathom.cli.options import (
 )
 from fathom.cli.output import print_json, stderr, stdout
 from fathom.cli.supervise import outlive_terminal
+from fathom.fleet.initiators import initiator_of
 
 if TYPE_CHECKING:
-    from fathom.load.site import Site
+    from fathom.load.initiator import Initiator
     from fathom.method.method import Method
     from fathom.runs.reader import Run
     from fathom.session import Options
@@ -61,14 +61,13 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """The main job: review targets side by side and write one report."""
+    from fathom.load.initiator import ThisMachine
     from fathom.plan.review import review_method, review_targets
 
-    method = review_method(full=full)
-    chosen = review_targets(targets or [], out, size_bytes(size))
-    _conclude(
-        _repeat(method, chosen, _options(seed, destroy, out, power, unknown_data=unknown_data), repeats),
-        as_json,
-    )
+    method, initiator = review_method(full=full), ThisMachine()
+    chosen = review_targets(method, targets or [], out, size_bytes(size), initiator)
+    options = _options(seed, destroy, out, power, initiator, unknown_data=unknown_data)
+    _conclude(_repeat(method, chosen, options, repeats), as_json)
 
 
 def run(
@@ -89,31 +88,22 @@ def run(
     ray: RayAddress = None,
     local_hosts: LocalHosts = None,
     baseline: Annotated[
-        str | None, typer.Option(help="an earlier run of the drive alone, to report beside", metavar="RUN")
+        str | None, typer.Option(help="an earlier run of the drive alone, to compare with", metavar="RUN")
     ] = None,
     prices: PriceList = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on targets, from here or from many hosts at once."""
-    from fathom.load.binding import bound_targets
-    from fathom.load.resolve import together as as_array
     from fathom.method.method import load_method
-    from fathom.plan.baseline import with_baselines
-    from fathom.plan.file_system import with_file_system
+    from fathom.plan.prepare import prepare
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
     parsed, listed = load_method(method, quick=quick), read_prices(prices)
     beside = [find_run(baseline)] if baseline else []
-    with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(seed, destroy, out, power, site, purge, unknown_data=unknown_data)
-        texts = as_array(targets) if together else targets
-        chosen = with_baselines(
-            parsed,
-            with_file_system(
-                parsed, bound_targets(parsed, texts, site.resolve, size_bytes(size)), size_bytes(size)
-            ),
-        )
+    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+        options = _options(seed, destroy, out, power, initiator, purge, unknown_data=unknown_data)
+        chosen = prepare(parsed, targets, initiator, size_bytes(size), together=together)
         finished = _repeat(parsed, chosen, options, repeats)
     _conclude(finished, as_json, beside, listed)
 
@@ -128,19 +118,14 @@ def plan(
     purge: Purge = "trim",
 ) -> None:
     """Show what a run would do: steps, bytes, time. Touches nothing."""
-    from fathom.load.binding import bound_targets
-    from fathom.load.resolve import resolve_targets
-    from fathom.load.resolve import together as as_array
+    from fathom.load.initiator import ThisMachine
     from fathom.method.method import load_method
-    from fathom.plan.file_system import with_file_system
     from fathom.plan.plan import print_plan
+    from fathom.plan.prepare import prepare
     from fathom.targets.purge import purge_of
 
     parsed = load_method(method, quick=quick)
-    texts = as_array(targets) if together else targets
-    chosen = with_file_system(
-        parsed, bound_targets(parsed, texts, resolve_targets, size_bytes(size)), size_bytes(size)
-    )
+    chosen = prepare(parsed, targets, ThisMachine(), size_bytes(size), together=together)
     print_plan(stdout(), parsed, chosen, repeats, purge_of(purge))
 
 
@@ -164,9 +149,9 @@ def resume(
     from fathom.session import resume_run
 
     path = find_run(run)
-    with site_of(hosts, shell, ray, local_hosts) as site:
-        options = _options(1, destroy, None, None, site, unknown_data=unknown_data)
-        with _watched(targets_of_run(RunDocument.load(path), site.resolve), options):
+    with initiator_of(hosts, shell, ray, local_hosts) as initiator:
+        options = _options(1, destroy, None, None, initiator, unknown_data=unknown_data)
+        with _watched(targets_of_run(RunDocument.load(path), initiator.resolve), options):
             finished = resume_run(path, options)
     _conclude([finished], as_json)
 
@@ -190,23 +175,14 @@ def verify(
     print_report(stderr() if as_json else stdout(), found)
 
 
-def _measure(method: "Method", targets: "Sequence[Target]", options: "Options") -> "Run":
-    from fathom.session import start_run
-
-    with _watched(targets, options):
-        return start_run(method, targets, options)
-
-
 def _repeat(method: "Method", targets: "Sequence[Target]", options: "Options", times: int) -> "list[Run]":
-    """Runs the method so many times; what a twin's luck is of differs by the seed."""
-    from dataclasses import replace
+    from fathom.session import repeat_run
 
-    finished = [_measure(method, targets, options)]
-    for number in range(1, times):
-        print(f"repeat {number + 1} of {times}", file=sys.stderr)
-        seed = (options.seed + number) % 2**64
-        finished.append(_measure(method, targets, replace(options, seed=seed, repeat_of=finished[0].id)))
-    return finished
+    def begin(number: int) -> None:
+        if number > 1:
+            print(f"repeat {number} of {times}", file=sys.stderr)
+
+    return repeat_run(method, targets, options, times, begin, lambda own: _watched(targets, own))
 
 
 @contextmanager
@@ -226,7 +202,7 @@ def _watched(targets: "Sequence[Target]", options: "Options") -> Iterator[None]:
             raise KeyboardInterrupt
         options.interrupt.set()
         with suppress(OSError):
-            print("\nstopping: saving what was measured (again to stop at once)", file=sys.stderr)
+            print("\nstopping: saving what was measured (press again to stop at once)", file=sys.stderr)
 
     asking = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -275,7 +251,7 @@ def _conclude(
 
 def _check_failed_io(run: "Run") -> None:
     """Raises FathomError where more I/O of a step failed than its figures bear without a mark."""
-    from fathom.analysis.view import RunView
+    from fathom.analysis.run_view import RunView
     from fathom.errors import FathomError
     from fathom.statistics.failed import in_words, is_marked
 
@@ -290,12 +266,12 @@ def _options(
     destroy: Sequence[str],
     out: Path | None,
     power: str | None = None,
-    site: "Site | None" = None,
+    initiator: "Initiator | None" = None,
     purge: str = "trim",
     *,
     unknown_data: bool = False,
 ) -> "Options":
-    from fathom.load.site import ThisMachine
+    from fathom.load.initiator import ThisMachine
     from fathom.session import Options
     from fathom.targets.purge import purge_of
 
@@ -306,6 +282,6 @@ def _options(
         out=out,
         power=power,
         interrupt=Event(),
-        site=site or ThisMachine(),
+        initiator=initiator or ThisMachine(),
         purge=purge_of(purge),
     )

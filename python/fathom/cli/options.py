@@ -17,21 +17,19 @@ MethodName = Annotated[
     str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")
 ]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="shorten the method as it states itself; the report says so")
+    bool, typer.Option("--quick", help="shorten the method as it says it may be; the report notes it")
 ]
 Seed = Annotated[int, typer.Option(help="seed of every random choice", metavar="N", min=0, max=2**64 - 1)]
 Size = Annotated[
-    str | None, typer.Option(help="size of files that Fathom makes, such as 4GiB", metavar="SIZE")
+    str | None, typer.Option(help="size of files that Fathom creates, such as 4GiB", metavar="SIZE")
 ]
 Destroy = Annotated[
     list[str],
-    typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL"),
+    typer.Option(help="serial of a device whose data may be lost; repeat it per device", metavar="SERIAL"),
 ]
 UnknownData = Annotated[
     bool,
-    typer.Option(
-        "--unknown-data", help="beside --destroy: data on it that no known format explains may be lost too"
-    ),
+    typer.Option("--unknown-data", help="with --destroy: also lose data in no known format"),
 ]
 Purge = Annotated[
     str,
@@ -43,15 +41,13 @@ Purge = Annotated[
 Out = Annotated[
     Path | None, typer.Option(help="folder for the run (default: the home of all runs)", metavar="DIR")
 ]
-Hosts = Annotated[
-    Path | None, typer.Option(help="do it on the hosts that a file names, one a line", metavar="FILE")
-]
+Hosts = Annotated[Path | None, typer.Option(help="run on the hosts in a file, one per line", metavar="FILE")]
 Shell = Annotated[str, typer.Option(help="how to reach those hosts: SHELL HOST sh", metavar="COMMAND")]
 RayAddress = Annotated[
-    str | None, typer.Option("--ray", help="do it on every node of a Ray cluster", metavar="ADDRESS")
+    str | None, typer.Option("--ray", help="run on every node of a Ray cluster", metavar="ADDRESS")
 ]
 LocalHosts = Annotated[
-    int | None, typer.Option(help="do it by N processes on this machine, to try a fleet out", metavar="N")
+    int | None, typer.Option(help="run as N processes on this machine, to try a fleet", metavar="N")
 ]
 Power = Annotated[
     str | None,
@@ -59,11 +55,13 @@ Power = Annotated[
 ]
 Together = Annotated[
     bool,
-    typer.Option("--together", help="load the real targets at once, as one array, not one after another"),
+    typer.Option("--together", help="load the real targets at once, as one array, instead of in turn"),
 ]
 Repeats = Annotated[
     int,
-    typer.Option(help="run it N times, each with its own seed, and pool them", metavar="N", min=1, max=100),
+    typer.Option(
+        help="run it N times with different seeds and pool the results", metavar="N", min=1, max=100
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document instead")]
 PriceList = Annotated[

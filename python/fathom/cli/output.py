@@ -36,4 +36,4 @@ def one_form(as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         from fathom.errors import UsageError
 
-        raise UsageError("--json and --csv exclude each other", "give one of them")
+        raise UsageError("--json and --csv exclude each other", "give only one")

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.hosts import workers_of
 from fathom.cli.options import (
     AsJson,
     Hosts,
@@ -21,6 +20,7 @@ from fathom.cli.options import (
 )
 from fathom.cli.output import one_form, print_json, stderr, stdout
 from fathom.errors import FathomError
+from fathom.fleet.initiators import workers_of
 
 
 def validate(
@@ -28,7 +28,7 @@ def validate(
         list[str] | None, typer.Argument(help="default: every twin of the catalogue", metavar="[DEVICE...]")
     ] = None,
     gate: Annotated[
-        bool, typer.Option("--gate", help="exit 4 where a device's median error is above 3 % / 10 %")
+        bool, typer.Option("--gate", help="exit 4 if a device's median error exceeds 3 % / 10 %")
     ] = False,
     seed: Seed = 1,
     hosts: Hosts = None,
@@ -42,8 +42,13 @@ def validate(
     Errors of what was fitted and of what was predicted stand apart.
     """
     from fathom.validation.comparison import check_gate, medians
+    from fathom.validation.terminal import (
+        TrialProgress,
+        print_validation,
+        print_without_twin,
+        validation_json,
+    )
     from fathom.validation.validate import devices_to_validate, validate
-    from fathom.validation.views import TrialProgress, print_validation, print_without_twin, validation_json
 
     chosen = devices_to_validate(devices or [])
     with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
@@ -62,7 +67,7 @@ def calibrate(
     device: Annotated[
         str, typer.Argument(help="a device of the catalogue that has a twin", metavar="DEVICE")
     ],
-    write: Annotated[bool, typer.Option("--write", help="put the values into the device's file")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write the values into the device's file")] = False,
     seed: Seed = 1,
     hosts: Hosts = None,
     shell: Shell = "ssh",
@@ -72,7 +77,7 @@ def calibrate(
     """Fit a twin's parameters to its calibration rows, and no others."""
     from fathom.catalog import load_device
     from fathom.validation.calibrate import calibrate, write_values
-    from fathom.validation.views import TrialProgress, print_calibration
+    from fathom.validation.terminal import TrialProgress, print_calibration
 
     fitting = load_device(device)
     with workers_of(hosts, shell, ray, local_hosts) as workers, TrialProgress(stderr()) as watch:
@@ -93,7 +98,7 @@ def size(
     ],
     device: Annotated[str | None, typer.Option(help="a data sheet of the catalogue", metavar="NAME")] = None,
     run: Annotated[
-        str | None, typer.Option(help="take what this run of one drive measured", metavar="RUN")
+        str | None, typer.Option(help="use what this run of one drive measured", metavar="RUN")
     ] = None,
     derate: Annotated[float, typer.Option(help="share of a drive's rate to count on", metavar="SHARE")] = 1.0,
     link: Annotated[str, typer.Option(help="the host's or GPU's PCIe link", metavar="GENxLANES")] = "5x16",
@@ -106,7 +111,7 @@ def size(
     from fathom.sizing.measured import measured_drive
     from fathom.sizing.needs import parse_need
     from fathom.sizing.size import size as size_for
-    from fathom.sizing.views import print_sizing, sizing_json
+    from fathom.sizing.terminal import print_sizing, sizing_json
 
     parsed = [parse_need(text) for text in needs]
     if run is not None:
@@ -149,9 +154,9 @@ def sweep(
     """
     from fathom.method.method import load_method
     from fathom.runs.home import runs_home
-    from fathom.sweep import grid, study, table, views
+    from fathom.sweep import grid, study, table, terminal
     from fathom.sweep.page import write_page
-    from fathom.validation.views import TrialProgress
+    from fathom.validation.terminal import TrialProgress
 
     one_form(as_json, as_csv)
     parsed = load_method(method, quick=quick)
@@ -164,16 +169,16 @@ def sweep(
     table.write_tables(points, folder)
     page = write_page(asked, folder, points, outcomes)
     if as_json:
-        print_json(views.sweep_json(folder, points))
+        print_json(terminal.sweep_json(folder, points))
     elif as_csv:
         print((folder / table.CSV).read_text(encoding="utf-8"), end="")
     else:
-        views.print_sweep(stdout(), axes, points, outcomes)
+        terminal.print_sweep(stdout(), axes, points, outcomes)
         print(f"report  {page}\ntables  {folder / table.CSV}")
     if failed := [one for one in outcomes if one.error]:
         raise FathomError(
             f"{len(failed)} of {len(outcomes)} points failed; the first: {failed[0].error}",
-            "mend or leave out their values; the others are kept",
+            "correct or remove their values; the others are kept",
         )
 
 
@@ -194,7 +199,7 @@ def choose(
     run: Annotated[
         list[str],
         typer.Option(
-            "--run", help="take a system's rates from this run, once per system", metavar="SYSTEM=RUN"
+            "--run", help="use this run for a system's rates, once per system", metavar="SYSTEM=RUN"
         ),
     ] = [],  # noqa: B006
     show_prices: Annotated[
@@ -209,7 +214,7 @@ def choose(
     as_json: AsJson = False,
 ) -> None:
     """Which system answers the needs best, at what cost, and why."""
-    from fathom.sizing.choice_views import choice_json, print_choice
+    from fathom.sizing.choice_terminal import choice_json, print_choice
     from fathom.sizing.choose import choose as choose_between
     from fathom.sizing.choose import systems_to_compare
     from fathom.sizing.files import read_needs, read_prices

@@ -14,14 +14,14 @@ def report(
     runs: Annotated[list[str], typer.Argument(help="runs to show side by side", metavar="RUN...")],
     out: Annotated[Path | None, typer.Option(help="the HTML file", metavar="FILE")] = None,
     pool: Annotated[
-        bool, typer.Option("--pool", help="take runs of one method and target as repeats, not side by side")
+        bool, typer.Option("--pool", help="pool runs of one method and target as repeats, not side by side")
     ] = False,
     prices: PriceList = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the points as CSV instead")] = False,
 ) -> None:
     """Write one offline HTML report from run directories alone."""
-    from fathom.report import REPORT, run_csv, runs_json, write_html
+    from fathom.report import REPORT, runs_csv, runs_json, write_html
     from fathom.runs.home import find_run
     from fathom.sizing.files import read_prices
 
@@ -30,7 +30,7 @@ def report(
     if as_json:
         print_json(runs_json(paths, pool=pool))
     elif as_csv:
-        print("".join(run_csv(path) for path in paths), end="")
+        print(runs_csv(paths), end="")
     else:
         print(write_html(paths, out or paths[0] / REPORT, prices=read_prices(prices), pool=pool))
 
@@ -39,7 +39,7 @@ def runs(as_json: AsJson = False) -> None:
     """Every run in the home of all runs."""
     from fathom.runs.home import run_directories
     from fathom.runs.query import runs_table
-    from fathom.runs.views import print_runs
+    from fathom.runs.terminal import print_runs
 
     table = runs_table(run_directories(), left_out=_say)
     if as_json:
@@ -60,7 +60,7 @@ def query(
 ) -> None:
     """SQL over everything ever measured."""
     from fathom.runs.query import query as run_query
-    from fathom.runs.views import json_rows, print_csv, print_result
+    from fathom.runs.terminal import json_rows, print_csv, print_result
 
     one_form(as_json, as_csv)
     table = run_query(sql, left_out=_say)
@@ -75,7 +75,7 @@ def query(
 def check(
     runs: Annotated[list[str], typer.Argument(help="runs to look at", metavar="RUN...")],
     repair: Annotated[
-        bool, typer.Option("--repair", help="write damaged tables again from the folders of the steps")
+        bool, typer.Option("--repair", help="rebuild damaged tables from the folders of the steps")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -96,7 +96,7 @@ def check(
         print("\n".join(line for one in found for line in in_words(one)))
     if damaged := [one for one in found if not one.whole]:
         mendable = not repair and any(one.error is None for one in damaged)
-        hint = "--repair writes damaged tables again where the steps have their rows" if mendable else None
+        hint = "--repair rebuilds damaged tables where the steps have their rows" if mendable else None
         raise FathomError(f"{len(damaged)} of {len(found)} runs damaged", hint)
 
 
@@ -107,7 +107,7 @@ def _mend(run: Path) -> None:
 
     try:
         if written := repair(run):
-            _say(f"run {run.name}: written again: {', '.join(written)}")
+            _say(f"run {run.name}: rebuilt: {', '.join(written)}")
     except FathomError as error:
         _say(str(error))
 

@@ -21,13 +21,13 @@ def export_method(
     """
     if method.target_names:
         raise UsageError(
-            f"{method.name}: its steps run on targets of their own, and a job file is made for one",
+            f"{method.name}: its steps name their targets, but a job file has one target",
             "divide its steps over a method file for each target",
         )
     if target is None:
         found, file = None, FioFile(method, Place(size_bytes))
         where = ["filename=${TARGET}", "ioengine=io_uring"]
-        how = [f"To be run as: TARGET=PATH fio {method.name}.fio"]
+        how = [f"Run it as: TARGET=PATH fio {method.name}.fio"]
     else:
         [found] = resolve_targets([target], size_bytes)
         _check(method, found)
@@ -39,12 +39,16 @@ def export_method(
     comments = [
         f"{method.title}, for fio 3.33 and later: `fathom export {method.name}`",
         *(
-            ["WRITES TO THE TARGET: what is on it is lost."]
+            ["WRITES TO THE TARGET: its data are lost."]
             if file.writes
-            else ["Reads the target, and writes nothing."]
+            else ["Reads the target and writes nothing."]
         ),
         *how,
-        *(["Sections behind # take rates that others have shown: fill in R and W."] if file.blanks else []),
+        *(
+            ["Sections behind # need rates that other sections report: fill in R and W."]
+            if file.blanks
+            else []
+        ),
         *notes,
     ]
     shared = ["[global]", *where, "registerfiles", "fixedbufs", "direct=1", "thread", "group_reporting"]
@@ -74,4 +78,4 @@ def _aim(target: Target) -> tuple[list[str], list[str]]:
     if target.kind == "device":
         return [name, "ioengine=io_uring"], []
     make = f"fallocate -l {target.capacity_bytes} {shlex.quote(path)}"
-    return [name, "ioengine=io_uring"], [f"The file of {size(target.capacity_bytes)} has to be there: {make}"]
+    return [name, "ioengine=io_uring"], [f"The file of {size(target.capacity_bytes)} has to exist: {make}"]

@@ -60,11 +60,11 @@ class FioFile:
             self._add(step)
         if not self._sections:
             raise UsageError(
-                f"{method.name}: no step of it has a counterpart in fio", "; ".join(self.notes) or None
+                f"{method.name}: none of its steps has a counterpart in fio", "; ".join(self.notes) or None
             )
         if self._jobs > MOST_JOBS:
             raise UsageError(
-                f"{method.name}: {self._jobs} jobs, and fio runs at most {MOST_JOBS} of a file",
+                f"{method.name}: {self._jobs} jobs; fio runs at most {MOST_JOBS} from a file",
                 "divide its steps over several method files",
             )
 
@@ -120,13 +120,11 @@ class FioFile:
         if step.steady:
             self._tell(
                 step.name,
-                "no end before its time: rounds until range and slope are small have no counterpart, and fio's "
-                "steadystate judges one of the two, of single seconds",
+                "no early end: fio cannot run rounds until both range and slope are small; its steadystate "
+                "judges one of the two, over single seconds",
             )
         if step.precision and step.kind in ("measure", "point", "precondition"):
-            self._tell(
-                step.name, "no end before its time, as on every real target: only twins end windows early"
-            )
+            self._tell(step.name, "no early end, as on every real target: only twins end windows early")
         made[0].comments[:0] = self._before
         self._before = []
         self._jobs += sum(section.numjobs for section in made if not section.blank)
@@ -166,7 +164,7 @@ class FioFile:
             other = OfAnother(_section(step.offered.of), step.offered.share)
         if other and other.section in map(_section, self._left_out):
             raise NoCounterpartError(
-                f"its rate is a share of what {other.section} comes to, which is left out"
+                f"its rate is a share of what {other.section} reaches, which is left out"
             )
         return cast("NormalJob", json.loads(text)), stream, other
 
@@ -177,9 +175,10 @@ class FioFile:
             return []
         metric = {"iops": "IOPS", "mbps": "MB/s", "latency": "mean latency"}[place.metric]
         what = (
-            f"round 1 of at most {place.most}: repeat these sections until the {metric} of {', '.join(place.track)} "
-            f"of {place.window} rounds differ by at most {percent(place.range_fraction)} of their mean, and rise or "
-            f"fall by at most {percent(place.slope_fraction)} over them"
+            f"round 1 of at most {place.most}. Repeat these sections until the {metric} of "
+            f"{', '.join(place.track)} settles: over {place.window} rounds it differs by at most "
+            f"{percent(place.range_fraction)} of its mean, and its slope is at most "
+            f"{percent(place.slope_fraction)}"
         )
         self._tell(place.of, what)
         return [f"{place.of}: {what}"]

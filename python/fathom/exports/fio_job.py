@@ -68,27 +68,25 @@ class FioOptions:
 
     def _check(self) -> None:
         if not self._ops:
-            raise NoCounterpartError("flushes alone, and fio's come after writes")
+            raise NoCounterpartError("flushes alone: fio's follow writes")
         for op in self._ops:
             if op["op"] not in _ORDER:
                 raise NoCounterpartError(f"{op['op']}, which fio does not issue")
         if len(self._ops) > 1 and {op["op"] for op in self._ops} != {"read", "write"}:
-            raise NoCounterpartError("trims beside other operations, whose shares fio does not weigh")
+            raise NoCounterpartError("trims beside other operations: fio gives them no share")
         if self._place.is_file and self._has("trim"):
-            raise NoCounterpartError("trims of a file, which fio does by a device's ioctl")
+            raise NoCounterpartError("trims of a file: fio trims only devices")
         if self._job["placement"]:
             raise NoCounterpartError("placement handles, which fio 3.33 does not send")
         several = self._job["load"]["threads"] > 1
         if self._position["threads"] == "shared" and several:
-            raise NoCounterpartError(
-                "one position that all threads go on from, and each of fio's jobs has its own"
-            )
+            raise NoCounterpartError("one position for all threads: each of fio's jobs has its own")
         if self._position["threads"] == "start" and several and self._kind == "sequential-streams":
             raise NoCounterpartError("several sequential places of each thread that all threads begin at")
         if self._position.get("operations") == "together" and self._kind == "mixed":
             raise NoCounterpartError("random jumps that reads and writes follow together")
         if self._job["pace"].get("rates"):
-            raise NoCounterpartError("a rate that changes over time, and fio's stays")
+            raise NoCounterpartError("a rate that changes over time: fio's is constant")
 
     def _has(self, *ops: str) -> bool:
         return any(op["op"] in ops for op in self._ops)
@@ -108,7 +106,7 @@ class FioOptions:
             reads = next(op["weight"] for op in self._ops if op["op"] == "read")
             options.append(f"rwmixread={whole_percent(reads / self._weight, 'a share of reads')}")
             if not random and self._position.get("operations") != "apart":
-                self._tell("reads and writes go on from a position each, where Fathom's share one")
+                self._tell("reads and writes each have a position, where Fathom's share one")
         if self._flushes:
             writes = next((op["weight"] for op in self._ops if op["op"] == "write"), 0.0)
             every = whole(writes / self._flushes)
@@ -116,7 +114,7 @@ class FioOptions:
                 raise NoCounterpartError("flushes that are not one for so many writes")
             options.append(f"fsync={every}")
             self._tell(
-                "a flush comes after each so many writes and is waited for, where Fathom's are at random"
+                "a flush comes after a fixed number of writes and is waited for, where Fathom's are at random"
             )
         if self._flush_every:
             if mixed:
@@ -161,7 +159,8 @@ class FioOptions:
         if align_bytes is None:
             if random and len(self._sizes()) > 1:
                 self._tell(
-                    "places are multiples of the smallest block, where Fathom's are of each one's own size"
+                    "offsets are multiples of the smallest block, where Fathom's are multiples of each block's "
+                    "own size"
                 )
             return []
         if random:
@@ -234,7 +233,7 @@ class FioOptions:
         what = "a part for each job" if parts > 1 else "a region"
         size = extent_text(region["size"], self._place, what, parts, unit_bytes)
         if "up-to" in region["size"] and self._place.capacity_bytes is None:
-            self._tell(f"a target of less than {size} takes the size that it has")
+            self._tell(f"a target of less than {size} uses its own size")
         if size != "100%":
             options.append(f"size={size}")
         if parts > 1:
@@ -262,11 +261,11 @@ class FioOptions:
         if streams > 1:
             if iodepth % streams:
                 raise NoCounterpartError("sequential places that do not divide the iodepth")
-            self._tell("a job for each sequential place, where Fathom's threads take theirs in turn")
+            self._tell("one job per sequential position, where Fathom's threads share them in turn")
             threads, iodepth = threads * streams, iodepth // streams
         if self._job["pace"].get("think_ns") and iodepth > 1:
             if self._kind in _DIVIDED:
-                raise NoCounterpartError("pauses of each I/O in flight, and fio's are of the job")
+                raise NoCounterpartError("pauses per I/O in flight: fio's are per job")
             threads, iodepth = threads * iodepth, 1
         if threads > MOST_JOBS:
             raise NoCounterpartError(f"more than {MOST_JOBS} jobs")
@@ -290,7 +289,7 @@ class FioOptions:
         if process is None:
             raise NoCounterpartError(f"{load.get('arrival')} arrivals")
         self._tell(
-            "a rate slows the closed loop down, and latency counts from submission: fio knows no backlog"
+            "a rate slows the closed loop down, and latency counts from submission: fio has no backlog"
         )
         shares = [op["weight"] / self._weight / self.numjobs for op in sorted(self._ops, key=_place_in_order)]
         if self._of_another:
@@ -305,7 +304,7 @@ class FioOptions:
     def _each(self, rate_iops: float) -> int:
         rounded = round(rate_iops)
         if not rounded:
-            raise NoCounterpartError("less than an I/O per second of each job")
+            raise NoCounterpartError("less than one I/O per second and job")
         if whole(rate_iops) is None:
             self._tell(f"rates are whole numbers: {rounded} of {rate_iops:.6g} I/O per second of each job")
         return rounded
@@ -317,8 +316,8 @@ class FioOptions:
             f"{letter} = {other.share * share:.6g}" for letter, share in zip(letters, shares, strict=True)
         ]
         self.remark = (
-            f"{100 * other.share:g} % of the IOPS of [{other.section}]: {' and '.join(terms)} times its IOPS, "
-            "all operations together"
+            f"{100 * other.share:g} % of the IOPS of [{other.section}]: {' and '.join(terms)} times its IOPS, all "
+            "operations together"
         )
         return letters
 
@@ -354,9 +353,9 @@ class FioOptions:
         if self._job.get("journal"):
             self._tell("the journal of acknowledged writes has no counterpart and is left out")
         if self._job["pace"].get("split"):
-            self._tell("the load is for all targets together, and is here that of one")
+            self._tell("the load is meant for all targets together; here one target gets it all")
         if self._job.get("errors", {}).get("most"):
-            self._tell("the first error ends a job, where Fathom takes some")
+            self._tell("the first error ends a job, where Fathom accepts some")
 
     # When it ends
 
@@ -380,7 +379,7 @@ class FioOptions:
         unit_bytes = sizes[0] if len(sizes) == 1 else 1
         if amount_bytes % (self.numjobs * unit_bytes):
             raise NoCounterpartError(
-                f"bytes that {self.numjobs} jobs cannot do in equal parts of whole blocks"
+                f"bytes that do not divide equally into whole blocks over {self.numjobs} jobs"
             )
         return amount_bytes // self.numjobs
 
@@ -389,9 +388,9 @@ class FioOptions:
         flushes = self._flushes or self._flush_every
         if flushes or count % self.numjobs:
             raise NoCounterpartError(
-                "a count with flushes, which fio does not count"
+                "a count with flushes, which fio leaves out of its count"
                 if flushes
-                else f"a count that {self.numjobs} jobs cannot do in equal parts"
+                else f"a count that does not divide equally over {self.numjobs} jobs"
             )
         each = count // self.numjobs
         most_bytes = size_text(each * self._sizes()[-1])
@@ -407,7 +406,7 @@ class FioOptions:
         region_bytes = bytes_of(self._job["region"]["size"], self._place)
         if region_bytes is None:
             raise NoCounterpartError(
-                f"{multiple:g} times a region, of which {self.numjobs} jobs have no whole percentage each: {NAME_IT}"
+                f"{multiple:g} times a region, which gives {self.numjobs} jobs no whole percentage each: {NAME_IT}"
             )
         unit_bytes = self._sizes()[-1]
         return [

@@ -8,7 +8,7 @@ _MIB = 1 << 20
 _NEAR = 1e-6
 
 #: What lets a part of the target be told in bytes.
-NAME_IT = "name the target or give its --size, and it is told in bytes"
+NAME_IT = "name the target or give its --size, and bytes are written"
 
 
 class NoCounterpartError(Exception):
@@ -32,7 +32,7 @@ def whole_percent(fraction: float, what: str) -> int:
     """The fraction in percent. Raises NoCounterpartError where that is no whole number."""
     percent = whole(100 * fraction)
     if percent is None:
-        raise NoCounterpartError(f"{what} of {100 * fraction:.6g} %, and fio takes whole percentages")
+        raise NoCounterpartError(f"{what} of {100 * fraction:.6g} %: fio accepts only whole percentages")
     return percent
 
 
@@ -77,6 +77,6 @@ def extent_text(extent: Extent, place: Place, what: str, parts: int = 1, unit_by
     size_bytes = bytes_of(extent, place)
     if size_bytes is None:
         raise NoCounterpartError(
-            f"{what} of {100 * extent['fraction'] / parts:.6g} %, and fio takes whole percentages: {NAME_IT}"
+            f"{what} of {100 * extent['fraction'] / parts:.6g} %: fio accepts only whole percentages: {NAME_IT}"
         )
     return size_text(size_bytes // parts // unit_bytes * unit_bytes)

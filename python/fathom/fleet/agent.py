@@ -57,7 +57,7 @@ class HostFacts:
         """Raises UsageError where that host has another version than this one."""
         if self.version != __version__:
             raise UsageError(
-                f"host {host} has Fathom {self.version}, this is {__version__}",
+                f"host {host} has Fathom {self.version}, this machine has {__version__}",
                 "install the same version on every host",
             )
 
@@ -225,9 +225,7 @@ class HostAgent:
         intervals = [interval.to_bytes() for interval in handle.poll(timeout_s)]
         self.renew()
         if self._expired and handle.done() and not intervals:
-            raise FathomError(
-                f"its load was stopped: it had not heard of the coordinator for {self._lease_s:.0f} s"
-            )
+            raise FathomError(f"its load was stopped: the coordinator was silent for {self._lease_s:.0f} s")
         return News(intervals, started, handle.done() and not self._expired)
 
     def renew(self) -> None:
@@ -249,7 +247,7 @@ class HostAgent:
         except _core.BackendError as error:
             raise FathomError(str(error)) from error
         rows = self._running.telemetry.drain() if self._running is not None else []
-        return Ended(recording.to_bytes(), [Sampled(**row) for row in rows])
+        return Ended(recording.to_bytes(), [Sampled(**vars(row)) for row in rows])
 
     def _held_one(self, name: str) -> "_Held":
         if name not in self._held:

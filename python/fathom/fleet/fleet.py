@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom._core import Precision
+from fathom.columns.schema import Reading
 from fathom.errors import FathomError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
@@ -25,7 +26,6 @@ from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
 from fathom.targets.safety import ensure_same
 from fathom.targets.target import Identity, Target
-from fathom.targets.telemetry import TelemetryRow
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -215,9 +215,9 @@ class Fleet:
             NoteRecord(
                 rule=LOST_HOST,
                 level="error",
-                text=f"host {host.name} was lost: {host.lost}. Its figures up to then are kept; the total of the "
-                "step in which it was lost is of the seconds in which every host was active, those of later steps "
-                "are of the hosts that were left",
+                text=f"host {host.name} was lost: {host.lost}. Its figures up to then are kept. The total of that "
+                "step covers the seconds in which every host was active; later totals cover the remaining "
+                "hosts",
                 next_step="mend the host and run again for totals of the whole fleet",
             )
             for host in self.hosts
@@ -239,7 +239,7 @@ class Fleet:
                 rule="start-skew",
                 level="warning",
                 text=text,
-                next_step="the first and last second of each step are not of all hosts; run longer steps",
+                next_step="the first and last second of each step lack some hosts; run longer steps",
             )
         ]
 
@@ -249,7 +249,10 @@ class Fleet:
             NoteRecord(
                 rule="clock-jump",
                 level="warning",
-                text=f"the clock of host {name} moved by {moved_ns / 1e6:.1f} ms against this one's between two steps",
+                text=(
+                    f"the clock of host {name} moved by {moved_ns / 1000000.0:.1f} ms against this machine's "
+                    "between two steps"
+                ),
                 next_step="set the hosts' clocks by NTP or PTP, and run again",
             )
             for name, moved_ns in self._jumps_ns.items()
@@ -262,8 +265,8 @@ class Fleet:
             NoteRecord(
                 rule="shared-cores",
                 level="info",
-                text=f"hosts {', '.join(self.cramped)} share the cores of a machine with each other: their load "
-                "threads are not pinned, and what one uses the others lack",
+                text=f"hosts {', '.join(self.cramped)} share the cores of one machine: their load threads are not "
+                "pinned and compete for these cores",
             )
         ]
 
@@ -274,7 +277,7 @@ class Fleet:
     def _resolve(self, text: str, size_bytes: int | None) -> Target:
         if text.startswith("twin:"):
             raise UsageError(
-                f"{text}: hosts load real targets", "run twins without --hosts, --ray or --local-hosts"
+                f"{text}: hosts load only real targets", "run twins without --hosts, --ray or --local-hosts"
             )
         if text.startswith(PREFIX) or is_file_set(text):
             raise UsageError(
@@ -338,13 +341,13 @@ class FleetBackend:
         """Nothing to do: hosts sample only beside a load."""
         return nullcontext()
 
-    def drain(self) -> list[TelemetryRow]:
+    def drain(self) -> list[Reading]:
         """What the hosts sampled during the last step."""
         if self._load is None:
             return []
         names = dict(zip((host.name for host in self._fleet.hosts), self.parts, strict=True))
         return [
-            TelemetryRow(**(asdict(row) | {"target": names[host.name]}))  # pyright: ignore[reportArgumentType]
+            Reading(names[host.name], row.step, row.start_s, row.length_s, row.name, row.value, row.unit)
             for host, row in self._load.telemetry
         ]
 
@@ -398,9 +401,9 @@ def _meet(name: str, remote: Remote) -> Host:
     host.offset = _offset(host)
     if not host.offset.usable:
         raise UsageError(
-            f"host {name}: a round trip takes {2 * host.offset.error_ns / 1e6:.1f} ms, so its clock is known to no "
-            f"better than {host.offset.error_ns / 1e6:.1f} ms",
-            "take a host within 10 ms",
+            f"host {name}: a round trip takes {2 * host.offset.error_ns / 1000000.0:.1f} ms, so its clock is "
+            f"known only to {host.offset.error_ns / 1000000.0:.1f} ms",
+            "use a host within 10 ms",
         )
     return host
 
@@ -413,8 +416,8 @@ def _offset(host: Host) -> clocks.Offset:
         offset = _measured(host)
     if not offset.even:
         raise FathomError(
-            f"host {host.name}: its clock jumps: two readings are {offset.spread_ns / 1e6:.1f} ms further apart than "
-            "the time between them",
+            f"host {host.name}: its clock jumps: two readings are {offset.spread_ns / 1000000.0:.1f} ms further "
+            "apart than the time between them",
             "set it by NTP or PTP, or leave the host out",
         )
     return offset

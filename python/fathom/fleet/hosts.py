@@ -62,7 +62,7 @@ class HostName:
         if Path(shell[0]).name != SSH:
             if self.port is not None:
                 raise UsageError(
-                    f"host {self.text}: only ssh is given a port", f"put it into --shell for {shell[0]}"
+                    f"host {self.text}: only ssh accepts a port", f"put it into --shell for {shell[0]}"
                 )
             return [*shell, destination, "sh"]
         port = ["-p", str(self.port)] if self.port is not None else []

@@ -195,9 +195,9 @@ class FleetLoad:
             try:
                 interval = _core.Interval.from_bytes(data, place)
             except ValueError as error:
-                raise FathomError(f"it sent what is no second of a load: {error}") from error
+                raise FathomError(f"it sent an invalid second of a load: {error}") from error
             if interval.index != number:
-                raise FathomError(f"it sent second {interval.index} where second {number} was due")
+                raise FathomError(f"it sent second {interval.index}, second {number} was due")
             if interval.start_s + interval.length_s > most_s:
                 raise FathomError(f"it sent second {number} of a step that is {most_s - AHEAD_S:.0f} s old")
             fresh.append(interval)
@@ -221,7 +221,7 @@ class FleetLoad:
         try:
             recording = _core.Recording.from_bytes(sent)
         except ValueError as error:
-            raise FathomError(f"it sent what is no recording: {error}") from error
+            raise FathomError(f"it sent an invalid recording: {error}") from error
         seconds = self._totals.sums[self.members.index(member)]
         if _moved(recording) != _moved(seconds):
             raise FathomError("its recording is not the sum of the seconds that it sent")

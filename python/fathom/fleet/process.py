@@ -29,7 +29,7 @@ MOST_UNSENT = 4096
 MOST_ERROR_BYTES = 16 << 20
 LAST_WORDS_BYTES = wire.MOST_WORDS
 LAST_WORDS_S = 1.0
-SAME = "see that it can be reached, and that the same Fathom is installed there"
+SAME = "check that it can be reached, and that the same Fathom is installed there"
 
 T = TypeVar("T")
 

@@ -99,7 +99,7 @@ def _function(name: str) -> Callable[..., object]:
     """Raises FathomError for a name that is none of Fathom's own."""
     module, _, path = name.partition(":")
     if not module.startswith(PACKAGE):
-        raise FathomError(f"{module} is not of Fathom")
+        raise FathomError(f"{module} is not part of Fathom")
     found: object = importlib.import_module(module)
     for part in path.split("."):
         found = getattr(found, part)

@@ -124,7 +124,7 @@ def as_sent(function: Callable[..., object], result: object) -> object:
     try:
         values = _result(function).dump_json((result,), warnings="error")
     except ValueError as error:
-        raise WireError(f"sent what {function.__name__} does not return") from error
+        raise WireError(f"sent a type that {function.__name__} does not return") from error
     return result_of(function, values)
 
 
@@ -135,7 +135,7 @@ def read_frame(stream: BinaryIO) -> bytes | None:
         return None
     [length] = _LENGTH.unpack(header)
     if length > MOST_BYTES:
-        raise WireError(f"sent a message of {length} bytes, {MOST_BYTES} are allowed")
+        raise WireError(f"sent a message of {length} bytes; {MOST_BYTES} are allowed")
     frame = stream.read(length)
     return frame if len(frame) == length else None
 

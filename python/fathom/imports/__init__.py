@@ -1,6 +1,7 @@
 """Methods from the files of other load generators: what they say, in Fathom's words, and what of it has none."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from fathom.errors import UsageError
@@ -11,9 +12,13 @@ from fathom.imports.vdbench import from_vdbench
 from fathom.method.method import parse_method
 from fathom.text_file import read_text
 
-_FIO_SECTION = re.compile(r"^\s*\[[^\]]+\]", re.MULTILINE)
 _IMPORTED = "the imported method"
-_VDBENCH_RUN = re.compile(r"^\s*rd\s*=", re.MULTILINE)
+_FORMATS: tuple[tuple[Callable[[str], object], Callable[[str, str], Draft]], ...] = (
+    (re.compile(r"^\s*\[[^\]]+\]", re.MULTILINE).search, from_fio),
+    (CALL.search, from_fio),
+    (re.compile(r"^\s*rd\s*=", re.MULTILINE).search, from_vdbench),
+)
+"""How the text of each format is recognised, and what reads it. The first that fits is taken."""
 
 
 def import_method(path: Path, name: str | None = None) -> tuple[str, list[str]]:
@@ -40,16 +45,15 @@ def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> Usage
     if place:
         return UsageError(f"{place}: as a method: {what.strip()}", error.hint)
     return UsageError(
-        f"{file}: the method made of it is refused: {what.strip() or error.message}",
+        f"{file}: the method made from it is refused: {what.strip() or error.message}",
         "leave that out; if it should work, report it",
     )
 
 
 def _draft(text: str, file: str) -> Draft:
-    if _FIO_SECTION.search(text) or CALL.search(text):
-        return from_fio(text, file)
-    if _VDBENCH_RUN.search(text):
-        return from_vdbench(text, file)
+    for marks, reader in _FORMATS:
+        if marks(text):
+            return reader(text, file)
     raise UsageError(
         f"{file}: neither fio's nor Vdbench's",
         "expected [jobs], fio commands of a script, or sd=, wd= and rd= lines",

@@ -70,7 +70,10 @@ class Draft:
         file = next(iter(self._aside.values()))[0].rpartition(":")[0]
         return [
             *self.notes,
-            f"{file}: of the tool's own reports and logs, which a run directory replaces: {', '.join(keys)}",
+            (
+                f"{file}: options of the tool's own reports and logs, which a run directory replaces: "
+                f"{', '.join(keys)}"
+            ),
         ]
 
     def aim(self, target: str) -> None:
@@ -91,7 +94,7 @@ class Draft:
         """The lines of the method, each with the place that it comes from."""
         comments = [f"Imported from {file}.", *self.said()]
         if self.targets:
-            comments.append(f"To be run on {shlex.join(self.targets)}")
+            comments.append(f"Run it on {shlex.join(self.targets)}")
         head: dict[str, Value] = {"schema": "fathom-method/1", "name": name, "source": self.source}
         lines = [f"# {one}" for comment in comments for one in comment.splitlines()]
         placed = [(line, "") for line in [*lines, "", *(text for _, text in _table(head))]]

@@ -74,7 +74,10 @@ def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
     alike = {tuple(_but_files(job)) for job in jobs}
     if len(alike) > 1 or len(set(own)) < len(own):
         raise UsageError(
-            f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once, on different files and not alike",
+            (
+                f"{jobs[1].place}: [{jobs[0].name}] and [{jobs[1].name}] run at once on different files, with "
+                "different loads"
+            ),
             "import them one by one",
         )
     return Files(tuple(path for files in own for path in files.paths), own=own[0].own)
@@ -114,7 +117,7 @@ def _name_targets(draft: Draft, groups: Sequence[_Group]) -> None:
         if len(files.paths) > 1:
             draft.note(f"{groups[0].first.job.place}: {len(files.paths)} files at once are an array: {text}")
     if len(several) > 1 and len(groups) > 2:
-        draft.note(f"{groups[0].first.job.place}: all steps on one target are run before those on the next")
+        draft.note(f"{groups[0].first.job.place}: all steps on one target run before those on the next")
 
 
 def _add_group(draft: Draft, group: _Group, state: _State) -> None:
@@ -139,7 +142,8 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
     if first.read_back:
         if len(made) > 1:
             raise UsageError(
-                f"{first.place('verify')}: what jobs at once wrote is not read back here", "give do_verify=0"
+                f"{first.place('verify')}: what concurrent jobs wrote is not read back here",
+                "give do_verify=0",
             )
         back = {
             key: value for key, value in step.job.items() if key not in ("position", "flush_every", "align")
@@ -160,8 +164,8 @@ def _check_cached(group: _Group, state: _State) -> None:
     drops = first.job.options.get("invalidate", Option("1", "")).value != "0"
     if any(one.buffered and one.reads for one in group.made) and drops and state.cached:
         raise UsageError(
-            f"{first.job.place}: [{first.job.name}] reads through the page cache, which jobs before have filled; fio "
-            "drops the pages before each job, and a method does not",
+            f"{first.job.place}: [{first.job.name}] reads through the page cache, which earlier jobs have filled. "
+            "fio drops the pages before each job; a method does not",
             "give direct=1, or invalidate=0",
         )
     state.cached = state.cached or any(one.buffered for one in group.made)

@@ -85,7 +85,7 @@ class Blocks:
     def _block_size(self, text: str, key: str) -> int:
         size = self._given.size_of(text, key)
         if not 0 < size <= 1 << 30:
-            raise self._given.error(key, f"{text} is no block size", "write one up to 1g")
+            raise self._given.error(key, f"{text} is not a block size", "write one up to 1g")
         return size
 
     def _range(self, text: str) -> Sizes:
@@ -95,7 +95,10 @@ class Blocks:
         if most < least or most % least or most // least > _MOST_SIZES:
             raise self._given.error(
                 "bsrange",
-                f"{text}: the largest size is no multiple of the smallest, or more than {_MOST_SIZES} times that",
+                (
+                    f"{text}: the largest size is not a multiple of the smallest, or exceeds it more than "
+                    f"{_MOST_SIZES} times"
+                ),
                 "list sizes with shares: bssplit",
             )
         return [(size, 1.0) for size in range(least, most + 1, least)]

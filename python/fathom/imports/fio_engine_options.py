@@ -38,13 +38,13 @@ OF_ENGINES: tuple[tuple[str, str, str], ...] = (
     ("applied", "`sqpoll`", "sqthread_poll"),
     ("applied", "passthrough to an NVMe namespace: the target `/dev/ngXnY`", "cmd_type"),
     ("applied", "how reads come to the GPU, where it differs", "cuda_io"),
-    ("told", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_ids"),
-    ("told", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_id=0"),
+    ("noted", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_ids"),
+    ("noted", "the GPU is the first that CUDA_VISIBLE_DEVICES shows", "gpu_dev_id=0"),
     *(
-        ("told", _SUBMITS, name)
+        ("noted", _SUBMITS, name)
         for name in ("fixedbufs", "registerfiles", "nonvectored", "force_async", "userspace_reap")
     ),
-    ("told", "the kernel's thread runs where the kernel puts it", "sqthread_poll_cpu"),
+    ("noted", "the kernel's thread runs where the kernel puts it", "sqthread_poll_cpu"),
     ("refused", _POLLS, "hipri=0"),
     ("refused", _POLLS, "hipri_percentage"),
     ("refused", _KERNEL, "uncached=0"),

@@ -99,7 +99,7 @@ def _name_of(key: str, place: str) -> str:
             return name
     near = difflib.get_close_matches(key, [*OPTIONS, *ALIASES], n=1)
     raise UsageError(
-        f"{place}: {key} is no option of fio that this version knows",
+        f"{place}: {key} is not an option of fio that this version knows",
         f"did you mean {near[0]}?" if near else "leave it out",
     )
 
@@ -117,6 +117,6 @@ def _expanded(value: str, place: str) -> str:
     expanded = re.sub(r"\$\{(\w+)\}", of_environment, value)
     if "$" in expanded:
         raise UsageError(
-            f"{place}: {expanded}: fio puts something in for $", "write the value that it stands for"
+            f"{place}: {expanded}: fio substitutes something for $", "write the value that it stands for"
         )
     return expanded

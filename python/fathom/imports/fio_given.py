@@ -64,7 +64,7 @@ class Given:
     def number_of(self, text: str, key: str) -> float:
         """A part of an option's value as a number, 0 or more. Raises UsageError."""
         if not _NUMBER.fullmatch(text.strip()):
-            raise self.error(key, f"{text or 'nothing'} is no number", "write one")
+            raise self.error(key, f"{text or 'nothing'} is not a number", "write one")
         return float(text.strip().rstrip("%"))
 
     def whole(self, key: str, default: int, least: int = 0) -> int:
@@ -82,7 +82,7 @@ class Given:
         """A part of an option's value in bytes, by the job's `kb_base`. Raises UsageError."""
         found = re.fullmatch(r"(\d{1,15})([kmgtp]?)(ib|i|b)?", text.strip().lower())
         if not found:
-            raise self.error(key, f"{text or 'nothing'} is no size", 'expected one like "4k" or "10g"')
+            raise self.error(key, f"{text or 'nothing'} is not a size", 'expected one like "4k" or "10g"')
         other_base = found[2] and found[3] == "ib"
         base = (1024 if self._kb_base == 1000 else 1000) if other_base else self._kb_base
         return int(found[1]) * base ** POWERS[found[2]]
@@ -93,7 +93,7 @@ class Given:
         found = re.fullmatch(r"(\d{1,12})([a-z]*)", text.strip().lower())
         scale = SECONDS.get((found[2] or unit) if found else "")
         if not found or scale is None:
-            raise self.error(key, f"{text} is no duration", 'expected one like "60" or "10m"')
+            raise self.error(key, f"{text} is not a duration", 'expected one like "60" or "10m"')
         return int(found[1]) * scale
 
     def per_op(self, key: str, default: str, ops: tuple[str, ...]) -> dict[str, str]:

@@ -161,11 +161,11 @@ class Conversion:
         if self._engine != "io_uring" and self._engine in _ASYNCHRONOUS and given.whole("iodepth", 1) > 1:
             raise given.error(
                 asked[0],
-                f"{self._engine} submits nothing while it flushes; here writes go on meanwhile",
+                f"{self._engine} submits nothing during a flush; here writes continue",
                 "give iodepth=1, or ioengine=io_uring, which does not wait either",
             )
         if asked == ["fdatasync"]:
-            given.note("fdatasync", "the flush is an fsync, which writes the file's times and size too")
+            given.note("fdatasync", "the flush is an fsync, which also writes the file's times and size")
         return {"flush_every": every[asked[0]]}
 
     # What it carries
@@ -184,7 +184,7 @@ class Conversion:
             if set(self._weights) != {"write"}:
                 raise given.error(
                     "verify",
-                    "checks data of fio's own, or reads back beside other I/O",
+                    "checks fio's own data, or reads back beside other I/O",
                     "a job that only writes has one",
                 )
             content["verify"] = 1
@@ -270,7 +270,7 @@ class Conversion:
         depth = given.whole("iodepth", 1, 1)
         waits = self._engine in _SYNCHRONOUS
         if waits and depth > 1:
-            given.note("iodepth", f"{self._engine} waits for each I/O: the depth is 1, whatever is written")
+            given.note("iodepth", f"{self._engine} waits for each I/O: the depth is 1, whatever iodepth says")
         depth = 1 if waits else depth
         load: dict[str, Value] = {"threads": threads, "iodepth": depth}
         pause_s = given.seconds("thinktime", "us")
@@ -293,7 +293,7 @@ class Conversion:
             if depth > 1:
                 raise given.error(
                     "thinktime",
-                    "fio lets all I/Os end before it pauses, so that less than iodepth is in flight",
+                    "fio waits for all I/Os before it pauses, so fewer than iodepth are in flight",
                     "give iodepth=1",
                 )
             load["think"] = duration_text(pause_s)
@@ -305,7 +305,7 @@ class Conversion:
         ramp_s = self._given.seconds("ramp_time")
         if ramp_s:
             self._given.note(
-                "ramp_time", "a step of its own before, after which the order of offsets begins anew"
+                "ramp_time", "is a separate earlier step; after it, the order of offsets begins anew"
             )
         return ramp_s
 
@@ -346,7 +346,7 @@ class Conversion:
         return until
 
     def _bytes(self, loops: int) -> int | None:
-        """What all threads do without `time_based`: `io_size`, else `size`. None where it is no number of bytes."""
+        """What all threads do without `time_based`: `io_size`, else `size`. None where it is not a number of bytes."""
         given = self._given
         usual = (
             given.text("filesize", "100%") if given.text("size", "100%") == "100%" else given.text("size", "")
@@ -385,6 +385,9 @@ class Conversion:
             return {"mix": "read", "pattern": "sequential", "until": {"count": int(region[1]) // block}}
         raise given.error(
             "verify",
-            "fio reads back what it wrote; here a region of so many bytes that one job writes whole can be",
+            (
+                "fio reads back what it wrote; here that needs a region whose size is given and which one job writes "
+                "whole"
+            ),
             "give size, without runtime, loops and numjobs, or do_verify=0",
         )

@@ -1,4 +1,4 @@
-"""Every option of fio, and what becomes of it in a method: applied, told or refused.
+"""Every option of fio, and what becomes of it in a method: applied, noted or refused.
 
 Names and meanings are those of fio 3.33 (`fio --cmdhelp=all`, `fio --enghelp=ENGINE`) and, where marked, of later ones.
 """
@@ -14,7 +14,7 @@ class Use(StrEnum):
     """What becomes of an option."""
 
     APPLIED = "applied"
-    TOLD = "told"
+    NOTED = "noted"
     REFUSED = "refused"
 
 
@@ -36,8 +36,8 @@ def _applied(says: str, *names: str) -> Iterable[FioOption]:
     return (_option(name, Use.APPLIED, says) for name in names)
 
 
-def _told(says: str, *names: str) -> Iterable[FioOption]:
-    return (_option(name, Use.TOLD, says) for name in names)
+def _noted(says: str, *names: str) -> Iterable[FioOption]:
+    return (_option(name, Use.NOTED, says) for name in names)
 
 
 def _refused(says: str, *names: str) -> Iterable[FioOption]:
@@ -102,7 +102,7 @@ _ALL: tuple[FioOption, ...] = (
     *_applied("the file's size, where it is the job's", "filesize"),
     *_applied("files are filled before", "overwrite"),
     *_applied("later fio: `placement`", "fdp_pli/plids"),
-    *_told(
+    *_noted(
         REPORTS,
         *("group_reporting", "new_group", "per_job_logs", "write_bw_log", "write_lat_log", "write_iops_log"),
         *(
@@ -133,8 +133,8 @@ _ALL: tuple[FioOption, ...] = (
         ),
         *("write_iolog", "log_window_value", "log_issue_time", "log_entries", "eta"),
     ),
-    *_told(_DRAWS, "randrepeat", "randseed", "allrandrepeat", "random_generator", "softrandommap"),
-    *_told(
+    *_noted(_DRAWS, "randrepeat", "randseed", "allrandrepeat", "random_generator", "softrandommap"),
+    *_noted(
         _LAYOUT,
         "create_serialize",
         "create_fsync",
@@ -143,43 +143,45 @@ _ALL: tuple[FioOption, ...] = (
         "unlink",
         "unique_filename",
     ),
-    *_told(_LAYOUT, "allow_file_create=1", "openfiles", "file_service_type", "truncate"),
-    *_told(
+    *_noted(_LAYOUT, "allow_file_create=1", "openfiles", "file_service_type", "truncate"),
+    *_noted(
         _PLACE, "cpus_allowed", "cpumask", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy", "nice"
     ),
-    *_told(_PLACE, "uid", "gid", "thread/threads", "gtod_cpu", "iomem_align/mem_align", "hugepage-size"),
-    *_told("Fathom writes to nothing that is mounted", "allow_mounted_write=0"),
-    *_told("a failed I/O is counted and the step goes on", "continue_on_error", "ignore_error", "error_dump"),
-    *_told("a failed or late I/O ends no other step", "exitall_on_error", "max_latency=0"),
-    *_told("all jobs of a step end together, by their time", "exit_what"),
-    *_told("a rate that is not reached is a note of the report", "rate_min/ratemin", "rate_iops_min"),
-    *_told("rates are kept at every moment, not on average over a cycle", "rate_cycle/ratecycle"),
-    *_told(
+    *_noted(_PLACE, "uid", "gid", "thread/threads", "gtod_cpu", "iomem_align/mem_align", "hugepage-size"),
+    *_noted("Fathom writes to nothing that is mounted", "allow_mounted_write=0"),
+    *_noted(
+        "a failed I/O is counted and the step goes on", "continue_on_error", "ignore_error", "error_dump"
+    ),
+    *_noted("a failed or late I/O ends no other step", "exitall_on_error", "max_latency=0"),
+    *_noted("all jobs of a step end together, by their time", "exit_what"),
+    *_noted("a rate that is not reached is a note of the report", "rate_min/ratemin", "rate_iops_min"),
+    *_noted("rates are kept at every moment, not on average over a cycle", "rate_cycle/ratecycle"),
+    *_noted(
         "I/O is put in flight as soon as there is room, so the queue is deeper on average",
         "iodepth_batch/iodepth_batch_submit=1",
     ),
-    *_told("a thread takes all completions that there are", "iodepth_batch_complete_max"),
-    *_told("the thread that draws an I/O submits it", "io_submit_mode=inline"),
-    *_told("no advice is given to the kernel", "fadvise_hint"),
-    *_told("cached pages are not dropped before each job", "invalidate"),
-    *_told("no two blocks written are equal, as with refill_buffers", "refill_buffers", "scramble_buffers"),
-    *_told("data compress alike in every 4 KiB", "buffer_compress_chunk"),
-    *_told("copies are of 256 units for all jobs", "dedupe_mode=repeat", "dedupe_global=0"),
-    *_told("is not executed: do it before the run", "exec_prerun", "exec_postrun"),
-    *_told(
+    *_noted("a thread takes all completions that there are", "iodepth_batch_complete_max"),
+    *_noted("the thread that draws an I/O submits it", "io_submit_mode=inline"),
+    *_noted("no advice is given to the kernel", "fadvise_hint"),
+    *_noted("cached pages are not dropped before each job", "invalidate"),
+    *_noted("no two blocks written are equal, as with refill_buffers", "refill_buffers", "scramble_buffers"),
+    *_noted("data compress alike in every 4 KiB", "buffer_compress_chunk"),
+    *_noted("copies are of 256 units for all jobs", "dedupe_mode=repeat", "dedupe_global=0"),
+    *_noted("is not executed: do it before the run", "exec_prerun", "exec_postrun"),
+    *_noted(
         "blocks carry Fathom's own checksums",
         "verify_interval",
         "verify_offset",
         "verify_pattern",
         "verify_fatal",
     ),
-    *_told("blocks carry Fathom's own checksums", "verify_dump", "verify_async", "verify_async_cpus"),
-    *_told("blocks carry Fathom's own checksums", "verify_state_save", "verifysort", "verifysort_nr"),
-    *_told("zones are those of the device", "zonesize=0", "zonecapacity=0"),
-    *_told("has no effect, and none in fio either", "rwmixcycle", "percentage_sequential", "flow_watermark"),
-    *_told("has no effect without cgroup", "cgroup_nodelete"),
-    *_told("nothing is trimmed here", "trim_verify_zero"),
-    *_told("later fio: data placement is asked for by placement handles alone", "fdp", "dataplacement"),
+    *_noted("blocks carry Fathom's own checksums", "verify_dump", "verify_async", "verify_async_cpus"),
+    *_noted("blocks carry Fathom's own checksums", "verify_state_save", "verifysort", "verifysort_nr"),
+    *_noted("zones are those of the device", "zonesize=0", "zonecapacity=0"),
+    *_noted("has no effect, and none in fio either", "rwmixcycle", "percentage_sequential", "flow_watermark"),
+    *_noted("has no effect without cgroup", "cgroup_nodelete"),
+    *_noted("nothing is trimmed here", "trim_verify_zero"),
+    *_noted("later fio: data placement is asked for by placement handles alone", "fdp", "dataplacement"),
     *_refused(
         _SET, "opendir", "filename_format", "file_append=0", "fill_device/fill_fs=0", "unlink_each_loop=0"
     ),

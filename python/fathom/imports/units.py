@@ -21,7 +21,7 @@ def bytes_of(text: str, place: str) -> int:
     """A size of fio or Vdbench: `k` and `kb` are 1024; `KiB` of fio is 1000 (its `kb_base=1024`, the default)."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgtp]?)(ib|i|b)?", text.strip().lower())
     if not found:
-        raise UsageError(f"{place}: {text} is no size", 'expected one like "4k" or "10g"')
+        raise UsageError(f"{place}: {text} is not a size", 'expected one like "4k" or "10g"')
     number, prefix, ending = float(found[1]), found[2], found[3]
     base = 1000 if ending == "ib" else 1024
     return round(number * base ** POWERS[prefix])
@@ -40,7 +40,7 @@ def seconds_of(text: str, place: str, unit: str = "s") -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
     scale = SECONDS.get((found[2] or unit) if found else "")
     if not found or scale is None:
-        raise UsageError(f"{place}: {text} is no duration", 'expected one like "60" or "10m"')
+        raise UsageError(f"{place}: {text} is not a duration", 'expected one like "60" or "10m"')
     return float(found[1]) * scale
 
 
@@ -49,7 +49,7 @@ def number_of(text: str, place: str) -> float:
     try:
         return float(text.strip().rstrip("%"))
     except ValueError:
-        raise UsageError(f"{place}: {text or 'nothing'} is no number", "write one") from None
+        raise UsageError(f"{place}: {text or 'nothing'} is not a number", "write one") from None
 
 
 def duration_text(seconds: float) -> str:

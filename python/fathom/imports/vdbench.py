@@ -118,7 +118,7 @@ def _name_targets(runs: Sequence[Run], draft: Draft) -> dict[tuple[str, ...], st
             f"{runs[0].run.place}: names of storage that are alike as {names[runs[0].luns]}", "rename them"
         )
     if len(first) > 1:
-        draft.note(f"{runs[0].run.place}: all steps on one target are run before those on the next")
+        draft.note(f"{runs[0].run.place}: all steps on one target run before those on the next")
     return names
 
 

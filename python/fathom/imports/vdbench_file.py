@@ -54,7 +54,7 @@ class Given:
         """A value as a number, its unit counted. Raises UsageError."""
         value = (text if text is not None else self.text).lower()
         if not (found := _NUMBER.fullmatch(value)) or found[2] == "%":
-            raise self.error(f"{value or 'nothing'} is no number", "write one like 8, 4k or 10g")
+            raise self.error(f"{value or 'nothing'} is not a number", "write one like 8, 4k or 10g")
         minutes = found[2] == "m" and self.key.name in _TIMES
         units = {"": 1, "k": 1024, "m": 60 if minutes else 1024**2, "g": 1024**3, "t": 1024**4, "h": 3600}
         number = float(found[1]) * units[found[2]]
@@ -74,7 +74,7 @@ class Given:
                     raise self.error("a range needs a step", "such as (10-100,10) or (1-64,d)")
                 values += self._range(values[-1], self.number(last), texts.pop(0))
             elif dash:
-                raise self.error(f"{first}-{last} is no number", "write a range in parentheses: (1-64,d)")
+                raise self.error(f"{first}-{last} is not a number", "write a range in parentheses: (1-64,d)")
         return values
 
     def _range(self, first: float, last: float, step: str) -> list[float]:
@@ -100,7 +100,7 @@ class Given:
                 continue
             low, high = _NAME.fullmatch(first), _NAME.fullmatch(last)
             if not low or not high or low[1] != high[1] or int(low[2]) >= int(high[2]):
-                raise self.error(f"{text} is no range of names", "such as (sd1-sd4)")
+                raise self.error(f"{text} is not a range of names", "such as (sd1-sd4)")
             if int(high[2]) - int(low[2]) >= MOST_VALUES:
                 raise self.error(f"more than {MOST_VALUES} names", "take fewer")
             found += [f"{low[1]}{number}" for number in range(int(low[2]), int(high[2]) + 1)]
@@ -192,7 +192,7 @@ def _pieces(text: str, file: str) -> Iterator[tuple[str, str, str]]:
             word, equals, value = part.partition("=")
             if not equals or not value or not word:
                 raise UsageError(
-                    f"{place}: {part.translate(_UNQUOTED)} is no key=value", "separate them by commas"
+                    f"{place}: {part.translate(_UNQUOTED)} is not a key=value", "separate them by commas"
                 )
             if value.count("(") != value.count(")"):
                 raise UsageError(f"{place}: {part.translate(_UNQUOTED)}: unmatched parenthesis", "close it")

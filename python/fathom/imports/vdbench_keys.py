@@ -1,4 +1,4 @@
-"""Every key of a Vdbench parameter file for raw I/O, and what becomes of it in a method: applied, told or refused.
+"""Every key of a Vdbench parameter file for raw I/O, and what becomes of it in a method: applied, noted or refused.
 
 Names, their order and their abbreviations are those of Vdbench 5.04.06 (`MiscParms`, `HostParms`, `SD_entry`,
 `WD_entry`, `RD_entry` and `For_loop` of its sources).
@@ -69,41 +69,43 @@ def _keys(section: Section, use: Use, says: str, *texts: str) -> Iterator[Vdbenc
 def _general() -> Iterable[VdbenchKey]:
     section = Section.GENERAL
     yield from _keys(section, Use.APPLIED, "`content.compressible`", "compression!", "compratio")
-    yield from _keys(section, Use.TOLD, "Fathom draws by its own generator, from `--seed`", "compressionseed")
+    yield from _keys(
+        section, Use.NOTED, "Fathom draws by its own generator, from `--seed`", "compressionseed"
+    )
     yield from _keys(section, Use.REFUSED, _DEDUP, *_DEDUP_WORDS)
-    yield from _keys(section, Use.TOLD, _PROCESS, "port")
+    yield from _keys(section, Use.NOTED, _PROCESS, "port")
     yield from _keys(
         section,
-        Use.TOLD,
+        Use.NOTED,
         "says what blocks hold; Fathom writes random data, compressible as asked",
         "pattern",
     )
     yield from _keys(
         section,
-        Use.TOLD,
+        Use.NOTED,
         "ends a run at so many failed I/Os; see `errors` of a job",
         "data_errors/dataerrors",
     )
-    yield from _keys(section, Use.TOLD, REPORTS, "swat")
+    yield from _keys(section, Use.NOTED, REPORTS, "swat")
     yield from _keys(section, Use.REFUSED, _VALIDATES, "validate=no", "journal!=no")
     yield from _keys(section, Use.REFUSED, _COMMANDS, "startcmd/start_cmd!", "endcmd/end_cmd!")
-    yield from _keys(section, Use.TOLD, _PROCESS, "heartbeat_error!")
+    yield from _keys(section, Use.NOTED, _PROCESS, "heartbeat_error!")
     yield from _keys(section, Use.REFUSED, "switches on Vdbench's own test code", "debug!")
-    yield from _keys(section, Use.TOLD, _PROCESS, "unix2windows")
-    yield from _keys(section, Use.TOLD, _FILE_LAYOUT, "formatxfersize", "create_anchors")
+    yield from _keys(section, Use.NOTED, _PROCESS, "unix2windows")
+    yield from _keys(section, Use.NOTED, _FILE_LAYOUT, "formatxfersize", "create_anchors")
     yield from _keys(
         section, Use.REFUSED, "writes all storage before the runs, or leaves it unwritten", "formatsds=no"
     )
-    yield from _keys(section, Use.TOLD, REPORTS, "report", "report_run_totals", "histogram")
-    yield from _keys(section, Use.TOLD, _PROCESS, "psrset")
-    yield from _keys(section, Use.TOLD, REPORTS, "auxreport", "monitor")
+    yield from _keys(section, Use.NOTED, REPORTS, "report", "report_run_totals", "histogram")
+    yield from _keys(section, Use.NOTED, _PROCESS, "psrset")
+    yield from _keys(section, Use.NOTED, REPORTS, "auxreport", "monitor")
     yield from _keys(section, Use.REFUSED, "makes one target of several", "concatenatesds=no")
-    yield from _keys(section, Use.TOLD, REPORTS, "messagescan")
-    yield from _keys(section, Use.TOLD, "fails a run whose shares are missed", "abort_failed_skew")
+    yield from _keys(section, Use.NOTED, REPORTS, "messagescan")
+    yield from _keys(section, Use.NOTED, "fails a run whose shares are missed", "abort_failed_skew")
     yield from _keys(section, Use.REFUSED, "switches on Vdbench's own test code", "misc")
-    yield from _keys(section, Use.TOLD, _PROCESS, "pattern_buffer!")
-    yield from _keys(section, Use.TOLD, REPORTS, "showlba!")
-    yield from _keys(section, Use.TOLD, "repeats all runs; see fathom run --repeats", "loop!")
+    yield from _keys(section, Use.NOTED, _PROCESS, "pattern_buffer!")
+    yield from _keys(section, Use.NOTED, REPORTS, "showlba!")
+    yield from _keys(section, Use.NOTED, "repeats all runs; see fathom run --repeats", "loop!")
 
 
 _DEDUP_WORDS = (
@@ -121,22 +123,22 @@ _DEDUP_WORDS = (
 
 def _hosts() -> Iterable[VdbenchKey]:
     section = Section.HOST
-    yield from _keys(section, Use.TOLD, _HOSTS, "system", "vdbench", "shell", "user")
-    yield from _keys(section, Use.TOLD, "says in how many processes Vdbench runs", "jvms")
-    yield from _keys(section, Use.TOLD, _HOSTS, "clients", "mount")
+    yield from _keys(section, Use.NOTED, _HOSTS, "system", "vdbench", "shell", "user")
+    yield from _keys(section, Use.NOTED, "says in how many processes Vdbench runs", "jvms")
+    yield from _keys(section, Use.NOTED, _HOSTS, "clients", "mount")
 
 
 def _storage() -> Iterable[VdbenchKey]:
     section = Section.STORAGE
-    yield from _keys(section, Use.TOLD, _HOSTS, "host/hd")
+    yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
     yield from _keys(section, Use.APPLIED, "the target", "lun")
     yield from _keys(section, Use.APPLIED, "a target for each number", "count")
     yield from _keys(section, Use.APPLIED, "`region`: the bytes that are used", "size")
     yield from _keys(section, Use.APPLIED, "`load.threads`, 8 by itself", "threads")
-    yield from _keys(section, Use.TOLD, "counts only with rhpct and whpct, which are refused", "hitarea")
+    yield from _keys(section, Use.NOTED, "counts only with rhpct and whpct, which are refused", "hitarea")
     yield from _keys(section, Use.APPLIED, "`region.start`, moved by so much", "offset")
     yield from _keys(section, Use.APPLIED, "`align` of random I/O", "align")
-    yield from _keys(section, Use.TOLD, REPORTS, "kstat", "instance")
+    yield from _keys(section, Use.NOTED, REPORTS, "kstat", "instance")
     yield from _keys(section, Use.REFUSED, _REPLAY, "replay")
     yield from _keys(section, Use.REFUSED, _VALIDATES, "journal")
     yield from _keys(section, Use.REFUSED, "resets devices under load", "resetlun=0", "resetbus=0")
@@ -158,7 +160,7 @@ def _workloads() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.REFUSED, "serves one workload before another", "priority")
     yield from _keys(section, Use.APPLIED, "`load.rate` of a stream", "iorate")
     yield from _keys(section, Use.REFUSED, _CACHE, "rhpct=0", "whpct=0")
-    yield from _keys(section, Use.TOLD, _HOSTS, "host/hd")
+    yield from _keys(section, Use.NOTED, _HOSTS, "host/hd")
     yield from _keys(section, Use.APPLIED, "`direct`", "openflags")
     yield from _keys(section, Use.REFUSED, "runs a program of the user's", "user!")
     yield from _keys(section, Use.REFUSED, "is of concatenated storage alone", "threads")
@@ -178,7 +180,7 @@ def _runs() -> Iterable[VdbenchKey]:
     yield from _keys(section, Use.APPLIED, "points of a curve", "curve")
     yield from _keys(section, Use.REFUSED, "ends a curve by its latency", "stopcurve")
     yield from _keys(section, Use.APPLIED, "`until.time`, 30 s by itself", "elapsed")
-    yield from _keys(section, Use.TOLD, REPORTS, "interval")
+    yield from _keys(section, Use.NOTED, REPORTS, "interval")
     yield from _keys(section, Use.APPLIED, "a step of its own before", "warmup")
     yield from _keys(section, Use.REFUSED, _REPLAY, "replay!")
     yield from _keys(section, Use.APPLIED, "an idle step after each", "pause")

@@ -114,7 +114,7 @@ class Run:
         warmup_s = self.run.number("warmup", 0)
         pause_s = self.run.number("pause", 0)
         for chosen, ending in self._combinations():
-            step = Step(self, chosen, largest_bytes)
+            step = Combination(self, chosen, largest_bytes)
             for keys, rate, suffix in self._rates():
                 name = name_of(self.run.name + ending + suffix)
                 job = step.job(rate)
@@ -229,7 +229,7 @@ class Run:
         return bool(flags & {"o_direct", "directio"})
 
 
-class Step:
+class Combination:
     """One combination of a run's values."""
 
     def __init__(self, run: Run, chosen: Chosen, largest_bytes: int) -> None:

@@ -74,10 +74,10 @@ def _check_names(method: Method, texts: Sequence[str], names: Sequence[str | Non
 def _nameless(method: Method, text: str) -> tuple[str, str]:
     names = method.target_names
     return (
-        f"{text}: the steps of {method.name} name their targets, and this one has no name",
+        f"{text}: the steps of {method.name} name their targets, but this one has no name",
         f"write {' or '.join(f'{name}={text}' for name in names[:3])}",
     )
 
 
 def _missing(method: Method, name: str) -> tuple[str, str]:
-    return f"no target for {name!r}, on which steps of {method.name} run", f"add {name}=TARGET"
+    return f"no target named {name!r}, on which steps of {method.name} run", f"add {name}=TARGET"

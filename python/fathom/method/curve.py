@@ -226,7 +226,7 @@ def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | 
     maximum = next((one for one in measured if one.step == place.curve), None)
     if maximum is None or maximum.iops <= 0:
         raise FathomError(
-            f"{place.curve}: nothing was completed at its maximum, so its points have no rate",
+            f"{place.curve}: no I/O completed at its maximum, so its points have no rate",
             "give the step more time, or look at its errors",
         )
     if place.share is not None:

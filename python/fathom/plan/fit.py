@@ -23,15 +23,15 @@ def check_fits(method: Method, target: Target) -> None:
             block_bytes = max((max(sizes) for sizes in job.block_sizes.values() if sizes), default=0)
             if region_bytes < block_bytes:
                 raise UsageError(
-                    f"{target.name}: step {step.name} has a region of {size(region_bytes)} there, and blocks of "
+                    f"{target.name}: step {step.name} has a region of {size(region_bytes)} there, but blocks of "
                     f"{size(block_bytes)}",
-                    "take a larger target, --size or region, or smaller blocks",
+                    "use a larger target, --size or region, or smaller blocks",
                 )
             if region_bytes > capacity_bytes:
                 raise UsageError(
-                    f"{target.name}: step {step.name} has a region of {size(region_bytes)}, and the target "
+                    f"{target.name}: step {step.name} has a region of {size(region_bytes)}, but the target only "
                     f"{size(capacity_bytes)}",
-                    "take a larger target or --size, or a region in percent",
+                    "use a larger target or --size, or a region in percent",
                 )
 
 
@@ -43,7 +43,7 @@ def _check_fills(method: Method, target: Target) -> None:
         return
     time_s = sum(step.job.time_s or 0.0 for _, step in method.steps_on(target)) * method.quick.divide_times_by
     raise UsageError(
-        f"{target.name}: shortened, {method.name} does not fill a drive, so it shows no steady state",
+        f"{target.name}: shortened, {method.name} does not fill a drive, so it cannot show steady state",
         f"run it without --quick, which takes {duration(time_s)}",
     )
 
@@ -54,20 +54,20 @@ def _check_takes(step: str, job: Job, target: Target) -> None:
         return
     if job.iodepth > _core.ENGINE_IODEPTH_MAX:
         raise UsageError(
-            f"{target.name}: step {step} has an iodepth of {job.iodepth}, and a load thread keeps at most "
+            f"{target.name}: step {step} has an iodepth of {job.iodepth}; a load thread keeps at most "
             f"{_core.ENGINE_IODEPTH_MAX} I/O in flight there",
             "take a smaller iodepth and more threads",
         )
     without_zones = target.kind != "device" or target.makes is not None or target.identity.zoned == "none"
     if "append" in job.weights and (without_zones or not target.passthrough):
         raise UsageError(
-            f"{target.name}: step {step} appends to zones, and this target takes no zone appends",
-            'take the NVMe generic device (/dev/ngXnY) of a zoned namespace, a zoned twin, or mix = "write"',
+            f"{target.name}: step {step} appends to zones, but this target accepts no zone appends",
+            'use the NVMe generic device (/dev/ngXnY) of a zoned namespace, a zoned twin, or mix = "write"',
         )
     if job.pattern == "zones" and without_zones:
         raise UsageError(
-            f"{target.name}: step {step} has the pattern zones, and this target has none",
-            'take a zoned device, a zoned twin, or pattern = "sequential"',
+            f"{target.name}: step {step} has the pattern zones, but this target has no zones",
+            'use a zoned device, a zoned twin, or pattern = "sequential"',
         )
 
 
@@ -78,20 +78,18 @@ def inapplicable(step: Step, target: Target) -> str | None:
     }
     if step.kind == "purge" and odd_kinds:
         return (
-            f"{KIND_IN_WORDS[min(odd_kinds)]} cannot be purged, so the state of what lies beneath is unknown"
+            f"{KIND_IN_WORDS[min(odd_kinds)]} cannot be purged, so the state of the drive beneath is unknown"
         )
     handles, named = target.placement_handles, max(step.job.placement, default=0)
     if handles is not None and named >= handles:
         if handles > 1:
-            why = f"it writes with handle {named}, and the target has {handles} placement handles"
+            why = f"it writes with handle {named}, but the target has {handles} placement handles"
         else:
-            why = (
-                "it writes by placement handles, and the target has no placement handles (FDP) to choose from"
-            )
+            why = "it writes by placement handles, but the target has none to choose from (FDP)"
         return why
     sizes = {one for sizes in step.job.block_sizes.values() for one in sizes}
     odd = sorted(one for one in sizes if one % target.logical_block_bytes)
     if odd:
         blocks = ", ".join(f"{one} B" for one in odd)
-        return f"{blocks} are no multiple of the target's {target.logical_block_bytes} B blocks"
+        return f"{blocks} are not multiples of the target's {target.logical_block_bytes} B blocks"
     return None

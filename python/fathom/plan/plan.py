@@ -179,10 +179,8 @@ def _of_purge(method: Method, target: Target, purge: Purge) -> list[str]:
     if not any(step.kind == "purge" for step in method.steps):
         return [f"--purge {purge} would be refused: the method has no purge step"]
     if target.kind == "twin":
-        return ["a purge resets a twin, however it is asked for"]
-    return [
-        f"purge by NVMe {purge}: writes nothing, and takes as long as the drive needs, which is not known"
-    ]
+        return ["a purge resets a twin, whatever --purge says"]
+    return [f"purge by NVMe {purge}: writes nothing, and takes an unknown time"]
 
 
 def _totals(plan: Plan) -> list[str]:
@@ -198,7 +196,7 @@ def _totals(plan: Plan) -> list[str]:
         f"about {duration(plan.time_s)}, {bound}{capacity(plan.written_bytes)} written"
         + (f", at the rated speed of the drive{_why(plan)}" if plan.rated else "")
         + (
-            f"; at least {duration(plan.least_time_s)}, preconditioning and rounds may end sooner"
+            f"; at least {duration(plan.least_time_s)}: preconditioning and rounds may end sooner"
             if settles
             else ""
         )
@@ -228,7 +226,7 @@ def _known(plan: Plan) -> str:
     if timeless:
         time += f", not counting {_steps(timeless)} ended by volume"
     if not plan.written_bytes:
-        return f"{time}; what is written depends on the target's speed"
+        return f"{time}; the volume written depends on the target's speed"
     written = f"{capacity(plan.written_bytes)} written"
     if by_time:
         written += f", not counting {_steps(by_time)} ended by time"
@@ -243,11 +241,11 @@ def _of_twin(method: Method) -> str:
     """Why a twin writes and takes less than the plan says, which is the drive's."""
     precisions = [step.precision for step in method.steps if step.precision]
     early = (
-        f", and ends windows once rate and latency are known to {percent(max(precisions))}"
+        f". It ends windows once rate and latency are known to {percent(max(precisions))}"
         if precisions
         else ""
     )
-    return f"all this is the drive's own: a twin may simulate a slice of it, in virtual time{early}"
+    return f"this describes the drive itself: a twin may simulate a slice of it, in virtual time{early}"
 
 
 def _of_repeats(plan: Plan, repeats: int) -> list[str]:
@@ -284,7 +282,7 @@ def _cells(members: Sequence[PlannedStep]) -> tuple[str, str, str, str, str]:
         place, numbers = first.round, f"{first.number}-{last.number}"
         known = [step.time_s for step in members if step.time_s is not None]
         until = f"until {', '.join(place.track)} are steady" if place.judged else "counted, not judged"
-        what = f"the same, round 2 to {place.most}, {until}"
+        what = f"the same for rounds 2 to {place.most}, {until}"
         return numbers, f"{place.of}.02 ...", what, duration(sum(known)), _volume(members)
     if first.kind != "point":
         return str(first.number), first.step, first.label, _time(first), _volume(members)

@@ -1,11 +1,11 @@
 """The main job: the right method for each target, one run, one report."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from fathom.load.resolve import resolve_targets
+from fathom.load.initiator import Initiator
 from fathom.method.compose import compose
 from fathom.method.method import Method, load_method
+from fathom.plan.prepare import Words, completed, prepare
 from fathom.targets.files import scratch_file
 from fathom.targets.target import Target
 
@@ -37,14 +37,19 @@ def review_method(*, full: bool) -> Method:
 
 
 def review_targets(
-    texts: Sequence[str], scratch_directory: Path | None, size_bytes: int | None
+    method: Method,
+    texts: Words,
+    scratch_directory: Path | None,
+    size_bytes: int | None,
+    initiator: Initiator,
 ) -> list[Target]:
     """The targets of a review: those given, or a scratch file on this machine's disk beside four twins.
 
     The directory is made where it is missing.
     """
     if texts:
-        return resolve_targets(texts, size_bytes)
+        return prepare(method, texts, initiator, size_bytes)
     if scratch_directory is not None:
         scratch_directory.mkdir(parents=True, exist_ok=True)
-    return [scratch_file(scratch_directory, size_bytes or SCRATCH_BYTES), *resolve_targets(DEFAULT_TWINS)]
+    mine = scratch_file(scratch_directory, size_bytes or SCRATCH_BYTES)
+    return completed(method, [mine, *initiator.resolve(DEFAULT_TWINS)], size_bytes)

@@ -50,7 +50,7 @@ def energy(
     n = int(inside.sum())
     if n < LEAST_SAMPLES:
         count = "1 sample" if n == 1 else f"{n} samples"
-        return f"{count} in {duration(end_s - start_s)}, and at least {LEAST_SAMPLES} are needed"
+        return f"{count} in {duration(end_s - start_s)}; at least {LEAST_SAMPLES} are needed"
     interval_s = float(np.median(np.diff(times[inside])))
     if reason := _gap(times, inside, start_s, end_s, interval_s):
         return reason
@@ -81,7 +81,7 @@ def _gap(
     held_s = max(LEAST_GAP_S, MOST_HELD_INTERVALS * interval_s)
     pauses_s = np.diff(own)
     if pauses_s.max() > most_s:
-        return f"no sample for {duration(float(pauses_s.max()))} amid it"
+        return f"no sample for {duration(float(pauses_s.max()))} in the middle"
     before, after = times[times < start_s], times[times > end_s]
     known_before = before.size and own[0] - before[-1] <= most_s
     known_after = after.size and after[0] - own[-1] <= most_s

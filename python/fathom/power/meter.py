@@ -71,7 +71,10 @@ class PowerMeter:
             return f"{found}; the meter cannot be read: {trouble}"
         if newest_s is not None and abs(end_s - newest_s) > SKEWED_S:
             order = "before" if newest_s < end_s else "after"
-            return f"{found}; its newest sample is of {duration(abs(end_s - newest_s))} {order} the end: its clock?"
+            return (
+                f"{found}; its newest sample is {duration(abs(end_s - newest_s))} {order} the end: check its "
+                "clock"
+            )
         return found
 
     def samples(self, start_s: float, end_s: float) -> list[Sample]:
@@ -145,7 +148,7 @@ def _accuracy(text: str, value: str | None) -> float | None:
     except ValueError:
         accuracy = -1.0
     if not value.endswith("%") or not 0 <= accuracy < 1:
-        raise UsageError(f"--power {text}: accuracy {value!r} is no percentage", "write accuracy=1%")
+        raise UsageError(f"--power {text}: accuracy {value!r} is not a percentage", "write accuracy=1%")
     return accuracy
 
 
@@ -157,9 +160,11 @@ def _url(text: str, place: str) -> str:
     except ValueError:
         parts, host = None, None
     if parts is None or parts.scheme not in ("http", "https") or not host:
-        raise UsageError(f"--power {text}: {place!r} is no address of a server", FORMS)
+        raise UsageError(f"--power {text}: {place!r} is not an address of a server", FORMS)
     if parts.username is not None:
-        raise UsageError("--power: no password in an address: it would be kept in run.json", "use a proxy")
+        raise UsageError(
+            "--power: leave the password out of the address: run.json would keep it", "use a proxy"
+        )
     return place
 
 

@@ -56,7 +56,7 @@ def _samples(data: dict[str, object]) -> list[Sample]:
     if kind == "scalar":
         return _finite([cast("list[object]", result)])
     if kind not in ("vector", "matrix"):
-        raise MeterError(f"the query gives a {kind}, and no power")
+        raise MeterError(f"the query gives a {kind}, not a power")
     if len(result) != 1:
         many = f"{len(result)} series" if result else "no series"
         raise MeterError(f"the query gives {many}: choose one by its labels, or sum them")

@@ -1,17 +1,17 @@
 """What the power meter came to in a step: rows of telemetry, a line of the journal, and notes on the whole run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from fathom.columns.schema import Reading
 from fathom.method.step_names import Steps, called
 from fathom.output.text import duration
 from fathom.power.energy import Energy, Sample
 from fathom.power.meter import PowerMeter
 from fathom.runs.document import NoteRecord
-from fathom.runs.journal import read_journal
-from fathom.runs.rows import Row
+from fathom.runs.event_log import read_events
 from fathom.targets.telemetry_names import JOULES, SENSOR_JOULES
 
 RULE = "power-meter"
@@ -36,20 +36,12 @@ class MeteredStep:
         return cls(target, step, start_s, meter.samples(start_s, end_s), found, meter.accuracy)
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Reading]:
         """For the table of telemetry; none without a figure."""
         if isinstance(self.found, str):
             return []
         return [
-            {
-                "target": self.target,
-                "step": self.step,
-                "start_s": start_s,
-                "length_s": length_s,
-                "name": JOULES,
-                "value": joules,
-                "unit": "J",
-            }
+            Reading(self.target, self.step, start_s, length_s, JOULES, joules, "J")
             for start_s, length_s, joules in self.found.cells
         ]
 
@@ -68,9 +60,9 @@ class MeteredStep:
         }
 
 
-def instead_of_sensor(rows: Sequence[Row]) -> list[Row]:
+def instead_of_sensor(rows: Sequence[Reading]) -> list[Reading]:
     """Rows of telemetry with what the drive's own sensor says under a name of its own: the meter's is the figure."""
-    return [row | {"name": SENSOR_JOULES} if row["name"] == JOULES else row for row in rows]
+    return [replace(row, name=SENSOR_JOULES) if row.name == JOULES else row for row in rows]
 
 
 def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
@@ -79,7 +71,7 @@ def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
     `steps` are the method's in normal form by key.
     """
     by_target: dict[str, dict[str, Mapping[str, object]]] = {}
-    for event in read_journal(run):
+    for event in read_events(run):
         if event["event"] == "power":
             by_target.setdefault(str(event["target"]), {})[str(event["step"])] = event
     return [note for target, own in by_target.items() for note in _notes(target, own, steps, meter)]
@@ -104,8 +96,8 @@ def _notes(
             rule=RULE,
             level="info",
             target=target,
-            text=f"joules are of all that the power meter {meter.text} measures, by the trapezoidal rule: a sample "
-            f"every {_span([duration(value) for value in intervals_s])}, 95 % intervals of "
+            text=f"joules are of everything that the power meter {meter.text} measures, by the trapezoidal rule. "
+            f"A sample came every {_span([duration(value) for value in intervals_s])}. 95 % intervals are "
             f"{_span([f'± {100 * value:.2g} %' for value in widths])} from the spread of the samples{own}",
         )
     if missing:
@@ -118,7 +110,7 @@ def _notes(
             level="warning",
             target=target,
             text=f"no energy for {len(missing)} of {len(events)} steps: {listed}{more}",
-            next_step="take longer steps or a meter that samples more often, and look whether it ran all the time",
+            next_step="use longer steps or a meter that samples more often, and check that it ran all the time",
         )
 
 

@@ -3,8 +3,8 @@
 Nothing here touches a target or measures anything; whatever it says was in the run directory or in the catalogue.
 """
 
-from fathom.report.export import run_csv, run_json, runs_json
+from fathom.report.export import run_json, runs_csv, runs_json
 from fathom.report.page import REPORT, write_html
 from fathom.report.terminal import print_table
 
-__all__ = ["REPORT", "print_table", "run_csv", "run_json", "runs_json", "write_html"]
+__all__ = ["REPORT", "print_table", "run_json", "runs_csv", "runs_json", "write_html"]

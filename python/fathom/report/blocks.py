@@ -145,7 +145,7 @@ class Cards:
 
 
 @dataclass(frozen=True)
-class Note:
+class NoteItem:
     """A validity note: what to know, where it applies, what to do about it."""
 
     level: str
@@ -159,7 +159,7 @@ class Notes:
     """Validity notes, the gravest first."""
 
     template: ClassVar[str] = "notes"
-    notes: Sequence[Note]
+    notes: Sequence[NoteItem]
 
 
 @dataclass(frozen=True)

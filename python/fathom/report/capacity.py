@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, capacity, curve_of, failing_rate, figures, is_point
 from fathom.report.data import RunData
-from fathom.report.rows import Point
 from fathom.statistics.uncertainty import Interval, means_interval
 
 

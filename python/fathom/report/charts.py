@@ -274,21 +274,7 @@ def bar_chart(
     """Horizontal bars, grouped by category; each of `bars` is (series name, slot, one value per category)."""
     return _frame(8, x) | {
         "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
-        "yAxis": {
-            "type": "category",
-            "data": list(categories),
-            "inverse": True,
-            "axisLine": {"lineStyle": {"color": "$rule-strong"}},
-            "axisTick": {"show": False},
-            "axisLabel": {
-                "color": "$ink",
-                "formatter": f"@lines-{LABEL_PX}",
-                "width": LABEL_PX + 1,
-                "overflow": "break",
-                "lineHeight": 13,
-                "interval": 0,
-            },
-        },
+        "yAxis": _names(categories),
         "series": [
             {
                 "type": "bar",
@@ -304,6 +290,76 @@ def bar_chart(
             for name, slot, values in bars
         ],
         "tooltip": _tooltip("count", x.format) | {"axisPointer": {"type": "shadow"}},
+    }
+
+
+def change_chart(spans: Sequence[Span], changes: Sequence[float], tones: Sequence[str]) -> Option:
+    """Changes in percent as dots on their intervals, a line each with its name, zero marked.
+
+    `spans` are the intervals with their names, in percent; `tones` are `good`, `bad` or empty, each of one span.
+    """
+    colours = {"good": "$good", "bad": "$bad"}
+    x = Axis("change, %", "count")
+    series: list[JsonValue] = [
+        {
+            "type": "line",
+            "name": span.label,
+            "data": [[span.start, place], [span.end, place]],
+            "showSymbol": False,
+            "silent": True,
+            "animation": False,
+            "color": colours.get(tone, "$muted"),
+            "lineStyle": {"color": colours.get(tone, "$muted"), "width": 2, "type": "solid"},
+        }
+        for place, (span, tone) in enumerate(zip(spans, tones, strict=True))
+    ]
+    dots: list[JsonValue] = [
+        {"value": [change, place], "itemStyle": {"color": colours.get(tone, "$ink")}}
+        for place, (change, tone) in enumerate(zip(changes, tones, strict=True))
+    ]
+    zero: Option = {
+        "silent": True,
+        "animation": False,
+        "symbol": "none",
+        "label": {"show": False},
+        "lineStyle": {"color": "$rule-strong", "type": "solid", "width": 1},
+        "data": [{"xAxis": 0}],
+    }
+    series.append(
+        {
+            "type": "scatter",
+            "name": "change",
+            "data": dots,
+            "symbol": "circle",
+            "symbolSize": 8,
+            "animation": False,
+            "silent": True,
+            "markLine": zero,
+        }
+    )
+    return _frame(8, x) | {
+        "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
+        "yAxis": _names([span.label for span in spans]),
+        "series": series,
+    }
+
+
+def _names(categories: Sequence[str]) -> Option:
+    """The vertical axis of names beside bars, the first on top."""
+    return {
+        "type": "category",
+        "data": list(categories),
+        "inverse": True,
+        "axisLine": {"lineStyle": {"color": "$rule-strong"}},
+        "axisTick": {"show": False},
+        "axisLabel": {
+            "color": "$ink",
+            "formatter": f"@lines-{LABEL_PX}",
+            "width": LABEL_PX + 1,
+            "overflow": "break",
+            "lineHeight": 13,
+            "interval": 0,
+        },
     }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import joined
+from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.method.method import AGAINST_ITS_DRIVE
 from fathom.output.text import many_of
@@ -22,7 +23,7 @@ from fathom.report.data import RunData
 from fathom.report.published import Lookup, Metric, Published
 from fathom.report.repeats import pool as pool_runs
 from fathom.report.repeats import repeats_by_target
-from fathom.report.rows import Busy, Point, Step
+from fathom.report.rows import Busy, StepRecord
 from fathom.report.style import plain
 from fathom.report.totals import TOTAL, merged, rates_of_repeats, total
 from fathom.runs.document import NoteRecord, TargetRecord
@@ -87,7 +88,7 @@ class Cell:
 
     column: Column
     point: Point
-    step: Step
+    step: StepRecord
     metric: Metric
     published: Published | None
     histogram: Histogram | None
@@ -229,7 +230,7 @@ class Comparison:
         """What is compared with nothing, because too much of its I/O failed: a line per figure."""
         several = len(self.columns) > 1
         return [
-            f"{cell.column.label}, {corner.label}: {cell.failed}, so it is compared with nothing"
+            f"{cell.column.label}, {corner.label}: {cell.failed}, so it is left out of comparisons"
             for corner in self.corners
             for cell in corner.cells
             if several and cell.failed

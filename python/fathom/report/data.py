@@ -13,16 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from fathom.columns.schema import TABLES, Point, Stream
 from fathom.errors import FathomError
 from fathom.method.curve import Curve, CurveJson, is_point, parse_curve
 from fathom.method.method import Job, JobJson, parse_job
 from fathom.method.rounds import Round, RoundJson, parse_round
 from fathom.method.step_names import Steps, called
-from fathom.report.rows import Busy, Point, Second, Share, Step, StreamPoint, as_shown
+from fathom.report.rows import Busy, Second, Share, StepRecord, as_shown
 from fathom.report.together import together_us
 from fathom.runs.document import RunDocument
 from fathom.runs.reader import Run
-from fathom.runs.schema import TABLES
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.percentiles import PREFIXES, Histogram, Parts, intervals_us
 from fathom.statistics.series import Floats
@@ -75,10 +75,12 @@ class RunData:
         return {str(step["name"]): step for step in steps if isinstance(step, dict)}
 
     @cached_property
-    def steps(self) -> dict[str, Step]:
+    def steps(self) -> dict[str, StepRecord]:
         """The method's steps by name, in order; of a step that the method does not tell of, what its points say."""
         untold = {
-            p.step: Step(p.step, "point" if is_point(p.step) else "measure", p.workload, p.workload, None)
+            p.step: StepRecord(
+                p.step, "point" if is_point(p.step) else "measure", p.workload, p.workload, None
+            )
             for p in self.points
         }
         return untold | {
@@ -121,11 +123,11 @@ class RunData:
         return self._seconds.get(target, {})
 
     @cached_property
-    def streams(self) -> list[StreamPoint]:
+    def streams(self) -> list[Stream]:
         """Rows of the streams of measured steps; empty for jobs of one workload."""
-        names = [field.name for field in fields(StreamPoint)]
+        names = [field.name for field in fields(Stream)]
         rows = self.run.table("streams").select(names).to_pylist()
-        return [StreamPoint(**row) for row in rows if not is_withheld(row["failed_share"])]
+        return [Stream(**row) for row in rows if not is_withheld(row["failed_share"])]
 
     def written(
         self, target: str, kinds: Sequence[str] = ("measure",)
@@ -270,11 +272,11 @@ class RunData:
     def _seconds(self) -> dict[str, dict[str, list[Second]]]:
         table = self.query(
             "intervals",
-            "select target, step, start_s, max(length_s) as length_s, sum(n)::bigint as n, min(ordinal) as place "
-            "from rows group by target, step, start_s order by place",
+            "select target, step, start_s, max(length_s) as length_s, sum(n)::bigint as n "
+            "from rows group by target, step, start_s order by min(ordinal)",
         )
         out: dict[str, dict[str, list[Second]]] = {}
-        for target, step, start, length, n, _ in zip(*table.to_pydict().values(), strict=True):
+        for target, step, start, length, n in zip(*table.to_pydict().values(), strict=True):
             out.setdefault(target, {}).setdefault(step, []).append(Second(start, length, n))
         return out
 
@@ -283,11 +285,11 @@ class RunData:
         table = self.query(
             "telemetry",
             f"select target, step, name[{len(UTILISATION) + 1}:] as resource, "
-            "sum(value * length_s) / sum(length_s) as mean, min(ordinal) as place "
-            f"from rows where starts_with(name, '{UTILISATION}') and length_s > 0 group by all order by place",
+            "sum(value * length_s) / sum(length_s) as mean "
+            f"from rows where starts_with(name, '{UTILISATION}') and length_s > 0 group by all order by min(ordinal)",
         )
         out: dict[tuple[str, str], list[Busy]] = {}
-        for target, step, resource, mean, _ in zip(*table.to_pydict().values(), strict=True):
+        for target, step, resource, mean in zip(*table.to_pydict().values(), strict=True):
             out.setdefault((target, step), []).append(Busy(resource, mean))
         return out
 
@@ -390,10 +392,10 @@ def _point(row: dict[str, Any]) -> Point:
     return Point(**row)
 
 
-def _step(entry: Mapping[str, JsonValue]) -> Step:
+def _step(entry: Mapping[str, JsonValue]) -> StepRecord:
     published = entry.get("published")
     kind = str(entry["kind"])
-    return Step(
+    return StepRecord(
         name=str(entry["name"]),
         kind="measure" if kind == "curve" else kind,
         workload=str(entry["workload"]),

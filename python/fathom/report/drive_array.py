@@ -6,8 +6,8 @@ from functools import cached_property
 
 from fathom.analysis.findings import joined
 from fathom.analysis.mechanics import Mechanics, limits_of
+from fathom.columns.schema import Point
 from fathom.report.comparison import Cell, Column, Comparison
-from fathom.report.rows import Point
 from fathom.runs.document import TargetRecord
 from fathom.statistics.levels import mser5
 from fathom.statistics.series import Floats

@@ -1,9 +1,10 @@
 """A run as one JSON document or one CSV table, for other programs. Rows and names are those of points.parquet."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
+from fathom.columns.schema import POINTS, RUN_SCHEMA
 from fathom.method.rounds import UNITS
 from fathom.output.printed import csv_text
 from fathom.report.capacity import capacities_of
@@ -11,8 +12,6 @@ from fathom.report.data import RunData, load
 from fathom.report.repeats import is_pooled, repeats_by_target
 from fathom.report.repeats import pool as pool_runs
 from fathom.report.rounds import repeated_rounds
-from fathom.report.rows import Point
-from fathom.runs.schema import RUN_SCHEMA
 from fathom.statistics.uncertainty import Interval
 
 
@@ -103,10 +102,13 @@ def _bounds(interval: Interval | None, name: str) -> dict[str, object]:
     return {f"{name}_low": low, f"{name}_high": high}
 
 
-def run_csv(run: Path) -> str:
-    """Points as CSV with a header line; absent values are empty.
+def runs_csv(runs: Sequence[Path]) -> str:
+    """Points as CSV with a header line; absent values are empty. Several runs have a column `run` in front, their id.
 
-    Raises FathomError when the run cannot be read.
+    Raises FathomError when a run cannot be read.
     """
-    names = [field.name for field in fields(Point)]
-    return csv_text(names, ([getattr(point, name) for name in names] for point in load(run).points))
+    loaded = [load(run) for run in runs]
+    rows = [([data.document.id], point) for data in loaded for point in data.points]
+    if len(runs) == 1:
+        return csv_text(POINTS.names, (list(vars(point).values()) for _, point in rows))
+    return csv_text(["run", *POINTS.names], ([*run, *vars(point).values()] for run, point in rows))

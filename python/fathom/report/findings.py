@@ -13,13 +13,13 @@ from pydantic import JsonValue
 
 from fathom.analysis.findings import findings
 from fathom.analysis.physics import physics_of
+from fathom.analysis.run_view import RunView
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import Rated
-from fathom.analysis.view import RunView
+from fathom.columns.schema import TABLES
 from fathom.errors import FathomError
 from fathom.report.comparison import Column, Comparison, Corner
 from fathom.report.published import counted
-from fathom.runs.schema import TABLES
 from fathom.sizing.drive import rated_drive
 
 
@@ -52,7 +52,7 @@ def tell(comparison: Comparison) -> Told:
     return Told(
         " ".join(texts("overall")),
         [*texts("leader", "single"), *texts("level", "untold"), *texts("unsettled")],
-        " ".join(texts("agreement")),
+        " ".join(texts("agreement", "order")),
         [*texts("stall"), *texts("surprise")],
         [text for text in remarks if text],
     )

@@ -1,15 +1,15 @@
 """A latency in a table: its figure, and beneath it the 95 % interval, or why there is none."""
 
+from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
-from fathom.report.rows import Point
 from fathom.report.style import grouped
 from fathom.statistics.percentiles import PREFIXES, QUANTILES
 from fathom.statistics.uncertainty import count_for
 
 FEW = "no interval: too few seconds, seconds that drift, or too few independent I/Os in them"
 
-AT_LEAST = "lower bound: I/O was in flight at the end of the window for longer than any that returned"
+AT_LEAST = "lower bound: I/O was still in flight at the end of the window, longer than any that returned"
 
 
 def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
@@ -38,5 +38,7 @@ def percentile(point: Point, name: str, why_none: str = FEW) -> Item:
         return found
     need = count_for(QUANTILES[name.removeprefix(PREFIXES["response"])])
     if (point.n or 0) >= need:
-        return Item("not recorded", tone="quiet", title="measured by a Fathom that kept no such percentile")
-    return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, here are {point.n or 0:,}")
+        return Item(
+            "not recorded", tone="quiet", title=("measured by a Fathom version that kept no such percentile")
+        )
+    return Item("n too small", tone="quiet", title=f"needs {need:,} I/Os, has {point.n or 0:,}")

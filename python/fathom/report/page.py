@@ -23,8 +23,8 @@ REPORT = "report.html"
 """What a report is called in the folder of its run."""
 
 STATUS = {
-    "running": "This run still goes on.",
-    "killed": "This run was killed: nobody writes it any more. `fathom resume` goes on with it.",
+    "running": "This run is still going on.",
+    "killed": "This run was killed: no process writes it. `fathom resume` continues it.",
     "partial": "A host was lost in this run.",
     "interrupted": "This run was interrupted.",
     "failed": "This run failed.",

@@ -1,18 +1,18 @@
 """A step's mean power in a table: its figure with half its 95 % interval, or why there is none."""
 
 from fathom.analysis.efficiency import Power, over_repeats, power
+from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, margin_of
 from fathom.report.data import RunData
 from fathom.report.repeats import of_each
-from fathom.report.rows import Point
 from fathom.report.style import grouped
 from fathom.statistics.uncertainty import Interval
 
 NOTE = (
-    "± of power is half its 95 % interval over the stretches of the window whose energy is known (where a "
-    "twin may end a window early, over 16 to 64 equal parts of it), or over repeats; the accuracy "
-    "given for a power meter is in it, the error of a sensor or of a twin's model of power is not."
+    "± of power is half its 95 % interval. It covers the stretches of the window whose energy is known, or "
+    "repeats. Where a twin may end a window early, the stretches are 16 to 64 equal parts. It includes the "
+    "accuracy given for a power meter, but not the error of a sensor or of a twin's model of power."
 )
 
 
@@ -23,7 +23,11 @@ def power_item(column: Column, point: Point, drives: int = 1) -> Item | None:
     found = _over(column, point)
     over = found.interval if found else None
     margin = margin_of(over.mean, over.low, over.high) if over else ""
-    why = "" if margin else f"no interval: {found.unsure if found else 'energy is known of the window alone'}"
+    why = (
+        ""
+        if margin
+        else (f"no interval: {found.unsure if found else 'energy is known only for the whole window'}")
+    )
     return Item(grouped(point.joules / point.window_s / drives), margin, title=why)
 
 

@@ -5,15 +5,15 @@ Rates are means over repeats, counts and histograms are added; intervals hold wh
 """
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
+from fathom.columns.column import combined
+from fathom.columns.schema import Point
 from fathom.method.curve import is_search
 from fathom.report.data import RunData
-from fathom.report.rows import Point, as_shown
+from fathom.report.rows import as_shown
 from fathom.runs.document import TargetRecord
 from fathom.statistics.percentiles import PREFIXES, QUANTILES, Histogram, bounds_of, repeats_interval_us
 from fathom.statistics.uncertainty import Interval, means_interval, repeats_interval
@@ -130,11 +130,9 @@ def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> di
         for name, q in QUANTILES.items():
             known = len(own) == len(found)
             bounds[prefix + name] = (repeats_interval_us(own, q) if known else None) or (None, None)
-    return columns | {
-        column: bound
-        for name, pair in bounds.items()
-        for column, bound in zip(bounds_of(name), pair, strict=True)
-    }
+    for name, pair in bounds.items():
+        columns |= _columns(name, pair)
+    return columns
 
 
 def interval_over(points: Sequence[Point], name: str) -> Interval | None:
@@ -171,54 +169,25 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
     points = [point for _, point in found]
     if len(points) == 1:
         return points[0]
-    first = points[0]
     rates = [series for run, _ in found if len(series := run.rates(*key))]
     own_widths = [_half(point.iops_low, point.iops_high) for point in points]
     interval = repeats_interval(rates) if len(rates) == len(points) else None
     interval = interval or means_interval([point.iops or 0.0 for point in points], own_widths)
-    low, high = _around(_mean(points, "iops"), interval)
-    pooled = replace(
-        first,
-        offered_iops=_mean(points, "offered_iops"),
-        iops=_mean(points, "iops"),
-        iops_low=low,
-        iops_high=high,
-        mbps=_mean(points, "mbps"),
-        max_us=_over(points, "max_us", max),
-        **_censored(points),
-        errors=_over(points, "errors", sum),
-        failed_share=_over(points, "failed_share", max),
-        waf=_mean(points, "waf"),
-        **_waf_bounds(interval_over(points, "waf")),
-        joules=_over(points, "joules", sum),
-        joules_low=None,
-        joules_high=None,
-        outstanding=_mean(points, "outstanding"),
-        backlog=_over(points, "backlog", sum),
-        limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
-        steady=_all_steady([point.steady for point in points]),
-        window_s=_over(points, "window_s", sum),
-        n=_over(points, "n", sum),
+    computed = {
+        **_columns("iops", _around(_mean(points, "iops"), interval)),
+        **_columns("waf", _ends(interval_over(points, "waf"))),
         **latencies_over([(point, histograms_of(run, key)) for run, point in found]),
-    )
-    return as_shown(pooled)
-
-
-def _censored(points: Sequence[Point]) -> dict[str, Any]:
-    """I/O of all repeats that was in flight at their ends, and the least age of it."""
-    counts = [point.censored for point in points if point.censored is not None]
-    edges = {
-        name: [edge for point in points if (edge := getattr(point, name)) is not None]
-        for name in ("censored_us", "response_censored_us")
     }
-    return {
-        "censored": sum(counts) if counts else None,
-        **{name: min(values, default=None) for name, values in edges.items()},
-    }
+    return as_shown(combined(points, lambda column: column.repeats, computed))
 
 
-def _waf_bounds(over: Interval | None) -> dict[str, float | None]:
-    return {"waf_low": over.low if over else None, "waf_high": over.high if over else None}
+def _columns(name: str, bounds: tuple[float | None, float | None]) -> dict[str, float | None]:
+    """The bounds of a figure by their columns."""
+    return dict(zip(bounds_of(name), bounds, strict=True))
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (interval.low, interval.high) if interval else (None, None)
 
 
 def _half(low: float | None, high: float | None) -> float | None:
@@ -246,12 +215,3 @@ def _mean(points: Sequence[Point], name: str, *, weighted: bool = False) -> floa
     weights = [(point.n or 0) if weighted else 1 for point in points]
     total = sum(weights)
     return sum(w * value for w, value in zip(weights, values, strict=True)) / total if total else None
-
-
-def _over(points: Sequence[Point], name: str, function: Callable[[list[float]], float]) -> float | None:
-    values = _known(points, name)
-    return None if values is None else function(values)
-
-
-def _all_steady(said: Sequence[bool | None]) -> bool | None:
-    return False if False in said else None if None in said else True

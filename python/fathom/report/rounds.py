@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.columns.schema import Point
 from fathom.method.rounds import Round, figure
 from fathom.report.comparison import LEAST_PCT, Column, Comparison, run_letter
 from fathom.report.data import RunData
-from fathom.report.rows import Point
 from fathom.report.style import plain
 from fathom.statistics.steady import SteadyState, Volume
 from fathom.statistics.uncertainty import Interval, means_interval
@@ -231,7 +231,7 @@ def _verdict(name: str, one: OnTarget) -> str:
         )
     return (
         f"{label}: steady state not reached in {rounds.count} rounds. {_found(rounds)} The figures below are of "
-        f"the last {one.place.window} and not those of a settled drive."
+        f"the last {one.place.window}, not of a settled drive."
     )
 
 
@@ -242,15 +242,15 @@ def _over_repeats(one: OnTarget) -> str:
         return f"{many} repeats of {_counts(one.repeats)} rounds, counted and not judged."
     if not one.steady:
         return (
-            f"steady state not reached in any of {many} repeats, in {_counts(one.repeats)} rounds. The figures below "
-            f"are of the last {place.window} of each and not those of a settled drive."
+            f"steady state not reached in any of {many} repeats, in {_counts(one.repeats)} rounds. The figures "
+            f"below are of the last {place.window} of each, not of a settled drive."
         )
     text = (
         f"the standard's window passes in {len(one.steady)} of {many} repeats, after {_counts(one.steady)} rounds of "
         f"at most {place.most}."
     )
     if len(one.steady) < many:
-        text += " The figures below are of those alone: the others have none of a settled drive."
+        text += " The figures below are of those alone: the other repeats did not settle."
     if one.column.run.document.quick:
         return f"{text} A quick run claims no more than that."
     strict = sum(all(steady for steady, _ in _reasons(rounds)) for rounds in one.steady)
@@ -276,9 +276,9 @@ def _found(one: Rounds) -> str:
     )
     spread_pct, moved_pct = (100 * value / window.mean for value in (window.range, window.slope_excursion))
     return (
-        f"Of the tracked steps “{series.label}” varies most: the last {len(series.values[-one.place.window :])} "
-        f"rounds spread over {_pct(spread_pct)} of their mean ({100 * one.place.range_fraction:.0f} % allowed) and "
-        f"their best fit moves by {_pct(moved_pct)} ({100 * one.place.slope_fraction:.0f} % allowed)."
+        f"“{series.label}” varies most among the tracked steps. Its last {len(series.values[-one.place.window :])} "
+        f"rounds spread over {_pct(spread_pct)} of their mean ({100 * one.place.range_fraction:.0f} % allowed). "
+        f"Their best fit moves by {_pct(moved_pct)} ({100 * one.place.slope_fraction:.0f} % allowed)."
     )
 
 

@@ -5,24 +5,25 @@ repeat that is pooled; points of curves are left out, they have a section of the
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from fathom.analysis.finding import joined
 from fathom.analysis.settled import Unsettled
+from fathom.columns.column import Rule, columns_of, combined
+from fathom.columns.schema import Point
 from fathom.output.text import size
 from fathom.report.blocks import Item
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.data import RunData
 from fathom.report.rounds import Repeated, repeated_rounds
-from fathom.report.rows import Point, as_shown
+from fathom.report.rows import as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
 from fathom.report.waf import waf_item
-from fathom.statistics.percentiles import QUANTILES
 
+_COMPUTED = [name for name, one in columns_of(Point).items() if one.column.operations is Rule.COMPUTED]
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
 
 
@@ -169,7 +170,7 @@ def series(
 
 def intervals_of(steps: Sequence[Swept]) -> list[str]:
     """What the intervals of the steps hold, in sentences."""
-    return ["± is half the 95 % interval of the rate, beneath a latency stands its own.", *of_rounds(steps)]
+    return ["± is half the 95 % interval of the rate; a latency's own stands beneath it.", *of_rounds(steps)]
 
 
 def of_rounds(steps: Sequence[Swept]) -> list[str]:
@@ -179,16 +180,16 @@ def of_rounds(steps: Sequence[Swept]) -> list[str]:
         return []
     several = any(len(found.repeats) > 1 for _, found in rounds)
     said = [
-        "Of rounds, figures are means over the window"
+        "For rounds, figures are means over the window"
         + (
-            " of every repeat and intervals Student's over repeats, never narrower than the rounds inside say."
+            " of every repeat. Intervals are Student's over repeats, never narrower than the rounds inside say."
             if several
             else ", and intervals Student's over its rounds."
         )
     ]
     said += [
-        f"{column.label}, {plain(found.place.of)}: of the {len(found.pooled)} of {len(found.repeats)} repeats that "
-        "reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
+        f"{column.label}, {plain(found.place.of)}: over the {len(found.pooled)} of {len(found.repeats)} repeats "
+        "that reached steady state" + ("; a single one has no interval." if len(found.pooled) == 1 else ".")
         for column, found in rounds
         if len(found.pooled) < len(found.repeats)
     ]
@@ -262,15 +263,9 @@ def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
 
 
 def _sum(halves: Sequence[Point]) -> Point:
-    """The operations of one round as one."""
-    return replace(
-        halves[0],
-        op=TOTAL,
-        iops=sum(half.iops or 0.0 for half in halves),
-        mbps=sum(half.mbps or 0.0 for half in halves),
-        mean_us=_mean_us(halves),
-        n=sum(half.n or 0 for half in halves),
-    )
+    """The operations of one round as one: rates and means, no percentiles."""
+    computed = dict.fromkeys(_COMPUTED) | {"op": TOTAL, "mean_us": _mean_us(halves)}
+    return combined(halves, lambda column: column.operations, computed)
 
 
 def _mean_us(points: Sequence[Point]) -> float:
@@ -288,29 +283,20 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
     mean_us = sum(map(_mean_us, windows)) / len(windows)
     wafs = [[point.waf for point in window if point.waf is not None] for window in windows]
     waf, over = rounds.over(wafs) if all(wafs) else (None, None)
-    shares = [point.failed_share for point in points if point.failed_share is not None]
-    mean_point = replace(
-        points[-1],
-        failed_share=max(shares, default=None),
-        iops=iops,
-        iops_low=rate.low if rate else None,
-        iops_high=rate.high if rate else None,
-        mbps=mbps,
-        mean_us=mean_us,
-        mean_low_us=mean_us + mean.low - unweighted_us if mean else None,
-        mean_high_us=mean_us + mean.high - unweighted_us if mean else None,
-        waf=waf,
-        joules_low=None,
-        joules_high=None,
-        waf_low=over.low if over else None,
-        waf_high=over.high if over else None,
-        n=sum(point.n or 0 for point in points),
-        window_s=sum(point.window_s or 0.0 for point in points),
-        limited_by=Counter(point.limited_by for point in points).most_common(1)[0][0],
-        **dict.fromkeys(QUANTILES),
-        steady=None,
-    )
-    return as_shown(mean_point)
+    computed = {
+        "step": points[-1].step,
+        "iops": iops,
+        "iops_low": rate.low if rate else None,
+        "iops_high": rate.high if rate else None,
+        "mbps": mbps,
+        "mean_us": mean_us,
+        "mean_low_us": mean_us + mean.low - unweighted_us if mean else None,
+        "mean_high_us": mean_us + mean.high - unweighted_us if mean else None,
+        "waf": waf,
+        "waf_low": over.low if over else None,
+        "waf_high": over.high if over else None,
+    }
+    return as_shown(combined(points, lambda column: column.rounds, computed))
 
 
 def _shape(run: RunData, step: str) -> Shape | None:

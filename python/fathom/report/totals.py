@@ -5,13 +5,14 @@ Latencies are of all its I/Os, their percentiles those of the merged histograms,
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from fathom.columns.column import combined
+from fathom.columns.schema import Point
 from fathom.report.data import RunData
 from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
-from fathom.report.rows import Point, as_shown
+from fathom.report.rows import as_shown
 from fathom.statistics.percentiles import PREFIXES, Histogram, bounds_of
 from fathom.statistics.series import Floats
 from fathom.statistics.uncertainty import repeats_interval
@@ -27,29 +28,9 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
         return first
     interval = repeats_interval(rates_of_repeats(run, halves))
     low, high = (interval.low, interval.high) if interval else _bounds(halves)
-    sizes = {half.block_bytes for half in halves}
-    shares = [half.failed_share for half in halves if half.failed_share is not None]
-    edges = [edge for half in halves if (edge := half.censored_us) is not None]
-    late = [edge for half in halves if (edge := half.response_censored_us) is not None]
-    whole = replace(
-        first,
-        op=TOTAL,
-        block_bytes=sizes.pop() if len(sizes) == 1 else None,
-        iops=sum(half.iops or 0.0 for half in halves),
-        iops_low=low,
-        iops_high=high,
-        mbps=sum(half.mbps or 0.0 for half in halves),
-        max_us=max((half.max_us for half in halves if half.max_us is not None), default=None),
-        censored=sum(half.censored or 0 for half in halves),
-        censored_us=min(edges, default=None),
-        response_censored_us=min(late, default=None),
-        errors=sum(half.errors or 0 for half in halves),
-        # One operation that has no figures leaves the total without.
-        failed_share=max(shares, default=None),
-        n=sum(half.n or 0 for half in halves),
-        **_latencies(run, halves),
-    )
-    return as_shown(whole)
+    computed = {"op": TOTAL, "iops_low": low, "iops_high": high, **_latencies(run, halves)}
+    # One operation that has no figures leaves the total without.
+    return as_shown(combined(halves, lambda column: column.operations, computed))
 
 
 def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]:

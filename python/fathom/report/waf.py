@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
+from fathom.columns.schema import Point
 from fathom.report.blocks import Item
 from fathom.report.comparison import margin_of
-from fathom.report.rows import Point
 from fathom.report.style import grouped
 from fathom.statistics.uncertainty import Bounds, ratio_interval
 
 WHY_NONE = "no interval: fewer than five whole seconds, or they drift"
 NOTE = (
-    "± of WAF is half its 95 % interval over the seconds of the window (where a twin may end a window early, over 16 "
-    "to 64 equal parts of it), or over repeats. None is given for fewer than five whole seconds, or where they drift."
+    "± of WAF is half its 95 % interval over the seconds of the window, or over repeats. Where a twin may end a "
+    "window early, 16 to 64 equal parts replace the seconds. None is given with fewer than five whole seconds, "
+    "or where they drift."
 )
 
 

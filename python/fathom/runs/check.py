@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from fathom.columns.schema import TABLES
 from fathom.errors import FathomError, UsageError
 from fathom.runs.compact import compact
 from fathom.runs.damage import Damage, Fault, Instead, first_of_each_file
@@ -10,7 +11,6 @@ from fathom.runs.document import FROM_A_COPY, RunDocument, Status
 from fathom.runs.files import refusals_told
 from fathom.runs.layout import MANIFEST, RUN, STEPS
 from fathom.runs.manifest import Manifest
-from fathom.runs.schema import TABLES
 from fathom.runs.tables import Tables
 from fathom.runs.writer import writing_run
 
@@ -43,7 +43,7 @@ def check(run: Path) -> Wholeness:
     manifest = Manifest.load(run)
     sealed = isinstance(manifest, Manifest) and (document is None or document.has_ended)
     tables = Tables(run, document)
-    tables.check_journal()
+    tables.check_events()
     for name in TABLES:
         tables.files(name)
     before = {one.file for one in tables.damage}
@@ -120,10 +120,12 @@ def in_words(found: Wholeness) -> list[str]:
     if not found.whole:
         return [f"run {name}: damaged", *(f"  {one}" for one in found.damage)]
     if not found.verified:
-        return [f"run {name}: unverified: it has no checksums, as runs of earlier versions, and can be read"]
+        return [
+            f"run {name}: unverified: it has no checksums, like runs of earlier versions, but can be read"
+        ]
     if not found.sealed:
-        return [f"run {name}: whole as far as it is finished; it is {found.status}"]
-    return [f"run {name}: whole: its {found.files} files are as they were written"]
+        return [f"run {name}: whole as far as it got; it is {found.status}"]
+    return [f"run {name}: whole: its {found.files} files match their checksums"]
 
 
 def to_json(found: Wholeness) -> dict[str, object]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from fathom.columns.schema import TABLES
 from fathom.runs.files import sync_directory, sync_files
-from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool, Writer
 from fathom.runs.tables import Tables
 

@@ -27,7 +27,7 @@ class Instead(Enum):
     LINES_READ = "the lines that are whole are read"
     STEP_LEFT_OUT = "the step is left out"
     UNVERIFIED = "the files that it lists are read unverified"
-    RUN_LEFT_OUT = "nothing of the run can be trusted without it; bring it back from a copy"
+    RUN_LEFT_OUT = "nothing of the run can be trusted without it; restore it from a copy"
 
 
 @dataclass(frozen=True)

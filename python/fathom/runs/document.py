@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from fathom.columns.schema import RUN_SCHEMA
 from fathom.errors import FathomError
 from fathom.runs.checksums import is_sound, signed
 from fathom.runs.damage import DamagedFileError, Fault
 from fathom.runs.files import write_atomically
 from fathom.runs.layout import RUN, step_folders
 from fathom.runs.manifest import Manifest
-from fathom.runs.schema import RUN_SCHEMA
 from fathom.runs.steps import load_record
 from fathom.runs.writer import is_written
 

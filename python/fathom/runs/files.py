@@ -28,10 +28,15 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
     write_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
+def no_link(path: str, flags: int) -> int:
+    """Opens what has the name itself, and waits for nobody: for `open`, in folders that others may have made."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
 def append_line(path: Path, document: Mapping[str, object]) -> None:
     """Appends one JSON object as a line and waits until it is on the disk: the whole line, or nothing of it."""
     line = (json.dumps(document, allow_nan=False) + "\n").encode("utf-8")
-    with path.open("ab", buffering=0) as file:
+    with open(path, "ab", buffering=0, opener=no_link) as file:
         before = file.tell()
         try:
             rest = memoryview(line)
@@ -52,7 +57,7 @@ def refusals_told(run: Path) -> Iterator[None]:
     except OSError as error:
         raise FathomError(
             f"cannot write the run directory {run}: {error.strerror or error}",
-            "make room there, or choose another place with --out or FATHOM_RUNS",
+            "free some space there, or choose another place with --out or FATHOM_RUNS",
         ) from error
 
 
@@ -82,6 +87,6 @@ def drop_cut_line(path: Path) -> None:
     data = path.read_bytes()
     complete = data.rfind(b"\n") + 1
     if complete < len(data):
-        with path.open("r+b") as file:
+        with open(path, "r+b", opener=no_link) as file:
             file.truncate(complete)
             os.fsync(file.fileno())

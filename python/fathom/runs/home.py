@@ -28,9 +28,9 @@ def new_run_id(method: str) -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{method}-{secrets.token_hex(2)}"
 
 
-def run_directories() -> list[Path]:
-    """Every run in the home folder, oldest first."""
-    home = runs_home()
+def run_directories(home: Path | None = None) -> list[Path]:
+    """Every run in a folder, by default the home of all runs, oldest first."""
+    home = home or runs_home()
     return sorted(path for path in home.iterdir() if is_run(path)) if home.is_dir() else []
 
 
@@ -43,7 +43,7 @@ def find_run(text: str) -> Path:
     if is_run(path):
         return path
     if path.is_dir() and path.name != text:
-        raise UsageError(f"{text}: a folder without run.json, so no run", "`fathom runs` lists the runs")
+        raise UsageError(f"{text}: a folder without run.json, so not a run", "`fathom runs` lists the runs")
     runs = run_directories()
     if not runs:
         raise UsageError(f"no run {text!r}: no runs in {runs_home()} yet", FIRST_RUN)

@@ -11,11 +11,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fathom.columns.schema import TABLES
 from fathom.runs.checksums import FileSum, fault_of, is_sound, signed
 from fathom.runs.damage import Fault
 from fathom.runs.files import write_json
 from fathom.runs.layout import JOURNAL, MANIFEST, RUN, STEP, STEPS, step_folders
-from fathom.runs.schema import TABLES
 from fathom.runs.steps import has_sums
 
 

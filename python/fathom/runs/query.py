@@ -8,12 +8,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import TABLES
 from fathom.errors import FathomError, UsageError
 from fathom.runs.document import RunDocument
 from fathom.runs.home import run_directories, runs_home
 from fathom.runs.layout import STEPS, is_run
 from fathom.runs.sandbox import check_asks, confine
-from fathom.runs.schema import TABLES
 from fathom.runs.tables import Tables
 
 RUNS = pa.schema(

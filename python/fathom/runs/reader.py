@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from fathom.columns.schema import TABLES
 from fathom.errors import UnverifiedWarning
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import NoteRecord, RunDocument, TargetRecord
+from fathom.runs.event_log import Event
 from fathom.runs.home import find_run
-from fathom.runs.journal import Event
-from fathom.runs.schema import TABLES
 from fathom.runs.tables import Tables
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-REPAIR = "look at all of it with `fathom check RUN`, and bring back what can be brought back with --repair"
+REPAIR = "list all damage with `fathom check RUN`; --repair restores what it can"
 
 
 class Run:
-    """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.runs.schema`."""
+    """One run, read from its directory alone. Tables are Arrow; columns as in `fathom.columns.schema`."""
 
     def __init__(self, path: Path, *, just_written: bool = False) -> None:
         """Opens a run and compares what it reads with its checksums.
@@ -34,7 +34,7 @@ class Run:
         self.path = path
         self.document = RunDocument.load(path)
         self._tables = Tables(path, self.document, "own" if just_written else "whole")
-        self._events = self._tables.check_journal()
+        self._events = self._tables.check_events()
         if just_written:
             return
         for name in TABLES:
@@ -45,7 +45,7 @@ class Run:
             for one in self.damage
         ]
         if self.document.has_ended and not self.document.has_sums:
-            text = f"run {path.name} has no checksums, as runs of earlier versions: damage may go unnoticed"
+            text = f"run {path.name} has no checksums, like runs of earlier versions: damage may go unnoticed"
             warnings.warn(text, UnverifiedWarning, stacklevel=2)
 
     @classmethod

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.runs.damage import Damage
+from fathom.runs.event_log import Event
 from fathom.runs.files import sync_directory
-from fathom.runs.journal import Event
 from fathom.runs.layout import SET_ASIDE, STEPS, step_folders
 from fathom.runs.steps import StepKey, StepOutcome, read_outcome, step_faults
 

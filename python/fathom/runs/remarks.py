@@ -148,35 +148,35 @@ def in_words(fact: Fact) -> str:
             return "; ".join([f"{fact.n:,} I/O failed: {_core.describe_errno(fact.errno)}", *places, *more])
         case LostIo():
             return (
-                f"{fact.n:,} I/O did not return within {fact.waited_ns / 1e9:.0f} s after the end; "
-                f"the oldest was in flight for {fact.age_ns / 1e9:.1f} s"
+                f"{fact.n:,} I/O did not return within {fact.waited_ns / 1000000000.0:.0f} s after the end; the "
+                f"oldest was in flight for {fact.age_ns / 1000000000.0:.1f} s"
             )
         case Refused():
             return f"{fact.op} of {fact.size_bytes} bytes at {fact.offset_bytes} was refused: {fact.about}"
         case LateArrivals():
             return (
-                f"arrivals were issued {fact.mean_ns / 1e3:.0f} us late on average by the load generator itself; "
+                f"the load generator itself issued arrivals {fact.mean_ns / 1000.0:.0f} us late on average; "
                 "response latency includes that"
             )
         case UncountedArrivals():
             return (
-                "arrivals came faster than load threads count them, and those of "
-                f"{fact.thread_ns / 1e9:.2f} thread-seconds were not counted: the offered rate and the backlog are "
-                "lower bounds; ask for a lower rate, or for more threads"
+                f"arrivals came faster than load threads count them. {fact.thread_ns / 1000000000.0:.2f} "
+                "thread-seconds of arrivals were not counted, so the offered rate and the backlog are lower "
+                "bounds. Ask for a lower rate, or for more threads"
             )
         case CpuWait():
             return (
-                f"load threads waited {percent(fact.share)} of the time for a core that something else had; "
+                f"load threads waited {percent(fact.share)} of the time for a core that another program used; "
                 "rates and latencies suffer from that"
             )
         case Fallback():
             return (
-                f"measured with a thread per outstanding I/O instead of io_uring ({fact.reason}): "
-                "more CPU per I/O, lower peak IOPS"
+                f"measured with one thread per outstanding I/O instead of io_uring ({fact.reason}): more CPU per "
+                "I/O, lower peak IOPS"
             )
         case LeftOut():
             return f"left out: {fact.reason}"
         case ShortWindow():
-            return f"the window is {fact.window_s:.1f} s long, and {fact.asked_s:.1f} s were asked for"
+            return f"the window is {fact.window_s:.1f} s long instead of {fact.asked_s:.1f} s"
         case Words():
             return fact.text

@@ -1,48 +1,23 @@
-"""From what a backend returns to rows of the run's tables. Column meanings are those of `fathom.runs.schema`."""
+"""From what a backend returns to rows of the run's tables."""
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from fathom import _core
-from fathom._core import OpBins, OpHalfWidths, OpResult, Recording
+from fathom._core import OpResult, Recording
+from fathom.columns.schema import TABLES, Reading
 from fathom.method.method import Job, Step
-from fathom.runs.schema import TABLES
-from fathom.runs.spool import Spool
-from fathom.statistics.censored import edge_of, is_lower_bound
+from fathom.runs.bins import BIN_COLUMNS, latency_of
+from fathom.runs.sampled import Sampled
+from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings
+from fathom.runs.spool import Row, Spool
+from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.limits import with_client, with_think_time
-from fathom.statistics.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
-from fathom.statistics.uncertainty import (
-    LEAST_SAMPLES,
-    Interval,
-    latency_interval,
-    mean_interval,
-    ratio_interval,
-)
-
-Row = dict[str, object]
-
-#: Unit of each counter that a backend may report.
-COUNTER_UNITS = {
-    "media_read_bytes": "B",
-    "media_write_bytes": "B",
-    "media_erase_bytes": "B",
-    "joules": "J",
-    "throttled_ns": "ns",
-    "temperature_c": "C",
-    "wear_pct": "%",
-    "unmapped_reads": "I/O",
-    "cpu_user_ns": "ns",
-    "cpu_sys_ns": "ns",
-}
-
-#: What differs from bin to bin of one second's latency, and from value to value of its telemetry.
-BIN_COLUMNS = ("low_ns", "high_ns", "count")
-CENSORED_COLUMNS = (*BIN_COLUMNS, "censored")
-VALUE_COLUMNS = ("name", "value", "unit")
+from fathom.statistics.percentiles import PREFIXES, QUANTILES
 
 
 @dataclass
@@ -102,8 +77,8 @@ class StepRows:
 
     def _add(self, interval: _core.Interval) -> None:
         common, ops = self._common(), interval.ops
-        self.intervals += [self._interval_row(common, interval, op) for op in ops]
-        _add_columns(self.telemetry, *self._telemetry(interval), VALUE_COLUMNS)
+        self.intervals += [interval_row(common, self.step.kind, interval, op) for op in ops]
+        self.telemetry.add_rows(*readings(self.target, self.step.name, interval), VALUE_COLUMNS)
         whole_second = interval.length_s == 1.0
         self._last_index = interval.index if self.each_second else None
         self._load.add(common, interval.index, ops, whole_second=whole_second)
@@ -117,14 +92,14 @@ class StepRows:
 
     def _rows(self, interval: _core.Interval) -> dict[str, list[Row]]:
         common, ops = self._common(), interval.ops
-        of_values, values = self._telemetry(interval)
+        of_values, values = readings(self.target, self.step.name, interval)
         return {
-            "intervals": [self._interval_row(common, interval, op) for op in ops],
+            "intervals": [interval_row(common, self.step.kind, interval, op) for op in ops],
             "latency": [
                 of_bins | dict(zip(BIN_COLUMNS, bin, strict=True))
                 for op in ops
                 if self.each_second
-                for of_bins, bins in _latency(common, interval.index, op)
+                for of_bins, bins in latency_of(common, interval.index, op)
                 for bin in bins
             ],
             "telemetry": [of_values | dict(zip(VALUE_COLUMNS, value, strict=True)) for value in values],
@@ -162,113 +137,32 @@ class StepRows:
         for name, load in self._streams.items():
             load.bound([row for row in self.streams if row["stream"] == name])
 
-    def _new_load(self) -> "_Load":
-        return _Load(self.target, each_second=self.each_second, scratch=self.scratch)
+    def _new_load(self) -> Window:
+        return Window(self.target, each_second=self.each_second, scratch=self.scratch)
 
-    def take_telemetry(self, rows: Sequence[Row]) -> None:
+    def take_telemetry(self, sampled: Sequence[Reading]) -> None:
         """Takes what was sampled beside the backend.
 
         Points name a client without processor time left as their limit. They get their WAF where a drive counts its
         media writes, and their joules where it has a power sensor; those of several drives where each of them has.
         """
-        self.telemetry += rows
+        self.telemetry += [vars(reading) for reading in sampled]
         for one in (self, *self.parts):
-            one._take_sums(rows)
-            one._take_client(rows)
+            one._take(Sampled(sampled, one.target, [part.target for part in one.parts]))
 
-    def _take_sums(self, rows: Sequence[Row]) -> None:
-        host, _ = self._sampled(rows, "host_write_bytes")
-        media, _ = self._sampled(rows, "media_write_bytes")
-        joules, seconds = self._sampled(rows, "joules")
+    def _take(self, sampled: Sampled) -> None:
+        host, _ = sampled.total("host_write_bytes")
+        media, _ = sampled.total("media_write_bytes")
+        joules, seconds = sampled.total("joules")
+        busy_pct = sampled.client_busy_pct()
         for point in self.points:
             if host and point["waf"] is None:
                 point["waf"] = media / host
-                point |= _waf_bounds(*self._sampled_together(rows))
+                point |= waf_bounds(*sampled.written_together())
             if seconds and point["joules"] is None and isinstance(window_s := point["window_s"], float):
                 point["joules"] = joules / seconds * window_s
-
-    def _take_client(self, rows: Sequence[Row]) -> None:
-        """A host of a fleet samples for its part, a machine alone for all that it loads."""
-        busy_pct = [
-            (cast("float", row["value"]), cast("float", row["length_s"]))
-            for row in rows
-            if row["name"] == "cpu_busy" and row["target"] in (None, self.target)
-        ]
-        seconds = sum(length_s for _, length_s in busy_pct)
-        if seconds:
-            mean_pct = sum(value * length_s for value, length_s in busy_pct) / seconds
-            for point in self.points:
-                point["limited_by"] = with_client(cast("str | None", point["limited_by"]), mean_pct)
-
-    def _sampled(self, rows: Sequence[Row], name: str) -> tuple[float, float]:
-        """Sum of a value of this target, or of all its parts, and of the seconds over which it was sampled."""
-        own = [row for row in rows if row["target"] == self.target and row["name"] == name]
-        if not own and self.parts:
-            each = [part._sampled(rows, name) for part in self.parts]
-            lengths_s = [seconds for _, seconds in each]
-            return (sum(value for value, _ in each), max(lengths_s)) if all(lengths_s) else (0.0, 0.0)
-        values, lengths = ([cast("float", row[key]) for row in own] for key in ("value", "length_s"))
-        return sum(values), sum(lengths)
-
-    def _sampled_together(self, rows: Sequence[Row]) -> tuple[list[float], list[float]]:
-        """Bytes that the host and the media of this target wrote in each sample that has both."""
-        host, media = (
-            {
-                row["start_s"]: cast("float", row["value"])
-                for row in rows
-                if row["target"] == self.target and row["name"] == name
-            }
-            for name in ("host_write_bytes", "media_write_bytes")
-        )
-        both = [start_s for start_s in host if start_s in media]
-        return [host[start_s] for start_s in both], [media[start_s] for start_s in both]
-
-    def _interval_row(self, common: Row, interval: _core.Interval, op: OpResult) -> Row:
-        seconds = interval.length_s
-        return common | {
-            "kind": self.step.kind,
-            "op": op.op,
-            "index": interval.index,
-            "start_s": interval.start_s,
-            "length_s": seconds,
-            "n": op.n,
-            "bytes": op.bytes,
-            "errors": op.errors,
-            "iops": op.n / seconds,
-            "mbps": op.bytes / 1e6 / seconds,
-            "mean_us": op.mean_us,
-            "p50_us": op.p50_us,
-            "p99_us": op.p99_us,
-            "max_us": op.max_us,
-            "offered": interval.offered,
-            "backlog": interval.backlog,
-        }
-
-    def _telemetry(self, interval: _core.Interval) -> tuple[Row, list[tuple[str, float, str]]]:
-        """What the second's values have in common, and of each `VALUE_COLUMNS`."""
-        common: Row = {
-            "target": self.target,
-            "step": self.step.name,
-            "start_s": interval.start_s,
-            "length_s": interval.length_s,
-        }
-        values = [(name, value, COUNTER_UNITS[name]) for name, value in interval.counters.items()]
-        if interval.outstanding is not None:
-            values.append(("outstanding", interval.outstanding, "I/O"))
-        for use in interval.utilisation:
-            values.append((f"utilisation: {use.resource}", use.mean, "1"))
-            if use.waiting:
-                values.append((f"waiting for: {use.resource}", use.waiting, "I/O"))
-        values += [(f"time in: {part}", mean_us, "us") for part, mean_us in interval.residence_us.items()]
-        for group, member, n, mean_us, written in interval.shares:
-            values.append((f"iops of: {group} {member}", n / interval.length_s, "IOPS"))
-            if mean_us is not None:
-                values.append((f"mean of: {group} {member}", mean_us, "us"))
-            if written is not None:
-                host, media = written
-                values.append((f"host writes of: {group} {member}", host, "B"))
-                values.append((f"media writes of: {group} {member}", media, "B"))
-        return common, values
+            if busy_pct is not None:
+                point["limited_by"] = with_client(cast("str | None", point["limited_by"]), busy_pct)
 
     def _point(self, recording: Recording, op: OpResult, method: str, steady: bool | None) -> Row:
         job, window_s = self.step.job, recording.window_s
@@ -291,18 +185,12 @@ class StepRows:
             else recording.offered / window_s,
             **_measured(op, window_s),
             **self._load.bounds(op, window_s, known.ops.get(op.op) if known else None),
-            "response_mean_us": op.response_mean_us,
-            "response_p50_us": op.response_p50_us,
-            "response_p95_us": op.response_p95_us,
-            "response_p99_us": op.response_p99_us,
-            "response_p999_us": op.response_p999_us,
-            "response_p9999_us": op.response_p9999_us,
-            "response_p99999_us": op.response_p99999_us,
+            **_latencies(op, PREFIXES["response"]),
             "response_censored_us": op.response_censored_us,
             "waf": waf,
             **self._waf_interval(waf, known.waf if known else None, watched=known is not None),
             "joules": counters.get("joules"),
-            **_around("joules", counters.get("joules"), known.joules if known else None),
+            **around("joules", counters.get("joules"), known.joules if known else None),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
             "limited_by": self._limited_by(recording) if _is_whole(recording, op) else None,
@@ -339,165 +227,12 @@ class StepRows:
     def _waf_interval(self, waf: float | None, half_width: float | None, *, watched: bool) -> Row:
         """95 % interval of the window's WAF: the load generator's where it watched, else that of the whole seconds."""
         if watched or waf is None:
-            return _around("waf", waf, half_width)
-        return _waf_bounds(self._host_bytes, self._media_bytes)
-
-
-class _Load:
-    """What is kept of the seconds of a load, a whole target's or one of its streams', to bound the window's figures."""
-
-    def __init__(self, target: str, *, each_second: bool, scratch: Path | None) -> None:
-        self.latency = Spool(TABLES["latency"], scratch)
-        self._batches: dict[OpLatency, Parts] = {}
-        self._target = target
-        self._each_second = each_second
-        self._seconds: dict[str, _Seconds] = {}
-        self._whole: dict[OpLatency, Histogram] = {}
-
-    def add(self, common: Row, index: int, ops: Sequence[OpResult], *, whole_second: bool) -> None:
-        """Takes in what was done from one cut to the next."""
-        if self._each_second:
-            self.add_latency(common, index, ops)
-        if whole_second:
-            for op in ops:
-                self._seconds.setdefault(op.op, _Seconds()).add(op)
-
-    def add_latency(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
-        """Takes in the histograms of a second, or of no second but the whole step."""
-        _add_latency(self.latency, common, index, ops)
-
-    def add_censored(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
-        """Takes in the ages of I/O that was in flight at the end, with the last second or the whole step."""
-        for op in ops:
-            for kind, bins in _censored_bins(op):
-                rows = [(*one, one[-1]) for one in bins]
-                _add_columns(
-                    self.latency,
-                    common | {"op": op.op, "latency": kind, "index": index},
-                    rows,
-                    CENSORED_COLUMNS,
-                )
-
-    def keep(self, ops: Sequence[OpResult], batches: Sequence[Sequence[OpBins]]) -> None:
-        """Keeps the histograms of a window, where equally long parts enough have theirs to bound its percentiles: the
-        load generator's batches, else whole seconds.
-        """
-        bins: dict[OpLatency, list[tuple[int, int, int, int]]] = {}
-        for index, batch in enumerate(batches):
-            for op in batch:
-                for kind, own in _bins(op):
-                    bins.setdefault((op.op, kind), []).extend((index, *one) for one in own)
-        for op in ops:
-            parts = len(batches) or (len(self._seconds_of(op)) if self._each_second else 0)
-            if op.n and parts >= LEAST_SAMPLES:
-                late = dict(_censored_bins(op))
-                for kind, own in _bins(op):
-                    self._whole[op.op, kind] = Histogram.of(*zip(*own, *late.get(kind, ()), strict=True))
-        self._batches = {key: Parts.of(bins[key]) for key in self._whole if key in bins}
-
-    def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
-        """95 % intervals of an operation's rate and mean latencies: the load generator's own where it watched, else
-        those of the whole seconds. None where there are too few to tell, or they drift.
-        """
-        seconds = self._seconds_of(op)
-        iops = op.n / window_s if window_s else 0.0
-        service, response = (known.mean_latency, known.mean_response) if known else (None, None)
-        rate = (
-            (_from_zero(iops * (1 - known.rate)), iops * (1 + known.rate))
-            if known and window_s
-            else _ends(mean_interval(seconds.n))
-        )
-        found = {
-            "iops": rate,
-            "mean_us": _mean_interval(op.mean_us, service, seconds.mean_us, seconds.n),
-            "response_mean_us": _mean_interval(op.response_mean_us, response, seconds.response_us, seconds.n),
-        }
-        # An interval around a lower bound would say that its upper end is known.
-        unknown = [name for name in found if name != "iops" and op.censored]
-        return {
-            column: bound
-            for name, pair in found.items()
-            for column, bound in _bounds(name, (None, None) if name in unknown else pair).items()
-        }
-
-    def bound(self, rows: Sequence[Row]) -> None:
-        """Puts the intervals of percentiles into the window's rows."""
-        if not self._whole:
-            return
-        seconds = (Parts.of_table(table, self._target, self._whole) for table in self.latency.tables())
-        found = intervals_us([self._batches] if self._batches else seconds, self._whole)
-        for row in rows:
-            for kind, prefix in PREFIXES.items():
-                for name, pair in found.get((str(row["op"]), kind), {}).items():
-                    column = prefix + name
-                    _, high = pair
-                    edge = cast("float | None", row.get(edge_of(column)))
-                    if not is_lower_bound(column, high, edge):
-                        row.update(_bounds(column, pair))
-
-    def _seconds_of(self, op: OpResult) -> "_Seconds":
-        return self._seconds.get(op.op, _Seconds())
-
-
-class _Seconds:
-    """I/Os of one operation in each whole second, and their mean latencies in us; response only of an open load."""
-
-    def __init__(self) -> None:
-        self.n = array("d")
-        self.mean_us = array("d")
-        self.response_us = array("d")
-
-    def __len__(self) -> int:
-        return len(self.n)
-
-    def add(self, op: OpResult) -> None:
-        """Takes a second in."""
-        self.n.append(op.n)
-        self.mean_us.append(op.mean_us or 0.0)
-        self.response_us.append(op.response_mean_us or 0.0)
+            return around("waf", waf, half_width)
+        return waf_bounds(self._host_bytes, self._media_bytes)
 
 
 def _host_writes(ops: Sequence[OpResult]) -> int:
     return sum(op.bytes for op in ops if op.op in ("write", "append"))
-
-
-def _waf_bounds(host: Sequence[float], media: Sequence[float]) -> Row:
-    """From the bytes of equally long stretches; nothing where there are too few to tell, or they drift."""
-    over = ratio_interval(media, host)
-    return _bounds("waf", (over.low, over.high)) if over else {}
-
-
-def _around(name: str, value: float | None, half_width: float | None) -> Row:
-    """The bounds of a figure that the load generator knows to a fraction of it."""
-    if value is None or half_width is None:
-        return {}
-    return _bounds(name, (_from_zero(value * (1 - half_width)), value * (1 + half_width)))
-
-
-def _bounds(name: str, pair: tuple[float | None, float | None]) -> Row:
-    return dict(zip(bounds_of(name), pair, strict=True))
-
-
-def _mean_interval(
-    mean_us: float | None, half_width: float | None, means_us: Sequence[float], counts: Sequence[float]
-) -> tuple[float | None, float | None]:
-    """From the load generator's half-width, a fraction, else from each whole second's mean and I/Os. None where there
-    are too few to tell.
-    """
-    if mean_us is None:
-        return None, None
-    if half_width is not None:
-        return _from_zero(mean_us * (1 - half_width)), mean_us * (1 + half_width)
-    return _ends(latency_interval(means_us, counts))
-
-
-def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (_from_zero(interval.low), interval.high)
-
-
-def _from_zero(bound: float) -> float:
-    """No rate and no latency is below 0, however wide the interval: to cut it there costs no coverage."""
-    return max(0.0, bound)
 
 
 def _measured(op: OpResult, window_s: float) -> Row:
@@ -505,13 +240,7 @@ def _measured(op: OpResult, window_s: float) -> Row:
     return {
         "iops": op.n / window_s if window_s else 0.0,
         "mbps": op.bytes / 1e6 / window_s if window_s else 0.0,
-        "mean_us": op.mean_us,
-        "p50_us": op.p50_us,
-        "p95_us": op.p95_us,
-        "p99_us": op.p99_us,
-        "p999_us": op.p999_us,
-        "p9999_us": op.p9999_us,
-        "p99999_us": op.p99999_us,
+        **_latencies(op, PREFIXES["service"]),
         "max_us": op.max_us,
         "censored": op.censored,
         "censored_us": op.censored_us,
@@ -520,6 +249,11 @@ def _measured(op: OpResult, window_s: float) -> Row:
         "window_s": window_s,
         "n": op.n,
     }
+
+
+def _latencies(op: OpResult, prefix: str) -> Row:
+    """Mean and percentiles of one latency, us."""
+    return {name: getattr(op, name) for name in (f"{prefix}mean_us", *(prefix + one for one in QUANTILES))}
 
 
 def _is_whole(recording: Recording, op: OpResult) -> bool:
@@ -534,38 +268,3 @@ def _depth(jobs: Sequence[Job]) -> Row:
         "threads": sum(job.threads for job in jobs),
         "iodepth": depths.pop() if len(depths) == 1 else None,
     }
-
-
-def _add_columns(
-    spool: Spool, common: Row, rows: Sequence[tuple[object, ...]], names: tuple[str, ...]
-) -> None:
-    if rows:
-        spool.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
-
-
-def _add_latency(
-    spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult] | Iterable[OpBins]
-) -> None:
-    for op in ops:
-        for of_bins, bins in _latency(common, index, op):
-            _add_columns(spool, of_bins, bins, BIN_COLUMNS)
-
-
-def _latency(
-    common: Row, index: int | None, op: OpResult | OpBins
-) -> Iterable[tuple[Row, list[tuple[int, int, int]]]]:
-    """What the bins of each latency that was counted have in common, and the bins."""
-    for kind, bins in _bins(op):
-        yield common | {"op": op.op, "latency": kind, "index": index}, bins
-
-
-def _bins(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
-    """The occupied bins of each latency that was counted."""
-    found = (("service", op.service_bins), ("response", op.response_bins))
-    return [(kind, bins) for kind, bins in found if bins]
-
-
-def _censored_bins(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
-    """The same of I/O that was in flight at the end for longer than any that returned."""
-    found = (("service", op.censored_service_bins), ("response", op.censored_response_bins))
-    return [(kind, bins) for kind, bins in found if bins]

@@ -27,12 +27,12 @@ def check_asks(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Passes for one statement that only asks. Raises UsageError, or DuckDB's own error where it cannot be parsed."""
     statements = connection.extract_statements(sql)
     if len(statements) > 1:
-        raise UsageError(f"query: {len(statements)} statements, of which only one has an answer", "write one")
+        raise UsageError(f"query: expected one SQL statement, got {len(statements)}", "write one")
     if not statements:
         raise UsageError("query: the statement has no result", "write a select")
     if statements[0].type != _SELECT and not (statements[0].type == _MULTI and _is_subquery(connection, sql)):
         raise UsageError(
-            "query: only reads: this statement would change or write something",
+            "query: only reads are allowed: this statement would change or write something",
             "write a select; --csv > FILE keeps its rows",
         )
 

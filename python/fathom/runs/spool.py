@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from fathom.runs.files import refusals_told
 
+Row = dict[str, object]
 ROWS_IN_MEMORY = 1 << 14
 """About 2 MB as columns. Two dozen targets with three tables each stay far below 256 MiB."""
 ROWS_AT_ONCE = 1 << 8
@@ -65,6 +66,13 @@ class Spool:
         for name, column in self._columns.items():
             column.extend(columns[name] if name in columns else [common.get(name)] * count)
         self._added(count)
+
+    def add_rows(
+        self, common: Mapping[str, object], rows: Sequence[tuple[object, ...]], names: tuple[str, ...]
+    ) -> None:
+        """Adds rows that share what is in `common` and differ in the columns named."""
+        if rows:
+            self.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
 
     def tables(self) -> Iterator[pa.Table]:
         """Everything, a part at a time; nothing can be added afterwards."""

@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
+from fathom.columns.schema import TABLES
 from fathom.runs.compact import Row, compact, write_rows
 from fathom.runs.damage import Damage, warn_of
 from fathom.runs.document import RunDocument
+from fathom.runs.event_log import append_event, read_events
 from fathom.runs.files import append_line, drop_cut_line, refusals_told, sync_directory, sync_files
-from fathom.runs.journal import append_event, read_journal
 from fathom.runs.layout import JOURNAL, MANIFEST, STEPS
 from fathom.runs.manifest import Manifest
 from fathom.runs.recover import finish_renames, live_log, move_in, set_aside, unsaid_ends
-from fathom.runs.schema import TABLES
 from fathom.runs.spool import Spool
 from fathom.runs.steps import StepKey, StepOutcome, read_outcome, write_record
 from fathom.runs.tables import Tables, read_table
@@ -40,7 +40,7 @@ class RunStore:
         store = cls(path, document)
         with refusals_told(path):
             (path / STEPS).mkdir(parents=True)
-            store.journal("run-start", run=document.id, seed=document.seed)
+            store.log_event("run-start", run=document.id, seed=document.seed)
             document.save(path)
             sync_directory(path.parent)
         return store
@@ -51,7 +51,7 @@ class RunStore:
         store = cls(path, RunDocument.load(path))
         tables = Tables(path, store.document)
         damaged = tables.check_steps()
-        tables.check_journal()
+        tables.check_events()
         store.document.status = "running"
         store.document.error = None
         store.save()
@@ -59,7 +59,7 @@ class RunStore:
             (path / MANIFEST).unlink(missing_ok=True)
             drop_cut_line(path / JOURNAL)
             finish_renames(path, store.document.id)
-        store.journal("run-resume")
+        store.log_event("run-resume")
         store._take_up(damaged)
         warn_of(path, tables.damage)
         return store
@@ -67,9 +67,9 @@ class RunStore:
     def _take_up(self, damaged: dict[str, list[Damage]]) -> None:
         with refusals_told(self.path):
             for one in set_aside(self.path, damaged):
-                self.journal("step-set-aside", one.key, files=[damage.file for damage in one.damage])
+                self.log_event("step-set-aside", one.key, files=[damage.file for damage in one.damage])
             names = [target.name for target in self.document.targets]
-            for key, outcome in unsaid_ends(self.path, read_journal(self.path), names):
+            for key, outcome in unsaid_ends(self.path, read_events(self.path), names):
                 self._say_end(key, outcome)
 
     def seal(self) -> None:
@@ -83,7 +83,7 @@ class RunStore:
         with self._lock, refusals_told(self.path):
             self.document.save(self.path)
 
-    def journal(self, event: str, key: StepKey | None = None, **fields: object) -> None:
+    def log_event(self, event: str, key: StepKey | None = None, **fields: object) -> None:
         """Appends one durable line: what happens to which target, and when."""
         line: dict[str, object] = {"time": _now(), "event": event}
         if key is not None:
@@ -122,7 +122,7 @@ class RunStore:
         self._say_end(key, outcome)
 
     def _say_end(self, key: StepKey, outcome: StepOutcome) -> None:
-        self.journal(
+        self.log_event(
             "step-end",
             key,
             folder=key.folder,

@@ -11,13 +11,13 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import SPARSE, TABLES
 from fathom.runs.checksums import fault_of
 from fathom.runs.damage import Damage, DamagedFileError, Fault, Instead, first_of_each_file
 from fathom.runs.document import RunDocument
-from fathom.runs.journal import Event, scan_journal
+from fathom.runs.event_log import Event, scan_events
 from fathom.runs.layout import JOURNAL, MANIFEST, STEP, STEPS, step_folders
 from fathom.runs.manifest import Manifest
-from fathom.runs.schema import SPARSE, TABLES
 from fathom.runs.steps import StepRecord, load_record
 
 
@@ -70,10 +70,10 @@ class Tables:
                 damaged.setdefault(Path(one.file).parent.name, []).append(one)
         return damaged
 
-    def check_journal(self) -> list[Event]:
+    def check_events(self) -> list[Event]:
         """The sound events of the journal; what is wrong with it is in `damage` afterwards."""
         try:
-            events, damaged = scan_journal(self._run)
+            events, damaged = scan_events(self._run)
         except OSError:
             self._found.append(Damage(JOURNAL, Fault.UNREADABLE, Instead.LEFT_OUT))
             return []
@@ -163,7 +163,7 @@ class Tables:
         if self._manifest:
             return {Path(name).parent.name for name in self._manifest.files if name.endswith(f"/{STEP}")}
         try:
-            ended = ended_steps(scan_journal(self._run)[0])
+            ended = ended_steps(scan_events(self._run)[0])
         except OSError:
             return set()
         # A crash between two renames leaves the step under another name, and `resume` takes it from there.
@@ -199,9 +199,7 @@ def read_parts(path: Path) -> Iterator[pa.Table]:
                 for group in range(file.num_row_groups):
                     yield file.read_row_group(group)
     except (OSError, pa.ArrowException) as error:
-        raise DamagedFileError(
-            str(path), Fault.UNREADABLE, "`fathom check` says what else there is"
-        ) from error
+        raise DamagedFileError(str(path), Fault.UNREADABLE, "`fathom check` lists other damage") from error
 
 
 def unreadable(path: Path) -> Fault | None:

@@ -4,13 +4,14 @@ Where the file system has no locks, as some network file systems, nobody can tel
 """
 
 import fcntl
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fathom.errors import RefusedError
-from fathom.runs.files import refusals_told
+from fathom.runs.files import no_link, refusals_told
 from fathom.runs.layout import JOURNAL
 
 ATTEMPTS = 20
@@ -26,7 +27,8 @@ def writing_run(run: Path) -> Iterator[None]:
     """
     with refusals_told(run):
         run.mkdir(parents=True, exist_ok=True)
-        journal = (run / JOURNAL).open("ab")
+        _check_journal(run)
+        journal = open(run / JOURNAL, "ab", opener=no_link)  # noqa: SIM115
     with journal:
         # Any other refusal means that there are no locks here.
         with suppress(OSError):
@@ -35,6 +37,16 @@ def writing_run(run: Path) -> Iterator[None]:
                     f"run {run.name} is being written by another process", "wait for it, or interrupt it"
                 )
         yield
+
+
+def _check_journal(run: Path) -> None:
+    """Passes when the journal is absent or a regular file: a link may lead to a device, or to a file of others."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG((run / JOURNAL).lstat().st_mode):
+            raise RefusedError(
+                f"run {run.name}: its {JOURNAL} is not a regular file, so nothing is written there",
+                "look where it leads",
+            )
 
 
 def _locked(fd: int) -> bool:
@@ -51,7 +63,7 @@ def _locked(fd: int) -> bool:
 def is_written(run: Path) -> bool:
     """Whether a process writes the run; True as well where that cannot be known."""
     try:
-        with (run / JOURNAL).open("rb") as journal:
+        with open(run / JOURNAL, "rb", opener=no_link) as journal:
             fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except (FileNotFoundError, IsADirectoryError):
         return False

@@ -1,14 +1,15 @@
 """How a run begins, fresh or again: targets are checked and claimed, the run directory is made or reopened."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from fathom.errors import FathomError, UsageError
 from fathom.load.binding import check_bound
+from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import ensure_simulable, targets_of_run
-from fathom.load.site import ThisMachine
 from fathom.method.method import Method, parse_method
 from fathom.plan.fit import check_fits, inapplicable
 from fathom.power.meter import PowerMeter, open_meter
@@ -40,6 +41,28 @@ def start_run(method: Method, targets: Sequence[Target], options: Options) -> Ru
         return Session(store, method, ready, options, meter).run()
 
 
+def repeat_run(
+    method: Method,
+    targets: Sequence[Target],
+    options: Options,
+    times: int,
+    begin: Callable[[int], None] = lambda number: None,
+    watched: Callable[[Options], AbstractContextManager[object]] = nullcontext,
+) -> list[Run]:
+    """Runs the method `times` times, each with another seed, and returns the runs, which reports pool.
+
+    `begin` is called with the number of each repeat, from 1; each runs inside `watched`. Raises as `start_run`.
+    """
+    finished: list[Run] = []
+    for number in range(times):
+        begin(number + 1)
+        first = finished[0].id if finished else options.repeat_of
+        own = replace(options, seed=(options.seed + number) % 2**64, repeat_of=first)
+        with watched(own):
+            finished.append(start_run(method, targets, own))
+    return finished
+
+
 def resume_run(path: Path, options: Options) -> Run:
     """Goes on with a run that was interrupted or killed. Finished steps are kept as they are.
 
@@ -52,9 +75,9 @@ def resume_run(path: Path, options: Options) -> Run:
     options.seed = document.seed
     options.purge = purge_of(str(document.environment.get("purge", "trim")))
     options.power = cast("str | None", document.environment.get("power_meter"))
-    targets = targets_of_run(document, options.site.resolve)
+    targets = targets_of_run(document, options.initiator.resolve)
     for target in targets:
-        options.site.go_on(target, _parts_of(document, target))
+        options.initiator.go_on(target, _parts_of(document, target))
     meter = _meter(options, targets)
     with writing_run(path), _run_named(path), _claimed(method, targets, options) as ready:
         return Session(RunStore.reopen(path), method, ready, options, meter).run()
@@ -76,7 +99,7 @@ def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
     if options.power is None:
         return None
     if all(target.kind == "twin" for target in targets):
-        raise UsageError("--power: twins account for their energy themselves", "leave --power out")
+        raise UsageError("--power: twins report their own energy", "leave --power out")
     return open_meter(options.power)
 
 
@@ -91,20 +114,20 @@ def _run_named(path: Path) -> Iterator[None]:
         where = f"{error.filename}: " if error.filename else ""
         raise FathomError(
             f"{where}{error.strerror or error}; what was measured is in {path}",
-            "when the cause is mended, `fathom resume` goes on",
+            "remove the cause, then `fathom resume` continues",
         ) from error
 
 
 @contextmanager
 def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Iterator[list[Target]]:
     """Holds every target for the length of the run. All are checked before the first of them is touched."""
-    site = options.site
+    initiator = options.initiator
     _check_purge_asked(method, options)
     check_bound(method, targets)
     for target in targets:
         check_fits(method, target)
         ensure_simulable(target)
-        site.check(
+        initiator.check(
             target,
             writes=method.writes_to(target),
             destroy_tokens=options.destroy,
@@ -114,7 +137,7 @@ def _claimed(method: Method, targets: Sequence[Target], options: Options) -> Ite
     with ExitStack() as stack:
         ready = [
             stack.enter_context(
-                site.claim(
+                initiator.claim(
                     target,
                     writes=method.writes_to(target),
                     destroy_tokens=options.destroy,
@@ -135,9 +158,9 @@ def _check_purge_asked(method: Method, options: Options) -> None:
         raise UsageError(
             f"--purge {options.purge}: {method.name} has no purge step", "leave --purge out, or add a step"
         )
-    if not isinstance(options.site, ThisMachine):
+    if not isinstance(options.initiator, ThisMachine):
         raise UsageError(
-            f"--purge {options.purge}: only this machine's own drives are purged so", "run it on one host"
+            f"--purge {options.purge}: works only on this machine's own drives", "run it on one host"
         )
 
 
@@ -148,7 +171,7 @@ def _check_measures(method: Method, targets: Sequence[Target]) -> None:
     reasons = [(step.name, inapplicable(step, target)) for target, step in measuring or steps]
     known = [f"step {name} left out: {why}" for name, why in dict.fromkeys(reasons) if why]
     if reasons and all(why for _, why in reasons):
-        more = f", and {len(known) - 1} more like it" if len(known) > 1 else ""
+        more = f", and {len(known) - 1} more reasons" if len(known) > 1 else ""
         raise UsageError(
             f"{targets[0].name}: nothing to measure: {known[0]}{more}", "take another target or method"
         )

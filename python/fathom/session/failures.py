@@ -24,7 +24,7 @@ def nothing_done(step: Step, recording: _core.Recording) -> str | None:
     asked = recording.offered is None or recording.offered > 0
     if step.kind not in ("measure", "point") or not asked or any(op.n or op.errors for op in recording.ops):
         return None
-    return f"step {step.name}: no I/O was completed in its window of {recording.window_s:g} s"
+    return f"step {step.name}: no I/O completed in its window of {recording.window_s:g} s"
 
 
 def not_returned(step: Step, recording: _core.Recording) -> str | None:

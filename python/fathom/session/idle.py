@@ -34,8 +34,8 @@ def _note(target: TargetRecord) -> NoteRecord | None:
             rule=RULE,
             level="warning",
             target=target.name,
-            text="this twin does nothing in a pause, since nobody has published what the drive does: no cleaning in "
-            "idle time, so that what follows a pause is what went before it",
+            text="this twin does nothing in a pause, because the drive's behaviour is not published. It does no "
+            "cleaning, so a pause changes nothing",
             next_step="try a drive that cleans when idle: twin:NAME?gc_idle_free_share=0.5,gc_idle_after_us=1000",
         )
     cleans = (
@@ -46,11 +46,11 @@ def _note(target: TargetRecord) -> NoteRecord | None:
         rule=RULE,
         level="info" if times == 1 else "warning",
         target=target.name,
-        text=f"in a pause this twin {cleans}, as it was told to"
+        text=f"in a pause this twin {cleans}, as its parameters set"
         + (
-            f"; it is a slice, so that pauses and bursts are to it what {times:.0f} times as long ones are to the drive"
+            f". It is a slice: a pause or burst acts on it as one {times:.0f} times as long acts on the drive"
             if times > 1
             else ""
         ),
-        next_step="read whether a pause helps, not by how much" if times > 1 else "",
+        next_step="conclude whether a pause helps, not by how much" if times > 1 else "",
     )

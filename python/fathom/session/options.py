@@ -6,7 +6,7 @@ from threading import Event
 from typing import Protocol
 
 from fathom.errors import UsageError
-from fathom.load.site import Site, ThisMachine
+from fathom.load.initiator import Initiator, ThisMachine
 from fathom.method.method import Step
 from fathom.runs.store import StepOutcome
 from fathom.session.stepper import Progress
@@ -62,7 +62,7 @@ class Options:
     interrupt: Event = field(default_factory=Event)
     power: str | None = None
     repeat_of: str | None = None
-    site: Site = field(default_factory=ThisMachine)
+    initiator: Initiator = field(default_factory=ThisMachine)
     purge: Purge = "trim"
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from fathom import __version__, _core
-from fathom.load.site import Site
+from fathom.load.initiator import Initiator
 from fathom.method.method import Method
 from fathom.runs.document import MethodRecord, QuickFactors, RunDocument, TargetRecord
 from fathom.session.options import Options
@@ -32,10 +32,10 @@ def new_document(run_id: str, method: Method, targets: Sequence[Target], options
         ),
         targets=[
             *(_record(target, target.name) for target in targets),
-            *(part for target in targets for part in _part_records(target, options.site)),
+            *(part for target in targets for part in _part_records(target, options.initiator)),
         ],
         environment=environment().to_json()
-        | options.site.to_json()
+        | options.initiator.to_json()
         | ({"power_meter": options.power} if options.power else {})
         | ({"purge": options.purge} if options.purge != "trim" else {}),
         versions={"fathom": __version__, "core": _core.__version__},
@@ -47,13 +47,13 @@ def _is_bare_drive(target: Target) -> bool:
     return not target.parts and (target.kind != "twin" or target.identity.file_system is None)
 
 
-def _part_records(target: Target, site: Site) -> list[TargetRecord]:
+def _part_records(target: Target, initiator: Initiator) -> list[TargetRecord]:
     """The members of an array as what they are; drives of a twin and hosts of a fleet as so many of the target."""
     if target.members:
         return [_record(one, one.name).model_copy(update={"part_of": target.name}) for one in target.members]
     return [
         _record(replace(target, identity=identity), part, part_of=target.name)
-        for part, identity in site.parts(target).items()
+        for part, identity in initiator.parts(target).items()
     ]
 
 

@@ -12,7 +12,7 @@ from shlex import quote
 
 from fathom import _core
 from fathom.analysis import validity
-from fathom.analysis.view import RunView
+from fathom.analysis.run_view import RunView
 from fathom.errors import NEW_RUN, FathomError, InterruptedRunError, RefusedError
 from fathom.method.method import Method
 from fathom.output.text import in_others
@@ -22,11 +22,11 @@ from fathom.runs.document import LOST_HOST, NoteRecord, Status
 from fathom.runs.home import runs_home
 from fathom.runs.reader import Run
 from fathom.runs.store import RunStore
-from fathom.session.course import Course
 from fathom.session.idle import idle_notes
 from fathom.session.options import Options
 from fathom.session.record import now
-from fathom.session.said import Said
+from fathom.session.remark_log import RemarkLog
+from fathom.session.schedule import Schedule
 from fathom.session.target_run import TargetRun
 from fathom.targets.target import Target
 
@@ -47,8 +47,8 @@ class Session:
         self.targets = targets
         self.options = options
         self.meter = meter
-        self.said = Said(store)
-        self.courses = [Course(store, method, target, index) for index, target in enumerate(targets)]
+        self.remark_log = RemarkLog(store)
+        self.schedules = [Schedule(store, method, target, index) for index, target in enumerate(targets)]
         self.errors: dict[int, FathomError | _core.BackendError] = {}
 
     def run(self) -> Run:
@@ -64,27 +64,29 @@ class Session:
 
     def _run_target(self, index: int) -> None:
         """Runs one target; what stops it stops no other."""
-        target, course = self.targets[index], self.courses[index]
-        if self.options.interrupt.is_set() or course.all_finished:
+        target, schedule = self.targets[index], self.schedules[index]
+        if self.options.interrupt.is_set() or schedule.all_finished:
             return
         error = None
         try:
-            TargetRun(self.store, self.method, target, course, self.options, self.meter, self.said).run()
-            self._check_whole(course)
+            TargetRun(
+                self.store, self.method, target, schedule, self.options, self.meter, self.remark_log
+            ).run()
+            self._check_whole(schedule)
         except (FathomError, _core.BackendError, OSError) as failure:
             self.errors[index] = _as_error(failure)
             error = str(self.errors[index])
             rules = failure.rules if isinstance(failure, RefusedError) else ()
-            self.store.journal("target-failed", target=target.name, error=error, rules=list(rules))
+            self.store.log_event("target-failed", target=target.name, error=error, rules=list(rules))
         self.options.observer.target_ended(target, error)
 
-    def _check_whole(self, course: Course) -> None:
+    def _check_whole(self, schedule: Schedule) -> None:
         """Raises FathomError where a step ended before its time, and nobody asked for that.
 
         A lost host shortens steps too: a note says so, and what the other hosts did stands.
         """
-        early = course.ended_early
-        lost = any(note.rule == LOST_HOST for note in self.options.site.notes())
+        early = schedule.ended_early
+        lost = any(note.rule == LOST_HOST for note in self.options.initiator.notes())
         if early and not lost and not self.options.interrupt.is_set():
             raise FathomError(
                 f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
@@ -97,21 +99,21 @@ class Session:
             document.error = "; ".join(self._about(i, error) for i, error in sorted(self.errors.items()))
         document.status = self._status
         document.finished = now()
-        document.environment |= self.options.site.to_json()
+        document.environment |= self.options.initiator.to_json()
         self.store.compact()
         document.notes = self._notes()
-        self.store.journal("run-end", status=document.status)
+        self.store.log_event("run-end", status=document.status)
         self.store.seal()
         if interrupted:
             raise InterruptedRunError(
                 f"interrupted; what was measured is in {self.store.path}",
-                f"go on with `fathom resume {self._called}`",
+                f"continue with `fathom resume {self._called}`",
             )
         if self.errors:
             refused = any(isinstance(error, RefusedError) for error in self.errors.values())
             raise (RefusedError if refused else FathomError)(
                 f"{document.error}; what was measured is in {self.store.path}",
-                NEW_RUN if self._lost else f"when the cause is mended: `fathom resume {self._called}`",
+                NEW_RUN if self._lost else f"remove the cause, then `fathom resume {self._called}`",
             )
         return Run(self.store.path)
 
@@ -121,7 +123,7 @@ class Session:
             return "interrupted"
         if self.errors:
             return "failed"
-        return "partial" if any(course.ended_early for course in self.courses) else "complete"
+        return "partial" if any(schedule.ended_early for schedule in self.schedules) else "complete"
 
     @property
     def _called(self) -> str:
@@ -147,12 +149,12 @@ class Session:
             for target in self.targets
             for text in target.notes
         ]
-        verdicts = {key: text for course in self.courses for key, text in course.verdicts().items()}
+        verdicts = {key: text for schedule in self.schedules for key, text in schedule.verdicts().items()}
         run = Run(self.store.path, just_written=True)
-        view = RunView.of(run, self.said.remarks, verdicts, self.said.not_measured)
+        view = RunView.of(run, self.remark_log.remarks, verdicts, self.remark_log.not_measured)
         return [
             *about_targets,
-            *self.options.site.notes(),
+            *self.options.initiator.notes(),
             *(power_notes(self.store.path, view.named, self.meter) if self.meter else []),
             *idle_notes(self.method, self.store.document.targets),
             *(note.record() for note in validity.notes(view)),

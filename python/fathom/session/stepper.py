@@ -14,7 +14,7 @@ from fathom.load.backend import Backend, Handle
 from fathom.method.method import Job, Step
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
-from fathom.session.judge import Judge
+from fathom.session.steady_rounds import SteadyRounds
 from fathom.statistics.uncertainty import count_for
 
 POLL_S = 0.25
@@ -66,10 +66,10 @@ class Progress:
 
 
 class _Rounds:
-    """Groups intervals into rounds of the judge's length."""
+    """Groups intervals into rounds of a precondition."""
 
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
+    def __init__(self, steady: SteadyRounds) -> None:
+        self.steady = steady
         self.count = 0
         self._open: list[_core.Interval] = []
 
@@ -77,7 +77,7 @@ class _Rounds:
         """Takes an interval in; returns whether the precondition may end."""
         self._open.append(interval)
         seconds = sum(part.length_s for part in self._open)
-        if seconds < self.judge.round_s * (1 - 1e-6) and not interval.ends_round:
+        if seconds < self.steady.round_s * (1 - 1e-6) and not interval.ends_round:
             return False
         ops = [op for part in self._open for op in part.ops]
         host = sum(op.bytes for op in ops if op.op in ("write", "append"))
@@ -88,7 +88,7 @@ class _Rounds:
         )
         self._open = []
         self.count += 1
-        return self.judge.add_round(
+        return self.steady.add_round(
             sum(op.n for op in ops) / seconds,
             sum(known) / host if host and len(known) == len(media) else None,
             host,
@@ -101,7 +101,7 @@ def run_step(
     step: Step,
     seed: int,
     rows: StepRows,
-    judge: Judge | None,
+    steady: SteadyRounds | None,
     interrupt: Event,
     on_interval: Callable[[_core.Interval], None],
     on_progress: Callable[[Progress], None],
@@ -113,8 +113,10 @@ def run_step(
 
     Raises `_core.BackendError` when the target fails for good; the rows collected until then stay in `rows`.
     """
-    rounds = _Rounds(judge) if judge else None
-    handle = backend.start(step.job.json, seed, judge.round_s if judge else None, precision_of(step, backend))
+    rounds = _Rounds(steady) if steady else None
+    handle = backend.start(
+        step.job.json, seed, steady.round_s if steady else None, precision_of(step, backend)
+    )
     enough = False
     try:
         moved_bytes = 0
@@ -152,8 +154,8 @@ def run_step(
     short = backend.real_time and not enough and all(_is_short(step, one) for one in recordings)
     return recordings, StepOutcome(
         status="partial" if interrupt.is_set() or short else "complete",
-        steady=judge.steady if judge else None,
-        reason=judge.conclude() if judge else "",
+        steady=steady.steady if steady else None,
+        reason=steady.conclude() if steady else "",
         window_s=recording.window_s,
         written_bytes=sum(op.bytes for op in recording.ops if op.op in ("write", "append")),
     )
@@ -251,5 +253,5 @@ def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds,
         mean_us=sum_us / n if n else None,
         rounds=rounds.count if rounds else 0,
-        state=rounds.judge.state if rounds else "",
+        state=rounds.steady.state if rounds else "",
     )

@@ -14,8 +14,8 @@ from fathom.catalog import load_device
 from fathom.errors import FathomError, RefusedError
 from fathom.load.array import ArrayBackend
 from fathom.load.backend import Backend, TwinBackend
+from fathom.load.initiator import Sampler
 from fathom.load.seeds import part_seed, step_seed
-from fathom.load.site import Sampler
 from fathom.method.method import Job, Method, Step, parse_job
 from fathom.output.text import percent
 from fathom.plan.fit import inapplicable
@@ -24,49 +24,49 @@ from fathom.power.step import MeteredStep, instead_of_sensor
 from fathom.runs.remarks import LeftOut, ShortWindow, Words, facts_of
 from fathom.runs.rows import StepRows
 from fathom.runs.store import RunStore, StepKey, StepOutcome
-from fathom.session.course import Course
 from fathom.session.failures import mostly_failed, not_returned, nothing_done
 from fathom.session.filled import FILL, FILLED_TURNOVER
-from fathom.session.judge import Judge, Written
 from fathom.session.options import Options
-from fathom.session.said import Said
+from fathom.session.remark_log import RemarkLog
+from fathom.session.schedule import Schedule
+from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
 from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
 
 
 class TargetRun:
-    """A method on one target. `course` says what comes next."""
+    """A method on one target. `schedule` says what comes next."""
 
     def __init__(
         self,
         store: RunStore,
         method: Method,
         target: Target,
-        course: Course,
+        schedule: Schedule,
         options: Options,
         meter: PowerMeter | None,
-        said: Said,
+        remark_log: RemarkLog,
     ) -> None:
         self.store = store
         self.method = method
         self.target = target
-        self.course = course
+        self.schedule = schedule
         self.options = options
         self.meter = meter
-        self.said = said
+        self.remark_log = remark_log
 
     def run(self) -> None:
         """Runs what is left. Raises FathomError or `_core.BackendError`, with all that was measured saved."""
         if self.target.kind == "twin":
-            for bench, keys in self.course.fresh_parts(afresh=self._keeps_state):
-                if not all(map(self.course.finished, keys)):
+            for bench, keys in self.schedule.fresh_parts(afresh=self._keeps_state):
+                if not all(map(self.schedule.finished, keys)):
                     self._run_steps(self._needed(keys), self._twin(bench), None)
         else:
-            backend, sampling = self.options.site.start(self.target)
+            backend, sampling = self.options.initiator.start(self.target)
             with sampling as sampler:
-                self.said.absent(self.target.name, self._absent(sampler))
-                self._run_steps(self.course.keys, backend, sampler)
+                self.remark_log.absent(self.target.name, self._absent(sampler))
+                self._run_steps(self.schedule.keys, backend, sampler)
 
     def _absent(self, sampler: Sampler) -> list[str]:
         """What the sampler lacks; a power meter has the energy that a drive does not tell."""
@@ -82,9 +82,9 @@ class TargetRun:
         """Without the steps that bring a drive to its steady state, where a twin has it from the start."""
         if not load_device(self.target.catalog or self.target.name).starts_settled:
             return list(keys)
-        preparing = self.course.preparing(keys)
+        preparing = self.schedule.preparing(keys)
         for key in preparing:
-            self._pass_over(key, "not needed: the twin is in its steady state from the start")
+            self._pass_over(key, "not needed: the twin starts in its steady state")
         return [key for key in keys if key not in preparing]
 
     def _twin(self, bench: str | None) -> Backend:
@@ -118,10 +118,10 @@ class TargetRun:
                 continue
             if written.filled and step.turnover is None:
                 step = replace(step, turnover=FILLED_TURNOVER)
-            outcome = self.store.outcome(key) if self.course.finished(key) else None
+            outcome = self.store.outcome(key) if self.schedule.finished(key) else None
             if outcome is None:
                 outcome = self._run_one(key, step, backend, sampler, written, steady.get(step.workload))
-            elif not backend.real_time and not all(self.course.finished(later) for later in keys[place:]):
+            elif not backend.real_time and not all(self.schedule.finished(later) for later in keys[place:]):
                 self._repeat(key, step, backend, written)
             if step.kind == "purge":
                 written = Written(purged=True)
@@ -133,18 +133,18 @@ class TargetRun:
 
     def _next(self, key: StepKey, backend: Backend) -> Step | None:
         """The step as it is to be run; None where it does not apply, or has nothing left to find."""
-        planned = self.course.step(key)
+        planned = self.schedule.step(key)
         if reason := inapplicable(planned, self.target):
             self._leave_out(key, planned, reason)
             return None
-        if planned.round and self.course.rounds_ended(key, planned.round):
+        if planned.round and self.schedule.rounds_ended(key, planned.round):
             self._pass_over(key)
             return None
-        if planned.offered and not self.course.measured(planned.offered.of):
-            needed = f"it is offered a share of the rate of {planned.offered.of}, which has no results"
+        if planned.offered and not self.schedule.measured(planned.offered.of):
+            needed = f"its load is a share of the rate of {planned.offered.of}, which has no results"
             self._leave_out(key, planned, needed)
             return None
-        step = self.course.aimed(key, on_this_machine(planned, backend), len(backend.parts))
+        step = self.schedule.aimed(key, on_this_machine(planned, backend), len(backend.parts))
         if step is None:
             self._pass_over(key)
         elif step.afresh and not backend.real_time and self._keeps_state:
@@ -153,15 +153,15 @@ class TargetRun:
 
     def _leave_out(self, key: StepKey, step: Step, reason: str) -> None:
         """Finishes a step that does not apply to the target; of rounds, only the first says so."""
-        if self.course.finished(key):
+        if self.schedule.finished(key):
             return
         if step.round is None or step.round.number == 1:
-            self.said.remark(key, self.target.name, LeftOut(reason=reason))
+            self.remark_log.remark(key, self.target.name, LeftOut(reason=reason))
         self._pass_over(key, f"step {step.name} left out: {reason}")
 
     def _pass_over(self, key: StepKey, reason: str = "nothing left to search") -> None:
         """Finishes a step that has nothing to measure, so that a resumed run does not come back to it."""
-        if not self.course.finished(key):
+        if not self.schedule.finished(key):
             self.store.finish_step(key, {}, StepOutcome("complete", None, reason, 0.0, 0))
 
     def _run_one(
@@ -179,8 +179,8 @@ class TargetRun:
         target, store = self.target, self.store
         self.options.observer.step_started(target, key.number, len(self.method.steps), step)
         if step.job.destructive:
-            self.options.site.recheck(target, writes=True)
-        store.journal("step-start", key, kind=step.kind, destructive=step.job.destructive)
+            self.options.initiator.recheck(target, writes=True)
+        store.log_event("step-start", key, kind=step.kind, destructive=step.job.destructive)
         if step.kind == "purge" and self.options.purge != "trim" and sampler is not None:
             outcome = self._purge(key, step, sampler)
             self.options.observer.step_ended(target, step, outcome)
@@ -195,9 +195,9 @@ class TargetRun:
         rows.finish(recordings, self.method.name, steady)
         if sampler is not None:
             self._sample(key, rows, sampler, outcome.window_s, ended_s)
-        self.said.setup(key, target.name, recordings[0].setup)
+        self.remark_log.setup(key, target.name, recordings[0].setup)
         for fact in facts_of(recordings[0]):
-            self.said.remark(key, target.name, fact)
+            self.remark_log.remark(key, target.name, fact)
         self._say_short(key, step, outcome)
         # What was given up at the user's word is no failure of the target.
         failure = mostly_failed(step, recordings[0])
@@ -205,7 +205,7 @@ class TargetRun:
             failure = not_returned(step, recordings[0]) or nothing_done(step, recordings[0])
         if failure is not None:
             outcome = replace(outcome, status="partial", reason=failure)
-        elif shortfall := self.options.site.shortfall():
+        elif shortfall := self.options.initiator.shortfall():
             outcome = replace(outcome, status="partial", reason=shortfall)
         store.finish_step(key, rows.tables(), outcome)
         if failure is not None:
@@ -217,7 +217,7 @@ class TargetRun:
         """Says that a window ended before its time, where nobody ended it."""
         if outcome.status == "partial" and not self.options.interrupt.is_set() and step.job.time_s:
             fact = ShortWindow(window_s=outcome.window_s, asked_s=step.job.time_s)
-            self.said.remark(key, self.target.name, fact)
+            self.remark_log.remark(key, self.target.name, fact)
 
     def _purge(self, key: StepKey, step: Step, sampler: Sampler) -> StepOutcome:
         """Purges by an NVMe admin command, which has no rows. Raises FathomError where the drive refuses it."""
@@ -229,10 +229,10 @@ class TargetRun:
             except FathomError as failure:
                 self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
                 raise
-            self.store.journal("purge", key, device=drive.name, sent=sent, took_s=took_s)
+            self.store.log_event("purge", key, device=drive.name, sent=sent, took_s=took_s)
             told.append(f"{drive.name} purged by {sent}, done after {took_s:.1f} s")
         reason = "; ".join(told)
-        self.said.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
+        self.remark_log.remark(key, self.target.name, Words(text=f"step {step.name}: {reason}"))
         outcome = StepOutcome("complete", None, reason, 0.0, 0)
         self.store.finish_step(key, {}, outcome)
         return outcome
@@ -260,7 +260,7 @@ class TargetRun:
                 step,
                 step_seed(self.options.seed, key.number),
                 rows,
-                self._judge(step, backend, written),
+                self._steady_rounds(step, backend, written),
                 self.options.interrupt,
                 (lambda interval: store.append_live(live, rows.of(interval)))
                 if backend.real_time
@@ -276,17 +276,17 @@ class TargetRun:
         """What a destructive step on a real target asks once a minute: whether the target is still its own."""
         if not (step.job.destructive and backend.real_time):
             return None
-        return lambda: self.options.site.recheck(self.target, writes=True)
+        return lambda: self.options.initiator.recheck(self.target, writes=True)
 
     def _sample(
         self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
     ) -> None:
         """Adds what was sampled beside the step; where there is a power meter, it tells the energy."""
-        sampled = [dict(row) for row in sampler.drain()]
+        sampled = sampler.drain()
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
         if self.meter and window_s:
             found = MeteredStep.of(self.meter, self.target.name, key.name, ended_s - window_s, ended_s)
-            self.store.journal("power", key, **found.journal)
+            self.store.log_event("power", key, **found.journal)
             rows.take_telemetry(found.rows)
 
     def _repeat(self, key: StepKey, step: Step, backend: Backend, written: Written) -> None:
@@ -296,17 +296,17 @@ class TargetRun:
             step,
             step_seed(self.options.seed, key.number),
             self._rows(step, backend),
-            self._judge(step, backend, written),
+            self._steady_rounds(step, backend, written),
             self.options.interrupt,
             _keep_in_memory,
             lambda progress: None,
         )
 
-    def _judge(self, step: Step, backend: Backend, written: Written) -> Judge | None:
+    def _steady_rounds(self, step: Step, backend: Backend, written: Written) -> SteadyRounds | None:
         if step.steady is None:
             return None
         capacity_bytes = backend.capacity_bytes or self.target.capacity_bytes
-        return Judge(step, capacity_bytes, written, quick=self.method.quick is not None)
+        return SteadyRounds(step, capacity_bytes, written, quick=self.method.quick is not None)
 
     def _rows(self, step: Step, backend: Backend) -> StepRows:
         scratch = self.store.path / "steps"

@@ -34,7 +34,7 @@ class Drive:
     label: str
     figures: dict[tuple[Kind, Op | None], Figure]
     noun: str = "drive"
-    absent: str = "no figure for this drive: give --run with a run of it"
+    absent: str = "no figure for this drive: give a run of it with --run"
     """What to say of a need for which there is no figure."""
 
     def figure(self, need: Need) -> Figure | None:
@@ -60,8 +60,8 @@ def rated_drive(name: str) -> Drive:
         capacity_gb = float(match["number"]) * (1000 if match["unit"] == "tb" else 1)
     if product not in products:
         raise UsageError(
-            f"--device {name}: no data sheet of that name; {nearest(product, sorted(products))}"
-            "`fathom catalog --kind published` lists them"
+            f"--device {name}: no data sheet of that name; {nearest(product, sorted(products))}`fathom catalog "
+            "--kind published` lists them"
         )
     published = load_published(product)
     of_size = _of_size(name, published.ratings, capacity_gb)
@@ -84,7 +84,7 @@ def _of_size(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -
         sizes = sorted({row.capacity_gb for row in ratings if row.capacity_gb})
         raise UsageError(
             f"--device {name}: the data sheet has no such capacity",
-            f"there are {', '.join(f'{size / 1000:g} TB' for size in sizes) or 'none'}",
+            f"it lists {', '.join(f'{size / 1000:g} TB' for size in sizes) or 'none'}",
         )
     return of_size
 

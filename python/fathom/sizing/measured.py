@@ -70,7 +70,7 @@ def _check_errors(run: Run, target: str) -> None:
         if row["target"] == target and share is not None and is_marked(share):
             raise FathomError(
                 f"{run.id}: {row['step']}, {row['op']}: {in_words(share)}, so nothing is sized by this run",
-                "mend what failed, and measure again",
+                "repair what failed, and measure again",
             )
 
 

@@ -3,20 +3,20 @@
 from fathom.output.text import percent
 from fathom.sizing.choose import Choice, Offer, merit
 from fathom.sizing.system import GROUPS
-from fathom.sizing.views import amount, unmet_text
+from fathom.sizing.terminal import amount, unmet_text
 
 #: Costs nearer than this are the price list's word, not a reason.
 LEVEL = 0.10
 
 
 def headline(choice: Choice) -> str:
-    """`1 x weka-cluster-mainstream-7450-pro: least cost of the 3 that answer`."""
+    """`1 x weka-cluster-mainstream-7450-pro: least cost of the 3 that meet the needs`."""
     best = choice.best
     if best is None:
-        return "None of these systems answers the needs"
+        return "None of these systems meets the needs"
     rivals = len(choice.ranked)
     among = (
-        f"{choice.needs.prefer.text} of the {rivals} that answer"
+        f"{choice.needs.prefer.text} of the {rivals} that meet the needs"
         if rivals > 1
         else "the only one that answers"
     )
@@ -55,12 +55,12 @@ def _merit(offer: Offer, choice: Choice) -> str:
 def _behind(offer: Offer, choice: Choice) -> str:
     best = choice.ranked[0]
     if choice.needs.prefer.kind != "cost" or offer.cost is None or best.cost is None:
-        return f"answers too: {_merit(offer, choice)}"
+        return f"meets the needs too: {_merit(offer, choice)}"
     more = offer.cost / best.cost - 1
     if more < 0.005:
-        return "answers too, at the same cost"
-    level = "; so near that quotes must decide" if more < LEVEL else ""
-    return f"answers too, for {percent(more)} more: {_differences(offer, best)}{level}"
+        return "meets the needs too, at the same cost"
+    level = "; only quotes can decide" if more < LEVEL else ""
+    return f"meets the needs too, for {percent(more)} more: {_differences(offer, best)}{level}"
 
 
 def _differences(offer: Offer, best: Offer) -> str:
@@ -80,7 +80,7 @@ def _out(offer: Offer, choice: Choice) -> str:
             f"{answer.need.text}: {unmet_text(answer, sizing)}" for answer in sizing.unmet
         )
     if offer.cost is None and (wanted.budget is not None or wanted.prefer.kind == "cost"):
-        return "would answer but has no price: the catalogue does not say what it is made of"
+        return "would meet them but has no price: the catalogue does not list its parts"
     if wanted.budget is not None and offer.cost is not None and offer.cost > wanted.budget:
-        return f"would answer, at {offer.cost:,.4g} over the budget of {wanted.budget:,.4g}"
-    return f"would answer, but nothing is known of its {wanted.prefer.kind}"
+        return f"would meet them, at {offer.cost:,.4g}: over the budget of {wanted.budget:,.4g}"
+    return f"would meet them, but its {wanted.prefer.kind} is not known"

@@ -102,7 +102,7 @@ def _answer(drive: Drive, need: Need, derate: float) -> Answer:
         met = figure.value <= need.amount
         why = f"more {drive.noun}s do not make one I/O faster"
         if figure.is_bound:
-            why = f"no more is known than {latency_text(figure.value)}, {figure.basis}"
+            why = f"the best that is known is {latency_text(figure.value)}, {figure.basis}"
         why = "" if met else why
         return Answer(need, figure, figure.value, 1 if met else None, why)
     each = figure.value * (derate if need.kind in ("bandwidth", "iops") else 1.0)

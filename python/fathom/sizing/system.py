@@ -63,7 +63,7 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
     identity = published.identity
     if identity.kind not in SYSTEM_KINDS:
         raise UsageError(
-            f"{name}: is no system but a kind of {identity.kind}", f"use `fathom size --device {name}`"
+            f"{name}: is not a system but a kind of {identity.kind}", f"use `fathom size --device {name}`"
         )
     figures = _published(published.rows)
     if measured is not None:

@@ -268,7 +268,7 @@ class SteadyState:
                 if np.isinf(away):
                     return [f"still drifting over {len(part)} rounds, and not slowing down"]
                 return [
-                    f"still {percent(away, '+.0f')} from the level that the last {len(part)} rounds tend to"
+                    f"still {percent(away, '+.0f')} from the level that the last {len(part)} rounds approach"
                 ]
         return []
 

@@ -34,7 +34,7 @@ def theil_sen(series: ArrayLike, confidence: float = 0.95) -> Slope:
     y = as_series(series)
     n = len(y)
     if n < 2:
-        raise ValueError(f"a slope needs two samples, there is {n}")
+        raise ValueError(f"a slope needs two samples, got {n}")
     i, j = np.triu_indices(n, k=1)
     slopes = np.sort((y[j] - y[i]) / (j - i))
     ties = np.unique(y, return_counts=True)[1].astype(np.float64)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathom.catalog.settings import MARK, SHORT
+from fathom.columns.schema import POINTS
 from fathom.errors import UsageError
 from fathom.method.method import Method, parse_method
-from fathom.runs.schema import POINTS
 
 JOB = "job."
 """What a key of a job begins with."""
@@ -54,7 +54,7 @@ def parse_axis(text: str) -> Axis:
     if not key.strip() or not all(values):
         raise UsageError(f"--set {text}: not KEY=VALUE,...", "write such as --set op=0.07,0.28")
     if len(set(values)) < len(values):
-        raise UsageError(f"--set {text}: a value is there twice", "name each value once")
+        raise UsageError(f"--set {text}: a value appears twice", "name each value once")
     member, dot, last = key.strip().rpartition(".")
     return Axis(f"{member}{dot}{SHORT.get(last, last)}", values)
 
@@ -68,7 +68,9 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
     if twice := {key for key in keys if keys.count(key) > 1}:
         raise UsageError(f"--set {min(twice)}: set twice", "list all values in one --set")
     if real := [target for target in targets if not target.startswith("twin:")]:
-        raise UsageError(f"{real[0]}: a sweep simulates", "give twins, such as twin:samsung-pm9a3-7.68tb")
+        raise UsageError(
+            f"{real[0]}: a sweep only simulates", "give twins, such as twin:samsung-pm9a3-7.68tb"
+        )
     grid = list(itertools.islice(itertools.product(*(axis.values for axis in axes)), MOST_POINTS + 1))
     if len(grid) > MOST_POINTS:
         raise UsageError(f"the grid has more than {MOST_POINTS:,} points", "sweep fewer values at a time")

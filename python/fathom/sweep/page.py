@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fathom import __version__
 from fathom.analysis.finding import joined
-from fathom.analysis.view import BANDWIDTH_FROM_BYTES
+from fathom.analysis.run_view import BANDWIDTH_FROM_BYTES
 from fathom.method.step_names import Steps, called
 from fathom.output.output_file import write_output
 from fathom.output.text import many_of
@@ -20,7 +20,7 @@ from fathom.report.page import REPORT, page
 from fathom.report.style import plain, slot, when
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome, Sweep, now
-from fathom.sweep.views import FIGURES, headings, shown
+from fathom.sweep.terminal import FIGURES, headings, shown
 
 MOST_PANELS = 24
 HEIGHT_PX = 220
@@ -76,9 +76,7 @@ def _table(sweep: Sweep, table: pa.Table) -> Table:
         Row(Item(shown(names[0], row[names[0]])), [cell(name, row[name]) for name in names[1:]])
         for row in table.to_pylist()
     ]
-    return Table(
-        plain(names[0]), head, [Group("", rows)], ["Each row is of a run of its own, under points/."]
-    )
+    return Table(plain(names[0]), head, [Group("", rows)], ["Each row is a run of its own, under points/."])
 
 
 def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
@@ -96,13 +94,13 @@ def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
             ChartAxis("", "count", low=0),
             [_line(name, names.index(name), x, others, own) for name in names],
         )
-        summary = f"{FIGURES[figure]} of {label} over {plain(x.key)}; figures in the table below."
+        summary = f"{FIGURES[figure]} of {label} over {plain(x.key)}; the table below has the figures."
         charts.append(Chart(f"sweep-{number}", label, FIGURES[figure], option, summary, HEIGHT_PX))
     legend = (
         [Item(plain(name), slot=slot(place)) for place, name in enumerate(names)] if len(names) > 1 else []
     )
     units = joined(list(dict.fromkeys(chart.sub for chart in charts)))
-    caption = f"{units} over {plain(x.key)}, a panel for each step and operation."
+    caption = f"{units} over {plain(x.key)}, one panel per step and operation."
     return Figure(charts, caption, table, legend)
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from fathom import __version__, _core
 from fathom.catalog import load_device
 from fathom.errors import FathomError
-from fathom.load.resolve import resolve_targets
+from fathom.load.initiator import ThisMachine
 from fathom.load.workers import Workers, as_they_end
 from fathom.method.method import Method, parse_method
-from fathom.plan.baseline import with_baselines
+from fathom.plan.prepare import prepare
 from fathom.runs.document import RunDocument
 from fathom.runs.files import sync_directory, write_json
 from fathom.runs.manifest import leave_out_steps
@@ -87,7 +87,7 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
     """Runs the method on the twins: the files of its run directory, by name. What a worker is asked to do."""
     method = parse_method(method_text, _file(method_text), quick=quick)
     with tempfile.TemporaryDirectory(prefix="fathom-sweep-") as folder:
-        chosen = with_baselines(method, resolve_targets(targets))
+        chosen = prepare(method, targets, ThisMachine())
         try:
             run = start_run(method, chosen, Options(seed=seed, out=Path(folder)))
         except FathomError as error:
@@ -158,7 +158,7 @@ def _depends_on(one: Combination, quick: bool) -> list[object]:
     benches = dict.fromkeys(step.bench for step in method.steps)
     targets = [
         [target.name, load_device(target.catalog or target.name).twin_params_json(bench)]
-        for target in with_baselines(method, resolve_targets(one.targets))
+        for target in prepare(method, one.targets, ThisMachine())
         for bench in benches
     ]
     return [method.parsed, targets]

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from fathom.columns.schema import POINTS
 from fathom.output.output_file import write_output
 from fathom.output.printed import cell_text
 from fathom.runs.reader import Run
-from fathom.runs.schema import POINTS
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
 

@@ -43,13 +43,13 @@ def print_report(console: Console, report: JournalReport) -> None:
 
     Raises FathomError when an acknowledged write is not there.
     """
-    what = f"{report.writes:,} acknowledged writes in {report.journals} journals, {report.blocks:,} blocks looked for"
+    what = f"{report.writes:,} acknowledged writes in {report.journals} journals; {report.blocks:,} blocks checked"
     console.print(f"{report.target}: {what}", soft_wrap=True, highlight=False)
-    last = f"the last of them was acknowledged {report.last_acked_ns / 1e9:.6f} s after the start"
-    behind = f"; writes waited up to {report.behind_ns / 1e6:.1f} ms to be safe in the journal"
+    last = f"the last was acknowledged {report.last_acked_ns / 1000000000.0:.6f} s after the start"
+    behind = f"; writes waited up to {report.behind_ns / 1000000.0:.1f} ms for the journal"
     lines = [f"{last}{behind if report.behind_ns else ''}"] if report.writes else []
     if report.torn_bytes:
-        lines.append(f"{report.torn_bytes} bytes of the journals are not whole records; they are left out")
+        lines.append(f"{report.torn_bytes} bytes of the journals are incomplete records and are left out")
     for line in [*lines, *report.told]:
         console.print(line, soft_wrap=True, highlight=False)
     if not report.wrong:
@@ -58,7 +58,7 @@ def print_report(console: Console, report: JournalReport) -> None:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.wrong.items())
     flushed = report.wrong_though_flushed
     raise FathomError(
-        f"{report.target}: acknowledged writes are not there: {kinds}",
+        f"{report.target}: acknowledged writes are missing: {kinds}",
         f"{flushed:,} of them were flushed, which no volatile write cache excuses"
         if flushed
         else "none was flushed: a volatile write cache without power loss protection may lose them",

@@ -37,11 +37,11 @@ def array_of(members: Sequence[Target]) -> Target:
     """
     name = array_text([member.name for member in members])
     if len(members) < 2:
-        raise UsageError(f"{name}: an array has two members or more", "write array:TARGET,TARGET")
+        raise UsageError(f"{name}: an array needs two members or more", "write array:TARGET,TARGET")
     if odd := next((member for member in members if member.kind not in ("device", "file", "dir")), None):
         raise UsageError(
-            f"{name}: {odd.name} cannot be in it",
-            "name devices, files and directories; of twins, twin:NAME*8",
+            f"{name}: {odd.name} cannot be a member",
+            "name devices, files and directories; for twins, write twin:NAME*8",
         )
     handles = [member.placement_handles for member in members]
     known = [count for count in handles if count is not None]

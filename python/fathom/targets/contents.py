@@ -5,6 +5,7 @@ places between are read: all must be blank or data that Fathom's engine wrote. D
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fathom import _core
@@ -13,6 +14,7 @@ from fathom.targets.signatures import find_partition_table, find_signatures, rea
 
 PLACES = 64
 PLACE_BYTES = 4096
+_SECTOR_BYTES = 512
 _EDGE_BYTES = 1 << 20
 _SHOWN_BYTES = 8
 _GOLDEN_RATIO = 0.6180339887498949
@@ -44,9 +46,10 @@ class Contents:
         return bool(self.table or self.formats)
 
 
-def examine(fd: int, size_bytes: int, *, sample: bool) -> Contents:
-    """Returns what the open device holds; `sample` asks for data that no format explains.
+def examine(fd: int, size_bytes: int, *, sample: bool, apart_from: tuple[int, int] = (0, 0)) -> Contents:
+    """Returns what the open device or file holds; `sample` asks for data that no format explains.
 
+    Such data are not looked for in `apart_from`: start and end of a part, in bytes.
     Raises OSError when a place that must be looked at cannot be read.
     """
     found = Contents(find_partition_table(fd, size_bytes), tuple(find_signatures(fd, size_bytes)))
@@ -55,23 +58,41 @@ def examine(fd: int, size_bytes: int, *, sample: bool) -> Contents:
         found = Contents(theirs.table, theirs.formats)
     if found.known or not sample:
         return found
-    return Contents(None, (), find_unknown(fd, size_bytes))
+    return Contents(None, (), find_unknown(fd, size_bytes, apart_from))
 
 
-def find_unknown(fd: int, size_bytes: int) -> UnknownData | None:
+def find_unknown(fd: int, size_bytes: int, apart_from: tuple[int, int] = (0, 0)) -> UnknownData | None:
     """Returns the first data that are neither blank nor Fathom's own, at both ends and 64 places between.
 
-    Raises OSError when a place cannot be read.
+    Passes over the part from `apart_from[0]` to `apart_from[1]`, in bytes. Raises OSError when a place cannot be read.
     """
     # Without it the kernel would read ahead behind each of the places.
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
-    for start, length in sampled_places(size_bytes):
+    # Fathom's own data are known by whole sectors.
+    places = sampled_places(size_bytes // _SECTOR_BYTES * _SECTOR_BYTES)
+    for start, length in _without(places, apart_from):
         data = read_at(fd, start, length, size_bytes)
         at = _core.first_foreign(data)
         if at is not None:
             at += len(data[at:]) - len(data[at:].lstrip(b"\0"))
             return UnknownData(start + at, data[at : at + _SHOWN_BYTES])
     return None
+
+
+def _without(places: list[tuple[int, int]], part: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """What is left of the places where the sectors of a part are taken away."""
+    low = part[0] // _SECTOR_BYTES * _SECTOR_BYTES
+    high = -(-part[1] // _SECTOR_BYTES) * _SECTOR_BYTES
+    for start, length in places:
+        end = start + length
+        before, after = min(end, low), max(start, high)
+        if low >= high or end <= low or high <= start:
+            yield start, length
+            continue
+        if start < before:
+            yield start, before - start
+        if after < end:
+            yield after, end - after
 
 
 def sampled_places(size_bytes: int) -> list[tuple[int, int]]:

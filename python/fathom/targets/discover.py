@@ -23,8 +23,8 @@ DEVICES_SCHEMA = "fathom-devices/1"
 _AT_ONCE = 16
 """Disks that are looked at together: each waits for its own 64 places."""
 WITHOUT_DEVICE = (
-    "`fathom run four-corners file:scratch.bin --size 1GiB --quick` tests a disk through a file of Fathom's own, and "
-    "twins need none (`fathom catalog --kind devices`)"
+    "`fathom run four-corners file:scratch.bin --size 1GiB --quick` tests a disk through a file of Fathom's own; "
+    "twins need no disk (`fathom catalog --kind devices`)"
 )
 """What can be tested where there is no device to write to."""
 
@@ -97,7 +97,7 @@ def _next_step(reports: Sequence[DeviceReport]) -> str:
     if safe := next((report for report in reports if report.safe), None):
         return f"`fathom plan four-corners {safe.target.name}` shows what a run would write and how long it takes"
     may_not_look = any(refusal.rule == "unreadable" for report in reports for refusal in report.refusals)
-    as_root = "as root more of them can be examined; " if may_not_look and geteuid() else ""
+    as_root = "root may examine more of them; " if may_not_look and geteuid() else ""
     return f"none of them is safe to write; {as_root}{WITHOUT_DEVICE}"
 
 

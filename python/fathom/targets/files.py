@@ -18,9 +18,11 @@ from uuid import uuid4
 from fathom.errors import NEW_RUN, FathomError, RefusedError, UsageError
 from fathom.output.text import size
 from fathom.targets import sysfs
+from fathom.targets.contents import find_unknown
 from fathom.targets.file_users import users_of
 from fathom.targets.mounts import Mount, dev_of_path, mount_of
 from fathom.targets.own_file import (
+    TRAILER_BYTES,
     Foreign,
     OwnFile,
     examine,
@@ -58,7 +60,7 @@ def file_target(path: Path, size_bytes: int | None) -> Target:
     status = _lstat(path)
     if status is None and not size_bytes:
         raise UsageError(
-            f"file:{typed}: does not exist and no size above 0 is given",
+            f"file:{typed}: does not exist, and no size above 0 is given",
             "add --size, for example --size 1GiB",
         )
     found = own(path) if status else None
@@ -109,8 +111,8 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
     directory = (directory or _scratch_directory()).absolute()
     names = chain((SCRATCH_NAME,), (SCRATCH_NAME.replace(".", f"-{number}.") for number in count(2)))
     path, left = directory / next(names), list[str]()
-    while _lstat(_place(path)) and isinstance(found := examine(path), Foreign):
-        left += [f"{path} is left alone: it {found.value}"] if found in _SPARE else []
+    while _lstat(_place(path)) and isinstance(found := _looked_through(path), Foreign):
+        left += [f"{path} is left in place: it {found.value}"] if found in _SPARE else []
         path = directory / next(names)
     target = _planned(path, want_bytes)
     return replace(target, notes=(*target.notes, *left))
@@ -127,7 +129,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
     size_bytes = min(want_bytes, usable) // _SIZE_STEP_BYTES * _SIZE_STEP_BYTES
     if size_bytes < min(want_bytes, _MIN_SCRATCH_BYTES):
         raise FathomError(
-            f"{directory}: {size(usable)} can be used, a scratch file needs {size(_MIN_SCRATCH_BYTES)}",
+            f"{directory}: a scratch file needs {size(_MIN_SCRATCH_BYTES)}, {size(usable)} can be used",
             "free some space or give another target, for example dir:PATH",
         )
     target = _describe(path, f"file:{path}", "file", size_bytes)
@@ -145,7 +147,8 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
     if _lstat(path) is None:
         return []
     refusals = [Refusal("held", f"in use by {user}") for user in users_of(path)] if writes else []
-    found = examine(path)
+    # What is held already was looked through before, and a load may be writing to it.
+    found = examine(path) if target.held or not writes else _looked_through(path)
     if writes and isinstance(found, Foreign):
         advice = " (remove it if you can spare it)" if found in _SPARE else ""
         refusals.append(Refusal("not-own", f"exists and {found.value}, so it is not overwritten{advice}"))
@@ -153,6 +156,25 @@ def check_file(target: Target, *, writes: bool) -> list[Refusal]:
     if isinstance(found, OwnFile) and began_with is not None and found.uuid != began_with:
         refusals.append(Refusal("not-own", "is not the file that this run began with"))
     return refusals
+
+
+def _looked_through(path: Path) -> OwnFile | Foreign:
+    """As `examine`; where a killed run left no time of change, only blanks and data of the engine may be in it."""
+    found = examine(path)
+    if isinstance(found, Foreign) or found.written_ns is not None:
+        return found
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise _explained(path, error) from error
+    try:
+        unknown = find_unknown(fd, found.size_bytes - TRAILER_BYTES)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError as error:
+        raise _explained(path, error) from error
+    finally:
+        os.close(fd)
+    return Foreign.CHANGED if unknown else found
 
 
 def prepare_file(target: Target, *, writes: bool) -> Target:
@@ -168,9 +190,7 @@ def prepare_file(target: Target, *, writes: bool) -> Target:
     found = own(path) if status else None
     if status is None or (found and found.capacity_bytes != target.capacity_bytes):
         reserved = _reserve(target, path, status, found)
-        note = (
-            f"{path}: {target.identity.file_system} reserves no space: a full disk shows only while writing"
-        )
+        note = f"{path}: {target.identity.file_system} reserves no space: a full disk shows up only during writes"
         target = target if reserved else replace(target, notes=(*target.notes, note))
     try:
         aligned = _direct_align_bytes(target, path, writes)
@@ -352,9 +372,9 @@ def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target
     aligned = statx(path).direct_align_bytes if _lstat(path) else None
     where = identity.model or identity.device or "an unnamed device"
     in_memory = mount is not None and mount.file_system in _MEMORY_FILE_SYSTEMS
-    notes = [f"{path} is on {identity.file_system}: its figures are those of memory, not of a drive"]
+    notes = [f"{path} is on {identity.file_system}: figures are those of memory, not of a drive"]
     led = Path(os.path.normpath(typed)) != path
-    linked = [f"{typed} is {path}: symbolic links lead there"] if led else []
+    linked = [f"{typed} is {path}, through symbolic links"] if led else []
     return Target(
         name=name,
         kind=kind,
@@ -406,7 +426,7 @@ def _lstat(path: Path) -> os.stat_result | None:
     if stat.S_ISBLK(status.st_mode):
         raise UsageError(f"{path}: is a block device", f"write {path} without file:")
     if stat.S_ISLNK(status.st_mode):
-        raise RefusedError(f"{path}: is a symbolic link", f"give the file itself: file:{path.resolve()}")
+        raise RefusedError(f"{path}: is a symbolic link", f"name the file itself: file:{path.resolve()}")
     raise RefusedError(f"{path}: is not a regular file", "choose another path")
 
 
@@ -447,7 +467,7 @@ def _replaced(path: Path) -> RefusedError:
 def _no_direct_io(target: Target) -> FathomError:
     kind = target.identity.file_system or "its file system"
     return FathomError(
-        f"{target.name}: {kind} as mounted has no O_DIRECT, so the page cache would be measured",
+        f"{target.name}: {kind} as mounted has no O_DIRECT; the page cache would be measured instead",
         "choose a place on another file system",
     )
 

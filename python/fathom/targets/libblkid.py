@@ -50,7 +50,7 @@ def probe(fd: int, size_bytes: int) -> Known:
 
 def _probed(library: ctypes.CDLL, probing: int, fd: int, size_bytes: int) -> Known:
     if library.blkid_probe_set_device(probing, fd, 0, size_bytes) != 0:
-        raise OSError(errno.EIO, f"{_LIBRARY} cannot look at it")
+        raise OSError(errno.EIO, f"{_LIBRARY} cannot open it")
     library.blkid_probe_enable_superblocks(probing, 1)
     library.blkid_probe_set_superblocks_flags(probing, _SUBLKS_TYPE | _SUBLKS_MAGIC | _SUBLKS_BADCSUM)
     library.blkid_probe_enable_partitions(probing, 1)

@@ -69,8 +69,8 @@ def check_maker(target: Target) -> None:
         )
     if target.identity.zoned == "host-managed" and maker.mounts_as != "btrfs":
         raise UsageError(
-            f"{target.name}: a host-managed zoned device takes no writes in place, which {maker.mounts_as} needs",
-            f"take {target.path}/btrfs",
+            f"{target.name}: {maker.mounts_as} writes in place, which a host-managed zoned device refuses",
+            f"use {target.path}/btrfs",
         )
 
 
@@ -121,15 +121,15 @@ def _wipe(target: Target) -> None:
     except OSError as error:
         why = "is in use" if error.errno == errno.EBUSY else (error.strerror or str(error)).lower()
         raise RefusedError(
-            f"{target.name}: {target.path} {why}, so the file system that this run made is left on it",
-            f"when nobody uses it: wipefs --all {target.path}",
+            f"{target.name}: {target.path} {why}, so this run's file system stays on it",
+            f"when nothing uses it: wipefs --all {target.path}",
         ) from error
     try:
         recheck_identity(target)
         if dev_text(os.fstat(fd).st_rdev) != target.identity.dev or not _is_the_runs_own(target):
             raise RefusedError(
-                f"{target.name}: {target.path} holds something else than the file system that this run made, so "
-                "nothing is wiped",
+                f"{target.name}: {target.path} holds something other than this run's file system, so nothing is "
+                "wiped",
                 "look at it, for example with blkid",
             )
         # The claim on the descriptor keeps others off; --force lets wipefs work beside it.

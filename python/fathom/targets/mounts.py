@@ -79,7 +79,7 @@ def read_usage(*, openers: bool = True) -> Usage:
 def parse_mountinfo(text: str) -> list[Mount]:
     """Parses /proc/PID/mountinfo, proc(5): optional fields end at a lone dash, octal escapes are undone."""
     mounts = []
-    for line in text.splitlines():
+    for line in _lines(text):
         head, _, tail = line.partition(" - ")
         first, last = head.split(" "), tail.split(" ")
         mounts.append(
@@ -97,7 +97,7 @@ def parse_mountinfo(text: str) -> list[Mount]:
 def mount_of(path: Path) -> Mount | None:
     """The mount that `path` lies on for this process: the last one whose point is its nearest ancestor."""
     resolved = path.resolve()
-    own = parse_mountinfo((PROC / "self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape"))
+    own = parse_mountinfo(_with_names(PROC / "self/mountinfo"))
     around = [m for m in own if resolved == Path(m.point) or Path(m.point) in resolved.parents]
     return max(enumerate(around), key=lambda at: (len(Path(at[1].point).parts), at[0]))[1] if around else None
 
@@ -116,6 +116,16 @@ def dev_text(rdev: int) -> str:
     return f"{os.major(rdev)}:{os.minor(rdev)}"
 
 
+def _with_names(path: Path) -> str:
+    """A file of the kernel that names paths, which may have any bytes. Raises OSError."""
+    return path.read_bytes().decode(errors="surrogateescape")
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as the kernel ends them: it escapes no other character that Python takes for an end of a line."""
+    return [line for line in text.split("\n") if line]
+
+
 def _unescape(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), text)
 
@@ -131,7 +141,7 @@ def _all_mounts() -> Iterator[Mount]:
             namespace = str((process / "ns/mnt").readlink())
             if namespace in seen:
                 continue
-            text = (process / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+            text = _with_names(process / "mountinfo")
         except OSError:
             continue
         seen.add(namespace)
@@ -163,10 +173,12 @@ def _text(path: Path) -> str:
 
 def _swaps() -> tuple[frozenset[str], frozenset[FileId]]:
     """Active swap: devices and files."""
-    devices, files = set[str](), set[FileId]()
-    for line in _text(PROC / "swaps").splitlines()[1:]:
+    devices, files, text = set[str](), set[FileId](), ""
+    with suppress(OSError):
+        text = _with_names(PROC / "swaps")
+    for line in _lines(text)[1:]:
         with suppress(OSError):
-            status = Path(_unescape(line.split()[0])).stat()
+            status = Path(_unescape(re.split("[ \t]", line)[0])).stat()
             if S_ISBLK(status.st_mode):
                 devices.add(dev_text(status.st_rdev))
             else:

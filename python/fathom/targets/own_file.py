@@ -32,7 +32,7 @@ class Foreign(Enum):
 
     UNMARKED = "was not made by Fathom"
     COPIED = "was not made by Fathom, but copied from a file that was"
-    OLDER = "was made by an earlier version of Fathom, whose mark does not show what others did to it"
+    OLDER = "was made by an earlier version of Fathom, whose mark does not show later changes by others"
     LINKED = "has several names (hard links)"
     CHANGED = "was changed by others since Fathom wrote it"
 

@@ -205,7 +205,7 @@ def _no_array_of_real_targets(text: str) -> None:
     if form is not None and not Path(text.partition(":")[2] or text).exists():
         raise UsageError(
             f"{text}: only twins, and files in a directory, can be multiplied",
-            f"name each target itself, such as {form['one']}; with --together they are loaded at once",
+            f"name each target itself, such as {form['one']}; --together loads them at once",
         )
 
 
@@ -221,7 +221,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
     file_system = form["file_system"]
     if file_system is not None and file_system not in FILE_SYSTEMS:
         raise UsageError(
-            f"twin:{rest}: {file_system or 'nothing'!r} is no file system of twins",
+            f"twin:{rest}: twins have no file system {file_system or 'nothing'!r}",
             f"write one of {', '.join(f'/{name}' for name in FILE_SYSTEMS)}",
         )
     facts = twins(form["name"])

@@ -34,7 +34,7 @@ _EVERY_NAMESPACE = 0xFFFFFFFF
 _RUNNING, _FAILED = 2, 3
 _POLL_S = 1.0
 BLKFLSBUF = 0x1261
-_INSTEAD = "take --purge trim, or another way"
+_INSTEAD = "use --purge trim, or another way"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +105,15 @@ def _check_alone(name: str, namespace: int, purge: Purge, known: tuple[int, ...]
     why = "a Sanitize" if purge in _SANITIZES else "a Format there (FNA bits 0 and 1)"
     if known is None:
         raise RefusedError(
-            f"{name}: {why} erases every namespace of the subsystem, which has several controllers and does not list "
+            f"{name}: {why} erases every namespace of the subsystem; it has several controllers and cannot list "
             "all namespaces (OACS bit 3)",
-            "take --purge trim",
+            "use --purge trim",
         )
     if others := [number for number in known if number != namespace]:
         listed = ", ".join(map(str, others))
         raise RefusedError(
             f"{name}: {why} erases every namespace of the subsystem, which has others: {listed}",
-            "take --purge trim, or detach and delete the others first",
+            "use --purge trim, or detach and delete the others first",
         )
 
 
@@ -122,7 +122,7 @@ def _format_of(name: str, namespace: int, way: _Way, controller: bytes, own: byt
     if not int.from_bytes(controller[256:258], "little") & 1 << 1:
         raise RefusedError(f"{name}: the controller has no Format NVM (OACS bit 1)", _INSTEAD)
     if way.needs and not controller[524] & way.needs:
-        raise RefusedError(f"{name}: the controller has no {way.words} ({way.named})", "take --purge format")
+        raise RefusedError(f"{name}: the controller has no {way.words} ({way.named})", "use --purge format")
     formatted, protection = own[26], own[29]
     lba_format = formatted & 0xF | (formatted >> 1) & 0x30
     cdw10 = (
@@ -150,14 +150,14 @@ def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = a
     if target.kind != "device" or path is None or target.makes:
         what = "a file system on a device" if target.makes else KIND_IN_WORDS[target.kind]
         raise RefusedError(
-            f"{target.name} is {what}, which cannot be purged by {purge}",
-            "take --purge trim, or a whole NVMe namespace",
+            f"{target.name} is {what}, which --purge {purge} cannot erase",
+            "use --purge trim, or a whole NVMe namespace",
         )
     device = block_device(path)
     if device.is_partition or not _NAMESPACE.fullmatch(device.name):
         raise RefusedError(
-            f"{target.name}: only a whole NVMe namespace can be purged by {purge}",
-            "take --purge trim, or /dev/nvmeXnY",
+            f"{target.name}: --purge {purge} works only on a whole NVMe namespace",
+            "use --purge trim, or /dev/nvmeXnY",
         )
     namespace = int((device.directory / "nsid").read_text())
     send = admin(path)
@@ -169,8 +169,8 @@ def check_purge(target: Target, purge: Purge, admin: Callable[[Path], Admin] = a
             _check_idle(target.name, send)
     except OSError as error:
         raise RefusedError(
-            f"{target.name}: it does not tell whether it may be purged by {purge}: {error}",
-            "run as root, or take --purge trim",
+            f"{target.name}: cannot check whether --purge {purge} is possible: {error}",
+            "run as root, or use --purge trim",
         ) from error
     return [erase_of(target.name, namespace, purge, controller, own, known)]
 
@@ -202,8 +202,8 @@ def send_purge(
                 send(command.opcode, command.namespace, command.cdw10, 0, 0, ERASE_TIMEOUT_MS)
     except OSError as error:
         raise FathomError(
-            f"{target.name}: {command.text} failed: {error}; what it holds now is not known",
-            "purge it by hand, or `fathom resume`, which purges it again",
+            f"{target.name}: {command.text} failed: {error}; its contents are now unknown",
+            "purge it by hand, or run `fathom resume`, which purges it again",
         ) from error
     took_s = time.monotonic() - began_s
     _forget_cached(path)
@@ -262,10 +262,12 @@ def _state_of(status: bytes) -> int:
 def _check_idle(name: str, send: Admin) -> None:
     state = _state_of(_sanitize_status(send))
     if state == _RUNNING:
-        raise RefusedError(f"{name}: a Sanitize is in progress", "wait for it: `nvme sanitize-log` tells")
+        raise RefusedError(
+            f"{name}: a Sanitize is in progress", "wait until `nvme sanitize-log` reports its end"
+        )
     if state == _FAILED:
         raise RefusedError(
-            f"{name}: its last Sanitize failed", "take it out of that with `nvme sanitize --sanact=1`"
+            f"{name}: its last Sanitize failed", "leave that state with `nvme sanitize --sanact=1`"
         )
 
 

@@ -30,7 +30,7 @@ _SAME_ATTACHMENT = ("dev", "diskseq")
 _EXCLUSIVE = "in exclusive use by the kernel or another program"
 
 NO_LIBBLKID = (
-    "libblkid (util-linux) is not installed: only Fathom's own table of formats was asked what is on devices"
+    "libblkid (util-linux) is not installed: only Fathom's own table of formats checked what is on devices"
 )
 """What a reader must know where the second opinion is missing."""
 
@@ -71,7 +71,7 @@ def check_device(
         return [*refusals, Refusal("empty", "has no medium (size 0)")]
     sample = sample and not device.partitions and not device.read_only and not device.is_zoned
     look = _Look(exclusive=not holding, explained=bool(refusals), sample=sample)
-    return [*refusals, *_contents(device, path, look), *_contents_below(device)]
+    return [*refusals, *_contents(device, path, look), *_contents_below(device, sample=sample)]
 
 
 def lift_unknown(refusals: Sequence[Refusal]) -> list[Refusal]:
@@ -103,7 +103,9 @@ def authorise_destroy(target: Target, *tokens: str) -> None:
         return
     expected = destroy_token(target.identity)
     if expected not in tokens:
-        given = f"--destroy {' '.join(tokens)} is not its token" if tokens else "this destroys all data on it"
+        given = (
+            f"--destroy {' '.join(tokens)} does not match it" if tokens else "this destroys all data on it"
+        )
         raise RefusedError(
             f"{target.name} ({target.label}): {given}", f"if you mean it: --destroy {shlex.quote(expected)}"
         )
@@ -140,7 +142,7 @@ def _compare(name: str, then: Identity, now: Identity, properties: Sequence[str]
         if getattr(then, key) != getattr(now, key)
     ]
     if changed:
-        raise RefusedError(f"{name} is not the same device any more: {'; '.join(changed)}", NEW_RUN)
+        raise RefusedError(f"{name} is no longer the same device: {'; '.join(changed)}", NEW_RUN)
 
 
 class ExclusiveHold:
@@ -198,7 +200,7 @@ def refuse(name: str, refusals: Sequence[Refusal]) -> None:
     """Passes when there are no reasons. Raises RefusedError with all of them in one line."""
     hint = "`fathom devices` lists which are safe" if name.startswith("/dev/") else "choose another path"
     if all(refusal.rule == "unknown-data" for refusal in refusals):
-        hint = "if they may be lost: --unknown-data, beside --destroy"
+        hint = "if they may be lost: --unknown-data, with --destroy"
     _raise_all(f"{name} refused", refusals, hint)
 
 
@@ -256,8 +258,8 @@ def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]
             yield Refusal(refusal.rule, f"{partition.name} {refusal.reason}")
 
 
-def _contents_below(device: BlockDevice) -> Iterator[Refusal]:
-    """Formats of what a loop device covers only a part of: that part belongs to them."""
+def _contents_below(device: BlockDevice, *, sample: bool) -> Iterator[Refusal]:
+    """What a file or device holds of which a loop device covers only a part: a blank part belongs to it too."""
     for loop, backing in loops_under(device):
         where = Path(backing.path)
         try:
@@ -267,13 +269,18 @@ def _contents_below(device: BlockDevice) -> Iterator[Refusal]:
                 size_bytes = os.lseek(fd, 0, os.SEEK_END)
                 if backing.offset == 0 and loop.size_bytes >= size_bytes // SECTOR_BYTES * SECTOR_BYTES:
                     continue
-                found = examine(fd, size_bytes, sample=False)
+                part = (backing.offset, backing.offset + loop.size_bytes)
+                found = examine(fd, size_bytes, sample=sample, apart_from=part)
         except OSError as error:
-            if backing.offset:
+            if backing.offset or sysfs.number(loop.directory / "loop/sizelimit"):
                 yield _unreadable(f"{where}, on which it lies, ", error)
             continue
+        if found.table:
+            yield Refusal("partitioned", f"lies on {where}, which has a partition table: {found.table}")
         for name in found.formats:
             yield Refusal("signed", f"lies on {where}, which holds {name}")
+        if found.unknown:
+            yield Refusal("unknown-data", f"lies on {where}, which holds unknown data ({found.unknown})")
 
 
 def _unreadable(subject: str, error: OSError) -> Refusal:

@@ -147,7 +147,7 @@ def _has_uberblock(ring: bytes) -> bool:
 
 
 def _nilfs_second(size_bytes: int) -> tuple[int, ...]:
-    """The second superblock: the last whole 4 KiB but one (NILFS_SB2_OFFSET_BYTES)."""
+    """The second superblock: in the last whole 4 KiB (NILFS_SB2_OFFSET_BYTES)."""
     return ((size_bytes // (4 * _KIB) - 1) * 4 * _KIB,)
 
 

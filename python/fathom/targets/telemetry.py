@@ -1,6 +1,6 @@
 """What machine and devices did while a job ran, once a second: temperature, traffic, CPU, energy, throttling.
 
-Rows have the columns of the telemetry table. A source that the machine does not have is named in `absent`, as
+A source that the machine does not have is named in `absent`, as
 `subject: why`, and gives no rows; nothing is estimated in its place. Rows without a target are of the whole machine.
 """
 
@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, TypedDict
+from typing import Protocol
 
+from fathom.columns.schema import Reading
 from fathom.targets import media_logs, sysfs
 from fathom.targets.mounts import PROC, SYS
 from fathom.targets.sysfs import BlockDevice, number, text
@@ -20,18 +21,6 @@ from fathom.targets.target import Target
 from fathom.targets.telemetry_names import CPU_QUOTA, JOULES, NIC_BUSY
 
 _JOULES_PER_MICROJOULE = 1e-6
-
-
-class TelemetryRow(TypedDict):
-    """One value over one interval; `start_s` counts from the beginning of the step."""
-
-    target: str | None
-    step: str
-    start_s: float
-    length_s: float
-    name: str
-    value: float
-    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +61,7 @@ class Telemetry:
             else:
                 self._sources.append(found)
         self._period_s = period_s
-        self._rows: list[TelemetryRow] = []
+        self._rows: list[Reading] = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
@@ -99,7 +88,7 @@ class Telemetry:
             self._step = name
             self._step_start_s = self._last_s
 
-    def drain(self) -> list[TelemetryRow]:
+    def drain(self) -> list[Reading]:
         """The rows since the last call, up to now."""
         self._sample()
         with self._lock:
@@ -124,7 +113,7 @@ class Telemetry:
                 return
             self._last_s = now_s
             rows = [
-                TelemetryRow(
+                Reading(
                     target=source.target,
                     step=self._step or "",
                     start_s=start_s,

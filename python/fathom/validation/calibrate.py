@@ -79,13 +79,15 @@ def calibrate(
     }
     if zero := [name for name, value in start.items() if value <= 0]:
         raise UsageError(
-            f"{device.name}: {zero[0]} is not above 0, and a fit scales its start", "give it a start above 0"
+            f"{device.name}: {zero[0]} is not above 0, but a fit scales its start", "give it a start above 0"
         )
     cases = [case for case in cases_of(device) if case.may_be_fitted and case.trial]
     if not start:
-        raise UsageError(f'{device.name} has no parameter of basis "calibrated", so there is nothing to fit')
+        raise UsageError(f'{device.name} has no parameter of basis "calibrated", so nothing can be fitted')
     if not cases:
-        raise UsageError(f"{device.name} has no calibration row that can be simulated, so nothing to fit to")
+        raise UsageError(
+            f"{device.name} has no calibration row that can be simulated, so nothing can be fitted"
+        )
     return _Calibrator(device, cases, start, workers, seed, limits, watch).run()
 
 
@@ -212,9 +214,9 @@ def _percent(residuals: Floats) -> list[float]:
 
 def _remark(sensitivity: Sensitivity) -> str | None:
     if not sensitivity.felt:
-        return "not identifiable: no calibration row feels it; left as it was"
+        return "not identifiable: no calibration row depends on it; unchanged"
     if sensitivity.alone < ALONE:
-        return "not told apart: other parameters together do the same to these rows"
+        return "not separable: other parameters together have the same effect on these rows"
     return None
 
 

@@ -127,7 +127,7 @@ class Case:
         if self.row.uncertain:
             return f"uncertain, not counted: {self.row.note}"
         if self.row.calibrates == "workload":
-            return "shapes the mix of the workload, not the device: not counted"
+            return "shapes the workload's mix, not the device: not counted"
         return None
 
     @property
@@ -204,7 +204,7 @@ def _other(device: Device, row: PublishedRow) -> Device | None:
             and abs(other.capacity_bytes / device.capacity_bytes - 1) <= CAPACITY_TOLERANCE
         ):
             return other
-    raise _NoTrialError(f"no twin of {ratio[1]} of the same capacity is in the catalogue")
+    raise _NoTrialError(f"the catalogue has no twin of {ratio[1]} with the same capacity")
 
 
 def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Trial, str | None]:
@@ -212,7 +212,7 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
         raise _NoTrialError(f"measured from {row.hosts} hosts")
     shares = row.value is not None and row.latency_kind == "threshold" and "I/O above" in (row.unit or "")
     if (row.latency_kind, row.bound, row.value) == ("threshold", None, None):
-        raise _NoTrialError("the source says neither how many I/O are beyond its latency nor that none is")
+        raise _NoTrialError("the source does not say whether any I/O exceeded its latency, or how many")
     depth = row.unit == DEPTH and row.value is not None
     figure = shares or _ratio(row) is not None or depth
     if not figure and (not any((row.iops, row.mbps, row.mibps, row.latency_us)) or row.value is not None):
@@ -228,7 +228,7 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
     stated = _before_depths(row, bench) if depth else row
     if row.block_kib and row.read_pct is not None and row.pattern in PATTERNS:
         job_json = _job_of_row(stated, PATTERNS[row.pattern], bench)
-        remark = f"{bench.threads} thread(s) a device: {bench.note}" if bench.threads else None
+        remark = f"{bench.threads} thread(s) per device: {bench.note}" if bench.threads else None
     elif row.workload in jobs:
         job, method = jobs[row.workload]
         job_json, remark = _endless(job), f"assumed mix: {method}"
@@ -242,7 +242,7 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
 def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
     """The row at the iodepth that comes before the bench goes through others: that of its last prior work."""
     if bench.depths is None:
-        raise _NoTrialError(f"the bench {bench.name} does not say through which depths it went")
+        raise _NoTrialError(f"the bench {bench.name} does not list its depths")
     last = json.loads(_core.parse_job(json.dumps(bench.prior[-1].job), f"{bench.name}.json"))
     return row.model_copy(update={"iodepth": last["load"]["iodepth"]})
 
@@ -250,7 +250,7 @@ def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
 def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
     """The row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know better."""
     if not (row.threads or row.jobs or row.iodepth):
-        raise _NoTrialError("the source does not say how many I/O were outstanding")
+        raise _NoTrialError("the source does not state the I/Os in flight")
     read_pct = row.read_pct or 0.0
     pure = {0.0: "write", 100.0: "read"}.get(read_pct)
     job = {
@@ -261,6 +261,8 @@ def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
         "load": {"threads": bench.threads or row.threads or row.jobs or 1, "iodepth": row.iodepth or 1},
         "until": {"time": "1s"},
     }
+    if pattern == "sequential" and bench.position:
+        job["position"] = bench.position
     return _endless(_core.parse_job(json.dumps(job), f"{row.workload}.json"))
 
 

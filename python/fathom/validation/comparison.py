@@ -144,4 +144,4 @@ def check_gate(found: Sequence[Median]) -> None:
         if one.device and one.median_pct > GATE_PCT[one.role]
     ]
     if missed:
-        raise GateError(f"median of absolute errors too large: {', '.join(missed)}")
+        raise GateError(f"median absolute error too large: {', '.join(missed)}")

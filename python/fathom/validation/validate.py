@@ -44,8 +44,8 @@ def devices_to_validate(names: Sequence[str]) -> list[Device]:
     for device in devices:
         if device.starts_settled:
             raise UsageError(
-                f"{device.name}: figures of systems and their drives stand beside the published ones in the report of "
-                "their method",
+                f"{device.name}: the report of its method compares figures of systems and their drives with the "
+                "published ones",
                 " or ".join(f"`{command}`" for command in _methods_of(device)),
             )
         if device.twin is None:

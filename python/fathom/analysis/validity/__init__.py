@@ -7,6 +7,7 @@ record is not judged. Thresholds come from the shared statistics in docs/explana
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity import (
     of_curves,
     of_data,
@@ -19,7 +20,6 @@ from fathom.analysis.validity import (
 )
 from fathom.analysis.validity.note import Level, Note, Rule
 from fathom.analysis.validity.of_device import link_mbps
-from fathom.analysis.view import RunView
 
 __all__ = ["RULES", "Level", "Note", "Rule", "link_mbps", "notes"]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from fathom.analysis.view import RunView
+from fathom.analysis.run_view import RunView
 from fathom.runs.document import NoteRecord
 
 Level = Literal["info", "warning", "error"]

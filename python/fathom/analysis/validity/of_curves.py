@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import RunView
 from fathom.method.curve import MARK, Figures, curve_of, figures
 from fathom.output.text import in_others, percent
 
@@ -27,10 +27,10 @@ def unsettled_maximum(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             maximum.step,
-            f"the closed loop did {maximum.iops:,.0f} IOPS, which is the curve's maximum, and later {most.iops:,.0f} "
-            f"were done {where} ({percent(gap, '+.0f')}): the target had not settled when its maximum was "
-            f"measured, so shares of it are not shares of what it can do{others}",
-            "read this curve by its rates; put a precondition with the same I/O before it"
+            f"the closed loop reached {maximum.iops:,.0f} IOPS, the curve's maximum, and later {most.iops:,.0f} "
+            f"were done {where} ({percent(gap, '+.0f')}). The target had not settled when its maximum was "
+            f"measured, so shares of it mislead{others}",
+            "read this curve by its rates; add a precondition step with the same I/O before it"
             + (", and run it without --quick" if view.document.quick else ""),
         )
 

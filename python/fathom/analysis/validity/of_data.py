@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView, region_bytes
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import RunView, region_bytes
 from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
@@ -17,7 +17,7 @@ def unmapped(view: RunView) -> Iterable[Note]:
     unmapped = view.total("unmapped_reads")
     found: dict[str, list[tuple[float, str]]] = {}
     for key, figures in view.steps.items():
-        reads = sum(row["n"] for row in figures.rows if row["op"] == "read")
+        reads = sum(row.n or 0 for row in figures.rows if row.op == "read")
         count = unmapped.get(key, 0)
         if reads and count > UNMAPPED_LEAST * reads:
             found.setdefault(key[0], []).append((min(count / reads, 1.0), key[1]))
@@ -28,9 +28,9 @@ def unmapped(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             step,
-            f"{percent(share, '.1f')} of the reads went to blocks never written: a device answers those without its "
-            f"medium{in_others('less', len(steps) - 1, 'step')}",
-            "run without --quick: shortened, the steps before write too little of the region"
+            f"{percent(share, '.1f')} of the reads went to blocks never written, which a device answers without "
+            f"reading its medium{in_others('less', len(steps) - 1, 'step')}",
+            "run without --quick: the shortened fill writes too little of the region"
             if view.document.quick
             else "fill the region first",
         )
@@ -39,8 +39,8 @@ def unmapped(view: RunView) -> Iterable[Note]:
 def compressible(view: RunView) -> Iterable[Note]:
     """Written data can shrink on its way."""
     kinds = {
-        "compressible": ("compressible-data", "compresses away: what compresses on its way writes less"),
-        "dedup": ("duplicate-data", "are copies: what removes duplicates on its way writes less"),
+        "compressible": ("compressible-data", "compresses away: a device that compresses writes less"),
+        "dedup": ("duplicate-data", "are copies: a device that removes duplicates writes less"),
     }
     for name, job in view.jobs.items():
         writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
@@ -48,7 +48,7 @@ def compressible(view: RunView) -> Iterable[Note]:
             share = job.get("content", {}).get(key, 0.0)
             if share and writes:
                 text = f"{percent(share)} of the written data {effect}"
-                yield Note(rule, "info", None, name, text, "compare only with runs of the same share")
+                yield Note(rule, "info", None, name, text, "compare only with runs that have the same share")
 
 
 def small_region(view: RunView) -> Iterable[Note]:
@@ -66,7 +66,7 @@ def small_region(view: RunView) -> Iterable[Note]:
             effect = (
                 "seeks are shorter than over the whole disk"
                 if disk
-                else "caches and mapping tables hold more of it"
+                else "caches and mapping tables cover more of it"
             )
             yield Note(
                 "small-region",
@@ -74,7 +74,7 @@ def small_region(view: RunView) -> Iterable[Note]:
                 target.name,
                 None,
                 f"the test touched {_size(widest)}, {percent(widest / whole, '.2f')} of the device: {effect}",
-                "test a larger part before concluding for the whole device",
+                "test a larger part before concluding about the whole device",
             )
 
 
@@ -90,9 +90,9 @@ def cut_region(view: RunView) -> Iterable[Note]:
                 "warning",
                 target.name,
                 None,
-                f"the method means a region of {_size(meant)}, the target has {_size(capacity)}: caches hold more of "
-                "it and seeks are shorter",
-                "take a larger target or --size before comparing with others",
+                f"the method asks for a region of {_size(meant)}, the target has {_size(capacity)}: caches hold "
+                "more of it and seeks are shorter",
+                "use a larger target or --size before comparing with others",
             )
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Level, Note
-from fathom.analysis.view import RunView
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
 
@@ -22,16 +22,16 @@ def beyond_link(view: RunView) -> Iterable[Note]:
             continue
         for figures in (view.steps | view.part_steps).values():
             # A link carries reads and writes at once, each at full rate.
-            rows = [row for row in figures.rows if row["target"] == target.name]
-            fastest = max((row["mbps"] for row in rows), default=0.0)
+            rows = [row for row in figures.rows if row.target == target.name]
+            fastest = max((row.mbps or 0.0 for row in rows), default=0.0)
             if fastest > limit_mbps:
                 yield Note(
                     "beyond-link",
                     "error",
                     target.name,
                     figures.step,
-                    f"{fastest:,.0f} MB/s is more than the link can carry ({limit_mbps:,.0f} MB/s): "
-                    "part of it came from a cache of the host",
+                    f"{fastest:,.0f} MB/s exceeds the link's {limit_mbps:,.0f} MB/s: part of it came from a cache "
+                    "of the host",
                     "use direct I/O and a target larger than memory",
                 )
 
@@ -51,8 +51,8 @@ def cached(view: RunView) -> Iterable[Note]:
                 level,
                 target,
                 step,
-                f"{text}the I/O was direct, and a file system answers reads of blocks never written without its device",
-                "write the whole file in a step before, with direct I/O",
+                f"{text}I/O was direct; the file system answered reads of blocks never written without its device",
+                "write the whole file with direct I/O in an earlier step",
             )
         else:
             yield Note(
@@ -60,8 +60,8 @@ def cached(view: RunView) -> Iterable[Note]:
                 level,
                 target,
                 step,
-                f"{text}the rest was served by the page cache",
-                "use direct I/O on a file system that has it, or test the device itself",
+                f"{text}the page cache served the rest",
+                "use direct I/O on a file system that supports it, or test the device itself",
             )
 
 
@@ -87,8 +87,11 @@ def foreign(view: RunView) -> Iterable[Note]:
             level,
             target,
             step,
-            f"{percent(share, '.1f')} of the device's traffic ({foreign / 1e6:,.0f} MB) was not this test's{others}",
-            "stop what else uses the drive; on a file, the file system's own writes are counted here",
+            (
+                f"{percent(share, '.1f')} of the device's traffic ({foreign / 1000000.0:,.0f} MB) was not this "
+                f"test's{others}"
+            ),
+            "stop what else uses the drive; on a file, the file system's own writes count here",
         )
 
 
@@ -106,7 +109,7 @@ def throttled(view: RunView) -> Iterable[Note]:
                     target,
                     step or None,
                     text,
-                    "improve cooling, let it cool down, repeat",
+                    "improve cooling, let the drive cool down, repeat",
                 )
 
 
@@ -120,7 +123,7 @@ def link(view: RunView) -> Iterable[Note]:
                 "warning",
                 target.name,
                 None,
-                f"the link runs at {now[0]:g} GT/s x{now[1]}, the drive can do {most[0]:g} GT/s x{most[1]}",
+                f"the link runs at {now[0]:g} GT/s x{now[1]}, but the drive supports {most[0]:g} GT/s x{most[1]}",
                 "try another slot or cable, and look for corrected errors on the link",
             )
 

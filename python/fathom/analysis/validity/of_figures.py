@@ -6,8 +6,8 @@ from math import isclose
 
 import numpy as np
 
+from fathom.analysis.run_view import Key, RunView
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import Key, RunView
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.output.text import duration, in_others, percent
 from fathom.runs.remarks import WRONG_DATA_ERRNO, FailedIo, LostIo, ShortWindow, in_words
@@ -38,11 +38,9 @@ def errors(view: RunView) -> Iterable[Note]:
     for (target, step), count in wrong.items():
         if not count:
             continue
-        many = "1 block read was not what" if count == 1 else f"{count:,} blocks read were not what"
-        text = f"{many} was written; such reads are in no rate or latency"
-        next_step = (
-            "trust it with no data; the notes that begin with verify say which blocks, and how they are wrong"
-        )
+        many = "1 block read did not hold what" if count == 1 else f"{count:,} blocks read did not hold what"
+        text = f"{many} was written; rates and latencies leave such reads out"
+        next_step = 'trust it with no data; notes that begin with "verify" name the blocks and the fault'
         yield Note(WRONG_DATA, "error", target, step, text, next_step)
     for (target, step), (failed, share) in view.errors().items():
         count = failed - wrong[target, step]
@@ -50,7 +48,7 @@ def errors(view: RunView) -> Iterable[Note]:
             continue
         many = "1 I/O failed" if count == 1 else f"{count:,} I/Os failed"
         ways = [in_words(fact) for fact in said.get((target, step), ()) if fact.errno != WRONG_DATA_ERRNO]
-        text = ". ".join([f"{many}, {_failed_text(share)}; failed I/O is in no rate or latency", *ways])
+        text = ". ".join([f"{many}, {_failed_text(share)}; rates and latencies leave failed I/O out", *ways])
         yield Note(
             "errors", "error", target, step, text, "look at the kernel log and the drive's SMART data first"
         )
@@ -60,7 +58,7 @@ def _failed_text(share: float) -> str:
     """The share of a step's I/O that failed, and what follows for its figures."""
     part = f"{100 * share:.2g} % of the step's"
     if is_withheld(share):
-        return f"{part}: above {percent(WITHHELD_SHARE)} there are no figures"
+        return f"{part}: above {percent(WITHHELD_SHARE)}, no figures are shown"
     return f"{part}: the figures carry it" if is_marked(share) else part
 
 
@@ -68,24 +66,24 @@ def hung(view: RunView) -> Iterable[Note]:
     """I/O never returned, or had not when the window ended; and windows that ended early."""
     for remark in view.remarks:
         if isinstance(remark.fact, LostIo):
-            next_step = "look at the kernel log: the target, or the way to it, has stopped answering"
+            next_step = "look at the kernel log: the target, or the path to it, has stopped answering"
             yield Note("lost-io", "error", remark.target, remark.step, in_words(remark.fact), next_step)
         elif isinstance(remark.fact, ShortWindow):
-            next_step = "look for what held the load back, and repeat the step with `fathom resume`"
+            next_step = "find what held the load back, then repeat the step with `fathom resume`"
             yield Note("short-window", "error", remark.target, remark.step, in_words(remark.fact), next_step)
     for (target, step), figures in view.steps.items():
-        late = [row for row in figures.rows if row["censored"]]
+        late = [row for row in figures.rows if row.censored]
         if late:
-            count = sum(row["censored"] or 0 for row in late)
-            age_s = max(row["max_us"] or 0.0 for row in late) / 1e6
+            count = sum(row.censored or 0 for row in late)
+            age_s = max(row.max_us or 0.0 for row in late) / 1e6
             yield Note(
                 "in-flight",
                 "warning",
                 target,
                 step,
-                f"{count:,} {'I/O was' if count == 1 else 'I/Os were'} in flight at the end of the window for longer "
-                f"than any that returned, the oldest for {duration(age_s)}: they count with their age, and figures "
-                "marked ≥ are lower bounds",
+                f"{count:,} {'I/O was' if count == 1 else 'I/Os were'} still in flight at the end of the window, "
+                f"longer than any that returned. The oldest had waited {duration(age_s)}. They count with their "
+                "age; figures marked ≥ are lower bounds",
                 "measure longer, and look in the kernel log for what did not answer",
             )
 
@@ -93,8 +91,8 @@ def hung(view: RunView) -> Iterable[Note]:
 def not_steady(view: RunView) -> Iterable[Note]:
     """A workload was measured before it was steady."""
     for (target, step), figures in view.steps.items():
-        if any(row["steady"] is False for row in figures.rows):
-            verdict = view.verdicts.get((target, figures.rows[0]["workload"]))
+        if any(row.steady is False for row in figures.rows):
+            verdict = view.verdicts.get((target, figures.rows[0].workload))
             yield Note(
                 "not-steady",
                 "warning",
@@ -111,7 +109,7 @@ def level_change(view: RunView) -> Iterable[Note]:
     by_target: dict[str, list[tuple[float, str, str]]] = {}
     for (target, step), figures in view.steps.items():
         rates = view.rates(figures)
-        changes = [] if figures.rows[0]["offered_iops"] else change_points(rates)
+        changes = [] if figures.rows[0].offered_iops else change_points(rates)
         if not changes:
             continue
         levels = [float(part.mean()) for part in np.split(rates, changes)]
@@ -131,8 +129,8 @@ def level_change(view: RunView) -> Iterable[Note]:
             "info",
             target,
             step,
-            f"the rate changes level {when}: the mean is none of these{others}",
-            "see when in the section Over time; caches that fill, heat, and parts of the load that end early do this",
+            f"the rate changes level {when}: the mean describes neither level{others}",
+            "see the section Over time; full caches, heat and parts of the load that end early do this",
         )
 
 
@@ -147,9 +145,9 @@ def depth(view: RunView) -> Iterable[Note]:
                 "warning",
                 target,
                 step,
-                f"{kept:.1f} of {asked} I/Os were in flight on average ({percent(kept / asked)}): "
+                f"{kept:.1f} of the {asked} I/Os asked for were in flight on average ({percent(kept / asked)}): "
                 "the load was lighter than asked",
-                "raise iodepth or threads beyond what is needed, or look for what blocks submission",
+                "raise iodepth or threads beyond the need, or look for what blocks submission",
             )
 
 
@@ -167,8 +165,8 @@ def little(view: RunView) -> Iterable[Note]:
                 "warning",
                 target,
                 step,
-                f"IOPS x mean latency gives {implied:.1f} I/Os in flight, {kept:.1f} were ({percent(gap, '+.0f')}): "
-                "rate and latency do not describe the same I/O",
+                f"IOPS x mean latency gives {implied:.1f} I/Os in flight, but {kept:.1f} were "
+                f"({percent(gap, '+.0f')}): rate and latency do not describe the same I/O",
                 "look for stalls or a ramp inside the window, and for errors",
             )
 
@@ -176,16 +174,16 @@ def little(view: RunView) -> Iterable[Note]:
 def unsustained(view: RunView) -> Iterable[Note]:
     """More was offered than was done."""
     for (target, step), figures in view.steps.items():
-        offered, backlog = figures.rows[0]["offered_iops"], figures.rows[0]["backlog"] or 0
+        offered, backlog = figures.rows[0].offered_iops, figures.rows[0].backlog or 0
         if offered and figures.iops < SUSTAINED_LEAST * offered:
             yield Note(
                 "unsustained",
                 "info",
                 target,
                 step,
-                f"{offered:,.0f} IOPS were offered and {figures.iops:,.0f} done, {backlog:,} I/Os were waiting "
-                "at the end: response latency grows with the length of the run",
-                "read service latency here, or a point at a lower rate",
+                f"{offered:,.0f} IOPS were offered, {figures.iops:,.0f} done and {backlog:,} I/Os waited at the "
+                "end: response latency grows with the length of the run",
+                "read service latency here, or choose a point at a lower rate",
             )
 
 
@@ -199,7 +197,7 @@ def behind_its_share(view: RunView) -> Iterable[Note]:
         ops: dict[bool, set[object]] = {True: set(), False: set()}
         for stream in view.jobs[step].get("streams", ()):
             ops[stream["name"] == offered.stream] |= {one["op"] for one in stream["job"]["mix"]["ops"]}
-        done = sum(row["iops"] for row in figures.rows if row["op"] in ops[True])
+        done = sum(row.iops or 0.0 for row in figures.rows if row.op in ops[True])
         asked = offered.share * maximum.iops
         if ops[True] and not ops[True] & ops[False] and done < SUSTAINED_LEAST * asked:
             yield Note(
@@ -208,9 +206,9 @@ def behind_its_share(view: RunView) -> Iterable[Note]:
                 target,
                 step,
                 f"stream {offered.stream} was offered {asked:,.0f} IOPS, {percent(offered.share)} of what "
-                f"{view.called(offered.of)} achieved, and did {done:,.0f}: beside the "
-                "other streams the target cannot do more",
-                "read the other streams' latency as that beside a saturated target, or take a smaller share",
+                f"{view.called(offered.of)} achieved, and did {done:,.0f}: the target cannot do more beside the "
+                "other streams",
+                "the other streams' latency is that beside a saturated target; offer a smaller share for another",
             )
 
 
@@ -225,15 +223,15 @@ def small_n(view: RunView) -> Iterable[Note]:
         for column, q in reversed(QUANTILES.items()):
             if q > highest and not isclose(q, highest):
                 continue
-            counts = [row["n"] for row in figures.rows if row["n"] and not percentile_allowed(row["n"], q)]
+            counts = [row.n for row in figures.rows if row.n and not percentile_allowed(row.n, q)]
             if counts:
                 short.setdefault(target, {}).setdefault(column, {})[step] = min(counts)
     for target, found in short.items():
         steps = {step: n for of_step in found.values() for step, n in of_step.items()}
         least = min(steps, key=lambda step: steps[step])
         said = [
-            f"{_percentile_name(column)} in {len(of_step)} {'step' if len(of_step) == 1 else 'steps'} "
-            f"(it takes {count_for(QUANTILES[column]):,} I/Os)"
+            f"{_percentile_name(column)} in {len(of_step)} {'step' if len(of_step) == 1 else 'steps'} (needs "
+            f"{count_for(QUANTILES[column]):,} I/Os)"
             for column, of_step in found.items()
         ]
         yield Note(
@@ -241,8 +239,8 @@ def small_n(view: RunView) -> Iterable[Note]:
             "info",
             target,
             least,
-            f"percentiles are left out for want of I/Os beyond them: {', '.join(said)}; this step has "
-            f"the fewest I/Os, {steps[least]:,}",
+            f"too few I/Os for some percentiles: {', '.join(said)}; this step has the fewest I/Os, "
+            f"{steps[least]:,}",
             "measure longer where you need them",
         )
 

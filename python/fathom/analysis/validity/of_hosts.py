@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 
 from fathom.analysis.balance import jain
+from fathom.analysis.run_view import RunView, StepFigures
 from fathom.analysis.validity.note import REAL, Note
-from fathom.analysis.view import RunView, StepFigures
 from fathom.output.text import in_others, percent
 from fathom.runs.document import TargetRecord
 from fathom.statistics.limits import CLIENT_BUSY_PCT
@@ -49,7 +49,7 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
     real = {one.name for one in view.document.targets if one.kind in REAL} - set(view.totals.values())
     found: dict[str, list[tuple[float, int, str]]] = {}
     for key, figures in (view.steps | view.part_steps).items():
-        threads = figures.rows[0]["threads"] or 1
+        threads = figures.rows[0].threads or 1
         cores = min(threads, allowed) if isinstance(allowed, int) else threads
         if key[0] not in real or not seconds.get(key) or worked.get(key, 0.0) <= CPU_MOST:
             continue
@@ -63,8 +63,8 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             step,
-            f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: the figure "
-            f"may be the host's, not the drive's{in_others('the same', len(steps) - 1, 'step')}",
+            f"the load generator used {percent(busy)} of its {cores} {'core' if cores == 1 else 'cores'}: the "
+            f"host, not the drive, may set the figure{in_others('the same', len(steps) - 1, 'step')}",
             "add threads on more cores, or fewer and larger I/Os",
         )
 
@@ -91,8 +91,11 @@ def client_limits(view: RunView) -> Iterable[Note]:
             "warning",
             target,
             step,
-            f"the client, not the target, limits: {client} {said}{in_others('the same', len(steps) - 1, 'step')}",
-            "load from more or faster hosts; `nop:` as the target shows what this one can do",
+            (
+                f"the client, not the target, is the limit: {client} "
+                f"{said}{in_others('the same', len(steps) - 1, 'step')}"
+            ),
+            "load from more or faster hosts; the target `nop:` shows what this host can do",
         )
 
 
@@ -122,7 +125,7 @@ def stragglers(view: RunView) -> Iterable[Note]:
                     f"{_part(view, part)} did {rate:,.0f} {unit}, {percent(rate / usual)} of "
                     f"{f'the median of the {len(others)} others' if len(others) > 1 else 'the other'} "
                     f"({usual:,.0f}); Jain's index over all is {index:.3f}",
-                    "look at its own processors, path and health first: the total has its share in it",
+                    "check its processors, path and health first: the total includes its share",
                 )
 
 
@@ -135,8 +138,8 @@ def cpu_steal(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"the hypervisor took {mean_pct:.1f} % of the processor time: other guests are in these figures",
-            "measure on a host of its own, or repeat and compare the intervals",
+            f"the hypervisor took {mean_pct:.1f} % of the processor time: other guests affect these figures",
+            "measure on a host without other guests, or repeat and compare the intervals",
         )
 
 
@@ -149,8 +152,8 @@ def governor(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"CPU frequency governor is {governor}: latency at low load includes waking the processor up",
-            "`cpupower frequency-set -g performance` for the time of the test",
+            f"CPU frequency governor is {governor}: at low load, latency includes waking the processor",
+            "run `cpupower frequency-set -g performance` before the test",
         )
 
 
@@ -175,7 +178,7 @@ def numa(view: RunView) -> Iterable[Note]:
             "warning" if known else "info",
             target.name,
             None,
-            f"the drive is at NUMA node {node}, the load threads {where}: some I/O crosses between sockets",
+            f"the drive is on NUMA node {node}, the load threads {where}: some I/O crosses between sockets",
             f"`numactl --cpunodebind={node} --membind={node} fathom run ...`",
         )
 
@@ -189,9 +192,9 @@ def virtual_disk(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"this machine is virtual ({hypervisor}): its disks may be cached and rationed by the host, "
-            "which cannot be seen from here",
-            "take these figures for this machine's disk as it is given to you, not for a drive",
+            f"this machine is virtual ({hypervisor}): the host may cache and throttle its disks, which cannot be "
+            "seen from here",
+            "take these figures for this virtual machine's disk, not for a drive",
         )
 
 
@@ -200,7 +203,7 @@ def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str
     if (busy := shares.get("cpu_busy", 0.0)) > CLIENT_BUSY_PCT:
         yield f"had its processors {busy:.0f} % busy"
     if (used := shares.get(CPU_QUOTA, 0.0)) > QUOTA_MOST_PCT:
-        yield f"had used up its control group's share of the processors in {used:.0f} % of the periods"
+        yield f"had used up its control group's CPU quota in {used:.0f} % of the periods"
     for name, share in shares.items():
         if over_network and name.startswith(NIC_BUSY) and share > 100 * NIC_MOST:
             yield f"had its network interface {name.removeprefix(NIC_BUSY)} at {share:.0f} % of its speed"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import REAL, Note
-from fathom.analysis.view import RunView
 from fathom.output.text import in_others
 from fathom.runs.remarks import (
     CpuWait,
@@ -25,8 +25,10 @@ def unfinished(view: RunView) -> Iterable[Note]:
     """The run did not come to its end."""
     status = view.document.status
     if status in ("interrupted", "failed"):
-        text = f"the run was {status}: what is shown is what was measured until then"
-        yield Note("unfinished", "warning", None, None, text, f"`fathom resume {view.document.id}` goes on")
+        text = f"the run was {status}: the figures cover what was measured until then"
+        yield Note(
+            "unfinished", "warning", None, None, text, f"`fathom resume {view.document.id}` continues it"
+        )
 
 
 def quick(view: RunView) -> Iterable[Note]:
@@ -39,9 +41,9 @@ def quick(view: RunView) -> Iterable[Note]:
             "warning",
             None,
             None,
-            f"quick run: durations are divided by {quick.divide_times_by:g}{volumes} "
-            f"and preconditioning by {quick.divide_preconditioning_by:g}; steady state is not claimed",
-            "before quoting a figure, run without --quick, or review with --full",
+            f"quick run: durations are divided by {quick.divide_times_by:g}{volumes} and preconditioning by "
+            f"{quick.divide_preconditioning_by:g}; steady state is not claimed",
+            "before you quote a figure, run without --quick, or review with --full",
         )
 
 
@@ -55,7 +57,7 @@ def backend(view: RunView) -> Iterable[Note]:
     for remark in view.remarks:
         match remark.fact:
             case CpuWait(share=amount):
-                do = "end what else runs on this machine"
+                do = "stop other programs on this machine"
                 short.setdefault((remark.target, do), []).append((amount, remark.step, remark.fact))
             case LateArrivals(mean_ns=amount):
                 do = "offer less, or load from more threads on more cores"
@@ -92,5 +94,5 @@ def not_measured(view: RunView) -> Iterable[Note]:
         pairs = [text.partition(": ") for text in view.not_measured.get(target, ())]
         if pairs:
             listed = "; ".join(f"{subject} ({why})" for subject, _, why in pairs)
-            text = f"not measured, and nothing estimated in its place: {listed}"
+            text = f"not measured and not estimated: {listed}"
             yield Note("not-measured", "info", target, None, text, "")

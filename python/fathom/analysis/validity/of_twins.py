@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from fathom.analysis.run_view import RunView
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import RunView
 from fathom.output.text import percent
 
 WINDOW_SLACK = 0.01
@@ -18,8 +18,9 @@ def simulated_slice(view: RunView) -> Iterable[Note]:
                 "info",
                 target.name,
                 None,
-                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive of the same "
-                "proportions, at full speed; rates and WAF do not depend on it, times to fill or to settle are scaled",
+                f"simulated slice 1/{1 / target.scale:.0f}: flash and mapping of a smaller drive with the same "
+                "proportions, at full speed. Rates and WAF do not depend on it; times to fill or settle are "
+                "scaled",
                 "",
             )
 
@@ -37,9 +38,9 @@ def early(view: RunView) -> Iterable[Note]:
             "info",
             None,
             None,
-            f"twins ended windows early, {len(early)} of {len(windows)}, once mean rate and latency were known to "
-            f"{percent(precision)}; each figure stands with its window",
-            "without `precision` in the method, every window is simulated in full",
+            f"twins ended {len(early)} of {len(windows)} windows early, once mean rate and latency were known to "
+            f"{percent(precision)}. Each figure stands with its window",
+            "remove `precision` from the method to simulate every window in full",
         )
 
 

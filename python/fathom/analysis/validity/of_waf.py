@@ -8,8 +8,8 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
 from fathom.analysis.validity.note import Note
-from fathom.analysis.view import JobJson, Key, RunView, region_bytes
 from fathom.output.text import in_others, percent
 from fathom.statistics.series import as_series
 from fathom.statistics.steady import WAF_LIMIT
@@ -44,9 +44,9 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
     for target in view.document.targets:
         found: list[_Unsettled] = []
         for key, figures in view.steps.items():
-            if key[0] != target.name or all(row["waf"] is None for row in figures.rows):
+            if key[0] != target.name or all(row.waf is None for row in figures.rows):
                 continue
-            judged = any(row["steady"] for row in figures.rows)
+            judged = any(row.steady for row in figures.rows)
             wrote_x = written.get(key, 0.0)
             little = wrote_x if wrote_x < LEAST_X and not judged else None
             drift = _drift(view, key)
@@ -62,8 +62,8 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
                 "info",
                 target.name,
                 worst.step,
-                f"WAF had not settled: {worst.text}; it is a figure of the way there{others}",
-                "let the same writes go on for longer before they are measured (`settle` in a copy of the method)",
+                f"WAF had not settled: {worst.text}. It is a figure on the way there{others}",
+                "write the same way for longer before measuring (`settle` in a copy of the method)",
             )
 
 

@@ -113,7 +113,9 @@ class Device(Strict):
         from fathom.catalog.store import CatalogError
 
         if self.twin is None:
-            raise CatalogError(f"{self.name} has no [twin]: it can be looked up, not simulated")
+            raise CatalogError(
+                f"{self.name} has no [twin]: the catalogue lists it, but it cannot be simulated"
+            )
         host = load_system(bench or self.twin.bench).share(sharing)
         if self.twin.kind in SYSTEM_KINDS:
             return json.dumps({"kind": "system", **self._system_params(self.twin), "host": host})

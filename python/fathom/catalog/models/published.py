@@ -237,5 +237,5 @@ def _whole(group: _Group, *required: str) -> _Group:
             if not getattr(row, key):
                 raise ValueError(f"row {number} has no {key}, here or in the group")
         if row.uncertain and row.note is None:
-            raise ValueError(f"row {number} is uncertain and has no note to say why")
+            raise ValueError(f"row {number} is uncertain but has no note that says why")
     return group

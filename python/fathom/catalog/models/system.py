@@ -54,6 +54,8 @@ class System(Strict):
     """Between the tests and each device; absent: devices are raw."""
     threads: Count | None = None
     """Threads that load one device, where the results show another number than their source names: see `note`."""
+    position: Literal["shared"] | None = None
+    """Of the threads of a sequential test, where the bench's tool has them share one; absent: a part for each."""
     prior: Many[Prior] = ()
     """What went before every test; absent: the device was filled twice, and each test runs until it is steady."""
     window_s: Positive | None = None

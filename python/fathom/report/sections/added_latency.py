@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fathom.catalog.models import PublishedRow
+from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain
 from fathom.statistics.limits import limit_of
 
@@ -82,13 +82,13 @@ def build(comparison: Comparison) -> Section | None:
         blocks += [
             Prose(
                 [
-                    "Where an I/O spends its time, mean per I/O, waiting included, on its way through the system:"
+                    "Where an I/O spends its time on its way through the system: means per I/O, waiting included."
                 ]
             ),
             times,
         ]
     return Section(
-        "added-latency", "What the way in between adds", blocks, short="Added latency", answer=told
+        "Latency the system adds", "What the way in between adds", blocks, short="Added latency", answer=told
     )
 
 
@@ -121,7 +121,7 @@ def _reached(system: _Measured) -> list[str]:
             iops, _, limit = max(totals)
             where = f", limited by {limit_of(plain(limit)).name}" if limit else ""
             parts.append(f"{grouped(iops)} IOPS of {label}{where}{_beside_published(iops, system, mix)}")
-    return [f"The most it gives is {'; '.join(parts)}."] if parts else []
+    return [f"Its maximum is {'; '.join(parts)}."] if parts else []
 
 
 def _beside_published(iops: float, system: _Measured, mix: str) -> str:
@@ -178,8 +178,8 @@ def _rates(title: str, measured: _Measured, loads: dict[str, int], meaning: str)
         head,
         groups,
         [
-            f"Jobs x iodepth of every host. Below each figure: the published one (its depth is what is {meaning}) and "
-            "the difference; fitted: the model may be fitted to it.",
+            f"Jobs x iodepth of every host. Below each figure: the published one (its depth is what is {meaning}) "
+            "and the difference; fitted: the model may be fitted to it.",
         ],
     )
 
@@ -213,8 +213,8 @@ def _controller(system: _Measured) -> Table | None:
         return None
     head = [Item("In the controller", "us"), Item("Share of the latency", "%")]
     note = (
-        "Mean per I/O in the controller's pipelines; waiting for its link to the drives is listed apart below. Of "
-        "mixes the published figure is that of reads."
+        "Mean per I/O in the controller's pipelines. Waiting for its link to the drives is listed apart below. "
+        "For mixes, the published figure is that of reads."
     )
     return Table("The controller's own latency", head, [Group("", rows)], [note])
 
@@ -282,9 +282,8 @@ def _worst(pairs: Sequence[_Added]) -> str:
         f", most of it waiting where the system is limited ({worst.limited_by})" if worst.limited_by else ""
     )
     return (
-        f"With as much in flight per drive as the drive alone has, the system adds most to {worst.label}: "
-        f"{worst.added_us:+.0f} us{where}. That is all of the way in between; the share that is published is of the "
-        "controller alone."
+        f"At the drive's own depth, the system adds most to {worst.label}: {worst.added_us:+.0f} us{where}. That "
+        "covers the whole system; the published share is the controller's alone."
     )
 
 

@@ -7,13 +7,13 @@ them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.columns.schema import Point
 from fathom.errors import UsageError
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, bar_chart, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison
 from fathom.report.legend import legend_of
 from fathom.report.repeats import of_each
-from fathom.report.rows import Point
 from fathom.report.style import bytes_10, grouped, plain, seconds, slot
 from fathom.report.waf import NOTE, waf_item, waf_text
 from fathom.sizing.drive import rated_drive
@@ -43,8 +43,8 @@ def build(comparison: Comparison) -> Section | None:
         return None
     charts = [*_bars(found), *(_chart(one) for one in found)]
     caption = (
-        "Bytes written to the media per byte written by the host: of each measured step that writes, and over these "
-        f"steps laid end to end, each in up to {MAX_DOTS} means; the pauses between are left out."
+        "Bytes written to the media per byte written by the host: per measured step that writes, and over these "
+        f"steps laid end to end without the pauses. Each is drawn in up to {MAX_DOTS} means."
     )
     figure = Figure(charts, caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found if one.column.run.document.method.name == METHOD]
@@ -108,7 +108,7 @@ def _bars(found: Sequence[Amplified]) -> list[Chart]:
     height_px = 40 + len(labels) * (18 + 12 * len(found))
     return [
         Chart(
-            "waf-steps", "By step", "WAF", option, "WAF of each step; figures in the table below.", height_px
+            "waf-steps", "By step", "WAF", option, "WAF per step; the table below has the figures.", height_px
         )
     ]
 
@@ -122,7 +122,7 @@ def _chart(one: Amplified) -> Chart:
     option = line_chart(
         time_axis(one.end_s), Axis("", "count", low=0), [Line("WAF", place, one.line, style="solid")]
     )
-    summary = f"WAF of {one.column.label} over {len(one.points)} steps; figures in the table below."
+    summary = f"WAF of {one.column.label} over {len(one.points)} steps; the table below has the figures."
     return Chart(
         f"waf-{one.column.index}", one.column.label, "WAF over time", option, summary, 180, slot=place
     )
@@ -143,7 +143,8 @@ def _table(found: Sequence[Amplified]) -> Table:
     ]
     notes = [
         "Rated life: the rated bytes written / the rate measured. A rating holds for its own workload (JEDEC "
-        "JESD218/219), whose WAF data sheets do not state; under a higher WAF the media wear sooner, in proportion."
+        "JESD218/219); data sheets do not state the WAF of that workload. A higher WAF wears the media sooner, "
+        "in proportion."
     ]
     return Table("Step", heads, groups, [*notes, NOTE])
 

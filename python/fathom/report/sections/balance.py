@@ -61,14 +61,14 @@ def _blocks(column: Column) -> list[Block]:
         )
     ]
     notes = [
-        "Jain's index is 1 where all have the same rate. Below it: the shares of whom had least and most, and "
-        "chi-square of the counts with its degrees of freedom, about as large as these where each I/O is sent at "
-        "random. Latencies: the median member's, below it the slowest.",
+        "Jain's index is 1 where all have the same rate. Below it: the shares of the members with least and "
+        "most, and chi-square of the counts with its degrees of freedom. Random placement gives about as much "
+        "chi-square as degrees of freedom. Latencies: the median member's, and the slowest below it.",
     ]
     if writing:
         notes += [
-            "WAF of each: bytes programmed for a member, its writes and what cleaning moved of its data, per byte it "
-            "wrote. Data that stays is moved for those who overwrite theirs in between.",
+            "WAF per member: bytes programmed for it per byte that it wrote. Programmed bytes are its writes and "
+            "what cleaning moved of its data. Data that stay are moved for members that overwrite theirs.",
             NOTE,
         ]
     uneven = [
@@ -130,6 +130,6 @@ def _slow(run: RunData, kind: str, steps: dict[str, Sequence[Share]]) -> list[st
     named = ", ".join(str(member) for member in sorted(lags)[:MOST_NAMED])
     more = f" and {len(lags) - MOST_NAMED} more" if len(lags) > MOST_NAMED else ""
     return [
-        f"{kind}s that lag: {named}{more}: their mean latency is up to {most:.2f} times the median {kind}'s "
+        f"{kind}s that lag: {named}{more}. Their mean latency is up to {most:.2f} times the median {kind}'s "
         f"({plain(run.called(where))})"
     ]

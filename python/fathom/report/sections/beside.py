@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from fathom.analysis.finding import joined
+from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST
 from fathom.method.method import JobJson
 from fathom.method.offered import Offered, OfferedJson, parse_offered
@@ -18,7 +19,6 @@ from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.data import RunData
 from fathom.report.latencies import latency, percentile
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
 
 ORDER = 38
@@ -29,7 +29,7 @@ NONE = Item("–", tone="quiet")
 
 
 @dataclass(frozen=True)
-class Step:
+class SharePoint:
     """One operation of the streams that nothing is offered to, beside `share` of the other's rate; 0: alone."""
 
     share: float
@@ -50,7 +50,7 @@ class Beside:
     column: Column
     of: str
     op: str
-    steps: Sequence[Step]
+    steps: Sequence[SharePoint]
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -59,8 +59,8 @@ def build(comparison: Comparison) -> Section | None:
     if not found:
         return None
     caption = (
-        "Service latency over what the stream beside it was offered, as a share of the IOPS that it had achieved "
-        "alone. A percentile of too few I/Os is left out."
+        "Service latency over the load offered to the stream beside it. The load is a share of the IOPS that "
+        "this other stream achieved alone. A percentile of too few I/Os is left out."
     )
     charts = [chart for one in found if (chart := _chart(one))]
     legend = [Item(name, slot=place) for place, (_, name) in enumerate(DRAWN)]
@@ -71,7 +71,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def _of(column: Column) -> Iterator[Beside]:
     run, target = column.run, column.target.name
-    groups: dict[tuple[str, str], list[Step]] = {}
+    groups: dict[tuple[str, str], list[SharePoint]] = {}
     for name in run.raw_steps:
         offered = _offered(run, name)
         if offered is None or offered.stream is None:
@@ -90,7 +90,7 @@ def _of(column: Column) -> Iterator[Beside]:
             steps = groups.setdefault((offered.of, point.op), [])
             if not steps:
                 steps += _alone(column, name, offered.stream, point.op)
-            steps.append(Step(offered.share, point, beside, offered.share * alone_iops))
+            steps.append(SharePoint(offered.share, point, beside, offered.share * alone_iops))
     for (of, op), steps in groups.items():
         yield Beside(column, of, op, sorted(steps, key=lambda step: step.share))
 
@@ -101,7 +101,7 @@ def _offered(run: RunData, step: str) -> Offered | None:
     return parse_offered(cast(OfferedJson, offered)) if offered else None
 
 
-def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Step]:
+def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[SharePoint]:
     """The same I/O measured with nothing beside it."""
     run = column.run
     shapes = [
@@ -114,7 +114,7 @@ def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[Step
             points = [
                 one for one in run.points if (one.target, one.step, one.op) == (column.target.name, name, op)
             ]
-            return [Step(0.0, one, None, 0.0) for one in points]
+            return [SharePoint(0.0, one, None, 0.0) for one in points]
     return []
 
 
@@ -137,7 +137,7 @@ def _sentence(one: Beside) -> str:
     most = f"{tails} us beside {shares} % of the IOPS of {plain(one.column.run.steps[one.of].label)}"
     text = f"{one.column.label}: p99 of {one.op}s is {joined([*alone, most])}"
     if short := [step for step in one.steps if not step.sustained]:
-        text += f"; from {100 * short[0].share:g} % on the stream beside them no longer kept up"
+        text += f"; from {100 * short[0].share:g} % on, the stream beside them fell behind"
     return text + "."
 
 
@@ -159,7 +159,7 @@ def _chart(one: Beside) -> Chart | None:
         f"{one.column.label}: {many_of(one.op)}",
         f"{names}, us",
         option,
-        f"{names} of {one.op}s over the share; figures in the table below.",
+        f"{names} of {one.op}s over the share; the table below has the figures.",
         240,
     )
 
@@ -189,11 +189,11 @@ def _table(found: Sequence[Beside]) -> Table:
     groups = [
         Group(f"{one.column.label}: {many_of(one.op)}", [_row(step) for step in one.steps]) for one in found
     ]
-    notes = ["Beneath a figure its 95 % interval, where the seconds of the window allow one."]
+    notes = ["The 95 % interval stands beneath a figure, where the seconds of the window allow one."]
     return Table("Share", heads, groups, notes)
 
 
-def _row(step: Step) -> Row:
+def _row(step: SharePoint) -> Row:
     point, beside = step.point, step.beside
     did = NONE
     if beside is not None:

@@ -122,7 +122,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
         head,
         groups,
         [
-            "Totals of all clients. Depth is that of each of a client's jobs; the least one within 1 % of the maximum. "
+            "Totals of all clients. Depth is that of each job of a client: the least within 1 % of the maximum. "
             "Below each figure: the published one and the difference; fitted: the model may be fitted to it. "
             "MB/s are 10⁶ B/s.",
         ],

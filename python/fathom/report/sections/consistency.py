@@ -114,7 +114,10 @@ def _sentence(long: Long, window: str, why: Unsettled | None) -> str:
     A target that had not settled holds nothing; a shortened run claims no more than what was done.
     """
     if why:
-        return f"{long.column.label} had not settled in {plain(long.label)} ({why.value}): no rate of it is claimed."
+        return (
+            f"{long.column.label} had not settled in {plain(long.label)} ({why.value}): no rate is claimed for "
+            "it."
+        )
     figures = long.figures
     verb = "did" if long.column.run.document.quick else "holds"
     sure = f" ({long.margin})" if long.margin else ""
@@ -251,16 +254,17 @@ def _table(longs: Sequence[Long], window: str) -> Table:
             if longs[0].end_s < 4 * TAIL_S
             else "."
         ),
-        "± is half the 95 % interval of the mean, or of the ratio; without, of the mean: the seconds drift.",
-        "IOPS per watt are I/Os completed per joule over that window; – where no source of energy was read. A power "
-        "meter's accuracy is in ± where it was given (accuracy=1%); the error of a sensor, of a meter whose accuracy "
-        "is not known, and of a twin's model of power is not.",
-        "Service latencies of all operations together over that window; beneath, their 95 % interval.",
+        "± is half the 95 % interval of the mean, or of the ratio. A mean without ± has seconds that drift.",
+        "IOPS per watt are I/Os completed per joule over that window; – where no source of energy was read. ± "
+        "includes a power meter's accuracy where it was given (accuracy=1%). It leaves out the error of a "
+        "sensor, of a meter without a known accuracy, and of a twin's model of power.",
+        "Service latencies are of all operations together over that window; beneath, their 95 % interval.",
     ]
     if any(long.repeats > 1 for long in longs):
         notes.append(
-            "Of repeats: the mean of their means, of IOPS per watt too, with intervals that hold how they differ; the "
-            "deviation of seconds inside a repeat; the worst second of all; the latencies of all their I/Os together."
+            "For repeats: the mean of their means, also for IOPS per watt, with intervals that include how "
+            "repeats differ. The deviation of seconds is that inside a repeat. The worst second is the worst of "
+            "all repeats; latencies are of all their I/Os together."
         )
     return Table("", head, [Group("", rows)], notes)
 
@@ -280,7 +284,7 @@ def _percentile(long: Long, name: str, q: float) -> Item:
         return Item("–", tone="quiet", title="latencies were not kept by the second")
     found = long.latency.quantile(q)
     if found is None:
-        need = f"needs {count_for(q):,} I/Os, here are {long.latency.n:,}"
+        need = f"needs {count_for(q):,} I/Os, has {long.latency.n:,}"
         return Item("n too small", tone="quiet", title=need)
     return with_interval(found.us, long.bounds.get(name))
 
@@ -314,7 +318,7 @@ def _dots(longs: Sequence[Long]) -> Figure:
     )
     caption = f"IOPS in {which}; shaded: the window of the figures above."
     if any(long.repeats > 1 for long in longs):
-        caption += " Of several repeats the first is drawn."
+        caption += " With several repeats, the first is drawn."
     charts = [_dots_chart(long, switch, every) for long in longs]
     return Figure(charts, caption, _dots_table(longs), columns=1, scale="log", group="consistency")
 
@@ -334,9 +338,7 @@ def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
         )
         | switch.option()
     )
-    summary = (
-        f"IOPS of {long.column.short} second by second over {seconds(end_s)}; statistics in the table above."
-    )
+    summary = f"IOPS of {long.column.short} second by second over {seconds(end_s)}; the table above has the statistics."
     title = f"{long.column.label}: {long.label}"
     return Chart(
         f"dots-{long.column.index}-{long.label}", title, "IOPS", option, summary, 240, slot(long.column.index)
@@ -401,7 +403,7 @@ def _bars(longs: Sequence[Long]) -> list[Figure]:
                     title,
                     sub,
                     option,
-                    f"{title}: figures in the table above.",
+                    f"{title}: the table above has the figures.",
                     60 + 40 * len(longs),
                 )
             )
@@ -430,7 +432,12 @@ def _ranges(longs: Sequence[Long]) -> Figure:
     option = bar_chart(Axis("", "pct", low=0, high=100), names, bars)
     n = ", ".join(compact(latency.n) for _, latency in known)
     chart = Chart(
-        "ranges", "Service latency", "% of I/Os", option, "Shares per range; figures in the table below.", 300
+        "ranges",
+        "Service latency",
+        "% of I/Os",
+        option,
+        "Shares per range; the table below has the figures.",
+        300,
     )
     rows = [
         Row(Item(name), [Item(f"{row[place]:.3f} %") for row in shares]) for place, name in enumerate(names)
@@ -440,9 +447,7 @@ def _ranges(longs: Sequence[Long]) -> Figure:
     charts = [chart]
     if beyond := _beyond(known):
         charts.append(beyond)
-        caption += (
-            f"; and the share that took so long or longer, down to where fewer than {MIN_TAIL} I/Os did"
-        )
+        caption += f"; and the share of I/Os that took as long or longer, down to {MIN_TAIL} I/Os"
     legend = [Item(long.column.short, slot=slot(long.column.index)) for long, _ in known]
     return Figure(charts, f"{caption}.", Table("Latency", head, [Group("", rows)]), legend)
 
@@ -469,5 +474,5 @@ def _beyond(known: Sequence[tuple[Long, Histogram]]) -> Chart | None:
         Axis("", "pct", log=True, low=around_1_2_5(least, 100)[0], high=100),
         lines,
     )
-    summary = "Share of I/Os that took longer, over latency; shares per range in the table below."
+    summary = "Share of I/Os that took longer, over latency; the table below has shares per range."
     return Chart("beyond", "That long or longer", "% of I/Os", option, summary, 300)

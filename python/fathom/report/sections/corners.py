@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fathom.analysis.settled import Unsettled
 from fathom.catalog.models import UNEXPLAINED_PCT
+from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.report import power
 from fathom.report.blocks import Group, Item, Row, Section, Table
@@ -13,7 +14,6 @@ from fathom.report.findings import gate, ranked_of
 from fathom.report.latencies import latency, percentile
 from fathom.report.power import power_item
 from fathom.report.reference import reason
-from fathom.report.rows import Point
 from fathom.report.style import MIN_TAIL, compact, grouped, seconds, slot
 from fathom.report.waf import NOTE, waf_item
 from fathom.statistics.percentiles import QUANTILES
@@ -33,8 +33,8 @@ def build(comparison: Comparison) -> Section | None:
     out = gate(comparison)
     groups = [Group(corner.label, _rows(corner, comparison, sources, out)) for corner in comparison.corners]
     footnotes = [
-        "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half the "
-        "95 % interval of the mean rate within the window; under a latency stands its own 95 % interval.",
+        "MB/s are 10⁶ bytes per second. Latencies are service latencies, issue to completion, in us. ± is half "
+        "the 95 % interval of the mean rate within the window; a latency's own interval stands under it.",
         f"“n too small”: percentile p is given only if {MIN_TAIL} I/Os or more lie above it: n (1 − p) ≥ {MIN_TAIL}.",
         *(
             note

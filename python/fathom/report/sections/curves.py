@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fathom.analysis.settled import Unsettled
+from fathom.columns.schema import Point
 from fathom.method.curve import Curve, Figures, Latency, curve_of, figures, is_point
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.capacity import Capacity, capacities_of
@@ -12,7 +13,6 @@ from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.findings import gate
 from fathom.report.latencies import FEW, latency, percentile
 from fathom.report.legend import legend_of
-from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, seconds, slot
 from fathom.report.totals import total
 from fathom.statistics.knee import knee
@@ -118,8 +118,8 @@ def _sentence(workload: Workload, one: Drawn, why: Unsettled | None) -> str:
     beyond = one.dots[-1].figures
     if not beyond.sustained and beyond.offered_iops:
         text += (
-            f"; offered {100 * beyond.offered_iops / most:.0f} % it does {compact(beyond.iops)}, and "
-            f"{compact(beyond.backlog_growth_iops)} more I/Os wait after each second"
+            f"; when offered {100 * beyond.offered_iops / most:.0f} %, it does {compact(beyond.iops)} and the "
+            f"backlog grows by {compact(beyond.backlog_growth_iops)} I/Os a second"
         )
     return text + "."
 
@@ -194,7 +194,7 @@ def _chart(workload: Workload, latency: Latency) -> Chart:
         crosses,
         limit,
     )
-    summary = f"Mean {latency} latency over IOPS in {workload.label}; figures in the table below."
+    summary = f"Mean {latency} latency over IOPS in {workload.label}; the table below has the figures."
     sub = f"{latency} latency, mean, us"
     return Chart(f"curve-{latency}-{workload.key}", workload.label, sub, option, summary, 260)
 
@@ -219,10 +219,10 @@ def _caption(workloads: Sequence[Workload]) -> str:
     points = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     latencies = "; ".join(f"{latency}: {MEANING[latency]}" for latency in LATENCIES)
     parts = [
-        f"Mean latency of all operations over the achieved rate ({latencies}). Each point is one offered rate, a share "
-        f"of the target's own maximum, over {' to '.join(ends)}; {points} per curve.",
-        "Hollow points are unsustained: less than 0.99 of the offered rate was achieved or the backlog grew, so their "
-        "response latency grows with the length of the run.",
+        f"Mean latency of all operations over the achieved rate ({latencies}). Each point is one offered rate, a "
+        f"share of the target's own maximum, over {' to '.join(ends)}; {points} per curve.",
+        "Hollow points are unsustained: the target achieved less than 0.99 of the offered rate, or the backlog "
+        "grew. Their response latency grows with the length of the run.",
     ]
     if any(one.published for one in drawn):
         parts.append("A cross is the published maximum with its mean latency.")
@@ -253,15 +253,15 @@ def _table(workloads: Sequence[Workload]) -> Table:
         for one in workload.drawn
     ]
     notes = [
-        "± is half the 95 % interval of the rate; under a latency stands its own. None is given where "
-        "fewer than five seconds were measured that no twin watched, or they drift, where too few I/Os were "
-        "independent, as near saturation, or where the point is unsustained: its response latency has no mean.",
-        "Knee: Kneedle (2011) of service latency over the rate, as a description: nothing is decided by it.",
+        "± is half the 95 % interval of the rate; a latency's own stands under it. An interval needs five "
+        "seconds that no twin watched and that do not drift. It also needs enough independent I/Os, which are "
+        "scarce near saturation. An unsustained point has no mean response latency, so no interval.",
+        "Knee: Kneedle (2011) of service latency over the rate. It only describes: it decides nothing.",
     ]
     if any(one.column.repeats > 1 for workload in workloads for one in workload.drawn):
         notes.append(
-            "Points at a share of the maximum are pooled over repeats, the maximum being each repeat's own; slo-N are "
-            "of the first repeat's search."
+            "Points at a share of the maximum are pooled over repeats; each repeat has its own maximum. slo-N "
+            "are of the first repeat's search."
         )
     return Table("Point", heads, groups, notes)
 
@@ -320,14 +320,14 @@ def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
         )
     heads = [Item(column.label, "IOPS", slot=slot(column.index)) for column in comparison.columns]
     notes = [
-        "The highest rate tried that the target sustains within the objective, found by bisection; the lowest tried "
-        "above it fails."
+        "The highest rate tried that the target sustains within the objective, found by bisection. The lowest "
+        "rate tried above it fails."
     ]
     if any(column.repeats > 1 for column in comparison.columns):
         notes.append(
-            "Every repeat searches by itself: the figure is the mean of what they find, ± half its 95 % interval, "
-            "Student's over repeats. Where one repeat finds none there is no mean, since that of the others is too "
-            "high."
+            "Every repeat searches by itself: the figure is the mean of what they find, ± half its 95 % interval "
+            "(Student's over repeats). If one repeat finds none, there is no mean: that of the others would be "
+            "too high."
         )
     return Table("Capacity at the objective", heads, [Group("", rows)], notes)
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from fathom.analysis.depths import FULL, enough
+from fathom.analysis.depths import enough
 from fathom.analysis.settled import Unsettled
+from fathom.columns.schema import Point
 from fathom.output.text import percent, signed_pct
 from fathom.report.blocks import Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
@@ -13,7 +14,6 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
-from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, claimed, intervals_of, series, swept, window_of
 from fathom.statistics.knee import knee
@@ -75,8 +75,8 @@ def build(comparison: Comparison) -> Section | None:
     steps = [one for group in groups for scaling in group for one in scaling.steps]
     more = f" The first {MAX_WORKLOADS} of {len(groups)} are drawn." if len(groups) > MAX_WORKLOADS else ""
     caption = (
-        "All operations together over threads x iodepth asked for; past the knee a further I/O in flight only waits. "
-        f"Service latency, mean; {window_of(steps)}.{more}"
+        "All operations together over threads x iodepth asked for. Past the knee, a further I/O in flight only "
+        f"waits. Service latency, mean; {window_of(steps)}.{more}"
     )
     figure = Figure(charts, caption, _table(labels, groups), legend_of(comparison.columns), group="depth")
     out = gate(comparison)
@@ -112,13 +112,14 @@ def _sentence(label: str, one: Scaling) -> str:
     if enough is last:
         text += f"still rising at depth {last.depth}, to {compact(last.iops)} IOPS"
     else:
-        text += f"{compact(enough.iops)} IOPS at depth {enough.depth} are {percent(FULL)} or more of its greatest rate"
+        share = percent(enough.iops / one.best.iops)
+        text += f"depth {enough.depth} suffices: {compact(enough.iops)} IOPS, {share} of the maximum"
         if one.best.limited_by:
             text += f", limited by {limit_of(plain(one.best.limited_by)).name}"
     if one.crossing:
         text += f"; the asymptotes cross at {one.crossing:.3g} in flight"
     if enough is not last and enough.mean_us and last.mean_us:
-        text += f"; from there to depth {last.depth} latency grows {last.mean_us / enough.mean_us:.1f} times"
+        text += f"; at depth {last.depth}, latency is {last.mean_us / enough.mean_us:.1f} times as long"
     return text + "."
 
 
@@ -140,7 +141,7 @@ def _charts(key: str, label: str, group: Sequence[Scaling]) -> list[Chart]:
             label,
             sub,
             line_chart(across, axis, lines),
-            f"{sub} of {label} over depth; figures in the table below.",
+            f"{sub} of {label} over depth; the table below has the figures.",
             240,
         )
         for what, sub, axis, lines in panels
@@ -172,9 +173,9 @@ def _table(labels: Sequence[str], groups: Sequence[Sequence[Scaling]]) -> Table:
     steps = [step for group in groups for one in group for step in one.steps]
     notes = [
         *intervals_of(steps),
-        "p99 is that of the slower operation of a mix. IOPS x mean latency is how many I/Os were in flight if both "
-        f"figures describe the same I/O; from {LITTLE_GAP_PCT:.0f} % on a difference from what was kept is marked.",
-        "Knee: Kneedle (2011) over depth, as a description.",
+        "p99 is that of the slower operation of a mix. IOPS x mean latency is the I/Os in flight, if both "
+        f"describe the same I/O. A difference of {LITTLE_GAP_PCT:.0f} % or more from the depth kept is marked.",
+        "Knee: Kneedle (2011) over depth. It only describes.",
     ]
     return Table("Depth", heads, rows, notes)
 

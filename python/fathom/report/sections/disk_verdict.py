@@ -135,7 +135,7 @@ def _sentences(judgement: Judgement, prices: Prices) -> list[str]:
     said[0] = said[0].rstrip(";:") + "."
     if judgement.in_memory:
         names = called_together(judgement.in_memory)
-        said.append(f"Not judged, since one or both were mostly taken in memory: {names}.")
+        said.append(f"Not judged, because caches took most of one or both: {names}.")
     said += _price_sentences(judgement, prices)
     return said
 
@@ -144,19 +144,21 @@ def _price_sentences(judgement: Judgement, prices: Prices) -> list[str]:
     own, other = (_per_tb(disk, prices) for disk in (judgement.disk, judgement.reference))
     if own is None or other is None:
         missing = [d.name for d in (judgement.disk, judgement.reference) if _per_tb(d, prices) is None]
-        return [f"The price list has no {joined(missing)}: what a TB costs is not known. Give --prices FILE."]
+        return [
+            f"The price list has no {joined(missing)}, so the cost of a TB is not known. Give --prices FILE."
+        ]
     fast, slow = _uses_by_answer(judgement)
     change = 100 * (own / other - 1)
     less = f"{abs(change):.0f} % {'less' if change < 0 else 'more'}" if round(change) else "as much"
     name, reference = judgement.disk.name, judgement.reference.name
     said = [f"A TB of {name} costs {less}{' than one' if round(change) else ' as one'} of {reference}."]
     if own < other and fast:
-        said.append(f"{name} is the cheaper choice for what is {'; '.join(_lower(use) for use in fast)}.")
+        said.append(f"{name} is the cheaper choice for data {'; '.join(_lower(use) for use in fast)}.")
     elif own >= other:
-        said.append(f"At these prices nothing but speed speaks for {name}.")
+        said.append(f"At these prices, nothing but speed favours {name}.")
     if slow:
         said.append(
-            f"{reference} is faster, in part or in all, for what is {'; '.join(_lower(use) for use in slow)}."
+            f"{reference} is faster, in part or in all, for data {'; '.join(_lower(use) for use in slow)}."
         )
     limits = judgement.disk.mechanics
     if own < other and limits and limits.host_managed:
@@ -189,8 +191,8 @@ def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
     if row is None or row.value is None:
         return f"{text}; the work of adopting it has to cost less than that times the number of drives."
     return (
-        f"{text}, {each * row.value:,.0f} over the {row.value:,.0f} drives from which the work pays by a published "
-        f"opinion ({without_document(row.source)})."
+        f"{text}: {each * row.value:,.0f} over {row.value:,.0f} drives, the number from which a published opinion "
+        f"says that the work pays ({without_document(row.source)})."
     )
 
 
@@ -259,8 +261,8 @@ def _uses(judgement: Judgement) -> Table:
     names = f"{judgement.disk.name} to {judgement.reference.name}"
     notes = [
         f"Ratio of {names} over the workloads of a use, with its 95 % interval.",
-        "Rates are those behind the first seconds, in which caches take what the disk cannot (MSER-5). Sentences of "
-        "the summary compare whole windows, so their ratios differ where caches take much.",
+        "Rates leave out the first seconds, in which caches take what the disk cannot (MSER-5). Sentences of the "
+        "summary compare whole windows, so their ratios differ where caches take much.",
     ]
     return Table("Use", head, [Group("", rows)], notes)
 

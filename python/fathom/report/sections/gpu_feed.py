@@ -104,7 +104,7 @@ def _sentence(feed: Feed) -> str:
     counts = f"{exact} drives" + (f", {derated} at {DERATES[1]:g} of it," if derated != exact else "")
     carries = f"{raw / 1e9:.1f} GB/s raw"
     link = (
-        f"which is more than its {label} carries ({carries})"
+        f"more than its {label} carries ({carries})"
         if gbps * 1e9 > raw
         else f"of the {carries} that its {label} carries"
     )
@@ -113,14 +113,14 @@ def _sentence(feed: Feed) -> str:
         if feed.unsettled
         else (f"sustains {feed.least_gbps:.2f} GB/s")
     )
-    return f"{feed.column.label} {did}: {counts} reach the {gbps:g} GB/s said of one H100, {link}."
+    return f"{feed.column.label} {did}: {counts} reach the {gbps:g} GB/s published for one H100, {link}."
 
 
 def _landed(feed: Feed, gpu: Gpu) -> str:
     """What the GPU of the run takes, measured."""
     taken = max(cell.point.mbps or 0.0 for cell in feed.cells.values()) / 1e3 / gpu.copies_gbps
     if taken >= FULL:
-        rest = f"of which these take {percent(taken)}: the way to the GPU limits, not the target."
+        rest = f"and these take {percent(taken)} of it: the way to the GPU limits, not the target."
     else:
         count = grouped(_drives(feed, gpu.copies_gbps, 1.0)).removesuffix(".00")
         rest = f"which {count} such drives fill."
@@ -142,7 +142,9 @@ def _bricks(feeds: Sequence[Feed]) -> str:
     if parts:
         return f"Against reading in sequence: {', '.join(parts)}."
     near = percent(LARGE_LEVEL)
-    return f"Bricks read in any order come within {near} of reading in sequence: at 1 MiB order is free."
+    return (
+        f"Bricks read in any order come within {near} of reading in sequence: at 1 MiB, order costs nothing."
+    )
 
 
 def _table(feeds: Sequence[Feed]) -> Table:
@@ -160,8 +162,8 @@ def _table(feeds: Sequence[Feed]) -> Table:
         for derate in DERATES
     ]
     notes = [
-        "Drives = ceiling of the rate over what one sustains in the slower of the two, times the derate. Where one "
-        "drive feeds several, how many GPUs are given beneath.",
+        "Drives = the rate / what one drive sustains in the slower of the two workloads / the derate, rounded "
+        "up. Where one drive feeds several GPUs, their number stands beneath.",
         "64 GB/s per H100, ten drives of 6.8 GB/s or five of 13.7: the SN861 review. 3.18 GB/s: MLPerf Storage.",
         "`fathom size` answers other needs from the same run.",
     ]
@@ -215,7 +217,12 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
     axis = Axis("drives", "count", low=0, step=max(1, most // 10))
     option = scatter_chart(axis, Axis("", "count", low=0), lines, (), limit)
     chart = Chart(
-        "gpu-feed", "Drives together", "GB/s", option, "GB/s over drives; figures in the table below.", 260
+        "gpu-feed",
+        "Drives together",
+        "GB/s",
+        option,
+        "GB/s over drives; the table below has the figures.",
+        260,
     )
     rows = [
         Row(Item(str(count)), [Item(f"{count * feed.least_gbps:.1f}") for feed in feeds])
@@ -224,7 +231,7 @@ def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
     data = Table("Drives", [Item(feed.column.label, "GB/s") for feed in feeds], [Group("", rows)])
     cells = [cell for feed in feeds for cell in feed.cells.values()]
     caption = (
-        "What so many drives sustain if nothing between them and the GPU is slower: one drive's slower workload times "
-        f"their number; {window_of(cells)}."
+        "What the drives sustain if nothing between them and the GPU is slower: one drive's slower workload "
+        f"times their number; {window_of(cells)}."
     )
     return Figure([chart], caption, data, legend_of(comparison.columns), columns=1)

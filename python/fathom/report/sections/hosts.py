@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from statistics import median
 
 from fathom.analysis.balance import FAIR_FROM, jain
+from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.report.blocks import Block, Group, Item, Prose, Row, Section, Table
 from fathom.report.comparison import Comparison, is_drive, part_name
 from fathom.report.data import RunData
-from fathom.report.rows import Point
 from fathom.report.style import grouped, plain, seconds
 from fathom.runs.document import TargetRecord
 
@@ -25,7 +25,7 @@ def build(comparison: Comparison) -> Section | None:
         for target in run.document.targets
         for block in _blocks(run, target, _parts(run, target))
     ]
-    return Section("parts", "Who took which part", blocks, short="Parts") if blocks else None
+    return Section("parts", "How the load was shared", blocks, short="Parts") if blocks else None
 
 
 def _parts(run: RunData, total: TargetRecord) -> list[TargetRecord]:
@@ -51,8 +51,8 @@ def _blocks(run: RunData, total: TargetRecord, parts: Sequence[TargetRecord]) ->
     head = [Item(text, unit) for text, unit in zip(HEAD, ("", "", "%", "us", "us", ""), strict=True)]
     active = "drive" if drives else "host"
     footnote = (
-        f"The first total is of the seconds in which every {active} was active, and is the headline; the second adds "
-        f"up the {active}s' whole steps. MB/s are 10⁶ bytes per second, latencies service latencies."
+        f"The first total covers the seconds in which every {active} was active, and is the headline. The second "
+        f"adds up the {active}s' whole steps. MB/s are 10⁶ bytes per second, latencies service latencies."
     )
     table = Table(plain(total.label or total.name), head, groups, [footnote])
     return [Prose(sentences), table] if groups else []

@@ -64,7 +64,7 @@ def _curve(corner: Corner, end: float) -> Chart:
     ticks = [tick for tick in TICKS if tick <= end + 0.01]
     x_axis = Axis("percentile of I/Os", "tail", low=TICKS[0], high=end, ticks=ticks)
     option = line_chart(x_axis, Axis("", "us", log=True), lines)
-    summary = f"Latency percentiles of {corner.label}; figures in the table below."
+    summary = f"Latency percentiles of {corner.label}; the table below has the figures."
     return Chart(f"percentiles-{corner.key}", corner.label, "us", option, summary, 250)
 
 
@@ -107,7 +107,7 @@ def _histogram(corner: Corner) -> Chart:
     low, high = around_1_2_5(min(places), max(places))
     option = line_chart(Axis("us", "us", log=True, low=low, high=high), Axis("", "pct"), lines)
     switch = Switch.around([point[1] or 0.0 for line in lines for point in line.points])
-    summary = f"Latency histogram of {corner.label}; figures in the table below."
+    summary = f"Latency histogram of {corner.label}; the table below has the figures."
     return Chart(f"histogram-{corner.key}", corner.label, "% of I/Os", option | switch.option(), summary, 250)
 
 
@@ -131,7 +131,7 @@ def _ranges(corners: Sequence[Corner], window: str) -> Table:
         ]
         groups.append(Group(corner.label, rows))
     heads = [Item(f"{label} ms", "% of I/Os") for label in BUCKET_LABELS]
-    return Table("Service latency", heads, groups, [f"Shares of I/Os by range; {window}. A dash: none."])
+    return Table("Service latency", heads, groups, [f"Shares of I/Os per range; {window}. A dash: none."])
 
 
 def _histogram_table(corners: Sequence[Corner]) -> Table:

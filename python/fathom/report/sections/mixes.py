@@ -5,13 +5,13 @@ from itertools import chain
 from math import log
 
 from fathom.analysis.settled import Unsettled
+from fathom.columns.schema import Point
 from fathom.report.blocks import Block, Chart, Figure, Group, Item, Points, Row, Section, Table
 from fathom.report.charts import Axis, Line, around_1_2_5, line_chart
 from fathom.report.comparison import Column, Comparison
 from fathom.report.findings import gate
 from fathom.report.latencies import latency
 from fathom.report.legend import legend_of
-from fathom.report.rows import Point
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import (
     Swept,
@@ -50,12 +50,12 @@ def build(comparison: Comparison) -> Section | None:
     panels = [_charts(number, label, load) for number, (label, load) in enumerate(drawn)]
     steps = [one for load in loads for members in load for one in members]
     more = (
-        f" {MAX_LOADS} of {len(loads)} loads are drawn, those by which rounds are judged first."
+        f" {MAX_LOADS} of {len(loads)} loads are drawn; those that judge the rounds come first."
         if len(loads) > MAX_LOADS
         else ""
     )
     caption = (
-        f"IOPS of reads and writes together, and the service latency of either, over the share of reads; "
+        "IOPS of reads and writes together, and the service latency of each, over the share of reads; "
         f"{window_of(steps)}.{more}"
     )
     figure = Figure(
@@ -151,7 +151,7 @@ def _charts(number: int, label: str, load: Load) -> list[Chart]:
         low, high = around_1_2_5(min(values), max(values))
         axis = Axis("", "count", low=0) if what == "iops" else Axis("", "us", log=True, low=low, high=high)
         option = line_chart(across, axis, lines)
-        summary = f"{sub} of {label} over the share of reads; figures in the table below."
+        summary = f"{sub} of {label} over the share of reads; the table below has the figures."
         charts.append(Chart(f"mix-{number}-{what}", label, sub, option, summary, 230))
     return charts
 
@@ -212,8 +212,8 @@ def _map(column: Column, labels: Sequence[str], loads: Sequence[Load]) -> Table:
         Row(Item(label), [_place(by_share.get(share), rates) for share in shares]) for label, by_share in rows
     ]
     note = (
-        "IOPS ± half their 95 % interval; beneath, mean latency of all operations, of which the table of the charts "
-        "has the intervals by operation. The darker, the more IOPS, on a logarithmic scale."
+        "IOPS ± half their 95 % interval; beneath, mean latency of all operations. The table of the charts has "
+        "their intervals per operation. Darker cells have more IOPS, on a logarithmic scale."
     )
     steps = [one for _, by_share in rows for one in by_share.values()]
     heads = [Item(f"{share:g} %", "reads") for share in shares]

@@ -12,12 +12,12 @@ from typing import cast
 from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
+from fathom.columns.schema import Point, Stream
 from fathom.output.text import span
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
 from fathom.report.comparison import Column, Comparison, margin_of
 from fathom.report.latencies import FEW, percentile, with_interval
-from fathom.report.rows import Point, StreamPoint
 from fathom.report.sections.amplification import DAY_S, endurance
 from fathom.report.style import compact, grouped, plain, seconds
 from fathom.report.waf import NOTE, waf_item, waf_text
@@ -26,10 +26,10 @@ from fathom.statistics.uncertainty import Bounds, compare_intervals
 ORDER = 36
 NONE = Item("–", tone="quiet")
 PUBLISHED = (
-    "Published for such loads: a flash cache on a 1.88 TB FDP drive, small objects in 4 % of it, 3.22 with one handle "
-    "and 1.03 with separate ones when all of it is used, 1.22 and 1.03 at half (CacheLib's key-value traces, EuroSys "
-    "2025); four sequential namespaces about 1.6 mixed and 1.02 apart (Micron). Other drives, other mixes: orders of "
-    "magnitude, not targets."
+    "Published results for such loads. A flash cache on a 1.88 TB FDP drive, with small objects in 4 % of it: "
+    "3.22 with one handle and 1.03 with separate handles, when the whole drive is used. At half: 1.22 and 1.03 "
+    "(CacheLib's key-value traces, EuroSys 2025). Four sequential namespaces: about 1.6 mixed and 1.02 apart "
+    "(Micron). Other drives and mixes differ: read these as orders of magnitude, not targets."
 )
 
 
@@ -41,7 +41,7 @@ class Variant:
     label: str
     placed: bool
     points: Sequence[Point]
-    streams: Sequence[StreamPoint]
+    streams: Sequence[Stream]
     line: Sequence[tuple[float, float]]
 
     @property
@@ -82,8 +82,8 @@ def build(comparison: Comparison) -> Section | None:
         return None
     charts = [chart for column, load in found if (chart := _chart(column, load))]
     caption = (
-        "Bytes written to the media per byte written by the host, from the first second of settling into the load to "
-        "the end of the measured window; the tables of loads and of streams are of that window alone."
+        "Bytes written to the media per byte written by the host, from the first second of settling to the end "
+        "of the measured window. The tables of loads and streams cover that window alone."
     )
     drawn = {
         variant.handles: variant.placed + 0 for _, load in found for variant in load if len(variant.line) > 1
@@ -173,9 +173,7 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
         return None
     end_s = max(variant.line[-1][0] for variant in load if variant.line)
     title = f"{column.label}: {load[0].label.partition(',')[0]}"
-    summary = (
-        f"WAF over time of {title}: {', '.join(line.name for line in lines)}; figures in the table below."
-    )
+    summary = f"WAF over time of {title}: {', '.join(line.name for line in lines)}; the table below has the figures."
     option = line_chart(time_axis(end_s), Axis("", "count", low=0), lines)
     key = f"placement-{column.index}-{load[0].step}"
     return Chart(key, title, "WAF", option, summary, 180)
@@ -214,13 +212,12 @@ def _totals(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
         shared = next((variant for variant in load if not variant.placed and variant.waf), None)
         rows += [_total(column, variant, shared) for variant in load]
     notes = [
-        f"{NOTE} Beneath what is saved is the 95 % interval of that ratio, where both have one; "
-        "where it holds 1 the two are level. Settling ends when WAF "
-        "drifts by less than 5 %.",
-        "Beneath IOPS and p99 are their 95 % intervals; a p99 without one: too few seconds, seconds that drift, or too "
-        "few independent I/Os in them.",
-        "Rated life: the rated bytes written / the rate measured, whatever the WAF: a rating holds for its own "
-        "workload. At equal host writes the media last longer by what is saved.",
+        f"{NOTE} The 95 % interval of the saving stands beneath it, where both WAFs have one. If it includes 1, "
+        "the two are level. Settling ends when WAF drifts by less than 5 %.",
+        "The 95 % intervals of IOPS and p99 stand beneath them. A p99 has none with too few seconds, seconds "
+        "that drift, or too few independent I/Os.",
+        "Rated life: the rated bytes written / the rate measured, whatever the WAF, because a rating holds for "
+        "its own workload. At equal host writes, the media last longer by the saving.",
         PUBLISHED,
     ]
     return Table("Load", heads, [Group(label, rows) for label, rows in groups.items()], notes)
@@ -254,7 +251,9 @@ def saved(variant: Variant, shared: Variant | None) -> Item | None:
     ratio = compare_intervals(shared.over, variant.over) if shared.over and variant.over else None
     if ratio is None:
         return Item(
-            text, "no interval", title="one of both WAFs has none: too few whole seconds, or they drift"
+            text,
+            "no interval",
+            title="one of the two WAFs has no interval: too few whole seconds, or they drift",
         )
     interval = span(ratio.low, ratio.high)
     match ratio.verdict:
@@ -290,17 +289,16 @@ def _by_stream(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
             rows = [_stream(row) for row in variant.streams]
             groups.append(Group(f"{column.label}: {variant.label}", rows))
     notes = [
-        "Service latency. A dash: too few I/Os for that percentile. Beneath a figure is its 95 % interval, of a rate "
-        "half of it; one without: too few seconds, seconds that drift, or too few independent I/Os in them."
+        "Service latency. A dash: too few I/Os for that percentile. Beneath a figure is its 95 % interval, for a "
+        "rate half of it. A figure has none with too few seconds, seconds that drift, or too few independent "
+        "I/Os."
     ]
     if any(column.repeats > 1 for column, _ in found):
-        notes.append(
-            "Of the first repeat: a run keeps no histograms of each stream by which repeats could be added."
-        )
+        notes.append("These are of the first repeat: a run keeps no histograms per stream to pool.")
     return Table("Stream", heads, groups, notes)
 
 
-def _stream(row: StreamPoint) -> Row:
+def _stream(row: Stream) -> Row:
     def latency(name: str) -> Item:
         value_us: float | None = getattr(row, name)
         return NONE if value_us is None else with_interval(value_us, row.interval(name))

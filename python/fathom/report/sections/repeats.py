@@ -38,15 +38,15 @@ def build(comparison: Comparison) -> Section | None:
 def _said(columns: Sequence[Column]) -> list[str]:
     several = ", ".join(dict.fromkeys(str(column.repeats) for column in columns))
     said = [
-        f"Figures of {joined([column.short for column in columns])} are of {several} repeats: rates are their means, "
-        "latencies those of all their I/Os together. 95 % intervals hold what differs between repeats as well as what "
-        "varies inside each. A mean over rounds is of the repeats that reached steady state, a capacity at an SLO of "
-        "what every repeat's own search found. What runs over time, the rates that a search tried, and what each of "
-        "several workloads at once had, are of the first repeat."
+        f"Figures of {joined([column.short for column in columns])} are of {several} repeats: rates are their "
+        "means, latencies those of all their I/Os together. 95 % intervals include both how repeats differ and "
+        "what varies inside each. A mean over rounds covers the repeats that reached steady state. A capacity at "
+        "an SLO covers every repeat's own search. Three things are of the first repeat: what runs over time, the "
+        "rates that a search tried, and the figures per workload where several run at once."
     ]
     if any(column.repeats < FEW for column in columns):
         said.append(
-            "Two repeats say little about how repeats differ, so the intervals are wide: take three or more."
+            "Two repeats show little of how repeats differ, so the intervals are wide: take three or more."
         )
     return said
 

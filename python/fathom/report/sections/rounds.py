@@ -51,8 +51,8 @@ def _windows(members: Sequence[OnTarget], comparison: Comparison) -> Table:
         for label, one in member.labelled(comparison)
     ]
     notes = [
-        "Window and limits of SNIA SSS PTS 2.0: max − min ≤ 20 % of the mean, and the least-squares line moves by at "
-        "most 10 % of the mean over the window, for every tracked step at once."
+        "Window and limits of SNIA SSS PTS 2.0, for every tracked step at once. max − min ≤ 20 % of the mean; "
+        "the least-squares line moves by at most 10 % of the mean over the window."
     ]
     return Table("Tracked", heads, groups, notes)
 
@@ -99,7 +99,7 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
             lines,
         )
         called = next(one.called(step) for one in members if step in one.steps)
-        summary = f"{called}: {unit} over {most} rounds; figures in the table below."
+        summary = f"{called}: {unit} over {most} rounds; the table below has the figures."
         charts.append(Chart(f"rounds-{place.of}-{step}", called, f"{unit} by round", option, summary, 200))
     windows = [
         p.window_s or 0.0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps
@@ -107,8 +107,8 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
     n = sum(p.n or 0 for *_, one in repeats for s in one.series for ps in s.points.values() for p in ps)
     lengths = " to ".join(dict.fromkeys((seconds(min(windows)), seconds(max(windows)))))
     caption = (
-        f"{plain(place.of)}: each point is one round of the step, {lengths} "
-        f"long, all operations together; {compact(n)} I/Os in all steps of these rounds."
+        f"{plain(place.of)}: each point is one round of the step, {lengths} long, all operations together; "
+        f"{compact(n)} I/Os in all steps of these rounds."
         + (" Each line is one repeat." if len(repeats) > len(members) else "")
     )
     heads = [Item(str(number)) for number in range(1, most + 1)]
@@ -152,7 +152,7 @@ def _notes(members: Sequence[OnTarget]) -> list[str]:
     ]
     fewer = [one for one in members if len(one.pooled) < len(one.repeats)]
     return notes + [
-        f"{one.column.label}: of the {len(one.pooled)} of {len(one.repeats)} repeats that reached steady state"
+        f"{one.column.label}: over the {len(one.pooled)} of {len(one.repeats)} repeats that reached steady state"
         + ("; a single one has no interval over repeats." if len(one.pooled) == 1 else ".")
         for one in fewer
     ]

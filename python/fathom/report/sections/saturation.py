@@ -56,12 +56,13 @@ def build(comparison: Comparison) -> Section | None:
         "Random writes since the purge",
         "IOPS",
         line_chart(across, Axis("", "count", low=0), lines),
-        "IOPS over capacities written; figures in the table below.",
+        "IOPS over capacities written; the table below has the figures.",
         280,
     )
     caption = (
-        f"All writes since the purge, each target's in up to {MAX_DOTS} means of seconds, over what had been written "
-        "by then in multiples of its capacity. A twin may simulate a slice of its drive: bytes are told for the whole."
+        f"All writes since the purge, in up to {MAX_DOTS} means of seconds per target. The x axis is what had "
+        "been written by then, in multiples of the target's capacity. A twin may simulate a slice of its drive: "
+        "bytes are given for the whole drive."
     )
     figure = Figure([chart], caption, _table(found), legend_of([one.column for one in found]), columns=1)
     told = [_sentence(one) for one in found]
@@ -120,5 +121,5 @@ def _table(found: Sequence[Saturation]) -> Table:
         ],
     )
     return Table(
-        "Written", heads, [Group("", [*rows, whole])], ["The rate is of the stretch that reaches it."]
+        "Written", heads, [Group("", [*rows, whole])], ["The rate is that of the stretch that reaches it."]
     )

@@ -126,9 +126,7 @@ def _chart(
     axis = Axis("", "count", log=True, low=switch.log_low, high=switch.log_high)
     option = line_chart(time_axis(end_s), axis, lines, spans, zoom=True)
     clock = "virtual time" if column.is_twin else "wall time"
-    summary = (
-        f"IOPS of {column.label} over {seconds(end_s)}, {len(stretches)} steps; figures in the table below."
-    )
+    summary = f"IOPS of {column.label} over {seconds(end_s)}, {len(stretches)} steps; the table below has the figures."
     return Chart(
         f"timeline-{column.index}",
         column.label,
@@ -215,15 +213,15 @@ def _caption(lines: Sequence[tuple[Column, Sequence[Stretch]]], width: int) -> s
     count = sum(second.n for _, stretches in lines for stretch in stretches for second in stretch.seconds)
     longest = max(stretches[-1].end_s for _, stretches in lines)
     points = (
-        f"Each point is the mean of up to {width} one-second intervals, the faint line joins the least and greatest "
-        "second in it"
+        f"Each point is the mean of up to {width} one-second intervals; the faint line joins their least and "
+        "greatest second"
         if width > 1
         else "Each point is one interval of a second (the last of a step may be shorter)"
     )
     return (
-        f"{points}; all operations together, up to {seconds(longest)} and {compact(count)} I/Os in all, steps laid end "
-        "to end without the pauses between them. Strong shading marks the measured steps, pale shading fills and "
-        "preconditioning."
+        f"{points}; all operations together, up to {seconds(longest)} and {compact(count)} I/Os in all, steps "
+        "laid end to end without the pauses between them. Strong shading marks the measured steps, pale shading "
+        "fills and preconditioning."
     )
 
 
@@ -236,9 +234,7 @@ def _table(drawn: Sequence[tuple[Column, Sequence[Stretch], Sequence[Sequence[Bu
         Group(column.label, [_summary(column, stretch) for stretch in stretches if stretch.seconds])
         for column, stretches, _ in drawn
     ]
-    note = (
-        "Every single interval is in intervals.parquet of the run directory. CV: standard deviation / mean."
-    )
+    note = "intervals.parquet in the run directory has every single interval. CV: standard deviation / mean."
     return Table("Step", heads, groups, [note])
 
 

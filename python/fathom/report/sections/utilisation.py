@@ -33,8 +33,8 @@ def build(comparison: Comparison) -> Section | None:
             )
         ],
         [
-            "In brackets how busy the busiest of equal servers was over the window, or how many I/Os were in flight "
-            "where the load and no resource was the limit; beneath, the resource that would be next."
+            "In brackets: how busy the busiest of equal servers was over the window, or the I/Os in flight where "
+            "the load itself is the limit. Beneath: the resource that would be next."
         ],
         numeric=False,
     )
@@ -72,7 +72,7 @@ def _chart(corner: Corner) -> Chart:
     axis = Axis("", "pct", low=0, high=100)
     option = bar_chart(axis, [plain(name) for name in resources], bars)
     height_px = 56 + len(resources) * (len(cells) + 1) * ROW_PX
-    summary = f"Utilisation of resources in {corner.label}; figures in the table below."
+    summary = f"Utilisation of resources in {corner.label}; the table below has the figures."
     return Chart(f"limits-{corner.key}", corner.label, "% busy", option, summary, height_px)
 
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from fathom.columns.schema import Reading
 from fathom.load.array import EngineArray
 from fathom.load.backend import Backend, EngineBackend
 from fathom.load.resolve import resolve_targets
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.target import Identity, Target
-from fathom.targets.telemetry import Telemetry, TelemetryRow
+from fathom.targets.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -33,12 +34,12 @@ class Sampler(Protocol):
         """Samples nothing inside the `with`."""
         ...
 
-    def drain(self) -> list[TelemetryRow]:
+    def drain(self) -> list[Reading]:
         """The rows since the last call."""
         ...
 
 
-class Site(Protocol):
+class Initiator(Protocol):
     """What finds, checks and holds real targets and loads them."""
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:

@@ -9,15 +9,15 @@ from catalog_samples import BENCH, DEVICE, PUBLISHED, Write
 from rich.console import Console
 
 from fathom import catalog
-from fathom.catalog import views
+from fathom.catalog import terminal
 
 
 def shown(name: str, width: int = 100) -> str:
-    return captured(lambda console: views.print_entry(console, name), width)
+    return captured(lambda console: terminal.print_entry(console, name), width)
 
 
 def listed(kind: catalog.Kind | None = None, width: int = 100) -> str:
-    return captured(lambda console: views.print_catalog(console, kind), width)
+    return captured(lambda console: terminal.print_catalog(console, kind), width)
 
 
 def captured(show: Callable[[Console], None], width: int) -> str:

@@ -16,7 +16,7 @@ from fathom.sizing.needs import Kind, Op
 from fathom.sizing.reasons import headline, reasons
 from fathom.sizing.size import Answer
 from fathom.sizing.system import GROUPS, StorageSystem
-from fathom.sizing.views import amount, unmet_text
+from fathom.sizing.terminal import amount, unmet_text
 
 SCHEMA = "fathom-choose/1"
 
@@ -88,7 +88,7 @@ def print_choice(console: Console, choice: Choice) -> None:
     for sentence in reasons(choice):
         console.print(Text(sentence), highlight=False)
     console.print(_needs_table(choice))
-    console.print(Text("One system, as it was tested; * marks the best of a row."), style="dim")
+    console.print(Text("One system as tested; * marks the best of a row."), style="dim")
     console.print(_systems_table(choice))
     figures = [answer.figure for offer in choice.offers for answer in offer.sizing.answers if answer.figure]
     for source in dict.fromkeys(figure.source for figure in figures):

@@ -111,8 +111,8 @@ def print_validation(console: Console, rows: Sequence[Compared]) -> None:
     console.print(_medians_table(medians(rows)))
     console.print(
         Text(
-            "Medians of absolute errors over counted figures. Calibration rows may be fitted, so their errors show the "
-            "fit; validation rows never are, so theirs show the prediction.",
+            "Medians of absolute errors over counted figures. Calibration rows may be fitted: their errors show "
+            "the fit. Validation rows never are: theirs show the prediction.",
             style="dim",
         )
     )
@@ -136,11 +136,13 @@ def print_calibration(console: Console, calibration: Calibration) -> None:
         if one.remark:
             _print_dim(console, f"{one.name} is {one.remark}")
     console.print(_sensitivities_table(calibration))
-    _print_dim(console, "percent points by which a row's error changes when the parameter is 10 % up | down")
+    _print_dim(
+        console, "percentage points by which a row's error changes when the parameter is 10 % up | down"
+    )
     if values := toml_values(calibration):
         console.print(f"\n{values}", markup=False, highlight=False)
     else:
-        console.print(Text("The values in the file are the best found: nothing to change."))
+        console.print(Text("The file already has the best values: nothing to change."))
 
 
 def _errors_table(calibration: Calibration) -> Table:

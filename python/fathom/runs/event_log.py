@@ -1,4 +1,4 @@
-"""The journal of a run: which file it is, and what stands in it."""
+"""The event log of a run, `journal.jsonl`: which file it is, and what stands in it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,15 +27,15 @@ def append_event(run: Path, event: Mapping[str, object]) -> None:
     append_line(run / JOURNAL, signed(event))
 
 
-def read_journal(run: Path) -> list[Event]:
+def read_events(run: Path) -> list[Event]:
     """The events of a run in order; docs/reference/run-directory.md says what each has.
 
-    Damaged lines are left aside (`scan_journal` names them), and a last line that a crash cut short is no line.
+    Damaged lines are left aside (`scan_events` names them), and a last line that a crash cut short is no line.
     """
-    return scan_journal(run)[0]
+    return scan_events(run)[0]
 
 
-def scan_journal(run: Path) -> tuple[list[Event], list[Damage]]:
+def scan_events(run: Path) -> tuple[list[Event], list[Damage]]:
     """The sound events of a run in order, and its damaged lines. Raises OSError where the file cannot be read."""
     events: list[Event] = []
     damaged: list[Damage] = []

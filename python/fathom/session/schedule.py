@@ -10,12 +10,12 @@ from fathom.method.curve import figures, open_job, rate_of
 from fathom.method.method import Method, Step
 from fathom.method.offered import offered_job
 from fathom.method.rounds import Round, figure
-from fathom.runs.rows import Row
+from fathom.runs.spool import Row
 from fathom.runs.store import RunStore, StepKey
 from fathom.targets.target import Target
 
 
-class Course:
+class Schedule:
     """A method's steps on one target, of which `index` is its place among the targets of the run."""
 
     def __init__(self, store: RunStore, method: Method, target: Target, index: int) -> None:

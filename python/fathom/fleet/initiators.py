@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from fathom.fleet.process import HostProcess
-    from fathom.load.site import Site
+    from fathom.load.initiator import Initiator
     from fathom.load.workers import Workers
 
 
 @contextmanager
-def site_of(hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None) -> Iterator["Site"]:
+def initiator_of(
+    hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None
+) -> Iterator["Initiator"]:
     """Where the load comes from; hosts live as long as the `with`."""
     if not _given(hosts, ray, local_hosts):
-        from fathom.load.site import ThisMachine
+        from fathom.load.initiator import ThisMachine
 
         yield ThisMachine()
         return
@@ -63,7 +65,7 @@ def _given(*options: object) -> bool:
 
     given = sum(option is not None for option in options)
     if given > 1:
-        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give one of them")
+        raise UsageError("--hosts, --ray and --local-hosts exclude each other", "give only one")
     return given == 1
 
 

@@ -33,7 +33,7 @@ def headline(sizing: Sizing) -> str:
     """`5 x WD SN861: 64 GB/s read binds`."""
     if sizing.drives is None:
         reasons = "; ".join(f"{answer.need.text}: {unmet_text(answer, sizing)}" for answer in sizing.unmet)
-        return f"No number of {sizing.drive.label} answers this: {reasons}"
+        return f"No number of {sizing.drive.label} meets this: {reasons}"
     binding = f": {sizing.floors[0].need.text} binds" if sizing.floors else ""
     return f"{sizing.drives} x {sizing.drive.label}{binding}"
 
@@ -43,11 +43,12 @@ def sentences(sizing: Sizing) -> list[str]:
     out = []
     if sizing.drives is not None and len(sizing.floors) > 1:
         following = sizing.floors[1]
-        out.append(f"Next limit: {following.need.text}, for which {following.drives} would do.")
+        out.append(f"Next limit: {following.need.text}; {following.drives} would do.")
     for link in sizing.links:
         verdict = "carries it before headers" if link.carries else "cannot carry it: spread it over two links"
         out.append(
-            f"{link.need} over one {link.label}: {link.raw_bytes_per_s / 1e9:.1f} GB/s raw; one link {verdict}."
+            f"{link.need} over one {link.label}: {link.raw_bytes_per_s / 1000000000.0:.1f} GB/s raw; one link "
+            f"{verdict}."
         )
     return out
 
@@ -92,7 +93,7 @@ def unmet_text(answer: Answer, sizing: Sizing) -> str:
     """Why no number of drives answers that need."""
     if answer.is_ceiling and answer.drives is not None:
         needed = sizing.floors[0].drives if sizing.floors else 1
-        return f"enough for {answer.drives} {sizing.drive.noun}s, {needed} {'is' if needed == 1 else 'are'} needed"
+        return f"enough for {answer.drives} {sizing.drive.noun}s; {needed} {'is' if needed == 1 else 'are'} needed"
     return answer.why
 
 

@@ -52,7 +52,7 @@ def print_result(console: "Console", table: pa.Table) -> None:
 
     if table.num_rows == 0:
         hint = (
-            '`fathom runs` lists the runs that were asked, `fathom query "describe points"` the columns of a view'
+            '`fathom runs` lists the runs, `fathom query "describe points"` the columns of a view'
             if run_directories()
             else _no_runs()
         )
@@ -88,7 +88,7 @@ def _print_rows_as_lists(console: "Console", rows: list[dict[str, str]]) -> None
 def _print_rest(console: "Console", table: pa.Table) -> None:
     if table.num_rows > ROWS_SHOWN:
         console.print(
-            f"{ROWS_SHOWN} of {table.num_rows:,} rows; all of them with --csv or --json", style="dim"
+            f"{ROWS_SHOWN} of {table.num_rows:,} rows; --csv or --json prints them all", style="dim"
         )
 
 

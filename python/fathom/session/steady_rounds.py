@@ -39,7 +39,7 @@ def _since_purge(before: Volume) -> Volume:
     return Volume(sequential_x, WRITTEN_X - sequential_x)
 
 
-class Judge:
+class SteadyRounds:
     """Judges the rounds of one precondition on one target.
 
     A full run ends its precondition when the combined criterion holds. A quick run cannot claim steady state; it

@@ -1,6 +1,6 @@
 """A run as rules and findings read it: its document and tables, and the figures of each measured step.
 
-It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. Columns are those of `fathom.runs.schema`.
+It reads no files: `RunView.of(run)` takes what `fathom.runs.Run` has read. `fathom.columns.schema` has the columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.offered import Offered, OfferedJson, parse_offered
 from fathom.method.step_names import called
@@ -41,34 +42,6 @@ class HasTables(Protocol):
     def intervals(self) -> pa.Table: ...  # noqa: D102
     @property
     def telemetry(self) -> pa.Table: ...  # noqa: D102
-
-
-class PointRow(TypedDict):
-    """The columns of points.parquet that are judged."""
-
-    target: str
-    step: str
-    workload: str
-    op: str
-    block_bytes: int | None
-    threads: int | None
-    iodepth: int | None
-    offered_iops: float | None
-    iops: float
-    iops_low: float | None
-    iops_high: float | None
-    mbps: float
-    mean_us: float | None
-    outstanding: float | None
-    backlog: int | None
-    limited_by: str | None
-    steady: bool | None
-    waf: float | None
-    errors: int
-    max_us: float | None
-    censored: int | None
-    censored_us: float | None
-    n: int
 
 
 class PaceJson(TypedDict):
@@ -124,22 +97,22 @@ class StepFigures:
     step: str
     label: str
     published: str | None
-    rows: Sequence[PointRow]
+    rows: Sequence[Point]
 
     @property
     def iops(self) -> float:
         """I/O per second."""
-        return sum(row["iops"] for row in self.rows)
+        return sum(row.iops or 0.0 for row in self.rows)
 
     @property
     def mbps(self) -> float:
         """10^6 bytes per second."""
-        return sum(row["mbps"] for row in self.rows)
+        return sum(row.mbps or 0.0 for row in self.rows)
 
     @property
     def mean_us(self) -> float | None:
         """Mean service latency over all operations."""
-        known = [(row["n"], row["mean_us"]) for row in self.rows if row["mean_us"] is not None]
+        known = [(row.n or 0, row.mean_us) for row in self.rows if row.mean_us is not None]
         n = sum(count for count, _ in known)
         return sum(count * mean for count, mean in known) / n if n else None
 
@@ -147,25 +120,25 @@ class StepFigures:
     def asked_depth(self) -> int | None:
         """threads x iodepth of a closed loop; `None` under open load."""
         row = self.rows[0]
-        if row["offered_iops"] is not None or not row["threads"] or not row["iodepth"]:
+        if row.offered_iops is not None or not row.threads or not row.iodepth:
             return None
-        return row["threads"] * row["iodepth"]
+        return row.threads * row.iodepth
 
     @property
     def kept_up(self) -> bool:
         """Whether an open load was served at the rate offered."""
-        offered_iops = self.rows[0]["offered_iops"]
+        offered_iops = self.rows[0].offered_iops
         return offered_iops is not None and self.iops >= SUSTAINED_LEAST * offered_iops
 
     @property
     def outstanding(self) -> float | None:
         """Mean I/O in flight as counted by the backend."""
-        return self.rows[0]["outstanding"]
+        return self.rows[0].outstanding
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the headline as its points know it; operations of one mix vary together."""
-        lows, highs = ([row[name] for row in self.rows] for name in ("iops_low", "iops_high"))
+        lows, highs = ([getattr(row, name) for row in self.rows] for name in ("iops_low", "iops_high"))
         known = [low for low in lows if low is not None], [high for high in highs if high is not None]
         if not self.iops or any(len(bounds) < len(self.rows) for bounds in known):
             return None
@@ -175,7 +148,7 @@ class StepFigures:
     @property
     def in_bandwidth(self) -> bool:
         """Whether the headline is MB/s."""
-        return all((row["block_bytes"] or 0) >= BANDWIDTH_FROM_BYTES for row in self.rows)
+        return all((row.block_bytes or 0) >= BANDWIDTH_FROM_BYTES for row in self.rows)
 
     @property
     def unit(self) -> str:
@@ -320,21 +293,20 @@ class RunView:
     def _all_steps(self) -> dict[Key, StepFigures]:
         """Without those of which so much I/O failed that they have no figures."""
         repeated = {step["name"] for step in self._steps if step.get("round")}
-        rows: dict[Key, list[PointRow]] = {}
-        for row in cast("list[PointRow]", self.points.to_pylist()):
-            if is_point(row["step"]) or row["step"] in repeated:
-                continue
-            rows.setdefault((row["target"], row["step"]), []).append(row)
+        rows: dict[Key, list[Point]] = {}
+        for row in (Point(**row) for row in self.points.to_pylist()):
+            if not is_point(row.step) and row.step not in repeated:
+                rows.setdefault((row.target, row.step), []).append(row)
         return {
             key: StepFigures(
                 target=key[0],
                 step=key[1],
-                label=cast("str", self.named.get(key[1], {}).get("label")) or members[0]["workload"],
+                label=cast("str", self.named.get(key[1], {}).get("label")) or members[0].workload,
                 published=cast("str | None", self.named.get(key[1], {}).get("published")),
                 rows=members,
             )
             for key, members in rows.items()
-            if not any(is_withheld(failed_share(row["n"], row["errors"])) for row in members)
+            if not any(is_withheld(failed_share(row.n, row.errors)) for row in members)
         }
 
     def rates(self, figures: StepFigures) -> NDArray[np.float64]:

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from fathom.analysis.view import Remark
-from fathom.runs.journal import read_journal
+from fathom.analysis.run_view import Remark
+from fathom.runs.event_log import read_events
 from fathom.runs.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.store import RunStore, StepKey
 
-MEASURED_AGAIN = Words(text="its files were damaged, so it was measured again when the run was resumed")
+MEASURED_AGAIN = Words(text="its files were damaged; the resumed run measured it again")
 
 
-class Said:
+class RemarkLog:
     """Remarks on steps, and what nobody can sample, by target. Begins with what the journal has."""
 
     def __init__(self, store: RunStore) -> None:
@@ -19,7 +19,7 @@ class Said:
         self.not_measured: dict[str, list[str]] = {}
         self._setups: dict[str, Mapping[str, str]] = {}
         again: list[Remark] = []
-        for event in read_journal(store.path):
+        for event in read_events(store.path):
             if event["event"] == "remark":
                 self._add(Remark(str(event["target"]), str(event["step"]), fact_of(event)))
             elif event["event"] == "step-start":
@@ -34,13 +34,13 @@ class Said:
     def remark(self, key: StepKey, target: str, fact: Fact) -> None:
         """Keeps what a backend says of a step, or why it is left out: with its code and values, and in words."""
         self._add(Remark(target, key.name, fact))
-        self._store.journal("remark", key, **(fact.model_dump(mode="json") | {"text": in_words(fact)}))
+        self._store.log_event("remark", key, **(fact.model_dump(mode="json") | {"text": in_words(fact)}))
 
     def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
         """How a real load was made, by aspect; only where it is not as in the target's step before."""
         if setup and setup != self._setups.get(target):
             self._setups[target] = setup
-            self._store.journal("setup", key, setup=dict(setup))
+            self._store.log_event("setup", key, setup=dict(setup))
 
     def absent(self, target: str, texts: Sequence[str]) -> None:
         """What cannot be sampled there; only what is new is kept."""
@@ -48,7 +48,7 @@ class Said:
         for text in texts:
             if text not in known:
                 known.append(text)
-                self._store.journal("not-measured", target=target, text=text)
+                self._store.log_event("not-measured", target=target, text=text)
 
     def _add(self, remark: Remark) -> None:
         """Once: a crash may have come between a remark and the end of its step."""

@@ -1,0 +1,171 @@
+"""The command that holds runs against a base: what changed, how surely, and whether limits are kept."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.cli.options import AsJson
+from fathom.cli.output import print_json, stderr, stdout
+
+if TYPE_CHECKING:
+    from fathom.compare.gate import Gate
+    from fathom.compare.rows import Result
+    from fathom.compare.sides import Side
+
+
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            help="the base, then what is compared with it; RUN,RUN takes runs as repeats, and a run made with "
+            "--repeats stands for all of them",
+            metavar="BASE NEW...",
+        ),
+    ],
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="take this as the base: a run, `published`, or `last-good`, which moves on to what is not worse",
+            metavar="BASE",
+        ),
+    ] = None,
+    fail_if: Annotated[
+        list[str],
+        typer.Option(
+            "--fail-if", help='a limit, such as "p99 > +5%"; exit code 4 when it is missed', metavar="LIMIT"
+        ),
+    ] = [],  # noqa: B006 (typer copies defaults)
+    strict: Annotated[
+        bool, typer.Option("--strict", help="fail too where a change beyond a limit may be chance")
+    ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="what is compared: rate, iops, mbps, mean, p50 ... p99.999, max, waf, iops/W",
+            metavar="NAME,...",
+        ),
+    ] = None,
+    level: Annotated[
+        float,
+        typer.Option(
+            help="percent within which two figures are level", metavar="PERCENT", min=0.01, max=50.0
+        ),
+    ] = 2.0,
+    out: Annotated[
+        Path | None, typer.Option(help="write an HTML page with a chart of all changes", metavar="FILE")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="write JUnit's XML, a test case a figure", metavar="FILE")
+    ] = None,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="print Markdown for a pull request")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare runs with a base, figure by figure; with limits, a gate for CI."""
+    from fathom.compare.context import contrasts, single_runs, unfinished
+    from fathom.compare.gate import parse_gate
+    from fathom.compare.last_good import LAST_GOOD, keep, last_good
+    from fathom.compare.metrics import metric_names
+    from fathom.compare.page import render
+    from fathom.compare.rows import compare_sides
+    from fathom.compare.sides import PUBLISHED, read_side
+    from fathom.compare.views import SCHEMA, print_result, to_json, to_junit, to_markdown
+    from fathom.errors import UsageError
+    from fathom.output.output_file import check_output, write_output
+
+    if as_json and as_markdown:
+        raise UsageError("--json and --markdown exclude each other", "give one of them")
+    gates = [parse_gate(text) for text in fail_if]
+    chosen = metric_names(metrics) if metrics or not gates else ()
+    for path in (out, junit):
+        if path:
+            check_output(path)
+    base_name, names = _sides(runs, against, (PUBLISHED, LAST_GOOD))
+    news = [read_side(name) for name in names]
+    if base_name == LAST_GOOD:
+        if len(news) > 1:
+            raise UsageError("--against last-good takes one run", "compare one run at a time")
+        found = last_good(news[0])
+        if found is None:
+            keep(news[0])
+            print(f"no last good run of this method and target yet: {names[0]} is it from now on")
+            return
+        base_name = found
+    base = None if base_name == PUBLISHED else read_side(base_name)
+    results = [compare_sides(base, new, chosen, gates, level) for new in news]
+    contexts = [
+        [
+            *(unfinished(base) if base else ()),
+            *unfinished(new),
+            *(contrasts(base, new) if base else ()),
+            *single_runs(base, new),
+        ]
+        for new in news
+    ]
+    if as_json:
+        documents = [to_json(result, context) for result, context in zip(results, contexts, strict=True)]
+        print_json({"schema": SCHEMA, "comparisons": documents})
+    else:
+        for result, context in zip(results, contexts, strict=True):
+            if as_markdown:
+                print(to_markdown(result, context))
+            else:
+                print_result(stdout(), result, context)
+    if out:
+        write_output(out, render(base, news, results, contexts[0]).encode())
+        stderr().print(f"page    {out}", highlight=False)
+    if junit:
+        write_output(junit, to_junit(results).encode())
+    _conclude(base, news, results, gates, strict=strict)
+    if against == LAST_GOOD and not _is_worse(results):
+        keep(news[0])
+
+
+def _sides(runs: Sequence[str], against: str | None, words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    from fathom.errors import UsageError
+
+    if against is not None:
+        return against, runs
+    if len(runs) < 2:
+        raise UsageError(
+            "nothing to compare with", f"name the base first, or give --against RUN, {' or '.join(words)}"
+        )
+    return runs[0], runs[1:]
+
+
+def _conclude(
+    base: "Side | None",
+    news: "Sequence[Side]",
+    results: "Sequence[Result]",
+    gates: "Sequence[Gate]",
+    *,
+    strict: bool,
+) -> None:
+    """Raises GateError where a limit is missed, or could not be held against everything that the base has."""
+    from fathom.compare.context import unfinished
+    from fathom.compare.gate import Outcome
+    from fathom.errors import GateError
+
+    if not gates:
+        return
+    why: list[tuple[int, str]] = []
+    for new, result in zip(news, results, strict=True):
+        why += [
+            (len(result.outcomes(Outcome.MISSED)), "missed"),
+            (len(result.outcomes(Outcome.UNDECIDED)) if strict else 0, "not decided"),
+            (len(result.unchecked), "not checked"),
+            (sum(len(pair.missing) for pair in result.pairs), "without a counterpart"),
+            (len(unfinished(new)), "of a run that did not end well"),
+        ]
+    said = [f"{count} {words}" for count, words in why if count]
+    if said:
+        raise GateError(f"limits: {', '.join(said)}", None if base else "the base is what is published")
+
+
+def _is_worse(results: "Sequence[Result]") -> bool:
+    from fathom.statistics.differences import Verdict
+
+    return any(row.verdict is Verdict.WORSE for result in results for row in result.rows)

@@ -1,0 +1,1 @@
+"""The columns of a run's tables: what each is, and how rows become one."""

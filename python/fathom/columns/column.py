@@ -1,0 +1,137 @@
+"""What a column of a run's tables is, and how rows become one by the rules of their columns.
+
+A row class names its columns; each is annotated with its `Column`. The Arrow schema follows from it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin
+
+import pyarrow as pa
+
+Row = TypeVar("Row")
+
+
+class Rule(Enum):
+    """How the values of several rows become one. The value is the word that the documentation uses."""
+
+    SAME = "same"
+    """All rows have it; null where they differ."""
+    SUM = "sum"
+    """Null as soon as one row has none."""
+    COUNT = "count"
+    """The sum; a null is a count of none."""
+    MEAN = "mean"
+    """Unweighted; null as soon as one row has none."""
+    LARGEST = "largest"
+    """The largest of the rows that have one."""
+    LEAST = "least"
+    """The least of the rows that have one."""
+    COMMONEST = "most frequent"
+    """The most frequent; the first of several."""
+    ALL = "all"
+    """True where all are, false where one is false, else null."""
+    COMPUTED = "computed"
+    """Rows do not suffice: whoever pools computes it from seconds or histograms."""
+    NULL = "null"
+    """There is none for several rows."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, whichever tables have it.
+
+    `repeats`, `operations` and `rounds` are its rules over repeats of a run, the operations of a step, and the last
+    rounds of a step. `is_fact` columns stay where too much I/O failed for figures.
+    """
+
+    unit: str
+    meaning: str
+    repeats: Rule
+    operations: Rule
+    rounds: Rule
+    is_fact: bool = False
+    bits: int = 64
+
+
+@dataclass(frozen=True)
+class Named:
+    """A column at its place in a table: `type` is `str`, `int`, `float`, `bool` or a list of one."""
+
+    name: str
+    type: Any
+    column: Column
+    may_be_null: bool
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The type in Parquet."""
+        if get_origin(self.type) is list:
+            return pa.list_(pa.string())
+        if self.type is int:
+            return pa.int32() if self.column.bits == 32 else pa.int64()
+        return {str: pa.string(), float: pa.float64(), bool: pa.bool_()}[self.type]
+
+
+def columns_of(row: type) -> dict[str, Named]:
+    """The columns of a row class by name, in order. Raises TypeError for a field without a `Column`."""
+    return {field.name: _named(field.name, field.type) for field in fields(row)}
+
+
+def _named(name: str, annotation: Any) -> Named:  # noqa: ANN401
+    column = next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Column)), None)
+    if column is None:
+        raise TypeError(f"column {name} has no definition")
+    (inner, *_) = get_args(annotation)
+    kinds = get_args(inner) if isinstance(inner, UnionType) else (inner,)
+    [kind] = [one for one in kinds if one is not NoneType]
+    return Named(name, kind, column, may_be_null=NoneType in kinds)
+
+
+def schema_of(row: type) -> pa.Schema:
+    """The Arrow schema of a row class."""
+    return pa.schema([(one.name, one.arrow) for one in columns_of(row).values()])
+
+
+def combined(rows: Sequence[Row], rule_of: Callable[[Column], Rule], computed: Mapping[str, object]) -> Row:
+    """One row from several, each column by its rule; `computed` has the columns that need more than the rows.
+
+    Raises KeyError where `computed` lacks such a column or has another, and ValueError where rows differ in a column
+    that cannot be null.
+    """
+    columns = columns_of(type(rows[0]))
+    wanted = {name for name, one in columns.items() if rule_of(one.column) is Rule.COMPUTED}
+    if wanted != computed.keys():
+        raise KeyError(f"no rule for {', '.join(sorted(wanted ^ computed.keys()))}")
+    values = dict(computed)
+    for name, one in columns.items():
+        if name not in wanted:
+            values[name] = _by(rule_of(one.column), [getattr(row, name) for row in rows])
+            if values[name] is None and not one.may_be_null:
+                raise ValueError(f"rows differ in {name}")
+    return type(rows[0])(**values)
+
+
+def _by(rule: Rule, values: list[Any]) -> object:
+    known = [value for value in values if value is not None]
+    if rule is Rule.NULL:
+        return None
+    if rule is Rule.SAME:
+        return values[0] if all(value == values[0] for value in values) else None
+    if rule is Rule.COMMONEST:
+        return Counter(values).most_common(1)[0][0]
+    if rule is Rule.ALL:
+        return False if False in values else None if None in values else True
+    if rule in (Rule.SUM, Rule.MEAN) and len(known) < len(values):
+        return None
+    reduce: Callable[[list[Any]], object] = {
+        Rule.SUM: sum,
+        Rule.COUNT: sum,
+        Rule.MEAN: lambda numbers: sum(numbers) / len(numbers),
+        Rule.LARGEST: max,
+        Rule.LEAST: min,
+    }[rule]
+    return reduce(known) if known else None

@@ -1,0 +1,1 @@
+"""Measurements against a base: what became better or worse, how surely, and whether a stated limit is kept."""

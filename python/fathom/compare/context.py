@@ -1,0 +1,95 @@
+"""What else differs between two sides than their figures: the machine, the software, the method, the target itself."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from fathom.compare.sides import Match, Side, matches
+from fathom.report.repeats import PASSING
+from fathom.report.style import plain
+from fathom.runs.document import RunDocument
+
+_MOST_CHARS = 60
+_NOT_ENDED = {
+    "running": "still goes on",
+    "killed": "was killed",
+    "partial": "lost a host",
+    "interrupted": "was interrupted",
+    "failed": "failed",
+}
+
+
+def unfinished(side: Side) -> list[str]:
+    """Returns a line for each run of a side that did not end well."""
+    return [
+        f"{plain(run.document.id)} {_NOT_ENDED[run.document.status]}"
+        for run in side.runs
+        if run.document.status in _NOT_ENDED
+    ]
+
+
+def contrasts(base: Side, new: Side) -> list[str]:
+    """Returns a line for everything beside the figures in which the two differ, `kernel: 6.1 → 6.12`."""
+    first, second = base.runs[0].document, new.runs[0].document
+    found = _of_methods(first, second)
+    for match in matches(base, new):
+        found += _of_targets(match)
+    found += _changes("", _flat(first.versions), _flat(second.versions))
+    found += _changes("", _flat(first.environment), _flat(second.environment))
+    return list(dict.fromkeys(found))
+
+
+def _of_methods(first: RunDocument, second: RunDocument) -> list[str]:
+    if first.method.name != second.method.name:
+        return [f"method: {plain(first.method.name)} → {plain(second.method.name)}"]
+    found = []
+    if first.quick != second.quick:
+        found.append("one of the two is shortened (--quick), or by other factors")
+    if first.method.parsed != second.method.parsed and first.quick == second.quick:
+        found.append(f"method: {plain(first.method.name)} has other steps or settings")
+    return found
+
+
+def _of_targets(match: Match) -> list[str]:
+    if match.base is None:
+        return []
+    first, second = match.base.target, match.new.target
+    sizes = {"capacity_bytes": first.capacity_bytes}, {"capacity_bytes": second.capacity_bytes}
+    old = {name: value for name, value in first.identity.items() if name not in PASSING}
+    now = {name: value for name, value in second.identity.items() if name not in PASSING}
+    if first.name != second.name:
+        return [f"target: {match.base.label} → {match.new.label}"]
+    return _changes(f"{match.new.label}, ", _flat(old) | sizes[0], _flat(now) | sizes[1])
+
+
+def _flat(values: Mapping[str, JsonValue], before: str = "") -> dict[str, JsonValue]:
+    """Nested values by their path, `device model`."""
+    found: dict[str, JsonValue] = {}
+    for name, value in values.items():
+        key = f"{before}{name}"
+        found |= _flat(value, f"{key} ") if isinstance(value, dict) else {key: value}
+    return found
+
+
+def _changes(about: str, old: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> list[str]:
+    return [
+        f"{about}{name.replace('_', ' ')}: {_shown(old.get(name))} → {_shown(now.get(name))}"
+        for name in dict.fromkeys((*old, *now))
+        if old.get(name) != now.get(name)
+    ]
+
+
+def _shown(value: JsonValue) -> str:
+    text = "unknown" if value is None else plain(str(value))
+    return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
+
+
+def single_runs(base: Side | None, new: Side) -> Sequence[str]:
+    """Returns what a reader must know where a side is a single run."""
+    sides = [side for side in (base, new) if side is not None]
+    if all(len(side.runs) > 1 for side in sides):
+        return ()
+    return (
+        "A side is a single run: its intervals hold what varies within the run, not from run to run. "
+        "Repeat with --repeats 3 or more.",
+    )

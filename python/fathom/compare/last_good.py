@@ -1,0 +1,55 @@
+"""The last good run of a method on a target: the base that a series of comparisons in CI moves forward by itself."""
+
+import json
+from pathlib import Path
+
+from fathom.compare.sides import Side
+from fathom.errors import FathomError, UsageError
+from fathom.runs.files import write_atomically
+from fathom.runs.home import runs_home
+
+LAST_GOOD = "last-good"
+_FILE = "last-good.json"
+_SCHEMA = "fathom-last-good/1"
+
+
+def last_good(new: Side) -> str | None:
+    """Returns the run to compare with; None where none was kept yet for this method and these targets.
+
+    Raises FathomError for a damaged file, and for a run that is gone.
+    """
+    kept = _load().get(_key(new))
+    if kept is not None and not Path(kept).exists():
+        raise FathomError(
+            f"{kept}: the last good run is gone", f"remove its line from {runs_home() / _FILE}, or name a run"
+        )
+    return kept
+
+
+def keep(new: Side) -> None:
+    """Makes a side the last good one of its method and targets."""
+    paths = [str(run.run.path.resolve()) for run in new.runs]
+    home = runs_home()
+    home.mkdir(parents=True, exist_ok=True)
+    document = {"schema": _SCHEMA, "runs": _load() | {_key(new): paths[0]}}
+    write_atomically(home / _FILE, json.dumps(document, indent=1) + "\n")
+
+
+def _key(new: Side) -> str:
+    document = new.runs[0].document
+    names = sorted(column.target.name for column in new.comparison.columns)
+    return " ".join([document.method.name, *(["--quick"] if document.quick else []), *names])
+
+
+def _load() -> dict[str, str]:
+    path = runs_home() / _FILE
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        runs = document["runs"]
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: not readable", "remove it, and name a run as the base") from error
+    if not isinstance(runs, dict):
+        raise UsageError(f"{path}: not readable", "remove it, and name a run as the base")
+    return {str(key): str(value) for key, value in runs.items()}

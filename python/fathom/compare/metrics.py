@@ -1,0 +1,132 @@
+"""The figures that are compared, by the names that users write in `--metrics` and `--fail-if`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fathom.errors import UsageError
+from fathom.report.rows import Point
+from fathom.statistics.uncertainty import Bounds
+
+BIN_WIDTH = 2.0**-7
+"""Relative width of a latency histogram's bin at most (crate `recording`): a percentile is anywhere in its bin."""
+
+RATE = "rate"
+"""Stands for the headline of a workload: MB/s of large blocks, else IOPS."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a point: how it is read, and in which direction it is better."""
+
+    name: str
+    title: str
+    unit: str
+    higher_is_better: bool
+    value: Callable[[Point], float | None]
+    bounds: Callable[[Point], Bounds | None]
+    resolution: float = 0.0
+    column: str = ""
+    """The column of the points table, where the figure is one."""
+
+
+def _column(
+    name: str, title: str, unit: str, column: str, *, higher: bool = False, resolution: float = 0.0
+) -> Metric:
+    def value(point: Point) -> float | None:
+        return getattr(point, column)
+
+    def bounds(point: Point) -> Bounds | None:
+        return point.interval(column) if hasattr(point, _low(column)) else None
+
+    return Metric(name, title, unit, higher, value, bounds, resolution, column)
+
+
+def _low(column: str) -> str:
+    stem = column.removesuffix("_us")
+    return f"{stem}_low{column.removeprefix(stem)}"
+
+
+def _mbps_bounds(point: Point) -> Bounds | None:
+    """MB/s scale with IOPS: a workload has fixed block sizes."""
+    bounds = point.interval("iops")
+    if bounds is None or not point.iops or point.mbps is None:
+        return None
+    return bounds[0] * point.mbps / point.iops, bounds[1] * point.mbps / point.iops
+
+
+def _ios_per_joule(point: Point) -> float | None:
+    return point.n / point.joules if point.n and point.joules else None
+
+
+def _ios_per_joule_bounds(point: Point) -> Bounds | None:
+    bounds = point.interval("joules")
+    if bounds is None or not point.n or bounds[0] <= 0:
+        return None
+    return point.n / bounds[1], point.n / bounds[0]
+
+
+_PERCENTILES = {
+    "p50": "p50_us",
+    "p95": "p95_us",
+    "p99": "p99_us",
+    "p99.9": "p999_us",
+    "p99.99": "p9999_us",
+    "p99.999": "p99999_us",
+}
+
+
+def _latencies() -> Sequence[Metric]:
+    found = [_column("mean", "mean latency", "us", "mean_us")]
+    found += [
+        _column(name, name, "us", column, resolution=BIN_WIDTH) for name, column in _PERCENTILES.items()
+    ]
+    found += [_column("response-mean", "mean response", "us", "response_mean_us")]
+    found += [
+        _column(f"response-{name}", f"{name} of response", "us", f"response_{column}", resolution=BIN_WIDTH)
+        for name, column in _PERCENTILES.items()
+    ]
+    return found
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        _column("iops", "IOPS", "IOPS", "iops", higher=True),
+        Metric("mbps", "MB/s", "MB/s", True, lambda point: point.mbps, _mbps_bounds),
+        *_latencies(),
+        _column("max", "largest latency", "us", "max_us"),
+        _column("waf", "WAF", "", "waf"),
+        Metric("iops/W", "IOPS per watt", "IOPS/W", True, _ios_per_joule, _ios_per_joule_bounds),
+    )
+}
+DEFAULT = (RATE, "p50", "p99", "p99.9", "waf")
+
+
+def metric_names(text: str | None) -> Sequence[str]:
+    """Returns the metrics of a comma-separated list, or the default ones. Raises UsageError."""
+    if text is None:
+        return DEFAULT
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        check_name(name)
+    if not names:
+        raise UsageError("--metrics names no metric", f"known are {known()}")
+    return names
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError for a metric that does not exist."""
+    if name != RATE and name not in METRICS:
+        raise UsageError(f"no metric {name!r}", f"known are {known()}")
+
+
+def known() -> str:
+    """Returns the names of all metrics for an error's hint."""
+    return ", ".join((RATE, *METRICS))
+
+
+def metric_of(name: str, *, in_bandwidth: bool) -> Metric:
+    """Returns the metric of that name; `rate` is MB/s where `in_bandwidth`, else IOPS."""
+    if name == RATE:
+        return METRICS["mbps" if in_bandwidth else "iops"]
+    return METRICS[name]

@@ -1,0 +1,248 @@
+"""A comparison in figures: per target, workload and metric the two values, their ratio, and what may be said of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from fathom.compare.gate import Gate, Outcome
+from fathom.compare.metrics import METRICS, RATE, Metric, metric_of
+from fathom.compare.sides import Match, Side, cells, matches
+from fathom.report.comparison import Cell
+from fathom.report.repeats import is_pooled
+from fathom.report.rows import Point
+from fathom.report.totals import TOTAL, total
+from fathom.statistics.differences import (
+    Difference,
+    Estimate,
+    Verdict,
+    confidence_of_each,
+    difference,
+    estimate,
+    exactly,
+    repeats_to_tell,
+    verdict,
+)
+
+NOT_SETTLED = "not settled"
+NO_INTERVAL = "no interval, use --repeats 3"
+LEVEL_PCT = 2.0
+"""A change whose whole interval is smaller is none, unless the user says otherwise."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one workload. `why` says in words why there is no `difference`, or no verdict on it."""
+
+    workload: str
+    metric: Metric
+    base: float | None
+    new: float | None
+    difference: Difference | None
+    verdict: Verdict
+    why: str = ""
+    repeats_needed: int | None = None
+    gates: Sequence[tuple[Gate, Outcome]] = ()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A target of the new side beside its base.
+
+    `missing` names the workloads that could not be compared, `unsettled` those of which nothing may be claimed;
+    both say why.
+    """
+
+    label: str
+    base_label: str
+    rows: Sequence[Row]
+    missing: Sequence[str]
+    unsettled: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Result:
+    """All pairs of one new side and the base."""
+
+    base: str
+    new: str
+    pairs: Sequence[Compared]
+    confidence: float
+    """Of each interval; all hold together with 95 %."""
+    level_pct: float
+    gates: Sequence[Gate]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows of all pairs."""
+        return [row for pair in self.pairs for row in pair.rows]
+
+    @property
+    def compared(self) -> int:
+        """How many figures have an interval of their ratio."""
+        return sum(row.difference is not None for row in self.rows)
+
+    @cached_property
+    def unchecked(self) -> list[Gate]:
+        """Gates whose metric no workload has on both sides."""
+        checked = {id(gate) for row in self.rows for gate, _ in row.gates if row.difference}
+        return [gate for gate in self.gates if id(gate) not in checked]
+
+    def outcomes(self, outcome: Outcome) -> list[tuple[Row, Gate]]:
+        """Returns the rows and gates with that outcome."""
+        return [(row, gate) for row in self.rows for gate, found in row.gates if found is outcome]
+
+
+@dataclass(frozen=True)
+class _Half:
+    """What is known of a metric before the number of comparisons is. `names` are those by which it was asked for."""
+
+    workload: str
+    metric: Metric
+    names: Sequence[str]
+    base: float | None
+    new: float | None
+    estimates: tuple[Estimate, Estimate] | None
+    why: str
+    unsettled: str
+
+
+def compare_sides(
+    base: Side | None,
+    new: Side,
+    metrics: Sequence[str],
+    gates: Sequence[Gate] = (),
+    level_pct: float = LEVEL_PCT,
+) -> Result:
+    """Compares a side with the base, or with what is published where there is none.
+
+    Raises UsageError for targets that have no counterpart.
+    """
+    names = tuple(dict.fromkeys((*metrics, *(gate.metric for gate in gates))))
+    found = [(match, *_halves(base, new, match, names)) for match in matches(base, new)]
+    count = sum(half.estimates is not None for _, halves, _ in found for half in halves)
+    confidence = confidence_of_each(count)
+    pairs = [
+        Compared(
+            match.new.label,
+            f"{match.base.label} of {base.name}" if base and match.base else "what is published",
+            [_row(half, confidence, level_pct, gates) for half in halves],
+            missing,
+            list(dict.fromkeys(f"{half.workload}: {half.unsettled}" for half in halves if half.unsettled)),
+        )
+        for match, halves, missing in found
+    ]
+    return Result(base.name if base else "published", new.name, pairs, confidence, level_pct, gates)
+
+
+def _halves(
+    base: Side | None, new: Side, match: Match, names: Sequence[str]
+) -> tuple[list[_Half], list[str]]:
+    halves: list[_Half] = []
+    missing: list[str] = []
+    for corner, theirs, own in cells(base, new, match):
+        if own is None:
+            missing.append(f"{corner.label}: not measured in {new.name}")
+        elif base is None:
+            halves += _beside_published(corner.label, own, new, names)
+        elif theirs is None:
+            missing.append(f"{corner.label}: not measured in {base.name}")
+        elif failed := [cell.failed for cell in (theirs, own) if cell.failed]:
+            missing.append(f"{corner.label}: {failed[0]}, so it is compared with nothing")
+        else:
+            why = _unsettled(base, theirs, new, own)
+            chosen: dict[str, list[str]] = {}
+            for name in names:
+                chosen.setdefault(metric_of(name, in_bandwidth=own.metric == "mbps").name, []).append(name)
+            each = (
+                _half(corner.label, METRICS[key], asked, theirs, own, why) for key, asked in chosen.items()
+            )
+            halves += [half for half in each if half]
+    return halves, missing
+
+
+def _unsettled(base: Side, theirs: Cell, new: Side, own: Cell) -> str:
+    """Returns why nothing may be claimed of the two, or nothing."""
+    found = [
+        f"{name}, {why.value}"
+        for name, side, cell in (("base", base, theirs), ("new", new, own))
+        if (why := side.why_unsettled(cell))
+    ]
+    return "; ".join(found)
+
+
+def _half(
+    workload: str, metric: Metric, names: Sequence[str], theirs: Cell, own: Cell, unsettled: str
+) -> _Half | None:
+    """The estimates of both sides, or why there are none; None for a metric that neither side has."""
+    base, new = metric.value(theirs.point), metric.value(own.point)
+    if base is None and new is None:
+        return None
+    estimates = _estimate(metric, theirs), _estimate(metric, own)
+    known = (estimates[0], estimates[1]) if estimates[0] and estimates[1] else None
+    bounded = [cell for cell in (theirs, own) if metric.column and _is_lower_bound(cell.point, metric)]
+    why = NOT_SETTLED if unsettled else ""
+    if bounded:
+        why, known = "only a lower bound is known", None
+    elif base is None or new is None:
+        why = f"not in {'base' if base is None else 'new'}"
+    elif known is None:
+        why = NO_INTERVAL
+    return _Half(workload, metric, names, base, new, known, why, unsettled)
+
+
+def _is_lower_bound(point: Point, metric: Metric) -> bool:
+    return metric.column.endswith("_us") and point.is_lower_bound(metric.column)
+
+
+def _estimate(metric: Metric, cell: Cell) -> Estimate | None:
+    points = _of_repeats(cell)
+    return estimate(
+        [metric.value(point) for point in points],
+        [metric.bounds(point) for point in points],
+        metric.resolution,
+    )
+
+
+def _of_repeats(cell: Cell) -> list[Point]:
+    """The point of every repeat; where all operations are one figure, their total in each."""
+    run, point = cell.column.run, cell.point
+    if len(run.repeats) == 1 or not is_pooled(point.step, run):
+        return [point]
+    found = [
+        [one for one in repeat.points if (one.target, one.step) == (point.target, point.step)]
+        for repeat in run.repeats
+    ]
+    if point.op == TOTAL:
+        return [total(repeat, own) for repeat, own in zip(run.repeats, found, strict=True) if own]
+    return [one for own in found for one in own if one.op == point.op]
+
+
+def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str]) -> list[_Half]:
+    """The headline beside the published figure, which is taken as it stands."""
+    if own.published is None or own.value is None or RATE not in names:
+        return []
+    metric = metric_of(RATE, in_bandwidth=own.metric == "mbps")
+    found = _estimate(metric, own)
+    why = new.why_unsettled(own)
+    estimates = (exactly(own.published.value), found) if found else None
+    words = NOT_SETTLED if why else "" if found else NO_INTERVAL
+    unsettled = f"new, {why.value}" if why else ""
+    names = (RATE, metric.name)
+    return [_Half(workload, metric, names, own.published.value, own.value, estimates, words, unsettled)]
+
+
+def _row(half: _Half, confidence: float, level_pct: float, gates: Sequence[Gate]) -> Row:
+    found, said, needed = None, Verdict.UNKNOWN, None
+    if half.estimates:
+        base, new = half.estimates
+        found = difference(new, base, confidence)
+        if not half.unsettled:
+            said = verdict(found, level_pct, higher_is_better=half.metric.higher_is_better)
+            unknown = said is Verdict.UNKNOWN
+            needed = repeats_to_tell(new, base, confidence, level_pct) if unknown else None
+    outcomes = [
+        (gate, gate.outcome(found, may_be_claimed=not half.unsettled))
+        for gate in gates
+        if gate.metric in half.names
+    ]
+    return Row(half.workload, half.metric, half.base, half.new, found, said, half.why, needed, outcomes)

@@ -1,0 +1,124 @@
+"""The two sides of a comparison: which runs they are, and which target and workload of one answers to the other's."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathom.analysis.settled import Unsettled
+from fathom.errors import FathomError, UsageError
+from fathom.report.comparison import Cell, Column, Comparison, Corner, compare
+from fathom.report.data import RunData, load
+from fathom.report.findings import gate
+from fathom.runs.document import RunDocument
+from fathom.runs.home import find_run, run_directories
+from fathom.runs.layout import RUN
+
+PUBLISHED = "published"
+"""The base that stands for the published figures of each target."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One or more runs that are repeats of one measurement, as a comparison of the report shows them."""
+
+    name: str
+    comparison: Comparison
+    unsettled: "dict[tuple[str, str], Unsettled]"
+
+    @property
+    def runs(self) -> Sequence[RunData]:
+        """The runs, in the order given."""
+        return self.comparison.runs
+
+    def why_unsettled(self, cell: Cell) -> Unsettled | None:
+        """Returns why nothing may be claimed of a cell; None where it had settled."""
+        return self.unsettled.get((cell.column.short, cell.step.name))
+
+
+@dataclass(frozen=True)
+class Match:
+    """A target of the new side and that of the base it is compared with; without one with what is published."""
+
+    base: Column | None
+    new: Column
+
+
+def read_side(text: str) -> Side:
+    """Reads a side from run names with commas between them.
+
+    A single name stands for all repeats of its run. Raises UsageError for names that match no run and for runs that are
+    no repeats of each other, FathomError for runs that cannot be read.
+    """
+    paths = _paths(text)
+    runs = [load(path) for path in paths]
+    comparison = compare(runs, pool=len(paths) > 1)
+    if len(runs) > 1 and any(column.repeats < len(runs) for column in comparison.columns):
+        raise UsageError(
+            f"{text}: these runs are no repeats of one measurement",
+            "repeats share method, targets, version and machine, and each twin has its own seed",
+        )
+    return Side(text, comparison, dict(gate(comparison)))
+
+
+def _paths(text: str) -> list[Path]:
+    names = [text] if (Path(text) / RUN).exists() else [name for name in text.split(",") if name]
+    if not names:
+        raise UsageError("a side of the comparison names no run", "`fathom runs` lists the runs")
+    paths = [find_run(name) for name in names]
+    return paths if len(paths) > 1 else _with_repeats(paths[0])
+
+
+def _with_repeats(path: Path) -> list[Path]:
+    """Returns the run and, where it was made with `--repeats`, all of its series in the same folder, oldest first."""
+    document = RunDocument.load(path)
+    first = document.repeat_of or document.id
+    others = [
+        other
+        for other in run_directories(path.resolve().parent)
+        if other.name != path.resolve().name and f"-{document.method.name}-" in other.name
+    ]
+    return sorted([path, *(one for one in others if _first_of(one) == first)], key=lambda one: one.name)
+
+
+def _first_of(path: Path) -> str | None:
+    """Returns the id of the first run of a series; None for a run that cannot be read, and so is no repeat."""
+    try:
+        document = RunDocument.load(path)
+    except FathomError:
+        return None
+    return document.repeat_of
+
+
+def matches(base: Side | None, new: Side) -> list[Match]:
+    """Returns each target of the new side with the base's of the same name, or with the base's only one.
+
+    Raises UsageError where a target has none.
+    """
+    if base is None:
+        return [Match(None, column) for column in new.comparison.columns]
+    known = base.comparison.columns
+    return [Match(_partner(column, known, base, new), column) for column in new.comparison.columns]
+
+
+def _partner(column: Column, known: Sequence[Column], base: Side, new: Side) -> Column:
+    same = [one for one in known if one.target.name == column.target.name]
+    if same:
+        return same[0]
+    if len(known) == 1 and len(new.comparison.columns) == 1:
+        return known[0]
+    names = ", ".join(one.label for one in known)
+    raise UsageError(
+        f"{column.label} of {new.name}: {base.name} has no target of that name, only {names}",
+        "compare runs of the same targets, or runs of one target each",
+    )
+
+
+def cells(base: Side | None, new: Side, match: Match) -> Iterator[tuple[Corner, Cell | None, Cell | None]]:
+    """Yields each workload of either side with its two cells, those of the base first; None where one lacks it."""
+    own = {corner.key: corner for corner in new.comparison.corners}
+    theirs = {corner.key: corner for corner in base.comparison.corners} if base else {}
+    for key in dict.fromkeys((*theirs, *own)):
+        first = theirs[key].cell(match.base) if key in theirs and match.base else None
+        second = own[key].cell(match.new) if key in own else None
+        if first or second:
+            yield (own.get(key) or theirs[key]), first, second

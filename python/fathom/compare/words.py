@@ -1,0 +1,89 @@
+"""A comparison in sentences: the answer first, then what else differs and what its intervals mean."""
+
+from collections.abc import Sequence
+
+from fathom.analysis.finding import joined
+from fathom.compare.gate import Outcome
+from fathom.compare.rows import Result, Row
+from fathom.output.text import signed_pct
+from fathom.statistics.differences import Difference, Verdict
+
+MOST_NAMED = 4
+
+
+def workload_of(row: Row) -> str:
+    """Returns the metric and the workload as one name."""
+    return f"{row.metric.title} of {row.workload}"
+
+
+def change(found: Difference) -> str:
+    """Returns a change with its interval, `+7.1 % (+3.2 to +11.2)`."""
+    low, high = (signed_pct(100 * (bound - 1)).removesuffix(" %") for bound in (found.low, found.high))
+    return f"{signed_pct(found.change_pct)} ({low} to {high})"
+
+
+def answer(result: Result) -> list[str]:
+    """Returns what came out, the worst first."""
+    texts = [
+        *_gates(result),
+        *_named(result, Verdict.WORSE, "Worse"),
+        *_named(result, Verdict.BETTER, "Better"),
+    ]
+    return [*texts, _count(result)]
+
+
+def _gates(result: Result) -> list[str]:
+    texts = []
+    for row, gate in result.outcomes(Outcome.MISSED):
+        assert row.difference is not None
+        texts.append(f"Limit missed, {gate.text}: {workload_of(row)} {change(row.difference)}.")
+    for row, gate in result.outcomes(Outcome.UNDECIDED):
+        why = f"{change(row.difference)} may be chance" if row.difference and not row.why else row.why
+        texts.append(f"Not decided, {gate.text}: {workload_of(row)}, {why}{_needs(row)}.")
+    texts += [f"Not checked, {gate.text}: no workload has it on both sides." for gate in result.unchecked]
+    return texts
+
+
+def _needs(row: Row) -> str:
+    return f"; {row.repeats_needed} repeats would tell" if row.repeats_needed else ""
+
+
+def _named(result: Result, which: Verdict, heading: str) -> list[str]:
+    rows = [row for row in result.rows if row.verdict is which]
+    if not rows:
+        return []
+    rows.sort(key=lambda row: -abs(row.difference.change_pct) if row.difference else 0)
+    shown = [f"{workload_of(row)} {change(row.difference)}" for row in rows[:MOST_NAMED] if row.difference]
+    more = f", and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    return [f"{heading}: {'; '.join(shown)}{more}."]
+
+
+def _count(result: Result) -> str:
+    counts = {which: sum(row.verdict is which for row in result.rows) for which in Verdict}
+    said = joined([f"{count} {which.value}" for which, count in counts.items() if count])
+    figures = len(result.rows)
+    if not figures:
+        return "Nothing could be compared."
+    whole = "1 figure" if figures == 1 else f"{figures} figures"
+    return f"{whole} compared: {said}."
+
+
+def meaning(result: Result) -> list[str]:
+    """Returns how the intervals and verdicts are to be read."""
+    if not result.compared:
+        return []
+    each = f"{100 * result.confidence:.3g} %"
+    texts = [
+        f"A change is new against base. The {result.compared} intervals hold together with 95 % (each with {each}).",
+        f"Level: the whole interval is within {result.level_pct:g} %. Cannot tell: the interval includes no change.",
+    ]
+    if needed := [row.repeats_needed for row in result.rows if row.repeats_needed]:
+        least, most = min(needed), max(needed)
+        many = f"{least}" if least == most else f"{least} to {most}"
+        texts.append(f"{many} repeats of each would tell what cannot be told now.")
+    return texts
+
+
+def limits(row: Row) -> Sequence[str]:
+    """Returns the limits that a row misses or cannot decide, in words."""
+    return [f"{gate.text}: {outcome.value}" for gate, outcome in row.gates if outcome is not Outcome.KEPT]

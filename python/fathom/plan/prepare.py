@@ -1,0 +1,53 @@
+"""From words to the targets of a run: one way for commands and Python, so that they cannot disagree."""
+
+from collections.abc import Mapping, Sequence
+
+from fathom.errors import UsageError
+from fathom.load.binding import bindings, bound_targets
+from fathom.load.initiator import Initiator
+from fathom.load.resolve import together as as_array
+from fathom.method.method import Method
+from fathom.plan.baseline import with_baselines
+from fathom.plan.file_system import with_file_system
+from fathom.targets.target import Target
+
+Words = str | Sequence[str] | Mapping[str, str]
+"""One target, several, or targets by the names that a method's steps give them."""
+
+
+def prepare(
+    method: Method,
+    words: Words,
+    initiator: Initiator,
+    size_bytes: int | None = None,
+    *,
+    together: bool = False,
+) -> list[Target]:
+    """Returns the targets that the method runs on: those named, with what the method adds to them.
+
+    Args:
+        method: names targets for its steps, a file system for bare drives, and asks for baselines.
+        words: the targets as a user writes them.
+        initiator: finds them, here or on hosts.
+        size_bytes: of files that Fathom makes.
+        together: loads the real targets at once, as one array.
+
+    Raises:
+        UsageError: no target, a wrong name, or what is no target.
+    """
+    texts = _texts(words)
+    if not texts:
+        raise UsageError("no target to run on", "name one, such as twin:samsung-pm9a3-7.68tb")
+    found = bound_targets(method, as_array(texts) if together else texts, initiator.resolve, size_bytes)
+    return completed(method, found, size_bytes)
+
+
+def completed(method: Method, targets: Sequence[Target], size_bytes: int | None = None) -> list[Target]:
+    """Returns the targets with what the method adds: file systems on bare drives, a system's own drive beside it."""
+    return with_baselines(method, with_file_system(method, targets, size_bytes))
+
+
+def _texts(words: Words) -> Sequence[str]:
+    if isinstance(words, Mapping):
+        return bindings(words)
+    return [words] if isinstance(words, str) else words

@@ -1,0 +1,48 @@
+"""Rows of the latency table: occupied histogram bins of a second, or of a whole step."""
+
+from collections.abc import Iterable, Sequence
+
+from fathom._core import OpBins, OpResult
+from fathom.runs.spool import Row, Spool
+
+BIN_COLUMNS = ("low_ns", "high_ns", "count")
+"""What differs from bin to bin of one second's latency."""
+CENSORED_COLUMNS = (*BIN_COLUMNS, "censored")
+
+
+def add_censored(spool: Spool, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
+    """Adds the ages of I/O that was in flight at the end, with the last second or the whole step."""
+    for op in ops:
+        for kind, bins in censored_bins_of(op):
+            rows = [(*one, one[-1]) for one in bins]
+            of_bins = common | {"op": op.op, "latency": kind, "index": index}
+            spool.add_rows(of_bins, rows, CENSORED_COLUMNS)
+
+
+def add_latency(
+    spool: Spool, common: Row, index: int | None, ops: Iterable[OpResult] | Iterable[OpBins]
+) -> None:
+    """Adds the histograms of a second, or of no second but the whole step."""
+    for op in ops:
+        for of_bins, bins in latency_of(common, index, op):
+            spool.add_rows(of_bins, bins, BIN_COLUMNS)
+
+
+def latency_of(
+    common: Row, index: int | None, op: OpResult | OpBins
+) -> Iterable[tuple[Row, list[tuple[int, int, int]]]]:
+    """What the bins of each latency that was counted have in common, and the bins."""
+    for kind, bins in bins_of(op):
+        yield common | {"op": op.op, "latency": kind, "index": index}, bins
+
+
+def bins_of(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
+    """The occupied bins of each latency that was counted."""
+    found = (("service", op.service_bins), ("response", op.response_bins))
+    return [(kind, bins) for kind, bins in found if bins]
+
+
+def censored_bins_of(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
+    """The same of I/O that was in flight at the end for longer than any that returned."""
+    found = (("service", op.censored_service_bins), ("response", op.censored_response_bins))
+    return [(kind, bins) for kind, bins in found if bins]

@@ -1,0 +1,46 @@
+"""What was sampled beside the backend, summed up for a step of one target or of several parts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.columns.schema import Reading
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The readings of a step on `target`, whose parts have readings of their own."""
+
+    readings: Sequence[Reading]
+    target: str
+    parts: Sequence[str]
+
+    def total(self, name: str) -> tuple[float, float]:
+        """Returns the sum of a value, of the target or of all its parts, and the seconds over which it was sampled."""
+        own = [row for row in self.readings if row.target == self.target and row.name == name]
+        if not own and self.parts:
+            each = [Sampled(self.readings, part, ()).total(name) for part in self.parts]
+            lengths_s = [seconds for _, seconds in each]
+            return (sum(value for value, _ in each), max(lengths_s)) if all(lengths_s) else (0.0, 0.0)
+        return sum(row.value for row in own), sum(row.length_s for row in own)
+
+    def written_together(self) -> tuple[list[float], list[float]]:
+        """Returns the bytes that host and media of the target wrote in each sample that has both."""
+        host, media = (
+            {
+                row.start_s: row.value
+                for row in self.readings
+                if row.target == self.target and row.name == name
+            }
+            for name in ("host_write_bytes", "media_write_bytes")
+        )
+        both = [start_s for start_s in host if start_s in media]
+        return [host[start_s] for start_s in both], [media[start_s] for start_s in both]
+
+    def client_busy_pct(self) -> float | None:
+        """Returns the mean busy share of the client's processors; None where it was not sampled.
+
+        A host of a fleet samples for its part, a machine alone for all that it loads.
+        """
+        own = [row for row in self.readings if row.name == "cpu_busy" and row.target in (None, self.target)]
+        seconds = sum(row.length_s for row in own)
+        return sum(row.value * row.length_s for row in own) / seconds if seconds else None

@@ -1,0 +1,69 @@
+"""Student's t distribution for any number of degrees of freedom, infinite ones included."""
+
+from math import exp, inf, lgamma, log, log1p, sqrt
+from statistics import NormalDist
+
+_NORMAL = NormalDist()
+_TINY = 1e-300
+_MOST_TERMS = 500
+
+
+def two_sided_p(t: float, freedom: float) -> float:
+    """Returns the probability of a |t| at least as large, 0..1.
+
+    The incomplete beta function at freedom / (freedom + t^2) (Abramowitz & Stegun 26.7.1 and 26.5.27).
+    """
+    if freedom == inf:
+        return 2 * (1 - _NORMAL.cdf(abs(t)))
+    x = freedom / (freedom + t * t)
+    return _incomplete_beta(freedom / 2, 0.5, x)
+
+
+def critical(confidence: float, freedom: float) -> float:
+    """Returns the t within which `confidence` (0..1) of the distribution lies, both sides together."""
+    if freedom == inf:
+        return _NORMAL.inv_cdf((1 + confidence) / 2)
+    low, high = 0.0, 1.0
+    while two_sided_p(high, freedom) > 1 - confidence:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if two_sided_p(middle, freedom) > 1 - confidence else (low, middle)
+    return high
+
+
+def _incomplete_beta(a: float, b: float, x: float) -> float:
+    """Returns I_x(a, b) by its continued fraction on the side where it converges fast."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
+    if x < (a + 1) / (a + b + 2):
+        return front * _fraction(a, b, x) / a
+    return 1 - front * _fraction(b, a, 1 - x) / b
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Returns the continued fraction of the incomplete beta function by Lentz's method (Thompson & Barnett 1986)."""
+    c, d = 1.0, 1 / _clear(1 - (a + b) * x / (a + 1))
+    value = d
+    for m in range(1, _MOST_TERMS):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / _clear(1 + term * d)
+            c = _clear(1 + term / c)
+            value *= c * d
+        if abs(c * d - 1) < 1e-14:
+            break
+    return value
+
+
+def _clear(value: float) -> float:
+    """Keeps a denominator away from zero."""
+    return value if abs(value) > _TINY else _TINY
+
+
+def half_width(variance: float, freedom: float, confidence: float) -> float:
+    """Returns half the width of the interval of a mean whose estimate has that variance."""
+    return critical(confidence, freedom) * sqrt(variance) if variance > 0 else 0.0

@@ -1,0 +1,224 @@
+"""`fathom compare`: what changed, how surely, and limits that fail a build."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import synthetic
+from typer.testing import CliRunner
+
+from fathom.cli import app
+from fathom.compare.gate import parse_gate
+from fathom.compare.metrics import METRICS
+from fathom.errors import FathomError, UsageError
+
+Made = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Makes a run of a file at a share of its rates, alone or with its repeats, once; returns the first."""
+
+    @cache
+    def make(
+        name: str,
+        share: float = 1.0,
+        *,
+        repeats: int = 1,
+        seed: int = 1,
+        governor: str = "performance",
+        label: str = synthetic.FILE.label,
+        target: str = synthetic.FILE.name,
+    ) -> Path:
+        folder = tmp_path_factory.mktemp("runs")
+        paths = [folder / f"{name}-four-corners-{number}" for number in range(repeats)]
+        for number, path in enumerate(paths):
+            rates = [share * rate for rate in synthetic.FILE.rates]
+            fake = replace(synthetic.FILE, name=target, label=label, rates=rates)
+            synthetic.make_run(
+                path, [fake], measure_s=8, precondition_s=4, fill_s=4, seed=seed + number, notes=()
+            )
+            document = json.loads((path / "run.json").read_text())
+            document |= {"id": path.name, "repeat_of": paths[0].name if number else None}
+            document["environment"]["governor"] = governor
+            (path / "run.json").write_text(json.dumps(document))
+        return paths[0]
+
+    return make
+
+
+@dataclass
+class Done:
+    """What a command ended with."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def fathom(*arguments: object) -> Done:
+    """The command within this process, and the line that an error prints."""
+    result = CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    error = result.exception
+    if isinstance(error, FathomError):
+        return Done(int(error.exit_code), result.stdout, f"fathom: {error}\n")
+    assert error is None or isinstance(error, SystemExit), error
+    return Done(result.exit_code, result.stdout, result.stderr)
+
+
+def rows(base: Path, new: Path, *more: object) -> dict[tuple[str, str], dict[str, object]]:
+    done = fathom(base, new, "--json", *more)
+    assert done.returncode in (0, 4), done.stderr
+    [found] = json.loads(done.stdout)["comparisons"]
+    return {(row["workload"], row["metric"]): row for pair in found["pairs"] for row in pair["rows"]}
+
+
+def test_a_tenth_slower_is_worse_in_rate_and_latency_with_intervals_that_hold_it(made: Made):
+    found = rows(made("a", repeats=3), made("b", 0.9, repeats=3, seed=10))
+    rate = found["4 KiB random read", "iops"]
+    assert rate["verdict"] == "worse"
+    assert rate["ratio_low"] < 0.9 < rate["ratio_high"]  # pyright: ignore[reportOperatorIssue]
+    latency = found["4 KiB random read", "p50"]
+    assert latency["verdict"] == "worse"
+    assert latency["ratio_low"] < 1 / 0.9 < latency["ratio_high"]  # pyright: ignore[reportOperatorIssue]
+    assert found["256 KiB sequential read", "mbps"]["verdict"] == "worse"
+
+
+def test_equal_runs_differ_in_nothing(made: Made):
+    found = rows(made("a", repeats=3), made("b", repeats=3, seed=10))
+    assert {row["verdict"] for row in found.values()} <= {"level", "cannot tell"}
+    assert all(row["ratio_low"] <= 1 <= row["ratio_high"] for row in found.values() if row["ratio"])  # pyright: ignore[reportOperatorIssue]
+
+
+def test_a_run_made_with_repeats_stands_for_all_of_them_and_runs_can_be_named_one_by_one(made: Made):
+    first = made("a", repeats=3)
+    alone = made("b", seed=10)
+    others = ",".join(str(path) for path in sorted(first.parent.glob("a-*")))
+    assert rows(first, alone) == {
+        key: row
+        for key, row in rows(others, alone).items()  # pyright: ignore[reportArgumentType]
+    }
+
+
+def test_a_limit_that_is_missed_ends_with_exit_code_4_and_names_the_figure(made: Made):
+    base, new = made("a", repeats=3), made("b", 0.9, repeats=3, seed=10)
+    done = fathom(base, new, "--fail-if", "p50 > +5%", "--fail-if", "iops < -3%")
+    assert done.returncode == 4, done
+    assert "Limit missed, p50 > +5%: p50 of 4 KiB random read" in done.stdout
+    assert done.stderr.startswith("fathom: limits: ")
+    command = [sys.executable, "-m", "fathom", "compare", base, new, "--fail-if", "p50 > +5%"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 4
+    assert fathom(base, new, "--fail-if", "p50 > +20%", "--fail-if", "iops < -20%").returncode == 0
+
+
+def test_a_change_that_may_be_chance_misses_no_limit_unless_strict(made: Made):
+    base, new = made("a"), made("b", 0.995, seed=2)
+    limit = ("--fail-if", "iops < -0.01%", "--metrics", "iops")
+    assert fathom(base, new, *limit).returncode == 0
+    strict = fathom(base, new, *limit, "--strict")
+    assert strict.returncode == 4
+    assert "not decided" in strict.stderr
+
+
+def test_a_limit_on_what_was_not_measured_fails(made: Made):
+    done = fathom(made("a"), made("b", seed=2), "--fail-if", "waf > +5%")
+    assert done.returncode == 4
+    assert "Not checked, waf > +5%" in done.stdout
+
+
+def test_a_workload_that_the_new_run_lacks_fails_a_limit(made: Made, tmp_path: Path):
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    base, new = made("a"), tmp_path / "b"
+    shutil.copytree(made("b", seed=2), new)
+    points = pq.read_table(new / "points.parquet")
+    pq.write_table(points.filter(pc.field("workload") != "4k-rand-write"), new / "points.parquet")
+    done = fathom(base, new, "--fail-if", "iops < -50%")
+    assert done.returncode == 4
+    assert "4 KiB random write: not measured in" in done.stdout.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "text", ["p99", "p99 > 5", "p98 > 5%", "p99 >= 5%", "> 5%", "p99 > +nan%", "p99 > 5% 6%"]
+)
+def test_what_is_no_limit_is_refused_in_one_line(made: Made, text: str):
+    with pytest.raises(UsageError):
+        parse_gate(text)
+    done = fathom("a", "b", "--fail-if", text)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_junit_has_a_case_a_figure_and_a_failure_a_missed_limit(made: Made, tmp_path: Path):
+    base, new = made("a", repeats=3), made("b", 0.9, repeats=3, seed=10)
+    out = tmp_path / "junit.xml"
+    assert fathom(base, new, "--fail-if", "p50 > +5%", "--junit", out).returncode == 4
+    [suite] = ElementTree.parse(out).getroot()
+    assert suite.get("tests") == str(len(suite)) == "4"
+    assert suite.get("failures") == str(len(suite.findall(".//failure"))) != "0"
+
+
+def test_what_else_differs_comes_before_the_figures(made: Made):
+    done = fathom(made("a"), made("b", seed=2, governor="powersave"))
+    assert "governor: performance → powersave" in done.stdout
+    assert done.stdout.index("governor") < done.stdout.index("4 KiB random read")
+    assert "A side is a single run" in done.stdout.replace("\n", " ")
+
+
+def test_markdown_and_terminal_make_no_markup_of_what_runs_are_called(made: Made):
+    label = "[red]x|`*_\x1b[31m"
+    base, new = made("a", label=label), made("b", seed=2, label=label)
+    markdown = fathom(base, new, "--markdown").stdout
+    assert "\\[red\\]x\\|\\`\\*\\_" in markdown
+    assert "\x1b" not in markdown
+    assert "[red]x|`*_" in fathom(base, new).stdout
+
+
+def test_the_page_has_every_change_and_loads_nothing(made: Made, tmp_path: Path):
+    out = tmp_path / "changes.html"
+    assert fathom(made("a", repeats=3), made("b", 0.9, repeats=3, seed=10), "--out", out).returncode == 0
+    page = out.read_text()
+    assert page.count('"markLine"') >= 1
+    assert "Worse: " in page
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+
+
+def test_the_last_good_run_moves_on_only_to_what_is_not_worse(made: Made):
+    good, better, worse = (
+        made("a", repeats=3),
+        made("b", repeats=3, seed=10),
+        made("c", 0.9, repeats=3, seed=20),
+    )
+    assert "is it from now on" in fathom(good, "--against", "last-good").stdout
+    assert str(good) in fathom(better, "--against", "last-good", "--json").stdout
+    assert str(better) in fathom(worse, "--against", "last-good", "--json").stdout
+    assert str(better) in fathom(worse, "--against", "last-good", "--json").stdout
+
+
+def test_a_target_without_a_counterpart_is_refused(made: Made):
+    base = made("a")
+    two = made("b", seed=2, target="file:/other")
+    assert fathom(base, two).returncode == 0
+    done = fathom(base)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_runs_that_are_no_repeats_are_not_taken_as_one_side(made: Made):
+    one, other = made("a"), made("b", seed=2, governor="powersave")
+    done = fathom(f"{one},{other}", made("c", seed=3))
+    assert done.returncode == 2
+    assert "no repeats of one measurement" in done.stderr
+
+
+def test_every_metric_is_known_by_a_name_that_a_limit_takes():
+    for name in METRICS:
+        assert parse_gate(f"{name} > +5%").metric == name

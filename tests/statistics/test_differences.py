@@ -1,0 +1,139 @@
+"""Differences between measurements: Student's t against SciPy, intervals that hold, and few false alarms."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fathom.statistics.differences import (
+    Estimate,
+    Verdict,
+    confidence_of_each,
+    difference,
+    estimate,
+    exactly,
+    repeats_to_tell,
+    verdict,
+)
+from fathom.statistics.student import critical, two_sided_p
+from fathom.statistics.uncertainty import mean_interval
+
+
+@pytest.mark.parametrize("freedom", [1, 1.7, 2, 4, 9.3, 60, 1e6, math.inf])
+@pytest.mark.parametrize("t", [0.01, 0.7, 2.0, 5.5, 40.0])
+def test_the_probability_of_a_t_is_that_of_scipy(t: float, freedom: float):
+    assert two_sided_p(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-8, abs=1e-14)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3.5, 12, math.inf])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.9984])
+def test_the_critical_t_is_that_of_scipy(confidence: float, freedom: float):
+    assert critical(confidence, freedom) == pytest.approx(
+        stats.t.ppf((1 + confidence) / 2, freedom), rel=1e-6
+    )
+
+
+def test_the_interval_of_a_ratio_of_repeats_holds_it_as_often_as_it_says():
+    random = np.random.default_rng(7)
+    held = 0
+    for _ in range(1000):
+        base, new = (10_000 * mean * random.lognormal(0, 0.03, 3) for mean in (1.0, 1.1))
+        sides = [estimate(list(side), [None] * 3) for side in (new, base)]
+        assert sides[0]
+        assert sides[1]
+        found = difference(sides[0], sides[1])
+        held += found.low < 1.1 < found.high
+    assert 0.94 < held / 1000 < 0.985
+
+
+def test_a_single_run_is_as_sure_as_its_own_interval():
+    one = estimate([100.0], [(98.0, 102.0)])
+    assert one
+    found = difference(one, exactly(100.0))
+    assert found.low == pytest.approx(0.98, abs=0.0005)
+    assert found.high == pytest.approx(1.02, abs=0.0005)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds"), [([100.0], [None]), ([100.0, None], [None, None]), ([0.0], [(0.0, 1.0)]), ([], [])]
+)
+def test_what_has_no_interval_is_not_estimated(
+    values: list[float | None], bounds: list[tuple[float, float] | None]
+):
+    assert estimate(values, bounds) is None
+
+
+def test_a_figure_from_a_histogram_is_anywhere_in_its_bin():
+    assert estimate([100.0, 100.0], [None, None]) == estimate([100.0, 100.0], [None, None], 0.0)
+    binned = estimate([100.0, 100.0], [None, None], 0.008)
+    assert binned
+    assert math.sqrt(binned.variance) == pytest.approx(0.008 / math.sqrt(12))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread", "said"),
+    [
+        (1.10, 0.01, Verdict.BETTER),
+        (0.90, 0.01, Verdict.WORSE),
+        (1.005, 0.001, Verdict.LEVEL),
+        (1.01, 0.05, Verdict.UNKNOWN),
+        (1.10, 0.20, Verdict.UNKNOWN),
+    ],
+)
+def test_a_verdict_is_what_the_interval_allows(ratio: float, spread: float, said: Verdict):
+    new = estimate([ratio], [(ratio / (1 + spread), ratio * (1 + spread))])
+    assert new
+    found = difference(new, exactly(1.0))
+    assert verdict(found, 2.0, higher_is_better=True) is said
+    mirrored = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
+    assert verdict(found, 2.0, higher_is_better=False) is mirrored.get(said, said)
+
+
+def test_the_repeats_advised_tell_a_difference_of_that_size():
+    random = np.random.default_rng(3)
+    base, new = (list(random.lognormal(mean, 0.02, 3)) for mean in (0.0, 0.03))
+    sides = [estimate(side, [None] * 3) for side in (new, base)]
+    assert sides[0]
+    assert sides[1]
+    confidence = confidence_of_each(10)
+    needed = repeats_to_tell(sides[0], sides[1], confidence, 2.0)
+    assert needed
+    told = 0
+    for _ in range(200):
+        both = [estimate(list(random.lognormal(mean, 0.02, needed)), [None] * needed) for mean in (0.03, 0.0)]
+        assert both[0]
+        assert both[1]
+        told += difference(both[0], both[1], confidence).is_shown
+    assert told > 80
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_equal_drives_are_told_apart_in_at_most_one_comparison_of_twenty(repeats: int):
+    """Eight figures a comparison, from seconds that resemble their neighbours."""
+    random = np.random.default_rng(repeats)
+    comparisons, figures = 60, 8
+    confidence = confidence_of_each(figures)
+    alarms = 0
+    for _ in range(comparisons):
+        shown = [
+            difference(_measured(random, repeats), _measured(random, repeats), confidence).is_shown
+            for _ in range(figures)
+        ]
+        alarms += any(shown)
+    assert alarms <= stats.binom.ppf(0.999, comparisons, 0.05)
+
+
+def _measured(random: np.random.Generator, repeats: int) -> Estimate:
+    values, bounds = [], []
+    for _ in range(repeats):
+        noise = random.normal(0, 0.01, 80)
+        for at in range(1, len(noise)):
+            noise[at] += 0.5 * noise[at - 1]
+        found = mean_interval(1000 * (1 + noise[20:]))
+        assert found
+        values.append(found.mean)
+        bounds.append((found.low, found.high))
+    found = estimate(values, bounds)
+    assert found
+    return found
