@@ -33,7 +33,7 @@ test-full: test ## Also the long tests: ten minutes of fuzzing per parser, hundr
 test-vm: $(TOOLS) ## Drivers and power cuts of the kernel in throw-away guests; as root on Debian (a quarter of an hour)
 	@tests/vm/run $(ARGS)
 
-lint: $(TOOLS) ## Formatting, lints and types, Rust and Python; plain English in the documentation
+lint: $(TOOLS) ## Formatting, lints and types, Rust and Python; plain English in pages, docstrings and messages
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check .

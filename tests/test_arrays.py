@@ -19,6 +19,7 @@ from fathom.plan.expect import expect
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
+from fathom.statistics.limit_words import limited_by
 
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
@@ -213,7 +214,7 @@ def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
             handle.poll()
         total = handle.result()[0]
         assert sum(op.bytes for op in total.ops) / total.window_s == pytest.approx(2000e6, rel=0.01)
-        assert "host adapter (read) 100 %" in (total.limited_by() or "")
+        assert "host adapter (read) 100 %" in (limited_by(total) or "")
 
 
 def precise(drives: int) -> list[_core.Recording]:

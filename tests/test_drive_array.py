@@ -40,7 +40,7 @@ source = "a quote"
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("disks")
     text = load_method("drive-array-filesystem").text
-    head, *steps = text.replace('"10min"', '"5s"').replace('"up to 50GB"', '"up to 4GiB"').split("[[steps]]")
+    head, *steps = text.replace('"10min"', '"5s"').replace('"up to 50GiB"', '"up to 4GiB"').split("[[steps]]")
     kept = [step for step in steps if any(f'name      = "{name}"' in step for name in KEPT)]
     short = folder / "short.toml"
     short.write_text("[[steps]]".join([head, *kept]))
@@ -103,6 +103,34 @@ def test_what_no_arm_can_do_is_called_memory_and_decides_nothing(comparison: Com
     assert "With one at a time there is nothing to re-order" in text
     assert "over the full stroke the figure is clearly lower, 85" in text
     assert "not judged: taken in memory" in str(disk_verdict.build(comparison))
+
+
+def test_figures_of_writes_are_what_reached_the_medium_and_the_cache_stands_beneath(
+    comparison: Comparison,
+) -> None:
+    cmr, smr = disks(comparison)
+    for disk in (cmr, smr):
+        assert disk.mechanics
+        seen, reached = disk.host_iops("1m-rand-write"), disk.iops("1m-rand-write")
+        assert seen
+        assert reached
+        assert reached < 0.9 * seen
+        assert reached * 1.048576 <= 1.02 * (disk.mechanics.outer_mbps or 0)
+    assert "with the cache" in str(block_sizes.build(comparison))
+
+
+def test_random_writes_have_the_sources_eight_threads_on_each_disk_and_its_file_is_in_gib() -> None:
+    steps = {step.name: step for step in load_method("drive-array-filesystem").steps}
+    writes = [step for name, step in steps.items() if name.endswith("-rand-write")]
+    assert {step.job.threads for step in writes} == {8}
+    assert len(writes) == 4
+    assert {step.job.region_size(10**13) for step in steps.values()} == {50 << 30}
+
+
+def test_no_claim_is_made_of_how_many_threads_the_published_figures_are(comparison: Comparison) -> None:
+    text = str(block_sizes.build(comparison))
+    assert "figures are those of one thread" not in text
+    assert "The source of the method says 8 threads per disk" in text
 
 
 def test_the_verdict_follows_prices_and_ratios(comparison: Comparison) -> None:

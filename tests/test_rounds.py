@@ -134,7 +134,7 @@ def test_the_report_says_by_how_much_rounds_still_vary_and_move(run: Run) -> Non
 
 def test_blocks_that_a_target_does_not_have_are_left_out_and_said(run: Run) -> None:
     assert not [row for row in run.points.to_pylist() if "256b" in row["step"]]
-    [said] = [note.text for note in run.document.notes if "no multiple" in note.text]
+    [said] = [note.text for note in run.document.notes if "not multiples" in note.text]
     assert said.startswith("steps rnd-256b-r100; rnd-256b-r0 left out: ")
 
 

@@ -6,13 +6,16 @@ from typing import cast
 
 import pytest
 
+from fathom import _core
 from fathom.catalog import load_device
+from fathom.load.backend import TwinBackend
 from fathom.load.resolve import resolve_targets
 from fathom.method.method import Method, load_method, parse_method
 from fathom.report.sections.added_latency import published_most
 from fathom.session import Options, start_run
 from fathom.session.filled import FILL
 from fathom.session.steady_rounds import SteadyRounds, Written
+from fathom.session.stepper import precision_of
 from fathom.validation.cases import cases_of
 from fathom.validation.trial import run_trial
 
@@ -64,7 +67,7 @@ def test_a_twin_is_filled_as_validation_fills_it() -> None:
 
 
 def test_the_most_of_a_shelf_stands_beside_the_published_one() -> None:
-    assert published_most("atto-xstreamcore-9400", "4k-rand-write") == 1_655_172
+    assert published_most("atto-xstreamcore-9400", "4k-rand-write") == (1_655_172, "3x32")
     assert published_most("wd-ultrastar-dc-hc560-20tb", "4k-rand-write") is None
 
 
@@ -94,3 +97,16 @@ def test_a_review_gives_the_figure_that_validation_gives(drive: str, tmp_path: P
     measured = run_trial(device.twin_params_json(trial.bench), trial)
     validated = sum(figures.iops for op, figures in measured.ops.items() if op is None)
     assert reviewed == pytest.approx(validated, abs=0.01 * validated + half_width)
+
+
+def test_points_of_a_curve_may_be_known_half_as_well_again_as_its_maximum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[float, int, int, int]] = []
+    monkeypatch.setattr(_core, "Precision", lambda *rule: asked.append(rule))
+    twin = TwinBackend(load_device("samsung-pm9a3-7.68tb").twin_params_json(), 1)
+    steps = {step.name: step for step in load_method("rate-curves").steps}
+    for name in ("4k-rand-70r30w", "4k-rand-70r30w@50"):
+        precision_of(steps[name], twin)
+    (top, *_), (point, *_) = asked
+    assert point == pytest.approx(1.5 * top)

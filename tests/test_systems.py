@@ -117,7 +117,12 @@ def test_a_shelf_is_said_to_add_latency_to_its_drive_not_to_lead_it(shelf: Run) 
     assert isinstance(summary[0], Answer)
     controller, most, added = summary[0].texts
     assert controller.startswith("The controller of ATTO XstreamCORE 9400, 24 drives takes 2.5 us of a 4 KiB")
+    assert controller.endswith("% of its latency; published: 2.7 us).")
     assert "limited by internal link (read)" in most
+    same_load = iops(shelf, SHELF, "4k-rand-read-3x32")
+    assert f"(published: 3,421,239 at 3 x 32; here {same_load:,.0f}, " in most
+    assert f"{iops(shelf, SHELF, '4k-rand-read-6x32'):,.0f} IOPS of 4 KiB random read at 6 x 32" in most
+    assert "the published share, at most 2 %, is of the controller alone" in added
     assert "the system adds most to 4 KiB random" in added
     told = tell(comparison)
     assert not told.overall
@@ -146,12 +151,9 @@ def test_a_drive_that_lags_is_named(tmp_path: Path) -> None:
     assert "drives that lag: 1, 2, 3, 4 and 4 more" in section
 
 
-def test_systems_are_validated_by_their_methods_not_row_by_row() -> None:
-    assert "atto-xstreamcore-9400" not in {device.name for device in devices_to_validate([])}
-    for name, method in (
-        ("atto-xstreamcore-9400", "added-latency twin:atto-xstreamcore-9400`$"),
-        ("wd-ultrastar-dc-sn640-3.2tb", "added-latency twin:atto-xstreamcore-9400`$"),
-        ("micron-7450-pro-7.68tb", "cluster-scaling twin:weka-6x-micron-7450-pro`$"),
-    ):
-        with pytest.raises(UsageError, match=method):
-            devices_to_validate([name])
+def test_systems_and_their_drives_are_validated_row_by_row_where_rows_are_published() -> None:
+    chosen = {device.name for device in devices_to_validate([])}
+    assert {"atto-xstreamcore-9400", "wd-ultrastar-dc-sn640-3.2tb", "weka-6x-micron-9400-pro"} <= chosen
+    assert "micron-7450-pro-7.68tb" not in chosen
+    with pytest.raises(UsageError, match="fathom validate weka-6x-micron-7450-pro`"):
+        devices_to_validate(["micron-7450-pro-7.68tb"])

@@ -58,7 +58,7 @@ def rust() -> list[str]:
 
 
 def python() -> list[str]:
-    """What the lowest Python with the lowest packages says of a run of a twin, its report and its CSV."""
+    """Returns what the lowest Python with the lowest packages says of a run of a twin, its report and its CSV."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lowest = project["requires-python"].removeprefix(">=")
     lock, venv = HERE / "requirements.txt", HERE / "venv"
@@ -116,12 +116,12 @@ def run(*command: str | Path) -> "subprocess.CompletedProcess[str]":
 
 
 def version(text: str) -> tuple[int, ...]:
-    """`1.88` as numbers, as many as three."""
+    """Returns `1.88` as numbers, as many as three."""
     return (*(int(part) for part in text.split(".")), 0, 0)[:3]
 
 
 def error_of(done: "subprocess.CompletedProcess[str]") -> str:
-    """The first error that a command printed, else its last line."""
+    """Returns the first error that a command printed, else its last line."""
     lines = done.stderr.strip().splitlines() or [""]
     return next((line for line in lines if line.startswith("error")), lines[-1])
 

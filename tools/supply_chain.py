@@ -53,7 +53,7 @@ def rust_findings() -> list[str]:
 
 
 def rust_advisories() -> list[str]:
-    """What RustSec knows of the crates, where cargo-deny is installed and gets its database."""
+    """Returns what RustSec knows of the crates, where cargo-deny is installed and gets its database."""
     if shutil.which("cargo-deny") is None:
         print(
             "audit: advisories on crates NOT looked up: cargo-deny is not installed (cargo install cargo-deny)"
@@ -71,7 +71,7 @@ def rust_advisories() -> list[str]:
 
 
 def python_advisories() -> list[str]:
-    """What the package index knows of the locked Python packages."""
+    """Returns what the package index knows of the locked Python packages."""
     command = [
         sys.executable,
         "-m",
@@ -103,7 +103,7 @@ def python_advisories() -> list[str]:
 
 
 def allows(licence: str | None, allowed: set[str]) -> bool:
-    """Whether the licence expression can be met by those that are allowed."""
+    """Returns whether the licence expression can be met by those that are allowed."""
     if licence is None:
         return False
     licensing = get_spdx_licensing()
@@ -119,7 +119,7 @@ def _met(expression: Expression, allowed: set[str]) -> bool:
 
 
 def packages() -> list[dict[str, Any]]:
-    """The crates of others that are built in, as cargo has them."""
+    """Returns the crates of others that are built in, as cargo has them."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
     text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [package for package in json.loads(text)["packages"] if package["source"]]

@@ -83,6 +83,13 @@ class Utilisation:
     waiting: float
 
 @final
+class Limit:
+    kind: str
+    resource: Utilisation | None
+    amount: float | None
+    next: Utilisation | None
+
+@final
 class Interval:
     target: int
     index: int
@@ -121,7 +128,7 @@ class Recording:
     setup: dict[str, str]
     remarks: list[str]
     notes: list[str]
-    def limited_by(self) -> str | None: ...
+    def limit(self) -> Limit | None: ...
     def __init__(self) -> None: ...
     def plus(self, interval: Interval) -> Recording: ...
     def with_parts(self, parts: list[Recording]) -> Recording: ...

@@ -11,7 +11,7 @@ NEW_RUN = "start a new run"
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller; the numbers are part of the command line's contract."""
+    """What the process reports to its caller; the numbers are part of the command line's contract."""
 
     OK = 0
     FAILED = 1

@@ -7,7 +7,7 @@ from fathom.errors import UsageError
 
 
 def read_text(path: Path, hint: str | None = None) -> str:
-    """The whole file. Raises UsageError with the hint where it cannot be read or is not UTF-8."""
+    """Returns the whole file. Raises UsageError with the hint where it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

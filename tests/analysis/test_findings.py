@@ -74,7 +74,7 @@ def test_three_seconds_declare_no_winner():
     assert findings(view)[0].kind == "untold"
     assert findings(view)[0].text == (
         "No winner in 4k rand read: Drive B and Drive A did 900 and 100 IOPS; "
-        "too few seconds to tell them apart."
+        "too few seconds to separate them."
     )
 
 
@@ -310,3 +310,19 @@ def test_targets_that_had_not_settled_and_lone_published_figures_have_no_order()
     ]
     found = findings(run_view(measured, [A, B]), lambda *_: [Row(2000)])
     assert "order" not in kinds(found)
+
+
+@pytest.mark.parametrize(
+    ("op", "direct", "said"), [("write", False, True), ("write", True, False), ("read", False, False)]
+)
+def test_a_rate_of_writes_into_the_page_cache_is_said_to_be_in_part_that_of_memory(
+    op: str, direct: bool, said: bool
+):
+    job = {
+        "mix": {"ops": [{"op": op}]},
+        "region": {"size": {"fraction": 1.0}},
+        "content": {},
+        "direct": direct,
+    }
+    found = findings(run_view([Measured("twin:a", rates(1000))], [A], job=job))
+    assert found[0].text.endswith("part of the rate may be that of memory.") == said

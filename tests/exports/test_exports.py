@@ -263,7 +263,7 @@ def test_a_pause_loads_nothing() -> None:
         ({"mix": "{ read = 2, write = 1 }"}, "a share of reads of 66.6667 %"),
         ({"mix": "{ read = 1, trim = 1 }"}, "trims beside other operations"),
         ({"mix": '"write-zeroes"'}, "write-zeroes, which fio does not issue"),
-        ({"mix": "{ write = 5, flush = 2 }"}, "flushes that are not one for so many writes"),
+        ({"mix": "{ write = 5, flush = 2 }"}, "flushes that are not one for a whole number of writes"),
         (
             {"mix": "{ read = 1, write = 1 }", "flush_every": "4"},
             "flushes after writes that go beside other I/O",

@@ -13,7 +13,7 @@ from test_fleet import METHOD, fleet_of, hosts, pool
 
 from fathom import _core
 from fathom.errors import FathomError
-from fathom.fleet.agent import HostAgent, News
+from fathom.fleet.agent import Ended, HostAgent, News
 from fathom.method.method import parse_method
 
 __all__ = ["pool"]
@@ -91,12 +91,23 @@ def test_a_host_that_sends_garbage_is_lost_and_the_others_are_kept(
     assert total.ops[0].n <= first.ops[0].n + sum(op.n for op in second.ops)
 
 
+def with_longer_window(ended: Ended) -> Ended:
+    """With a thousand times the window, for a thousandth of the rate."""
+    recording = json.loads(ended.recording)
+    recording["window_ns"] *= 1000
+    return replace(ended, recording=json.dumps(recording).encode())
+
+
 @pytest.mark.parametrize(
     ("ended", "why"),
     [
         (lambda ended: replace(ended, recording=b"garbage"), "it sent an invalid recording"),
         (
             lambda ended: replace(ended, recording=_core.Recording().to_bytes()),
+            "its recording is not the sum of the seconds that it sent",
+        ),
+        (
+            with_longer_window,
             "its recording is not the sum of the seconds that it sent",
         ),
         (lambda ended: replace(ended, telemetry=[1, 2]), "wrong type|does not return"),

@@ -21,7 +21,7 @@ from fathom.fleet.ray_cluster import RayHost, ray_connected
 from fathom.method.method import parse_method
 from fathom.runs.event_log import read_events
 from fathom.runs.reader import Run
-from fathom.session import Options, resume_run, start_run
+from fathom.session import Options, resume_run, start_run, stepper
 from fathom.targets.own_file import file_bytes
 from fathom.targets.target import Target
 from old_runs import changed
@@ -233,6 +233,35 @@ def test_a_host_that_dies_is_named_and_the_others_finish(pool: ThreadPoolExecuto
     assert points[total]["window_s"] < 2.5
     last = {row["target"] for row in rows(run, "points", "again")}
     assert last == {total, f"h1:{total}", f"h2:{total}"}
+
+
+@pytest.mark.parametrize("call", [1, 2], ids=["before a step", "in mid-step"])
+def test_a_host_that_dies_when_it_is_asked_whether_its_target_is_its_own_is_lost_and_the_others_go_on(
+    pool: ThreadPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    monkeypatch.setattr(stepper, "WATCH_S", 0.3)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    remotes = hosts(pool, 2)
+    calls = iter(range(1, 100))
+
+    def recheck(name: str, writes: bool) -> None:
+        if next(calls) >= call:
+            remotes[1].die(after_s=0)
+            raise ConnectionError("gone")
+
+    remotes[1].answers[HostAgent.recheck] = recheck
+    method = METHOD.replace('written = "1x"', 'time = "2s"').replace('kind = "fill"', 'kind = "measure"')
+    targets = (fleet := fleet_of(remotes)).resolve([f"dir:{shared}"], 16 << 20)
+    options = Options(out=tmp_path / "runs", initiator=fleet)
+    run = start_run(parse_method(method, "shared.toml"), targets, options)
+    assert fleet.hosts[1].lost == "ConnectionError: gone"
+    assert run.document.status == "partial"
+    ends = [str(event["status"]) for event in read_events(run.path) if event["event"] == "step-end"]
+    assert ends == [["complete", "partial"][call - 1], "complete", "complete"]
+    ours = [row for row in run.points.to_pylist() if row["target"] == f"h1:dir:{shared}"]
+    assert [row["step"] for row in ours] == ["fill", "read", "again"]
+    assert ours[0]["window_s"] == pytest.approx(2, abs=0.2)
 
 
 def test_a_silent_host_is_given_up(

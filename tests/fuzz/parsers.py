@@ -15,6 +15,8 @@ from fathom.catalog.check import parse
 from fathom.catalog.load import load_device
 from fathom.catalog.settings import altered
 from fathom.errors import FathomError
+from fathom.fleet import wire
+from fathom.fleet.agent import HostAgent
 from fathom.fleet.hosts import _read_hosts
 from fathom.imports import import_method
 from fathom.method.method import parse_method
@@ -22,6 +24,8 @@ from fathom.power.csv_file import CsvFile
 from fathom.power.meter import open_meter
 from fathom.power.source import MeterError
 from fathom.runs.document import RunDocument
+from fathom.runs.event_log import scan_events
+from fathom.runs.manifest import Manifest
 from fathom.sizing.files import read_needs, read_prices
 from fathom.sizing.needs import parse_need
 from fathom.targets.acknowledged import verify_journal
@@ -72,6 +76,18 @@ def _purge(data: bytes) -> object:
     return erase_of("nvme0n1", 1, purge, pages[0], pages[1], known)
 
 
+def _answer(frame: bytes) -> object:
+    """A message of a host, as the answer to a call for news."""
+    answer, values = wire.parse_answer(frame)
+    return wire.error_of(answer.failure) if answer.failure else wire.result_of(HostAgent.poll, values)
+
+
+def _call(frame: bytes) -> object:
+    """A message of the coordinator, as the order to start."""
+    call, values = wire.parse_call(frame)
+    return wire.arguments_of(HostAgent.start, call, values)
+
+
 PARSERS: dict[str, Parser] = {
     "method": Parser(_of_text(lambda text: parse_method(text, "m.toml")), shipped="methods/*.toml"),
     "job": Parser(_of_text(lambda text: _core.parse_job(text, "job.json")), (_core.ParseError,)),
@@ -92,6 +108,10 @@ PARSERS: dict[str, Parser] = {
     "power-csv": Parser(_of_file(lambda path: CsvFile(path).read()), (MeterError,)),
     "power-option": Parser(_of_text(open_meter)),
     "run": Parser(_of_file(lambda path: RunDocument.load(path.parent), "run.json")),
+    "journal": Parser(_of_file(lambda path: scan_events(path.parent), "journal.jsonl")),
+    "manifest": Parser(_of_file(lambda path: Manifest.load(path.parent), "manifest.json")),
+    "host-answer": Parser(_answer),
+    "host-call": Parser(_call),
     "purge": Parser(_purge),
     "media-logs": Parser(lambda data: MediaReader(lambda *_: data, 1).read()),
     "interval": Parser(lambda data: _core.Interval.from_bytes(data, 0), (_core.BackendError, ValueError)),

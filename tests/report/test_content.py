@@ -110,7 +110,7 @@ def test_no_winner_is_declared_from_too_few_seconds(tmp_path: Path) -> None:
     comparison = compare([load(run)], lookup)
     for corner in comparison.corners:
         assert corner.level_with_best == corner.ranking[1:]
-    assert "too few seconds to tell them apart" in " ".join(tell(comparison).outcomes)
+    assert "too few seconds to separate them" in " ".join(tell(comparison).outcomes)
 
 
 def test_the_interval_of_a_bandwidth_is_that_of_its_rate(comparison: Comparison) -> None:

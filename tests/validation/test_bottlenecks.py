@@ -13,6 +13,7 @@ import pytest
 from fathom._core import Recording
 from fathom.catalog import load_device
 from fathom.load.backend import TwinBackend
+from fathom.statistics.limit_words import limited_by
 from fathom.statistics.limits import limit_of
 from fathom.validation.trial import FILL
 
@@ -81,7 +82,7 @@ def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outsta
     recording = run(twin, asked | {"until": {"time": "1s"}})
     return Found(
         sum(op.n for op in recording.ops) / recording.window_s,
-        recording.limited_by() or "",
+        limited_by(recording) or "",
         {one.resource: one.mean for one in recording.utilisation},
     )
 

@@ -124,7 +124,7 @@ def test_a_row_without_a_mix_takes_the_job_of_the_method_that_names_it_and_says_
         ('iodepth = 1, latency_us = 3, latency_kind = "added"', "latency of kind added"),
         (
             f'{RANDOM_READ}, value = 2, unit = "ratio of IOPS to M510DC"',
-            "no twin of M510DC of the same capacity",
+            "no twin of M510DC with the same capacity",
         ),
         (f'{RANDOM_READ}, value = 4, unit = "iodepth of the maximum"', "does not list its depths"),
         (f'{RANDOM_READ}, latency_us = 9, latency_kind = "threshold"', "whether any I/O exceeded"),

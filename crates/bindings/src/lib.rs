@@ -1,5 +1,5 @@
-//! The Python module `fathom._core`, and nothing else: parsing, the two load generators behind one
-//! [`handle::Handle`], and their results. Every call that waits gives the GIL back.
+//! The Python module `fathom._core`: converts what the other crates do, and does nothing itself. Every call that waits
+//! gives the GIL back.
 
 // The macros of PyO3 generate undocumented items; what Python users read is `_core.pyi`.
 #![allow(missing_docs)]
@@ -25,7 +25,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::results::{
-        Batch, HalfWidths, Interval, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
+        Batch, HalfWidths, Interval, Limit, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
         describe_errno,
     };
     #[pymodule_export]

@@ -236,6 +236,7 @@ impl From<&recording::HalfWidths> for HalfWidths {
 
 /// How busy a group of equal servers was.
 #[pyclass(frozen, get_all, module = "fathom._core")]
+#[derive(Clone)]
 pub struct Utilisation {
     resource: String,
     servers: u32,
@@ -268,15 +269,19 @@ fn stream_results(
 }
 
 fn utilisation_rows(rows: &[recording::Utilisation]) -> Vec<Utilisation> {
-    rows.iter()
-        .map(|row| Utilisation {
+    rows.iter().map(Utilisation::from).collect()
+}
+
+impl From<&recording::Utilisation> for Utilisation {
+    fn from(row: &recording::Utilisation) -> Self {
+        Self {
             resource: row.resource.clone(),
             servers: row.servers,
             mean: row.mean,
             max: row.max,
             waiting: row.waiting,
-        })
-        .collect()
+        }
+    }
 }
 
 fn residence_us(parts: &[recording::Residence]) -> BTreeMap<String, f64> {
@@ -575,7 +580,41 @@ impl Recording {
         self.inner.notes.clone()
     }
     /// What bound the rate, or None where the backend cannot know.
-    fn limited_by(&self) -> Option<String> {
-        self.inner.limited_by()
+    fn limit(&self) -> Option<Limit> {
+        self.inner.limit().map(Limit::from)
+    }
+}
+
+/// What bound the rate of a step.
+#[pyclass(frozen, get_all, module = "fathom._core")]
+pub struct Limit {
+    /// `saturated`, `queue`, `offered-rate`, `outstanding-io` or `target-or-outstanding-io`.
+    kind: &'static str,
+    /// What is saturated or waited for.
+    resource: Option<Utilisation>,
+    /// Arrivals per second of an offered rate; mean I/O in flight of outstanding I/O.
+    amount: Option<f64>,
+    /// The busiest resource but the limit.
+    next: Option<Utilisation>,
+}
+
+impl From<recording::Limit> for Limit {
+    fn from(limit: recording::Limit) -> Self {
+        use recording::LimitedBy;
+        let (kind, resource, amount) = match limit.by {
+            LimitedBy::Saturated(one) => ("saturated", Some(one), None),
+            LimitedBy::Queue(one) => ("queue", Some(one), None),
+            LimitedBy::OfferedRate { iops } => ("offered-rate", None, Some(iops)),
+            LimitedBy::OutstandingIo { mean } => ("outstanding-io", None, Some(mean)),
+            LimitedBy::TargetOrOutstandingIo { mean } => {
+                ("target-or-outstanding-io", None, Some(mean))
+            }
+        };
+        Self {
+            kind,
+            resource: resource.as_ref().map(Utilisation::from),
+            amount,
+            next: limit.next.as_ref().map(Utilisation::from),
+        }
     }
 }

@@ -2,18 +2,12 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
-use twin::Device;
-
-use crate::{
-    handle::{Handle, Twins},
-    parse::job_from_text,
-};
+use crate::{handle::Handle, parse::job_from_text};
 
 create_exception!(
     _core,
@@ -105,8 +99,8 @@ pub fn start_engine(
         start_at: start_at_unix_ns.map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)),
         ..engine::Options::default()
     };
-    py.detach(|| engine::start(&job, &specs, &options))
-        .map(Handle::engine)
+    py.detach(|| load::start_engine(&job, &specs, &options))
+        .map(Handle)
         .map_err(refuse)
 }
 
@@ -127,55 +121,14 @@ pub fn verify_journal(
 /// The parameters of an SSD together with those that they leave to the model, as the model takes them; a JSON document.
 #[pyfunction]
 pub fn ssd_parameters(parameters_json: &str) -> PyResult<String> {
-    let (_, text) = kind_and_parameters(parameters_json).map_err(refuse)?;
-    let parameters = twin::SsdParams::from_json(&text).map_err(refuse)?;
+    let parameters = load::ssd_parameters(parameters_json).map_err(refuse)?;
     serde_json::to_string(&parameters).map_err(refuse)
-}
-
-/// The model that parameters name, and the parameters without it.
-fn kind_and_parameters(
-    parameters_json: &str,
-) -> Result<(Option<serde_json::Value>, String), String> {
-    let mut parameters: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(parameters_json).map_err(|error| error.to_string())?;
-    let kind = parameters.remove("kind");
-    Ok((kind, serde_json::Value::Object(parameters).to_string()))
-}
-
-/// Runs jobs on one kind of virtual device: a call per job, none per I/O.
-trait Runs: Send {
-    fn run(
-        &mut self,
-        job: &workload::Job,
-        seed: u64,
-        control: &twin::Control,
-        stopping: Option<&twin::StoppingRule>,
-        on_interval: &mut dyn FnMut(recording::Interval),
-    ) -> Result<recording::Recording, twin::TwinError>;
-}
-
-impl<D: twin::Device + Send> Runs for D {
-    fn run(
-        &mut self,
-        job: &workload::Job,
-        seed: u64,
-        control: &twin::Control,
-        stopping: Option<&twin::StoppingRule>,
-        on_interval: &mut dyn FnMut(recording::Interval),
-    ) -> Result<recording::Recording, twin::TwinError> {
-        twin::run_until_precise(job, self, seed, control, stopping, on_interval)
-    }
 }
 
 /// A virtual device: a drive, or a file system over one. Its state (mapping, wear, page cache, virtual
 /// clock) lasts from job to job.
 #[pyclass(frozen, module = "fathom._core")]
-pub struct TwinDevice {
-    device: Arc<Mutex<dyn Runs>>,
-    capacity_bytes: u64,
-    scale: f64,
-    dirty_limit_bytes: u64,
-}
+pub struct TwinDevice(load::TwinDevice);
 
 #[pymethods]
 impl TwinDevice {
@@ -189,91 +142,26 @@ impl TwinDevice {
         seed: u64,
         file_system: Option<&str>,
     ) -> PyResult<Self> {
-        py.detach(|| Self::make(parameters_json, seed, file_system))
-            .map_err(refuse)
+        let device = py.detach(|| load::TwinDevice::new(parameters_json, seed, file_system));
+        device.map(Self).map_err(refuse)
     }
 
     /// Bytes that jobs address: the simulated slice.
     #[getter]
     fn capacity_bytes(&self) -> u64 {
-        self.capacity_bytes
+        self.0.capacity_bytes()
     }
 
     /// Simulated capacity / real capacity.
     #[getter]
     fn scale(&self) -> f64 {
-        self.scale
+        self.0.scale()
     }
 
     /// Bytes that the page cache takes before writers wait for the drive; 0 without a file system.
     #[getter]
     fn dirty_limit_bytes(&self) -> u64 {
-        self.dirty_limit_bytes
-    }
-}
-
-impl TwinDevice {
-    /// The model that the parameters' `kind` names; `ssd` where they name none.
-    fn make(parameters_json: &str, seed: u64, file_system: Option<&str>) -> Result<Self, String> {
-        let (kind, text) = kind_and_parameters(parameters_json)?;
-        let refuse = |error: twin::ParamError| error.to_string();
-        match kind.as_ref().map_or(Some("ssd"), |kind| kind.as_str()) {
-            Some("ssd") => {
-                let parameters = twin::SsdParams::from_json(&text).map_err(refuse)?;
-                let ssd = twin::Ssd::new(&parameters, seed).map_err(refuse)?;
-                Self::under(ssd, file_system, false)
-            }
-            Some("disk") => {
-                let parameters = twin::DiskParams::from_json(&text).map_err(refuse)?;
-                let disk = twin::Disk::new(&parameters).map_err(refuse)?;
-                Self::under(disk, file_system, true)
-            }
-            Some("system") => {
-                let parameters = twin::SystemParams::from_json(&text).map_err(refuse)?;
-                match file_system {
-                    Some(_) => {
-                        Err("a system has its own file system, or none: name it bare".into())
-                    }
-                    None => Ok(Self::of(twin::System::new(&parameters, seed))),
-                }
-            }
-            _ => Err(format!(
-                "no model of kind {}: expected ssd, disk or system",
-                kind.unwrap_or_default()
-            )),
-        }
-    }
-
-    /// The drive under a file system, or bare.
-    fn under<D: Device + Send + 'static>(
-        drive: D,
-        file_system: Option<&str>,
-        rotational: bool,
-    ) -> Result<Self, String> {
-        let Some(name) = file_system else {
-            return Ok(Self::of(drive));
-        };
-        let params = twin::FsParams::preset(name, rotational);
-        let params = match drive.zone_model() {
-            Some(zones) => params.and_then(|params| params.on_zones(&zones)),
-            None => params,
-        };
-        let layered = params.and_then(|params| twin::FileSystem::new(drive, &params));
-        let layered = layered.map_err(|error| error.to_string())?;
-        let dirty_limit_bytes = layered.dirty_limit_bytes();
-        Ok(Self {
-            dirty_limit_bytes,
-            ..Self::of(layered)
-        })
-    }
-
-    fn of<D: Device + Send + 'static>(device: D) -> Self {
-        Self {
-            capacity_bytes: device.capacity_bytes(),
-            scale: device.scale(),
-            dirty_limit_bytes: 0,
-            device: Arc::new(Mutex::new(device)),
-        }
+        self.0.dirty_limit_bytes()
     }
 }
 
@@ -317,40 +205,12 @@ pub fn start_twins(
     precision: Option<Precision>,
 ) -> PyResult<Handle> {
     let job = job_from_text(job_json, "job.json")?;
-    if seeds.len() != devices.len() {
-        return Err(refuse(format!(
-            "{} seeds for {} twins",
-            seeds.len(),
-            devices.len()
-        )));
-    }
-    let jobs = job.of_targets(devices.len()).map_err(refuse)?;
-    let drives: Vec<_> = devices
+    let devices: Vec<_> = devices
         .iter()
-        .map(|device| Arc::clone(&device.get().device))
+        .map(|device| device.get().0.clone())
         .collect();
-    let control = Arc::new(twin::Control::default());
-    let stop = {
-        let control = Arc::clone(&control);
-        Arc::new(move || control.stop())
-    };
-    let stopping = precision.map(|Precision(rule)| {
-        let round_ns = hold_every_ns;
-        twin::StoppingRule::new(twin::Precision { round_ns, ..rule }, drives.len())
-    });
-    let twins = Twins::start(drives.len(), hold_every_ns, stop, move |mut side, index| {
-        let mut device = drives[index].lock().unwrap_or_else(PoisonError::into_inner);
-        device
-            .run(
-                &jobs[index],
-                seeds[index],
-                &control,
-                stopping.as_ref(),
-                &mut |interval| {
-                    side.deliver(interval);
-                },
-            )
-            .map_err(|error| error.to_string())
-    });
-    Ok(Handle::twins(twins))
+    let precision = precision.map(|Precision(rule)| rule);
+    load::start_twins(&job, &devices, &seeds, hold_every_ns, precision)
+        .map(Handle)
+        .map_err(refuse)
 }

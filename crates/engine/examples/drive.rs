@@ -84,9 +84,9 @@ fn drive() -> Result<(), Box<dyn Error>> {
         stats.errors,
     );
     eprintln!(
-        "{}; limited by {}",
+        "{}; limit: {:?}",
         serde_json::to_string(&setup)?,
-        recording.limited_by().unwrap_or_default()
+        recording.limit()
     );
     for note in &recording.notes {
         eprintln!("note: {note}");

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use recording::{
-    Alike, Counters, HalfWidths, Interval, OpHalfWidths, Recorder, Recording, Utilisation,
+    Alike, Counters, HalfWidths, Interval, LimitedBy, OpHalfWidths, Recorder, Recording,
+    Utilisation,
 };
 use workload::Op;
 
@@ -191,31 +192,34 @@ fn a_saturated_resource_is_named_with_the_next_one() {
         ],
         ..Recording::default()
     };
+    let limit = recording.limit().unwrap();
     assert_eq!(
-        recording.limited_by().unwrap(),
-        "dies 97 %, next PCIe link (read) 71 %"
+        limit.by,
+        LimitedBy::Saturated(recording.utilisation[1].clone())
     );
+    assert_eq!(limit.next, Some(recording.utilisation[0].clone()));
 }
 
 #[test]
-fn a_single_hot_server_is_told_from_a_busy_group() {
+fn a_single_hot_server_saturates_its_group_and_a_warm_one_does_not() {
     let recording = Recording {
         utilisation: vec![resource("dies", 64, 0.20, 0.99)],
         ..Recording::default()
     };
+    let limit = recording.limit().unwrap();
     assert_eq!(
-        recording.limited_by().unwrap(),
-        "busiest of 64 dies 99 % (mean 20 %)"
+        limit.by,
+        LimitedBy::Saturated(resource("dies", 64, 0.20, 0.99))
     );
+    assert_eq!(limit.next, None);
     let below = Recording {
         mean_outstanding: Some(16.0),
         utilisation: vec![resource("dies", 64, 0.20, 0.77)],
         ..Recording::default()
     };
-    assert_eq!(
-        below.limited_by().unwrap(),
-        "outstanding I/O (16), busiest of 64 dies 77 % (mean 20 %)"
-    );
+    let limit = below.limit().unwrap();
+    assert_eq!(limit.by, LimitedBy::OutstandingIo { mean: 16.0 });
+    assert_eq!(limit.next, Some(resource("dies", 64, 0.20, 0.77)));
 }
 
 #[test]
@@ -226,16 +230,17 @@ fn without_a_saturated_resource_the_load_is_the_limit() {
         utilisation: vec![resource("dies", 64, 0.70, 0.71)],
         ..Recording::default()
     };
-    assert_eq!(
-        closed.limited_by().unwrap(),
-        "outstanding I/O (32), busiest dies 71 %"
-    );
+    let limit = closed.limit().unwrap();
+    assert_eq!(limit.by, LimitedBy::OutstandingIo { mean: 31.97 });
+    assert_eq!(limit.next, Some(resource("dies", 64, 0.70, 0.71)));
     let shallow = Recording {
         mean_outstanding: Some(0.998),
         utilisation: Vec::new(),
         ..closed.clone()
     };
-    assert_eq!(shallow.limited_by().unwrap(), "outstanding I/O (1)");
+    let limit = shallow.limit().unwrap();
+    assert_eq!(limit.by, LimitedBy::OutstandingIo { mean: 0.998 });
+    assert_eq!(limit.next, None);
     let mut recorder = Recorder::default();
     (0..1000).for_each(|_| recorder.record_open(Op::Read, 80_000, 90_000, 4096));
     let interval = Interval {
@@ -243,7 +248,10 @@ fn without_a_saturated_resource_the_load_is_the_limit() {
         ..recorder.cut(SECOND_NS, 0)
     };
     let open = Recording::from_intervals([&interval]);
-    assert_eq!(open.limited_by().unwrap(), "offered rate (1005 IOPS)");
+    assert_eq!(
+        open.limit().unwrap().by,
+        LimitedBy::OfferedRate { iops: 1005.0 }
+    );
 }
 
 #[test]
@@ -263,19 +271,22 @@ fn a_closed_load_that_waits_longer_than_it_is_served_is_limited_by_what_it_waits
         ],
         ..Recording::default()
     };
+    let queued = waiting(14.0, 2.1);
+    let [dies, channels] = [0, 1].map(|index| queued.utilisation[index].clone());
+    let limit = queued.limit().unwrap();
     assert_eq!(
-        waiting(14.0, 2.1).limited_by().unwrap(),
-        "dies (14 waiting) 30 %, next channels 61 %"
+        (limit.by, limit.next),
+        (LimitedBy::Queue(dies.clone()), Some(channels))
     );
+    let limit = waiting(13.0, 2.9).limit().unwrap();
+    assert_eq!(limit.by, LimitedBy::OutstandingIo { mean: 32.0 });
+    let mut saturated = queued;
+    let channels = resource("channels", 8, 0.94, 0.95);
+    saturated.utilisation[1] = channels.clone();
+    let limit = saturated.limit().unwrap();
     assert_eq!(
-        waiting(13.0, 2.9).limited_by().unwrap(),
-        "outstanding I/O (32), busiest channels 61 %"
-    );
-    let mut saturated = waiting(14.0, 2.1);
-    saturated.utilisation[1] = resource("channels", 8, 0.94, 0.95);
-    assert_eq!(
-        saturated.limited_by().unwrap(),
-        "channels 95 %, next busiest of 64 dies 45 % (mean 30 %)"
+        (limit.by, limit.next),
+        (LimitedBy::Saturated(channels), Some(dies))
     );
 }
 
@@ -305,15 +316,14 @@ fn a_real_target_that_tells_nothing_of_itself_may_be_the_limit() {
         setup: BTreeMap::from([("completions".into(), "polled".into())]),
         ..Recording::default()
     };
-    assert_eq!(
-        recording.limited_by().unwrap(),
-        "target or outstanding I/O (32), busiest load generator CPU 40 %"
-    );
+    let limit = recording.limit().unwrap();
+    assert_eq!(limit.by, LimitedBy::TargetOrOutstandingIo { mean: 32.0 });
+    assert_eq!(limit.next, Some(recording.utilisation[0].clone()));
 }
 
 #[test]
 fn nothing_known_means_no_limit_is_named() {
-    assert_eq!(Recording::default().limited_by(), None);
+    assert_eq!(Recording::default().limit(), None);
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn report(row: &Row, recording: &Recording, published: Option<f64>, wall_s: f64)
     let waf = recording.counters.media_write_bytes.unwrap_or(0) as f64 / host_writes.max(1) as f64;
     let watts = recording.counters.joules.unwrap_or(0.0) / seconds;
     println!(
-        "{:26} {:11} {value:12.0} {:12.0} {error}  {:6.1} us  WAF {:4.2}  {watts:4.1} W  {wall_s:5.2} s  {}{}",
+        "{:26} {:11} {value:12.0} {:12.0} {error}  {:6.1} us  WAF {:4.2}  {watts:4.1} W  {wall_s:5.2} s  {:?}{}",
         row.workload,
         if row.calibration {
             "calibration"
@@ -221,7 +221,7 @@ fn report(row: &Row, recording: &Recording, published: Option<f64>, wall_s: f64)
         published.unwrap_or(f64::NAN),
         sum_ns / count.max(1) as f64 / 1e3,
         if host_writes > 0 { waf } else { f64::NAN },
-        recording.limited_by().unwrap_or_default(),
+        recording.limit().map(|limit| limit.by),
         means,
     );
 }

@@ -51,7 +51,7 @@ pub enum StreamError {
         /// The target's capacity.
         capacity_bytes: u64,
     },
-    /// A block size is no multiple of the target's block.
+    /// A block size is not a multiple of the target's block.
     #[error("block size {size_bytes} is not a multiple of the target's {block_bytes}-byte block")]
     Misaligned {
         /// Offending size.
@@ -59,7 +59,7 @@ pub enum StreamError {
         /// The target's block.
         block_bytes: u32,
     },
-    /// The job's alignment is no multiple of the target's block.
+    /// The job's alignment is not a multiple of the target's block.
     #[error("alignment {align_bytes} is not a multiple of the target's {block_bytes}-byte block")]
     MisalignedOffsets {
         /// The job's alignment.

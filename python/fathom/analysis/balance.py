@@ -7,7 +7,7 @@ FAIR_FROM = 0.95
 
 
 def jain(rates: Sequence[float]) -> float | None:
-    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all (Jain 1984).
+    """Returns Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all (Jain 1984).
 
     None where nothing moved.
     """
@@ -16,7 +16,7 @@ def jain(rates: Sequence[float]) -> float | None:
 
 
 def chi_square(counts: Sequence[float]) -> tuple[float, int]:
-    """Pearson's statistic of counts against equal ones, and its degrees of freedom (Pearson 1900).
+    """Returns Pearson's statistic of counts against equal ones, and its degrees of freedom (Pearson 1900).
 
     Where each I/O goes to a member drawn at random it is about as large as the degrees of freedom.
     """

@@ -11,7 +11,7 @@ from fathom.statistics.uncertainty import Interval, means_interval, repeats_inte
 TAIL_S = 500.0
 """Figures are of the last 500 s, as AnandTech's suite has them."""
 TAIL_SHARE = 0.25
-"""Of a step shorter than four times that, of its last quarter."""
+"""Figures of a step shorter than four times that are of its last quarter."""
 LEAST_SECONDS = 20
 """Fewer one-second rates say nothing of their spread."""
 
@@ -20,12 +20,12 @@ FLOOR_SHARE = 0.25
 
 
 def floor_of(rates: Sequence[float] | NDArray[np.float64]) -> float | None:
-    """The floor of one-second rates, as a row with `statistic = "floor"` publishes it; None without any."""
+    """Returns the floor of one-second rates, as a row with `statistic = "floor"` publishes it; None without any."""
     return float(np.quantile(rates, FLOOR_SHARE)) if len(rates) else None
 
 
 def tail_s(length_s: float) -> float:
-    """Seconds at the end of a step of that length that its figures are of."""
+    """Returns seconds at the end of a step of that length that its figures are of."""
     return min(TAIL_S, length_s * TAIL_SHARE)
 
 
@@ -55,11 +55,11 @@ class Consistency:
 
 
 def consistency(*repeats: NDArray[np.float64]) -> Consistency | None:
-    """The statistics of one-second rates, of one run or of several repeats; None for fewer than 20 in one of them or
-    where nothing moved.
+    """Returns the statistics of one-second rates, of one run or of several repeats.
 
-    Of repeats `mean` is that of their means, `deviation` what seconds stray inside a repeat (root of the mean variance)
-    and p1 that of all seconds, each over the median of its own repeat: how repeats differ is in `interval` alone.
+    None for fewer than 20 in one of them, or where nothing moved. With repeats, `mean` is that of their means.
+    `deviation` is how far seconds stray inside a repeat (root of the mean variance). The first percentile is that of
+    all seconds, each over the median of its own repeat. How repeats differ is in `interval` alone.
     """
     if any(len(rates) < LEAST_SECONDS or not rates.mean() for rates in repeats):
         return None

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 FULL = 0.95
-"""Share of the greatest rate from which a depth counts as enough: the top of a saturated curve is flat, so which depth
-is its very highest is chance."""
+"""Share of the greatest rate from which a depth is enough. The top of a saturated curve is flat, so chance decides
+which depth is highest.
+"""
 
 
 def enough(rates: Sequence[float]) -> int:
-    """Index of the least depth that gives nearly the greatest rate; depths ascending, one rate at least."""
+    """Returns the index of the least depth that gives nearly the greatest rate; depths ascending, one rate at least."""
     return next(index for index, rate in enumerate(rates) if rate >= FULL * max(rates))

@@ -47,7 +47,9 @@ class Efficiency(_FromStretches):
 
 
 def over_repeats(figures: Sequence[tuple[float, Interval | None]]) -> Interval | None:
-    """Interval of the mean of a figure over repeats, from each one's figure and interval; of a single one its own."""
+    """Returns the interval of the mean of a figure over repeats, from each one's figure and interval; of a single one
+    its own.
+    """
     if len(figures) == 1:
         return figures[0][1]
     halves = [own and (own.high - own.low) / 2 for _, own in figures]
@@ -55,7 +57,7 @@ def over_repeats(figures: Sequence[tuple[float, Interval | None]]) -> Interval |
 
 
 def power(energies: Sequence[Stretch], accuracy: float | None = None) -> Power | None:
-    """Mean power over the stretches; None where no energy is known.
+    """Returns the mean power over the stretches; None where no energy is known.
 
     Its interval is that of the stretches, however long each is; a meter's `accuracy` widens it as in `efficiency`.
     """
@@ -71,11 +73,11 @@ def power(energies: Sequence[Stretch], accuracy: float | None = None) -> Power |
 def efficiency(
     ios: Sequence[Stretch], energies: Sequence[Stretch], from_s: float, accuracy: float | None = None
 ) -> Efficiency | None:
-    """I/Os per joule from a second on; None where no energy is known there.
+    """Returns I/Os per joule from a second on; None where no energy is known there.
 
-    Energy need not be told in the same seconds as I/Os, which are taken as even within each of theirs. A time whose
-    energy is not known counts for neither. The ratio's interval is that of the stretches, in which rate and power move
-    together; the `accuracy` of a meter, a share of its figure, widens it in squares.
+    Energy may come in other seconds than I/Os, which are taken as even within each of theirs. A time of unknown energy
+    counts for neither. The ratio's interval is that of the stretches, in which rate and power move together. The
+    `accuracy` of a meter, a share of its figure, widens it in squares.
     """
     times = np.array([start for start, _, _ in ios] + [ios[-1][0] + ios[-1][1]])
     done = np.concatenate([[0.0], np.cumsum([n for _, _, n in ios])])
@@ -94,7 +96,7 @@ def efficiency(
 
 
 def _widened(found: Interval, share: float) -> Interval:
-    """The interval with a relative error that all its samples have in common."""
+    """Returns the interval with a relative error that all its samples have in common."""
     own = share * found.mean
     low, high = (
         found.mean - hypot(found.mean - found.low, own),

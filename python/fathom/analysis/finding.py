@@ -38,22 +38,22 @@ class Finding:
 
 
 def joined(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Returns `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def cited(source: str) -> str:
-    """A source by its name: where to fetch it is for the list of sources, not for a sentence."""
+    """Returns a source by its name: where to fetch it is for the list of sources, not for a sentence."""
     return re.sub(r",? ?https?://[^\s)]+", "", without_document(source))
 
 
 def rate_text(figures: StepFigures) -> str:
-    """A step's headline with its unit."""
+    """Returns a step's headline with its unit."""
     return f"{number(figures.headline)} {figures.unit}"
 
 
 def number(value: float) -> str:
-    """Four significant digits, grouped: finer than any of these figures is known."""
+    """Returns four significant digits, grouped: finer than any of these figures is known."""
     if value >= 1000:
         digits = len(str(int(value))) - 4
         return f"{round(value, -digits):,.0f}"

@@ -1,8 +1,8 @@
 """Findings: what the figures of a run say, in plain words, each with the figures and the interval it rests on.
 
-Who leads which workload and by how much, what is level, what limits it, how steady it ran, and where it differs from
-what was published; `surprises` adds where it differs from physics and from the data sheet. Nothing is said that the
-data do not show; what is doubtful is said by `validity`.
+They say who leads which workload and by how much, what is level, what limits it, and how steady it ran. They name
+differences from what was published; `surprises` adds those from physics and the data sheet. Nothing is said that the
+data do not show; `validity` says what is doubtful.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 
 from fathom.analysis.consistency import floor_of
 from fathom.analysis.finding import Finding, cited, joined, number, rate_text
-from fathom.analysis.run_view import Key, RunView, StepFigures
+from fathom.analysis.run_view import JobJson, Key, RunView, StepFigures
 from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.columns.schema import Point
@@ -26,8 +26,9 @@ SURPRISE_PCT = 10.0
 """From this difference on a published figure counts as contradicted."""
 STALL_US = 1e6
 STALL_MEANS = 100
-"""An I/O that takes longer than both, the second in mean latencies, is a stall: a host waits for it visibly, and a
-queue does not explain it."""
+"""An I/O that takes longer than both, the second in mean latencies, is a stall. A host waits for it visibly, and a
+queue does not explain it.
+"""
 FITTED = "fitted"
 """Role of a row that a twin's free parameters were fitted to."""
 UNCERTAIN = "uncertain"
@@ -67,7 +68,7 @@ def findings(
     physics: PhysicsOf | None = None,
     rated: RatedOf | None = None,
 ) -> list[Finding]:
-    """Findings on one run, the most telling first. Without a lookup nothing is said of what it would know."""
+    """Returns findings on one run, the most telling first. Without a lookup nothing is said of what it would know."""
     steps: dict[str, list[StepFigures]] = {}
     for figures in view.steps.values():
         if figures.headline > 0:
@@ -88,10 +89,11 @@ def findings(
 
 
 def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unsettled]) -> Finding:
-    """The outcome among the targets that had settled, and which had not; without any of them no outcome."""
+    """Returns the outcome among the targets that had settled, and which had not; without any of them no outcome."""
     out = {one.target: why for one in ranked if (why := gate.get((one.target, one.step)))}
     if not out:
-        return _outcome(view, ranked)
+        outcome = _outcome(view, ranked)
+        return replace(outcome, text=outcome.text + _cached(view.jobs.get(ranked[0].step)))
     left = [one for one in ranked if one.target not in out]
     names = joined([view.label(target) for target in out])
     why = joined(list(dict.fromkeys(reason.value for reason in out.values())))
@@ -100,6 +102,15 @@ def _gated(view: RunView, ranked: Sequence[StepFigures], gate: Mapping[Key, Unse
         return Finding("unsettled", text, tuple(out), ranked[0].step)
     outcome = _outcome(view, left)
     return replace(outcome, text=f"{outcome.text} Left out: {names}, not settled ({why}).")
+
+
+def _cached(job: JobJson | None) -> str:
+    """What to know of a rate of writes that end in the host's memory."""
+    if job is None or job.get("streams") or job.get("direct", True):
+        return ""
+    if all(op.get("op") != "write" for op in job["mix"]["ops"]):
+        return ""
+    return " These writes end in the page cache, so part of the rate may be that of memory."
 
 
 def _outcome(view: RunView, ranked: Sequence[StepFigures]) -> Finding:
@@ -139,7 +150,7 @@ def _no_winner(
         text = f"{names} are level in {best.label}: {rates} {best.unit}; {_includes_one(ratios)}."
     else:
         text = (
-            f"No winner in {best.label}: {names} did {rates} {best.unit}; too few seconds to tell them apart."
+            f"No winner in {best.label}: {names} did {rates} {best.unit}; too few seconds to separate them."
         )
     behind = next((other for other in ranked if other not in together), None)
     if behind:
@@ -149,7 +160,7 @@ def _no_winner(
 
 
 def _overall(view: RunView, outcomes: Sequence[Finding]) -> Iterable[Finding]:
-    """Who leads how many of the workloads; only for several targets on several workloads."""
+    """Yields who leads how many of the workloads; only for several targets on several workloads."""
     contested = [one for one in outcomes if one.kind in ("leader", "level", "untold")]
     unclaimed = sum(one.kind == "unsettled" for one in outcomes)
     if len(contested) + unclaimed < 2 or len(view.document.targets) < 2:
@@ -194,7 +205,7 @@ def _published(
     lookup: PublishedLookup,
     gate: Mapping[Key, Unsettled],
 ) -> Iterable[Finding]:
-    """Contradictions one by one, the largest first; agreement in one sentence."""
+    """Yields contradictions one by one, the largest first; agreement in one sentence."""
     off: dict[str, list[float]] = {}
     far: list[tuple[float, Finding]] = []
     for beside in (one for members in ranked for one in _beside(view, members, lookup, gate)):
@@ -234,7 +245,7 @@ class _Beside:
 def _beside(
     view: RunView, members: Sequence[StepFigures], lookup: PublishedLookup, gate: Mapping[Key, Unsettled]
 ) -> list[_Beside]:
-    """The settled figures of one step that are published too."""
+    """Returns the settled figures of one step that are published too."""
     catalog = {target.name: target.catalog for target in view.document.targets}
     found = []
     for figures in members:
@@ -283,13 +294,13 @@ def _published_value(one: _Beside) -> float:
 
 
 def _in_order(known: Sequence[_Beside]) -> bool:
-    """Whether no two targets have changed places."""
+    """Returns whether no two targets have changed places."""
     values = [one.published for one in sorted(known, key=_measured)]
     return values == sorted(values)
 
 
 def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
-    """The median over all rows of each role, near and far, and the worst; what the twin was fitted to apart."""
+    """Returns the median over all rows of each role, near and far, and the worst; what the twin was fitted to apart."""
     parts, figures = [], {}
     doubtful = off.get(UNCERTAIN, ())
     counted = [one for one in off.items() if one[0] != UNCERTAIN]
@@ -314,7 +325,7 @@ def _agreement(off: Mapping[str, Sequence[float]]) -> Finding:
 
 
 def left_out(doubtful: Sequence[float]) -> str:
-    """How far rows are off that are not counted, so that leaving them out hides nothing."""
+    """Returns how far rows are off that are not counted, so that leaving them out hides nothing."""
     if len(doubtful) == 1:
         return (
             f"One figure is left out because its source is in doubt: it is off by {signed_pct(doubtful[0])}."
@@ -324,7 +335,7 @@ def left_out(doubtful: Sequence[float]) -> str:
 
 
 def _although(view: RunView, *, fitted: bool) -> str:
-    """What to know of a figure that is far from the published one."""
+    """Returns what to know of a figure that is far from the published one."""
     if view.document.quick:
         return ", but this run is shortened, and its drive may be less worn in"
     return ", although the twin may be fitted to it" if fitted else ""
@@ -333,7 +344,7 @@ def _although(view: RunView, *, fitted: bool) -> str:
 def _published_figure(
     figures: StepFigures, device: str | None, lookup: PublishedLookup
 ) -> tuple[float, str, str, bool] | None:
-    """A published figure with its role and source, and whether it is the floor of the rates."""
+    """Returns a published figure with its role and source, and whether it is the floor of the rates."""
     if device is None or figures.published is None:
         return None
     doubtful = None
@@ -348,7 +359,7 @@ def _published_figure(
 
 
 def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
-    """What limits each target, one sentence per target."""
+    """Yields what limits each target, one sentence per target."""
     found: dict[str, dict[str, list[StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
         limit = figures.rows[0].limited_by
@@ -362,7 +373,7 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
 
 
 def _stalls(view: RunView) -> Iterable[Finding]:
-    """The longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
+    """Yields the longest stall of each real target: an I/O that took far longer than its like, or had not returned."""
     found: dict[str, list[tuple[float, Point, StepFigures]]] = {}
     for figures in view.steps.values():
         for row in figures.rows:
@@ -381,7 +392,7 @@ def _stalls(view: RunView) -> Iterable[Finding]:
 
 
 def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[Finding]:
-    """Which targets run unevenly, one sentence per target about the workload where it is worst."""
+    """Yields which targets run unevenly, one sentence per target about the workload where it is worst."""
     found: dict[str, list[tuple[float, float, StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
         rates = view.rates(figures)
@@ -433,7 +444,7 @@ def _sure(interval: tuple[float, float] | None, figures: StepFigures) -> str:
 
 
 def leads(view: RunView) -> str:
-    """The verb for the best of several: a shortened run claims no steady state, and so no leader."""
+    """Returns the verb for the best of several: a shortened run claims no steady state, and so no leader."""
     return "is ahead in" if view.document.quick else "leads"
 
 

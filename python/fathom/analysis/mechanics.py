@@ -1,7 +1,7 @@
 """What the arm and the platters of a disk allow, in closed form: no figure beyond it came from the medium.
 
-It knows nothing of caches and of how drives are built; `limits_of` takes the figures from the catalogue, or for a real
-disk those of its class. It measures nothing.
+It knows nothing of caches and of how drives are built. `limits_of` takes the figures from the catalogue; for a real
+disk it takes those of its class. It measures nothing.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Mechanics:
         return 1e6 / (self.seek_us + self.half_turn_us + self.overhead_us)
 
     def most_iops(self, outstanding: float, block_bytes: int) -> float:
-        """The most small random I/O that platters allow in any order and over the shortest of strokes.
+        """Returns the most small random I/O that platters allow in any order and over the shortest of strokes.
 
         However well they are ordered, I/Os wait half a turn on average for a sector at a random angle: Little's law
         with that as the least residence, N / (T / 2). A block cannot pass faster than the outermost track either.
@@ -50,7 +50,7 @@ class Mechanics:
 
 
 def limits_of(target: TargetRecord) -> Mechanics | None:
-    """The limits of a target's drive (of one, if it is an array); None for what has no platters."""
+    """Returns the limits of a target's drive (of one, if it is an array); None for what has no platters."""
     if target.kind != "twin":
         return _of_class(target)
     from fathom.catalog import CatalogError, load_device
@@ -75,7 +75,7 @@ def limits_of(target: TargetRecord) -> Mechanics | None:
 
 
 def _of_class(target: TargetRecord) -> Mechanics | None:
-    """A real disk does not tell its speed: what drives of 3.5 inch for servers have, and no rates."""
+    """Returns what 3.5 inch server drives have, and no rates: a real disk does not report its speed."""
     identity = target.identity
     if identity.get("rotational") is not True or identity.get("transport") in VIRTUAL:
         return None

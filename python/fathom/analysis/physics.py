@@ -1,6 +1,6 @@
-"""What physics allows a target at most: its link, and of a twin what its dies together can program and sense.
+"""What physics allows a target at most: its link, and for a twin what its dies together can program and sense.
 
-A twin is known by its parameters, a real device by its link only: drives do not tell how many dies they have.
+A twin is known by its parameters, a real device only by its link: drives do not report how many dies they have.
 """
 
 from contextlib import suppress
@@ -15,7 +15,7 @@ SATA_ENCODING = 8 / 10
 
 
 def physics_of(target: TargetRecord) -> Physics:
-    """The target's ceilings; those that are not known are None."""
+    """Returns the target's ceilings; those that are not known are None."""
     if target.kind != "twin" or target.catalog is None:
         return Physics(link_mbps(target))
     from fathom.catalog import CatalogError, load_device

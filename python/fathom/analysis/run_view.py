@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from fathom.columns.schema import Point
 from fathom.method.curve import SUSTAINED_LEAST, is_point
 from fathom.method.offered import Offered, OfferedJson, parse_offered
+from fathom.method.ops import LARGE_BLOCK_BYTES, MOVES_DATA, WRITES
 from fathom.method.step_names import called
 from fathom.runs.document import RunDocument, TargetRecord
 from fathom.runs.remarks import Fact
 from fathom.statistics.failed import failed_share, is_withheld
-
-BANDWIDTH_FROM_BYTES = 64 * 1024
-"""Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
+from fathom.statistics.means import mean_by_count
 
 Key = tuple[str, str]
 """(target, step)"""
@@ -73,7 +72,7 @@ class JobJson(TypedDict):
 
 
 def region_bytes(job: JobJson, capacity_bytes: float) -> float:
-    """Size of a job's region on a target of that capacity."""
+    """Returns the size of a job's region on a target of that capacity."""
     size = job["region"]["size"]
     if most := size.get("bytes") or size.get("up-to"):
         return float(min(most, capacity_bytes))
@@ -112,9 +111,7 @@ class StepFigures:
     @property
     def mean_us(self) -> float | None:
         """Mean service latency over all operations."""
-        known = [(row.n or 0, row.mean_us) for row in self.rows if row.mean_us is not None]
-        n = sum(count for count, _ in known)
-        return sum(count * mean for count, mean in known) / n if n else None
+        return mean_by_count((row.n, row.mean_us) for row in self.rows)
 
     @property
     def asked_depth(self) -> int | None:
@@ -148,7 +145,7 @@ class StepFigures:
     @property
     def in_bandwidth(self) -> bool:
         """Whether the headline is MB/s."""
-        return all((row.block_bytes or 0) >= BANDWIDTH_FROM_BYTES for row in self.rows)
+        return all((row.block_bytes or 0) >= LARGE_BLOCK_BYTES for row in self.rows)
 
     @property
     def unit(self) -> str:
@@ -185,7 +182,9 @@ class RunView:
         verdicts: Mapping[Key, str] | None = None,
         not_measured: Mapping[str, Sequence[str]] | None = None,
     ) -> "RunView":
-        """The view of a run, with what its backends remarked, its preconditions came to and nobody could sample."""
+        """Returns the view of a run, with what its backends remarked, its preconditions came to and nobody could
+        sample.
+        """
         return cls(
             run.document,
             run.points,
@@ -218,7 +217,7 @@ class RunView:
         return {one.name: one.part_of for one in self.document.targets if one.part_of is not None}
 
     def label(self, target: str) -> str:
-        """A target's name for people."""
+        """Returns a target's name for people."""
         return next((one.label or one.name for one in self.document.targets if one.name == target), target)
 
     @cached_property
@@ -238,7 +237,7 @@ class RunView:
         }
 
     def called(self, step: str, *, any_round: bool = False) -> str:
-        """What a step is called in tables (`fathom.method.step_names`)."""
+        """Returns what a step is called in tables (`fathom.method.step_names`)."""
         return called(step, self.named, any_round=any_round)
 
     @cached_property
@@ -247,7 +246,7 @@ class RunView:
         return {cast("str", step["name"]): step for step in self._steps}
 
     def paces(self, step: str) -> list[PaceJson]:
-        """How the loads of a step are thinned and dealt out: the job's, or those of its streams."""
+        """Returns how the loads of a step are thinned and dealt out: the job's, or those of its streams."""
         job = self.jobs.get(step)
         jobs = [stream["job"] for stream in job.get("streams", ())] or [job] if job else []
         return [one.get("pace", {}) for one in jobs]
@@ -263,7 +262,7 @@ class RunView:
 
     @cached_property
     def percentiles(self) -> dict[str, float]:
-        """Of each step that was made to tell a percentile: the highest, 0..1."""
+        """The highest percentile, 0..1, of each step that asks for one."""
         return {
             cast("str", step["name"]): percentile
             for step in self._steps
@@ -277,7 +276,7 @@ class RunView:
 
     @cached_property
     def part_steps(self) -> dict[Key, StepFigures]:
-        """The same of parts."""
+        """The figures by target, step and operation, for parts."""
         return {key: figures for key, figures in self._all_steps.items() if key[0] in self.totals}
 
     @cached_property
@@ -291,7 +290,7 @@ class RunView:
 
     @cached_property
     def _all_steps(self) -> dict[Key, StepFigures]:
-        """Without those of which so much I/O failed that they have no figures."""
+        """Without those that have no figures because too much of their I/O failed."""
         repeated = {step["name"] for step in self._steps if step.get("round")}
         rows: dict[Key, list[Point]] = {}
         for row in (Point(**row) for row in self.points.to_pylist()):
@@ -310,32 +309,32 @@ class RunView:
         }
 
     def rates(self, figures: StepFigures) -> NDArray[np.float64]:
-        """Headline per whole second of a measured step, all operations together.
+        """Returns the headline per whole second of a measured step, all operations together.
 
         Seconds shorter than the first (the last of a step) are left out: a mean of seconds needs equal seconds.
         """
         return self.repeats(figures)[0]
 
     def repeats(self, figures: StepFigures) -> list[NDArray[np.float64]]:
-        """The same of each repeat."""
+        """Returns the view of each repeat."""
         key = (figures.target, figures.step)
         found = [rates[key][figures.in_bandwidth] for rates in self._rates if key in rates]
         return found or [np.zeros(0)]
 
     def moved_bytes(self) -> dict[Key, int]:
-        """Bytes that each step moved, every kind of step; what is trimmed or zeroed moves none."""
-        carried = self.intervals.filter(pc.field("op").isin(["read", "write", "append"]))
+        """Returns bytes that each step moved, every kind of step; what is trimmed or zeroed moves none."""
+        carried = self.intervals.filter(pc.field("op").isin(MOVES_DATA))
         moved = self._sum(carried, "bytes").items()
         return {(target, step): int(count) for (target, step), count in moved if target}
 
     def written_bytes(self) -> dict[Key, int]:
-        """Bytes that each step wrote, every kind of step."""
-        writes = self.intervals.filter(pc.field("op").isin(["write", "append"]))
+        """Returns bytes that each step wrote, every kind of step."""
+        writes = self.intervals.filter(pc.field("op").isin(WRITES))
         wrote = self._sum(writes, "bytes").items()
         return {(target, step): int(count) for (target, step), count in wrote if target}
 
     def errors(self) -> dict[Key, tuple[int, float]]:
-        """Failed I/O per step, every kind of step, and the share of that operation of which most failed.
+        """Returns failed I/O per step, every kind of step, and the greatest share of an operation that failed.
 
         Only steps that have any.
         """
@@ -350,29 +349,29 @@ class RunView:
         return found
 
     def total(self, name: str) -> dict[MaybeKey, float]:
-        """Sum of a telemetry value per (target, step); the target is `None` for the whole machine."""
+        """Returns the sum of a telemetry value per (target, step); the target is `None` for the whole machine."""
         rows = self.telemetry.filter(pc.field("name") == name)
         return self._sum(rows, "value")
 
     def seconds(self, name: str) -> dict[MaybeKey, float]:
-        """Seconds over which a telemetry value was recorded, per (target, step)."""
+        """Returns seconds over which a telemetry value was recorded, per (target, step)."""
         return self._sum(self.telemetry.filter(pc.field("name") == name), "length_s")
 
     def means(self, name: str) -> dict[MaybeKey, float]:
-        """Mean of a telemetry value per (target, step), weighted by time."""
+        """Returns the mean of a telemetry value per (target, step), weighted by time."""
         rows = self.telemetry.filter(pc.field("name") == name)
         weighted = pa.array(rows["value"].to_numpy() * rows["length_s"].to_numpy())
         sums, seconds = self._sum(rows.append_column("weighted", weighted), "weighted"), self.seconds(name)
         return {key: value / seconds[key] for key, value in sums.items() if seconds[key]}
 
     def mean(self, name: str) -> float | None:
-        """Mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""
+        """Returns the mean of a telemetry value over the run, weighted by time; `None` when it was not recorded."""
         rows = self.telemetry.filter(pc.field("name") == name)
         value, length_s = rows["value"].to_numpy(), rows["length_s"].to_numpy()
         return float(value @ length_s / length_s.sum()) if length_s.sum() > 0 else None
 
     def means_of(self, key: MaybeKey) -> dict[str, float]:
-        """Means of what is sampled as a share of time or speed (unit %), weighted by time, by name."""
+        """Returns the means of what is sampled as a share of time or speed (unit %), weighted by time, by name."""
         return self._shares.get(key, {})
 
     @cached_property

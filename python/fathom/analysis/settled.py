@@ -27,7 +27,7 @@ class Unsettled(Enum):
 
 
 def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
-    """The measured steps whose target had not settled, with the reason. The others may be claimed."""
+    """Returns the measured steps whose target had not settled, with the reason. The others may be claimed."""
     found: dict[Key, Unsettled] = {}
     written, gaps = written_before(view), maximum_gaps(view)
     for key, figures in view.steps.items():
@@ -44,12 +44,13 @@ def unsettled(view: RunView) -> Mapping[Key, Unsettled]:
 
 
 def shortfall(before: float, at_random: float) -> str:
-    """How much of a region had been written, in words."""
+    """Returns how much of a region had been written, in words."""
     return f"{percent(before)} of its region had been written, {percent(at_random)} at random"
 
 
 def written_before(view: RunView) -> dict[Key, tuple[float, float]]:
-    """How often the region of each step had been written, and how often at random, by the time that it was measured.
+    """Returns how often the region of each step had been written, and how often at random, by the time that it was
+    measured.
 
     Only of SSDs, whose figures depend on it. A twin begins fresh; what a real drive held before is not known, so it is
     judged where the run writes to it. A write in order counts as part of the fill that it is judged by. A purge begins
@@ -86,7 +87,7 @@ def _overwrites(job: JobJson) -> bool:
 
 
 def _keeps_state(target: TargetRecord) -> bool:
-    """Whether what was written before is part of the target's figures: an SSD, seen without a file system."""
+    """Returns whether what was written before is part of the target's figures: an SSD, seen without a file system."""
     if target.kind == "twin":
         return not target.identity.get("file_system") and _is_ssd((target.catalog or "").partition("?")[0])
     return target.kind == "device" and target.identity.get("rotational") is False

@@ -76,7 +76,7 @@ class _Rated:
 
 
 def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -> Iterator[Finding]:
-    """Contradictions first, then how near to its ceilings each target came, then the data sheet."""
+    """Yields contradictions first, then how near to its ceilings each target came, then the data sheet."""
     yield from _little(view)
     if physics:
         yield from _ceilings(view, physics)
@@ -85,7 +85,7 @@ def surprises(view: RunView, physics: PhysicsOf | None, rated: RatedOf | None) -
 
 
 def _little(view: RunView) -> Iterator[Finding]:
-    """IOPS x mean latency must be what was in flight (Little, 1961)."""
+    """Yields IOPS x mean latency must be what was in flight (Little, 1961)."""
     for figures in view.steps.values():
         kept = figures.outstanding or figures.asked_depth
         if not kept or figures.mean_us is None or figures.iops <= 0:
@@ -102,7 +102,9 @@ def _little(view: RunView) -> Iterator[Finding]:
 
 
 def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
-    """What is beyond a ceiling one by one; targets that come nearest to the same ceiling in the same step together."""
+    """Yields what is beyond a ceiling one by one; targets that come nearest to the same ceiling in the same step
+    together.
+    """
     near: dict[tuple[str, str], list[_Against]] = {}
     for target in view.document.targets:
         known = physics(target)
@@ -122,7 +124,9 @@ def _ceilings(view: RunView, physics: PhysicsOf) -> Iterator[Finding]:
 
 
 def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_Against]:
-    """Data over the link each way; bytes that the media took; senses of random reads no larger than a page's unit."""
+    """Yields data over the link each way; bytes that the media took; senses of random reads no larger than a page's
+    unit.
+    """
     for row in figures.rows:
         if known.link_mbps:
             yield _Against(figures, row.mbps or 0.0, known.link_mbps, "MB/s", f"the raw rate of {known.link}")
@@ -175,7 +179,7 @@ def _figures(one: _Against) -> dict[str, float]:
 
 
 def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
-    """The best figure of each kind that a data sheet states; what is near it is counted.
+    """Yields the best figure of each kind that a data sheet states; what is near it is counted.
 
     Data sheets state settled drives: a figure of one that never became steady is not compared.
     """
@@ -214,8 +218,8 @@ def _data_sheet(view: RunView, rated: RatedOf) -> Iterator[Finding]:
 
 
 def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
-    """What a data sheet calls it: large and sequential, or 4 KiB random over the whole drive, by one workload
-    alone; None for all else.
+    """Returns what a data sheet calls it: large and sequential, or 4 KiB random over the whole drive. None for all
+    else, and for several workloads at once.
     """
     ops = {row.op for row in figures.rows}
     job = view.jobs.get(figures.step)
@@ -231,7 +235,7 @@ def _kind(view: RunView, figures: StepFigures) -> tuple[str, str] | None:
 
 
 def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
-    """All that one sheet states otherwise of a target, the farthest first, so that its source is named once."""
+    """Returns all that one sheet states otherwise of a target, the farthest first, so that its source is named once."""
     ranked = sorted(together, key=lambda one: -abs(one.off_pct))
     target = ranked[0].figures.target
     told = "; ".join(_off_text(one) for one in ranked)

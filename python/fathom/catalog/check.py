@@ -44,7 +44,7 @@ _WORDING = {
 
 @lru_cache(maxsize=256)
 def parse(kind: str, text: str, location: str) -> Device | System | Published:
-    """The model of a file.
+    """Returns the model of a file.
 
     Args:
         kind: `devices`, `systems` or `published`.
@@ -58,7 +58,7 @@ def parse(kind: str, text: str, location: str) -> Device | System | Published:
 
 
 def parse_as(model: type[_Model], text: str, location: str) -> _Model:
-    """A TOML text as that model. Raises as `parse`."""
+    """Returns a TOML text as that model. Raises as `parse`."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -70,14 +70,14 @@ def parse_as(model: type[_Model], text: str, location: str) -> _Model:
 
 
 def _syntax(message: str, text: str, location: str) -> str:
-    """`tomllib` puts the place at the end of its message, as a line or as the end of the document."""
+    """Returns `tomllib` puts the place at the end of its message, as a line or as the end of the document."""
     at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     line = (at and at[1]) or len(text.splitlines())
     return f"{location}:{line}: not TOML: {message[: at.start()] if at else message}"
 
 
 def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, location: str) -> list[str]:
-    """One line per wrong key, in the file's order: a key of a group is at fault once, not once per row."""
+    """Returns one line per wrong key, in the file's order: a key of a group is at fault once, not once per row."""
     lines = key_lines(text)
     found: dict[tuple[int, str], None] = {}
     for error in errors:
@@ -87,7 +87,7 @@ def _problems(errors: list[ErrorDetails], model: type[BaseModel], text: str, loc
 
 
 def _place(loc: Path, lines: Mapping[Path, int]) -> tuple[Path, Path]:
-    """The part of an error's path that the file has, and the rest: a missing key, or a branch of a union.
+    """Returns the part of an error's path that the file has, and the rest: a missing key, or a branch of a union.
 
     A row's key may stand in the row or, for all rows, in its group.
     """
@@ -130,7 +130,7 @@ def _explain(error: ErrorDetails, rest: Path, model: type[BaseModel]) -> str:
 
 
 def _label(loc: Path) -> str:
-    """The key's own name, with its place in a list: `capacities_gb[1]`."""
+    """Returns the key's own name, with its place in a list: `capacities_gb[1]`."""
     path = [part for part in loc if part != "[key]"]
     last = max((i for i, part in enumerate(path) if isinstance(part, str)), default=0)
     return "".join(str(part) if i == 0 else f"[{part}]" for i, part in enumerate(path[last:]))
@@ -141,7 +141,7 @@ def _pattern(type_: object) -> object:
 
 
 def _quote(value: object) -> str:
-    """A value as TOML would have it, control characters escaped: the text goes to a terminal."""
+    """Returns a value as TOML would have it, control characters escaped: the text goes to a terminal."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list | tuple):
@@ -150,7 +150,7 @@ def _quote(value: object) -> str:
 
 
 def _keys_at(model: type[BaseModel], loc: Path) -> list[str]:
-    """The keys that may stand in the table at a path."""
+    """Returns the keys that may stand in the table at a path."""
     for part in loc:
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
         if isinstance(part, str) and part in fields:

@@ -15,17 +15,18 @@ CAPACITY_TOLERANCE = 0.02
 
 
 def device_names() -> list[str]:
-    """Names that `twin:NAME` and `fathom catalog show` take."""
+    """Returns names that `twin:NAME` and `fathom catalog show` take."""
     return [entry.name for entry in entries("devices")]
 
 
 def method_names() -> list[str]:
-    """Names of the built-in and the user's methods."""
+    """Returns names of the built-in and the user's methods."""
     return [entry.name for entry in entries("methods")]
 
 
 def load_device(name: str) -> Device:
-    """A device by name; with `NAME?KEY=VALUE,...` one whose twin has those parameters (`fathom.catalog.settings`).
+    """Returns a device by name; with `NAME?KEY=VALUE,...` one whose twin has those parameters
+    (`fathom.catalog.settings`).
 
     Raises:
         CatalogError: no such device or parameter, or its file is wrong; the text says where and what to do.
@@ -36,24 +37,24 @@ def load_device(name: str) -> Device:
 
 
 def load_system(name: str) -> System:
-    """A test bench by name. Raises as `load_device`."""
+    """Returns a test bench by name. Raises as `load_device`."""
     return cast("System", load(find("systems", name)))
 
 
 def load_published(name: str) -> Published:
-    """Data sheet and published results of a product or system. Raises as `load_device`."""
+    """Returns data sheet and published results of a product or system. Raises as `load_device`."""
     published = cast("Published", load(find("published", name)))
     others = [group for other in published.results_in for group in load_published(other).published]
     return published.model_copy(update={"published": (*published.published, *others)})
 
 
 def method_text(name: str) -> str:
-    """A method's TOML, verbatim, to be parsed by the `workload` crate or copied. Raises as `load_device`."""
+    """Returns a method's TOML, verbatim, to be parsed by the `workload` crate or copied. Raises as `load_device`."""
     return find("methods", name).text()
 
 
 def load(entry: Entry) -> Device | System | Published:
-    """The model of an entry that is not a method.
+    """Returns the model of an entry that is not a method.
 
     Raises:
         CatalogError: its file is wrong.
@@ -69,7 +70,7 @@ def load(entry: Entry) -> Device | System | Published:
 def published_for(
     device_name: str, workload: str, *, op: str | None = None, iodepth: int | None = None
 ) -> list[PublishedRow]:
-    """The published results of a workload on a device, best first; empty where nobody published one.
+    """Returns the published results of a workload on a device, best first; empty where nobody published one.
 
     The measured come before the context rows, the certain before the uncertain, then the file's order. Rows of
     another capacity are another device's.
@@ -98,7 +99,9 @@ def published_for(
 
 
 def is_about(row: PublishedRow | SpecRow, device: Device) -> bool:
-    """Whether a row's subject is one such device: the same capacity, or none stated, and not several at once."""
+    """Returns whether a row's subject is one such device: the same capacity, or none stated, and not several
+    at once.
+    """
     if getattr(row, "units", None) not in (None, 1):
         return False
     return (
@@ -108,7 +111,7 @@ def is_about(row: PublishedRow | SpecRow, device: Device) -> bool:
 
 
 def entry_json(name: str) -> dict[str, object]:
-    """All that the catalogue says under a name: `{"schema": "fathom-catalog/1", "name", "devices": ...}`.
+    """Returns all that the catalogue says under a name: `{"schema": "fathom-catalog/1", "name", "devices": ...}`.
 
     A device brings its published results along; a method is its parsed TOML.
 
@@ -128,7 +131,7 @@ def entry_json(name: str) -> dict[str, object]:
 
 
 def entry_text(name: str) -> str:
-    """The TOML of the entry of that name, verbatim; of a device, where published results have its name too.
+    """Returns the TOML of the entry of that name, verbatim; of a device, where published results have its name too.
 
     Raises:
         CatalogError: no entry of that name, or its file cannot be read.
@@ -137,7 +140,7 @@ def entry_text(name: str) -> str:
 
 
 def named(name: str) -> list[Entry]:
-    """The entries of every kind that have this name, at least one.
+    """Returns the entries of every kind that have this name, at least one.
 
     Raises:
         UnknownEntryError: there is none.
@@ -154,7 +157,7 @@ def named(name: str) -> list[Entry]:
 
 
 def json_schema(kind: Kind) -> dict[str, object]:
-    """JSON Schema of the files of a kind; methods have theirs in the `workload` crate.
+    """Returns JSON Schema of the files of a kind; methods have theirs in the `workload` crate.
 
     Raises:
         CatalogError: no schema for that kind.

@@ -8,7 +8,7 @@ ENCODING = 128 / 130
 
 
 def link_of(text: str) -> tuple[str, float]:
-    """`5x16` as its label and raw rate in one direction, B/s: 63.0 GB/s."""
+    """Returns `5x16` as its label and raw rate in one direction, B/s: 63.0 GB/s."""
     generation, _, lanes = text.partition("x")
     if not (generation.isdigit() and lanes.isdigit()) or int(generation) not in GTPS or not int(lanes):
         raise UsageError(f"--link {text}: not a PCIe link", "write GENERATIONxLANES, for example 5x16")

@@ -1,7 +1,7 @@
-"""On which line of a TOML text each key stands, which `tomllib` does not tell.
+"""On which line of a TOML text each key stands, which `tomllib` does not report.
 
-For texts that `tomllib` has accepted: the scanner follows tables, dotted keys, arrays and inline tables, and
-checks nothing.
+For texts that `tomllib` has accepted: the scanner follows tables, dotted keys, arrays and inline tables, and checks
+nothing.
 """
 
 import re
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Line (from 1) of every key, table and array element, by its path as in the parsed document."""
+    """Returns the line (from 1) of every key, table and array element, by its path as in the parsed document."""
     return _Scanner(text).lines
 
 

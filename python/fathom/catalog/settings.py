@@ -23,13 +23,14 @@ _SETTING = re.compile(r"(?:(?P<member>[a-z0-9.-]+)\.)?(?P<key>[a-z][a-z0-9_]*)=(
 
 
 def split(name: str) -> tuple[str, str]:
-    """The plain name, and what is set, without the mark."""
+    """Returns the plain name, and what is set, without the mark."""
     plain, _, settings = name.partition(MARK)
     return plain, settings
 
 
 def altered(device: Device, settings: str) -> Device:
-    """The device with parameters set: `key=value,...`, of a system's drives `DEVICE.key=value` or `drives.key=value`.
+    """Returns the device with parameters set: `key=value,...`, of a system's drives `DEVICE.key=value` or
+    `drives.key=value`.
 
     Raises:
         CatalogError: a text that is no setting, no such parameter or drive, or a value of another kind.
@@ -67,7 +68,7 @@ def _with_parameter(device: Device, twin: TwinModel, key: str, text: str) -> Twi
 
 
 def _left_to_the_model(device: Device) -> dict[str, Parameter]:
-    """What the model has though the device's file says nothing of it."""
+    """Returns what the model has though the device's file says nothing of it."""
     from fathom import _core
     from fathom.catalog.models import Parameter
 
@@ -83,7 +84,7 @@ def _left_to_the_model(device: Device) -> dict[str, Parameter]:
 
 
 def _value(name: str, key: str, old: Parameter, text: str) -> bool | int | float | str:
-    """The text as a value of the kind that the parameter has."""
+    """Returns the text as a value of the kind that the parameter has."""
     try:
         match old.value:
             case bool():
@@ -107,7 +108,7 @@ def _finite(text: str) -> float:
 
 
 def _with_members(name: str, twin: TwinModel, member: str, setting: str) -> TwinModel:
-    """A system with a setting of some of its drives; the drive it is compared with is altered with them."""
+    """Returns a system with a setting of some of its drives; the drive it is compared with is altered with them."""
     from fathom.catalog.load import load_device
 
     plain = {full: split(full)[0] for full in twin.members}

@@ -51,7 +51,7 @@ class Entry:
     """False for a file in one of the user's folders."""
 
     def text(self) -> str:
-        """The file, verbatim.
+        """Returns the file, verbatim.
 
         Raises:
             CatalogError: it cannot be read or is not UTF-8.
@@ -63,7 +63,7 @@ class Entry:
 
 
 def user_folders() -> list[Path]:
-    """The user's folders, the strongest first: `$FATHOM_CATALOG`, then `~/.config/fathom/catalog`."""
+    """Returns the user's folders, the strongest first: `$FATHOM_CATALOG`, then `~/.config/fathom/catalog`."""
     config = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
     chosen = os.environ.get("FATHOM_CATALOG")
     folders = [Path(chosen).expanduser()] if chosen else []
@@ -71,7 +71,7 @@ def user_folders() -> list[Path]:
 
 
 def entries(kind: Kind) -> list[Entry]:
-    """Every entry of a kind, by name; a user's file hides a shipped one of the same name."""
+    """Returns every entry of a kind, by name; a user's file hides a shipped one of the same name."""
     from importlib.resources import files
 
     found: dict[str, Entry] = {}
@@ -86,7 +86,7 @@ def entries(kind: Kind) -> list[Entry]:
 
 
 def find(kind: Kind, name: str) -> Entry:
-    """The entry of that kind and name.
+    """Returns the entry of that kind and name.
 
     Raises:
         UnknownEntryError: there is none.
@@ -102,7 +102,9 @@ def find(kind: Kind, name: str) -> Entry:
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3) -> str:
-    """`did you mean "x" or "y"? `, or nothing where no known word is near; those that hold the word come first."""
+    """Returns `did you mean "x" or "y"? `, or nothing where no known word is near; those that hold the word
+    come first.
+    """
     from difflib import get_close_matches
 
     words = list(known)

@@ -53,7 +53,7 @@ _RATINGS: tuple[_Column, ...] = (
 
 
 def print_catalog(console: Console, kind: Kind | None = None) -> None:
-    """List the entries of a kind, or of every kind that has any; a wrong file with what is wrong."""
+    """Prints the entries of a kind, or of every kind that has any; a wrong file with what is wrong."""
     for each in (kind,) if kind else KINDS:
         found = entries(each)
         if found:
@@ -64,15 +64,14 @@ def print_catalog(console: Console, kind: Kind | None = None) -> None:
 
 
 def print_methods(console: Console) -> None:
-    """List the methods: what each answers, and in how many steps."""
+    """Prints the methods: what each answers, and in how many steps."""
     print_catalog(console, "methods")
 
 
 def print_entry(console: Console, name: str) -> None:
-    """All that the catalogue says under a name; a device brings its published results, a method its file.
+    """Prints all that the catalogue says under a name; a device brings its published results, a method its file.
 
-    Raises:
-        CatalogError: no entry of that name, or its file is wrong.
+    Raises CatalogError where no entry has that name, or its file is wrong.
     """
     for entry in named(name):
         match entry.kind:
@@ -108,7 +107,7 @@ def _row(table: Table, *cells: object) -> None:
 
 
 def _number(value: object) -> str:
-    """A number as people read it: thousands apart, no trailing zeros; text as it is; nothing for None."""
+    """Returns a number as people read it: thousands apart, no trailing zeros; text as it is; nothing for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -324,7 +323,7 @@ class _Notes:
         self._sources: dict[str, None] = {}
 
     def mark(self, row: SpecRow | PublishedRow) -> Text:
-        """What to print at the end of a row: `?` for a doubt, the number of its note."""
+        """Returns what to print at the end of a row: `?` for a doubt, the number of its note."""
         if row.source:
             self._sources[row.source] = None
         if row.note and row.note not in self._notes:
@@ -333,7 +332,7 @@ class _Notes:
         return Text.assemble(("? " if row.uncertain else "", "yellow"), (number, "dim"))
 
     def print(self, console: Console) -> None:
-        """Notes and sources, and a blank line after them."""
+        """Prints notes and sources, and a blank line after them."""
         lines = [f"[{number}] {note}" for number, note in enumerate(self._notes, 1)]
         for line in [*lines, *(f"source: {without_document(source)}" for source in self._sources)]:
             console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False))

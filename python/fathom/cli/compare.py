@@ -64,7 +64,7 @@ def compare(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare runs with a base, figure by figure; with limits, a gate for CI."""
+    """Compare runs with a base; with limits, a gate for CI."""
     from fathom.compare.context import contrasts, single_runs, unfinished
     from fathom.compare.gate import parse_gate
     from fathom.compare.last_good import LAST_GOOD, keep, last_good

@@ -17,7 +17,7 @@ MethodName = Annotated[
     str, typer.Argument(help="a name from `fathom methods`, or a method file", metavar="METHOD")
 ]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="shorten the method as it says it may be; the report notes it")
+    bool, typer.Option("--quick", help="shorten the method by the factors that it states; the report says so")
 ]
 Seed = Annotated[int, typer.Option(help="seed of every random choice", metavar="N", min=0, max=2**64 - 1)]
 Size = Annotated[
@@ -25,11 +25,11 @@ Size = Annotated[
 ]
 Destroy = Annotated[
     list[str],
-    typer.Option(help="serial of a device whose data may be lost; repeat it per device", metavar="SERIAL"),
+    typer.Option(help="serial of a device whose data may be lost; once per device", metavar="SERIAL"),
 ]
 UnknownData = Annotated[
     bool,
-    typer.Option("--unknown-data", help="with --destroy: also lose data in no known format"),
+    typer.Option("--unknown-data", help="with --destroy: data in no known format may be lost too"),
 ]
 Purge = Annotated[
     str,

@@ -11,14 +11,14 @@ PIPED_COLUMNS = 160
 
 
 def stdout() -> "Console":
-    """Standard output; into a file or a pipe tables are as wide as they need to be."""
+    """Returns the standard output; into a file or a pipe tables are as wide as they need to be."""
     from fathom.output.terminal import Terminal
 
     return Terminal(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS)
 
 
 def stderr() -> "Console":
-    """Standard error: progress, and what is said beside a JSON document."""
+    """Returns the standard error: progress, and what is said beside a JSON document."""
     from fathom.output.terminal import Terminal
 
     return Terminal(stderr=True)

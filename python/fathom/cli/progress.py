@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.method.method import Step
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.terminal import Terminal
 from fathom.output.text import duration, iops_text, latency_text, mbps_text
 from fathom.runs.store import StepOutcome
@@ -149,18 +150,21 @@ def _cells(line: _Line) -> dict[str, Text | str | ProgressBar]:
 
 
 def _left(step: Step, target: Target, left_s: float) -> str:
-    """Time left; a precondition may end before, and a twin's time is its own."""
+    """Returns the time left; a precondition may end before, and a twin's time is its own."""
     at_most = "≤ " if step.steady else ""
     return f"{at_most}{duration(round(left_s))}{' virt.' if target.kind == 'twin' else ''}"
 
 
 def _rate(step: Step, progress: Progress) -> str:
-    large = max((size for sizes in step.job.block_sizes.values() for size in sizes), default=0) >= 64 * 1024
+    large = (
+        max((size for sizes in step.job.block_sizes.values() for size in sizes), default=0)
+        >= LARGE_BLOCK_BYTES
+    )
     return mbps_text(progress.mbps) if large else iops_text(progress.iops)
 
 
 def _share_done(step: Step, target: Target, progress: Progress) -> tuple[float, float | None]:
-    """Share of the step that is done, and seconds left at the present rate."""
+    """Returns the share of the step that is done, and seconds left at the present rate."""
     if progress.share is not None:
         left_s = progress.elapsed_s * (1 / progress.share - 1) if progress.share else None
         return progress.share, left_s

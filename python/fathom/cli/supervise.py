@@ -1,7 +1,7 @@
 """A command in a process of its own, where a terminal waits for it.
 
-The kernel lets no process end whose I/O a file system or driver does not give back, SIGKILL or not. So what waits at
-the terminal is another process: it passes signals on, and ends when the work is done, whether its process can or not.
+The kernel lets no process end whose I/O a file system or driver does not give back, SIGKILL or not. So another process
+waits at the terminal. It passes signals on, and ends when the work is done, whether the worker can end or not.
 """
 
 import ctypes
@@ -64,7 +64,7 @@ def _send(writing: int, status: int) -> None:
 
 
 def _wait(worker: int, reading: int) -> int:
-    """The worker's exit code, or 130 where it does not answer to the second request to end."""
+    """Returns the worker's exit code, or 130 where it does not answer to the second request to end."""
     asked = 0
     give_up_s: float | None = None
     status: int | None = None

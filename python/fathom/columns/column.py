@@ -77,7 +77,7 @@ class Named:
 
 
 def columns_of(row: type) -> dict[str, Named]:
-    """The columns of a row class by name, in order. Raises TypeError for a field without a `Column`."""
+    """Returns the columns of a row class by name, in order. Raises TypeError for a field without a `Column`."""
     return {field.name: _named(field.name, field.type) for field in fields(row)}
 
 
@@ -92,12 +92,12 @@ def _named(name: str, annotation: Any) -> Named:  # noqa: ANN401
 
 
 def schema_of(row: type) -> pa.Schema:
-    """The Arrow schema of a row class."""
+    """Returns the Arrow schema of a row class."""
     return pa.schema([(one.name, one.arrow) for one in columns_of(row).values()])
 
 
 def combined(rows: Sequence[Row], rule_of: Callable[[Column], Rule], computed: Mapping[str, object]) -> Row:
-    """One row from several, each column by its rule; `computed` has the columns that need more than the rows.
+    """Returns one row from several, each column by its rule; `computed` has the columns that need more than the rows.
 
     Raises KeyError where `computed` lacks such a column or has another, and ValueError where rows differ in a column
     that cannot be null.

@@ -25,17 +25,17 @@ COMPUTED, NULL = Rule.COMPUTED, Rule.NULL
 
 
 def _key(meaning: str, *, operations: Rule = SAME, rounds: Rule = SAME) -> Column:
-    """What a row is of."""
+    """Returns what a row is of."""
     return Column("", meaning, SAME, operations, rounds, is_fact=True)
 
 
 def _bound(unit: str, meaning: str, operations: Rule = COMPUTED, rounds: Rule = COMPUTED) -> Column:
-    """An end of a 95 % interval: nothing follows from the ends of several rows."""
+    """Returns an end of a 95 % interval: nothing follows from the ends of several rows."""
     return Column(unit, meaning, COMPUTED, operations, rounds)
 
 
 def _percentile(meaning: str) -> Column:
-    """A percentile, or an end of its interval, from histograms that are added up."""
+    """Returns a percentile, or an end of its interval, from histograms that are added up."""
     return Column("us", meaning, COMPUTED, COMPUTED, NULL)
 
 

@@ -47,7 +47,7 @@ def _low(column: str) -> str:
 
 
 def _mbps_bounds(point: Point) -> Bounds | None:
-    """MB/s scale with IOPS: a workload has fixed block sizes."""
+    """Returns MB/s scale with IOPS: a workload has fixed block sizes."""
     bounds = point.interval("iops")
     if bounds is None or not point.iops or point.mbps is None:
         return None

@@ -32,7 +32,7 @@ def render(base: Side | None, news: Sequence[Side], results: Sequence[Result], c
 
 
 def _runs(base: Side | None, news: Sequence[Side]) -> Section:
-    """Which runs either side is, and of what."""
+    """Returns which runs either side is, and of what."""
     head = [Item("Run"), Item("When"), Item("Method"), Item("Targets"), Item("Fathom")]
     groups = [
         Group(name, [_run(run, side) for run in side.runs])

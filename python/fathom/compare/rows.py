@@ -173,7 +173,7 @@ def _unsettled(base: Side, theirs: Cell, new: Side, own: Cell) -> str:
 def _half(
     workload: str, metric: Metric, names: Sequence[str], theirs: Cell, own: Cell, unsettled: str
 ) -> _Half | None:
-    """The estimates of both sides, or why there are none; None for a metric that neither side has."""
+    """Returns the estimates of both sides, or why there are none; None for a metric that neither side has."""
     base, new = metric.value(theirs.point), metric.value(own.point)
     if base is None and new is None:
         return None
@@ -204,7 +204,7 @@ def _estimate(metric: Metric, cell: Cell) -> Estimate | None:
 
 
 def _of_repeats(cell: Cell) -> list[Point]:
-    """The point of every repeat; where all operations are one figure, their total in each."""
+    """Returns the point of every repeat; where all operations are one figure, their total in each."""
     run, point = cell.column.run, cell.point
     if len(run.repeats) == 1 or not is_pooled(point.step, run):
         return [point]
@@ -218,7 +218,7 @@ def _of_repeats(cell: Cell) -> list[Point]:
 
 
 def _beside_published(workload: str, own: Cell, new: Side, names: Sequence[str]) -> list[_Half]:
-    """The headline beside the published figure, which is taken as it stands."""
+    """Returns the headline beside the published figure, which is taken as it stands."""
     if own.published is None or own.value is None or RATE not in names:
         return []
     metric = metric_of(RATE, in_bandwidth=own.metric == "mbps")

@@ -62,7 +62,7 @@ def _figure(value: float | None) -> str:
 
 
 def _said(row: Row) -> str:
-    """The verdict, or why there is none, and the limits that are not kept."""
+    """Returns the verdict, or why there is none, and the limits that are not kept."""
     return "; ".join([plain(row.why) or row.verdict.value, *limits(row)])
 
 
@@ -88,7 +88,7 @@ def to_markdown(result: Result, context: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of a table's cell: nothing in it is markup."""
+    """Returns text of a table's cell: nothing in it is markup."""
     for char in "\\`*_[]<>|":
         text = text.replace(char, f"\\{char}")
     return plain(text)

@@ -1,7 +1,7 @@
 """A method as one job file of fio 3.33: a section for each step, in order; streams are sections that run at once.
 
-The steps are those that `fathom plan` shows. What their figures would decide while they run (until when rounds go on,
-the rates of a curve's points) is left to the reader, in comments.
+The steps are those that `fathom plan` shows. Some figures decide while a method runs: until when rounds go on, the
+rates of a curve's points. Comments leave these to the reader.
 """
 
 import json
@@ -84,7 +84,7 @@ class FioFile:
         return [f"{_names(steps)}: {what}" for what, steps in self._told.items()]
 
     def lines(self) -> list[str]:
-        """All sections."""
+        """Returns all sections."""
         return [line for section in self._sections for line in section.lines()]
 
     def _tell(self, step: str, what: str) -> None:
@@ -132,7 +132,7 @@ class FioFile:
         self._writes |= step.job.destructive
 
     def _of(self, step: Step, told: list[str]) -> Iterator[_Section]:
-        """The sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
+        """Yields the sections of a step; what differs goes to `told`. Raises NoCounterpartError."""
         job, offered_to, other = self._job(step)
         workloads = [("", job), *((one["name"], one["job"]) for one in job.get("streams", []))]
         if len(workloads) > 1:
@@ -153,7 +153,7 @@ class FioFile:
             )
 
     def _job(self, step: Step) -> tuple[NormalJob, str, OfAnother | None]:
-        """The job, the stream whose rate depends on another section, and how. Raises NoCounterpartError."""
+        """Returns the job, the stream whose rate depends on another section, and how. Raises NoCounterpartError."""
         text, stream, other = step.job.json, "", None
         if step.place and (first := self._steps[step.place.curve]).curve:
             text = open_job(text, first.curve, 1.0)
@@ -169,7 +169,7 @@ class FioFile:
         return cast("NormalJob", json.loads(text)), stream, other
 
     def _comments(self, step: Step) -> list[str]:
-        """What a reader has to do that fio does not, before the first step of rounds."""
+        """Returns what a reader has to do that fio does not, before the first step of rounds."""
         place = step.round
         if not place or not place.judged or next(iter(self._of_round(place.of))) != step.name:
             return []
@@ -190,7 +190,7 @@ class FioFile:
 
 
 def _section(step: str, stream: str = "") -> str:
-    """The name of a section; [global] is fio's own."""
+    """Returns the name of a section; [global] is fio's own."""
     name = f"{step}.{stream}" if stream else step
     return "global-step" if name == "global" else name
 

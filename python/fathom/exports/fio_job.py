@@ -1,7 +1,7 @@
 """One job in fio's options. Meanings and defaults are those of the HOWTO of fio 3.33.
 
-What fio cannot do raises NoCounterpartError, for without it the figures would be those of another test; what it does
-in another way is a note.
+What fio cannot do raises NoCounterpartError: without it the figures would be those of another test. What fio does in
+another way is a note.
 """
 
 from collections.abc import Callable, Sequence
@@ -111,7 +111,7 @@ class FioOptions:
             writes = next((op["weight"] for op in self._ops if op["op"] == "write"), 0.0)
             every = whole(writes / self._flushes)
             if not every:
-                raise NoCounterpartError("flushes that are not one for so many writes")
+                raise NoCounterpartError("flushes that are not one for a whole number of writes")
             options.append(f"fsync={every}")
             self._tell(
                 "a flush comes after a fixed number of writes and is waited for, where Fathom's are at random"
@@ -125,7 +125,7 @@ class FioOptions:
         return options
 
     def _step(self) -> str:
-        """The distance from the end of one request to the next."""
+        """Returns the distance from the end of one request to the next."""
         if self._kind not in ("backwards", "strided"):
             return ""
         size_bytes = self._one_size(f"{self._kind} requests")
@@ -255,7 +255,7 @@ class FioOptions:
     # How hard
 
     def _workers(self) -> tuple[int, int]:
-        """Jobs, and I/Os in flight of each."""
+        """Returns jobs, and I/Os in flight of each."""
         threads, iodepth = self._job["load"]["threads"], self._job["load"]["iodepth"]
         streams = self._job["pattern"].get("streams", 1)
         if streams > 1:
@@ -310,7 +310,7 @@ class FioOptions:
         return rounded
 
     def _letters(self, shares: Sequence[float], other: OfAnother) -> list[str]:
-        """A letter for each rate, and the remark that says what it is."""
+        """Returns a letter for each rate, and the remark that says what it is."""
         letters = ["R", "W"] if len(shares) > 1 else ["R"]
         terms = [
             f"{letter} = {other.share * share:.6g}" for letter, share in zip(letters, shares, strict=True)
@@ -384,7 +384,7 @@ class FioOptions:
         return amount_bytes // self.numjobs
 
     def _count(self, count: int, *, sized: bool) -> list[str]:
-        """So many I/Os; fio ends by its size too, which is therefore large enough."""
+        """Sets the number of I/Os; fio ends by its size too, which is therefore large enough."""
         flushes = self._flushes or self._flush_every
         if flushes or count % self.numjobs:
             raise NoCounterpartError(
@@ -397,7 +397,7 @@ class FioOptions:
         return [f"number_ios={each}", *([f"io_size={most_bytes}"] if sized else [])]
 
     def _passes(self, multiple: float) -> list[str]:
-        """A multiple of the region, of which each job does its part of its own size."""
+        """Returns a multiple of the region; each job does its part of its own size."""
         passes = multiple * self._parts / self.numjobs
         if loops := whole(passes):
             return [f"loops={loops}"] if loops > 1 else []

@@ -1,4 +1,4 @@
-"""The normal form of a job as far as another tool can be told it."""
+"""The normal form of a job as far as another tool understands it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict

@@ -24,12 +24,12 @@ class Place:
 
 
 def whole(number: float) -> int | None:
-    """The number, where it is one without a fraction."""
+    """Returns the number, where it is one without a fraction."""
     return round(number) if abs(number - round(number)) < _NEAR else None
 
 
 def whole_percent(fraction: float, what: str) -> int:
-    """The fraction in percent. Raises NoCounterpartError where that is no whole number."""
+    """Returns the fraction in percent. Raises NoCounterpartError where that is no whole number."""
     percent = whole(100 * fraction)
     if percent is None:
         raise NoCounterpartError(f"{what} of {100 * fraction:.6g} %: fio accepts only whole percentages")
@@ -37,7 +37,7 @@ def whole_percent(fraction: float, what: str) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """A size in the largest unit of which it is a multiple; `k` is 1024 bytes."""
+    """Returns a size in the largest unit that divides it; `k` is 1024 bytes."""
     for power, unit in ((3, "g"), (2, "m"), (1, "k")):
         if size_bytes and size_bytes % 1024**power == 0:
             return f"{size_bytes // 1024**power}{unit}"
@@ -45,7 +45,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def time_text(time_ns: int) -> str:
-    """A duration in the largest unit of which it is a multiple, microseconds at least."""
+    """Returns a duration in the largest unit that divides it, microseconds at least."""
     for scale_ns, unit in ((1_000_000_000, "s"), (1_000_000, "ms")):
         if time_ns % scale_ns == 0:
             return f"{time_ns // scale_ns}{unit}"
@@ -53,7 +53,7 @@ def time_text(time_ns: int) -> str:
 
 
 def bytes_of(extent: Extent, place: Place) -> int | None:
-    """The length in bytes, a fraction of the target as Fathom rounds it; None where that is not known."""
+    """Returns the length in bytes, a fraction of the target as Fathom rounds it; None where that is not known."""
     if "fraction" not in extent:
         size_bytes = int(next(iter(extent.values())))
         if "up-to" in extent and place.capacity_bytes is not None:
@@ -66,9 +66,9 @@ def bytes_of(extent: Extent, place: Place) -> int | None:
 
 
 def extent_text(extent: Extent, place: Place, what: str, parts: int = 1, unit_bytes: int = 1) -> str:
-    """One of so many equal parts of a length, in whole units where it is told in bytes.
+    """Returns one of several equal parts of a length, in whole units where it is in bytes.
 
-    Raises NoCounterpartError where it is no whole percentage of a target whose size is not known.
+    Raises NoCounterpartError where it is not a whole percentage of a target whose size is not known.
     """
     if "fraction" in extent:
         percent = whole(100 * extent["fraction"] / parts)

@@ -1,7 +1,7 @@
 """What runs on each host of a fleet: finds the targets there, checks and holds them, and loads them by the engine.
 
-An agent obeys one coordinator and outlives none: when it has not heard of it for the length of a lease it stops its
-load by itself, so that a host that was cut off does not go on writing.
+An agent obeys one coordinator and outlives none. When the coordinator is silent for the length of a lease, the agent
+stops its load by itself. So a host that was cut off does not go on writing.
 """
 
 import os
@@ -39,7 +39,7 @@ UnixNs = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 def machine() -> str:
-    """Tells this machine from others, and from itself before its last start."""
+    """Returns what sets this machine apart from others, and from itself before its last start."""
     return BOOT_ID.read_text().strip()
 
 
@@ -102,7 +102,7 @@ class _Held:
 
 
 class HostAgent:
-    """One host's load generator. `name` tells it from the others; its folder in a shared directory has that name."""
+    """One host's load generator. `name` sets it apart from others; its folder in a shared directory has that name."""
 
     def __init__(self, name: str, lease_s: float = LEASE_S) -> None:
         self.name = name
@@ -116,7 +116,7 @@ class HostAgent:
         threading.Thread(target=self._watch_lease, daemon=True, name="lease").start()
 
     def facts(self) -> HostFacts:
-        """Who this host is."""
+        """Returns who this host is."""
         kernel = f"{platform.system()} {platform.release()}"
         return HostFacts(
             socket.gethostname(),
@@ -127,11 +127,13 @@ class HostAgent:
         )
 
     def clock_ns(self) -> UnixNs:
-        """This host's time, ns since 1970."""
+        """Returns this host's time, ns since 1970."""
         return time.time_ns()
 
     def resolve(self, text: str, size_bytes: int | None) -> Target:
-        """The target as this host sees it. A directory is shared, so that each host makes a folder of its own there."""
+        """Returns the target as this host sees it. A directory is shared, so that each host makes a folder of its own
+        there.
+        """
         if text.startswith("dir:"):
             shared = Path(text.removeprefix("dir:")).expanduser()
             if not shared.is_dir():
@@ -174,7 +176,7 @@ class HostAgent:
         recheck(self._held_one(name).target, writes=writes)
 
     def absent(self, name: str) -> list[str]:
-        """What is not sampled here for the target of that name, each with its reason."""
+        """Returns what is not sampled here for the target of that name, each with its reason."""
         return self._held_one(name).telemetry.absent
 
     def release(self, name: str) -> None:
@@ -213,7 +215,7 @@ class HostAgent:
         return News(started_unix_ns=self._handle.started_unix_ns)
 
     def poll(self, timeout_s: float) -> News:
-        """What is new; waits up to `timeout_s` for it. Renews the lease.
+        """Returns what is new; waits up to `timeout_s` for it. Renews the lease.
 
         Raises FathomError behind the last news of a load that the lease has ended.
         """
@@ -238,7 +240,7 @@ class HostAgent:
             self._handle.stop()
 
     def result(self) -> Ended:
-        """The step's recording. Raises FathomError when the target failed for good."""
+        """Returns the step's recording. Raises FathomError when the target failed for good."""
         handle, self._handle = self._handle, None
         if handle is None:
             raise FathomError(f"{self.name}: no step has run")

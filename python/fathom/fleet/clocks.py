@@ -34,7 +34,7 @@ class Offset:
 
 
 def measure(ask: Callable[[], int], samples: int = SAMPLES) -> Offset:
-    """The offset of the clock that `ask` reads (ns since 1970), from the quickest of some round trips."""
+    """Returns the offset of the clock that `ask` reads (ns since 1970), from the quickest of some round trips."""
     taken = [_sample(ask) for _ in range(samples)]
     best = min(taken, key=lambda offset: offset.error_ns)
     highest_low = max(offset.offset_ns - offset.error_ns for offset in taken)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fathom._core import Precision
 from fathom.columns.schema import Reading
-from fathom.errors import FathomError, UsageError
+from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.fleet import clocks
 from fathom.fleet.agent import HostAgent, machine
-from fathom.fleet.load import FleetLoad, Host, Remote, reason
+from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
 from fathom.load.seeds import step_seed
 from fathom.method.split import split_job
 from fathom.runs.document import LOST_HOST, NoteRecord
@@ -63,7 +63,7 @@ class Fleet:
             facts.require_same_fathom(name)
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """The targets as the hosts see them, each host with a file of its own in a shared directory."""
+        """Returns the targets as the hosts see them, each host with a file of its own in a shared directory."""
         return [self._resolve(text, size_bytes) for text in texts]
 
     def check(
@@ -98,7 +98,7 @@ class Fleet:
 
     @contextmanager
     def _leases_renewed(self) -> Iterator[None]:
-        """Tells the hosts that the coordinator is there, also while the session waits for a disk."""
+        """Shows the hosts that the coordinator is there, also while the session waits for a disk."""
         ended = Event()
 
         def renew() -> None:
@@ -115,8 +115,20 @@ class Fleet:
             thread.join()
 
     def recheck(self, target: Target, *, writes: bool) -> None:
-        """Passes when every host's target is still what was claimed."""
-        self._on_all(target, lambda host, own: host.remote.submit(HostAgent.recheck, own.name, writes))
+        """Passes when the hosts' targets are still what was claimed. A host that cannot say so in time is lost.
+
+        Raises RefusedError where a target is another one by now.
+        """
+        own = self._targets[target.name]
+        left = self._left()
+        answers = [host.remote.submit(HostAgent.recheck, own[host.name].name, writes) for host in left]
+        for host, answer in zip(left, answers, strict=True):
+            try:
+                _wait_for(host, answer, host.silence_s + POLL_S)
+            except RefusedError:
+                raise
+            except FathomError as error:
+                _lose(host, error)
 
     def start(self, target: Target) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
         """Runs jobs on the target from all hosts; every host samples for itself."""
@@ -124,7 +136,7 @@ class Fleet:
         return backend, nullcontext(backend)
 
     def parts(self, target: Target) -> dict[str, Identity]:
-        """The hosts' own rows, by name, and what each host loads."""
+        """Returns the hosts' own rows, by name, and what each host loads."""
         own = self._targets[target.name]
         return {f"{host.name}:{target.name}": own[host.name].identity for host in self.hosts}
 
@@ -147,7 +159,7 @@ class Fleet:
             own[host] = replace(one, made=one.kind in ("file", "dir"), identity=identity)
 
     def absent(self, target: Target) -> list[str]:
-        """What the hosts cannot sample, each once with the hosts."""
+        """Returns what the hosts cannot sample, each once with the hosts."""
         own = self._targets[target.name]
         said = self._on_all(target, lambda host, own: host.remote.submit(HostAgent.absent, own.name))
         return _once(
@@ -158,7 +170,7 @@ class Fleet:
         )
 
     def targets_of(self, target: Target) -> dict[str, Target]:
-        """The target as each host sees it, by host."""
+        """Returns the target as each host sees it, by host."""
         return self._targets[target.name]
 
     def step_ended(self, skew_ns: int | None, lost: Sequence[Host]) -> None:
@@ -169,7 +181,7 @@ class Fleet:
         self.compare_clocks()
 
     def shortfall(self) -> str | None:
-        """The hosts that the last step lost."""
+        """Returns the hosts that the last step lost."""
         if not self._lost_in_step:
             return None
         return f"lost {', '.join(self._lost_in_step)}"
@@ -183,18 +195,18 @@ class Fleet:
             try:
                 before, host.offset = host.offset, _offset(host)
             except FathomError as error:
-                host.lost = error.message.removeprefix(f"host {host.name}: ")
+                _lose(host, error)
                 continue
             moved_ns = abs(host.offset.offset_ns - before.offset_ns)
             if moved_ns > slewed_ns + before.error_ns + host.offset.error_ns + clocks.MOST_SPREAD_NS:
                 self._jumps_ns[host.name] = max(moved_ns, self._jumps_ns.get(host.name, 0))
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """The fleet for run.json."""
+        """Returns the fleet for run.json."""
         return {"fleet": [self._host_json(host) for host in self.hosts]}
 
     def notes(self) -> list[NoteRecord]:
-        """What a reader must know of the hosts before reading totals."""
+        """Returns what a reader must know of the hosts before reading totals."""
         return [*self._losses(), *self._starts(), *self._jumps(), *self._shared_cores()]
 
     def _host_json(self, host: Host) -> "dict[str, JsonValue]":
@@ -338,11 +350,11 @@ class FleetBackend:
         self._step = name
 
     def paused(self) -> AbstractContextManager[None]:
-        """Nothing to do: hosts sample only beside a load."""
+        """Does nothing: hosts sample only beside a load."""
         return nullcontext()
 
     def drain(self) -> list[Reading]:
-        """What the hosts sampled during the last step."""
+        """Returns what the hosts sampled during the last step."""
         if self._load is None:
             return []
         names = dict(zip((host.name for host in self._fleet.hosts), self.parts, strict=True))
@@ -385,7 +397,7 @@ class FleetBackend:
 
 
 def _once(said: Mapping[str, Sequence[str]]) -> list[str]:
-    """What the hosts say, each text once with who says it."""
+    """Returns what the hosts say, each text once with who says it."""
     by_text: dict[str, list[str]] = {}
     for host, texts in said.items():
         for text in texts:
@@ -409,7 +421,7 @@ def _meet(name: str, remote: Remote) -> Host:
 
 
 def _offset(host: Host) -> clocks.Offset:
-    """How far its clock is ahead. Raises FathomError for a clock that jumps whenever it is looked at."""
+    """Returns how far its clock is ahead. Raises FathomError for a clock that jumps whenever it is looked at."""
     offset = _measured(host)
     if not offset.even:
         # A clock that is set just then jumps once.
@@ -438,13 +450,18 @@ def _require_plausible(host: str, text: str, own: Target) -> None:
         raise FathomError(f"host {host}: it describes {text} as what it cannot be", "look at that host")
 
 
-def _wait_for(host: Host, answer: "Future[T]") -> T:
-    """A host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
+def _lose(host: Host, error: FathomError) -> None:
+    host.lost = error.message.removeprefix(f"host {host.name}").removeprefix(":").strip()
+
+
+def _wait_for(host: Host, answer: "Future[T]", patience_s: float | None = None) -> T:
+    """Returns a host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
+    patience_s = CALL_S if patience_s is None else patience_s
     try:
-        return answer.result(CALL_S)
+        return answer.result(patience_s)
     except NotInTime as error:
         raise FathomError(
-            f"host {host.name} did not answer within {CALL_S:.0f} s", "look at that host and start again"
+            f"host {host.name} did not answer within {patience_s:.0f} s", "look at that host and start again"
         ) from error
     except Exception as error:
         cause = getattr(error, "cause", None) or error

@@ -57,7 +57,7 @@ class HostName:
         return found
 
     def reached_by(self, shell: Sequence[str]) -> list[str]:
-        """The command that gives a shell there. Raises UsageError for a port where the shell is not ssh."""
+        """Returns the command that gives a shell there. Raises UsageError for a port where the shell is not ssh."""
         destination = f"{self.user}@{self.host}" if self.user else self.host
         if Path(shell[0]).name != SSH:
             if self.port is not None:
@@ -71,7 +71,7 @@ class HostName:
 
 @contextmanager
 def local_hosts(count: int) -> Iterator[list[HostProcess]]:
-    """So many hosts on this machine, for trying a fleet out: a process each."""
+    """Returns that many hosts on this machine, for trying a fleet out: a process each."""
     if not 1 <= count <= MOST_LOCAL_HOSTS:
         raise UsageError(f"--local-hosts {count}: out of range", f"expected 1 to {MOST_LOCAL_HOSTS}")
     with _started({f"host{k}": ["sh"] for k in range(1, count + 1)}, cores=1) as hosts:
@@ -79,7 +79,7 @@ def local_hosts(count: int) -> Iterator[list[HostProcess]]:
 
 
 def hosts_of_file(path: Path, shell: str = SSH) -> AbstractContextManager[list[HostProcess]]:
-    """The hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
+    """Returns the hosts that a file names, one a line (`#` begins a comment), reached by `shell HOST sh`."""
     names = _read_hosts(path)
     try:
         words = shlex.split(shell)

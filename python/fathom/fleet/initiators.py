@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def initiator_of(
     hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None
 ) -> Iterator["Initiator"]:
-    """Where the load comes from; hosts live as long as the `with`."""
+    """Yields where the load comes from; hosts live as long as the `with`."""
     if not _given(hosts, ray, local_hosts):
         from fathom.load.initiator import ThisMachine
 
@@ -40,7 +40,7 @@ def initiator_of(
 def workers_of(
     hosts: Path | None, shell: str, ray: str | None, local_hosts: int | None
 ) -> Iterator["Workers"]:
-    """Where simulations run; hosts live as long as the `with`."""
+    """Yields where simulations run; hosts live as long as the `with`."""
     if not _given(hosts, ray, local_hosts):
         from fathom.load.workers import local_workers
 
@@ -60,7 +60,7 @@ def workers_of(
 
 
 def _given(*options: object) -> bool:
-    """Whether one of the options that name hosts is given. Raises UsageError for more than one."""
+    """Returns whether one of the options that name hosts is given. Raises UsageError for more than one."""
     from fathom.errors import UsageError
 
     given = sum(option is not None for option in options)

@@ -1,11 +1,11 @@
 """A step that runs on all hosts of a fleet at once: a handle like any other, whose parts are the hosts.
 
 The coordinator asks every host for news without waiting for any of them. A second of the total is the sum of the hosts'
-own; the recording of the total is of the seconds in which every host that began was active. A host that fails, dies,
-falls silent or sends what cannot be is lost: what it sent is kept, the others go on, nothing is sent to it again.
+own. The recording of the total covers the seconds in which every host that began was active. A host that fails, dies,
+falls silent or sends what cannot be is lost. What it sent is kept, the others go on, and nothing is sent to it again.
 
-Death is seen at once, by the connection. Silence is a matter of patience: a host with a machine of its own may be cut
-off; one that shares the coordinator's, or another host's, cannot be, and is rather starved of the processor.
+Death is seen at once, by the connection. Silence is a matter of patience. A host with a machine of its own may be cut
+off. One that shares the coordinator's, or another host's, cannot be, and is more likely starved of the processor.
 """
 
 import time
@@ -29,6 +29,8 @@ RESULT_S = 60.0
 START_S = 60.0
 AHEAD_S = 5.0
 """By so much the seconds of a host may be ahead of the coordinator's own clock: it is slow to look at times."""
+MOST_APART_S = 1.0
+"""A recording's window may differ from its seconds by that much: the last second may be cut short."""
 
 T = TypeVar("T")
 
@@ -71,7 +73,8 @@ class _Member:
     seconds: int = 0
     """Intervals that have come in; the number of the next."""
     recording: _core.Recording | None = None
-    lost_here: bool = False
+    lost_before: bool = False
+    """Whether the host had no part in the step from its start."""
 
     @property
     def active(self) -> bool:
@@ -79,15 +82,14 @@ class _Member:
 
     def lose(self, why: str) -> None:
         self.host.lost = why
-        self.lost_here = True
         self.news = None
 
 
 class FleetLoad:
     """A running step. Intervals of target 0 are the total's, those of target k the k-th host's.
 
-    `starts` are what the hosts in use answer to the order to start, each in its own time: a slow one does not keep
-    the others' news waiting.
+    `starts` are the answers of the hosts in use to the order to start, each in its own time. So a slow one does not
+    keep the others' news waiting.
     """
 
     def __init__(
@@ -97,13 +99,16 @@ class FleetLoad:
         on_end: Callable[[int | None, Sequence[Host]], None],
     ) -> None:
         self._ordered_s = time.monotonic()
-        self.members = [_Member(host, starts.get(host.name), self._ordered_s) for host in hosts]
+        self.members = [
+            _Member(host, starts.get(host.name), self._ordered_s, lost_before=host.lost is not None)
+            for host in hosts
+        ]
         self.telemetry: list[tuple[Host, Sampled]] = []
         self._on_end = on_end
         self._totals = Totals(len(self.members))
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
-        """Seconds that have come in, of hosts and of the total; waits up to `timeout_s` for the first."""
+        """Returns seconds that have come in, of hosts and of the total; waits up to `timeout_s` for the first."""
         self._ask()
         waiting = {member.news: member for member in self.members if member.news is not None}
         answered = wait(waiting, timeout_s, return_when=FIRST_COMPLETED).done
@@ -112,11 +117,11 @@ class FleetLoad:
         return [*fresh, *self._totals.fresh([member.active for member in self.members])]
 
     def held(self) -> bool:
-        """Real devices never wait."""
+        """Returns False: real devices never wait."""
         return False
 
     def proceed(self) -> None:
-        """Real devices never wait."""
+        """Does nothing: real devices never wait."""
 
     def stop(self) -> None:
         """Ends the load on every host."""
@@ -129,14 +134,16 @@ class FleetLoad:
         self.stop()
         for member in self.members:
             if member.active:
-                member.lose("was given up when the run was told to end at once")
+                member.lose("was given up when the run had to end at once")
 
     def done(self) -> bool:
-        """Whether every host has ended its part or is lost."""
+        """Returns whether every host has ended its part or is lost."""
         return not any(member.active for member in self.members)
 
     def skew_ns(self) -> int | None:
-        """Between the first and the last host's start, by the coordinator's clock; None where no two are known."""
+        """Returns the time between the first and the last host's start, by the coordinator's clock; None where no two
+        are known.
+        """
         starts = [
             member.started_unix_ns - member.host.offset.offset_ns
             for member in self.members
@@ -145,7 +152,7 @@ class FleetLoad:
         return max(starts) - min(starts) if len(starts) > 1 else None
 
     def result(self) -> list[_core.Recording]:
-        """The total over the seconds common to all hosts, then each host's own; a lost host's is what it sent.
+        """Returns the total over the seconds common to all hosts, then each host's own; a lost host's is what it sent.
 
         Raises BackendError when all are lost.
         """
@@ -156,7 +163,8 @@ class FleetLoad:
         ]
         for member, future in asked:
             self._take_result(member, future)
-        self._on_end(self.skew_ns(), [member.host for member in self.members if member.lost_here])
+        lost = [member.host for member in self.members if member.host.lost and not member.lost_before]
+        self._on_end(self.skew_ns(), lost)
         parts = [
             member.recording or sum_ for member, sum_ in zip(self.members, self._totals.sums, strict=True)
         ]
@@ -187,7 +195,9 @@ class FleetLoad:
         return fresh
 
     def _intervals(self, member: _Member, sent: Sequence[bytes]) -> list[_core.Interval]:
-        """The next seconds of a host. Raises FathomError where they are none, not the next, or from the future."""
+        """Returns the next seconds of a host. Raises FathomError where they are none, not the next, or from
+        the future.
+        """
         place = self.members.index(member) + 1
         most_s = time.monotonic() - self._ordered_s + AHEAD_S
         fresh = []
@@ -217,13 +227,13 @@ class FleetLoad:
             self.telemetry += [(member.host, row) for row in ended.telemetry]
 
     def _recording(self, member: _Member, sent: bytes) -> _core.Recording:
-        """A host's whole step. Raises FathomError where it is not what its seconds come to."""
+        """Returns a host's whole step. Raises FathomError where it is not what its seconds come to."""
         try:
             recording = _core.Recording.from_bytes(sent)
         except ValueError as error:
             raise FathomError(f"it sent an invalid recording: {error}") from error
         seconds = self._totals.sums[self.members.index(member)]
-        if _moved(recording) != _moved(seconds):
+        if _moved(recording) != _moved(seconds) or abs(recording.window_s - seconds.window_s) > MOST_APART_S:
             raise FathomError("its recording is not the sum of the seconds that it sent")
         return recording
 
@@ -238,7 +248,7 @@ def _moved(recording: _core.Recording) -> dict[str, int]:
 
 
 def reason(error: BaseException) -> str:
-    """One line on why a host is lost: Fathom's own words, or the kind of failure and its first line."""
+    """Returns one line on why a host is lost: Fathom's own words, or the kind of failure and its first line."""
     cause: Any = getattr(error, "cause", None) or error
     if isinstance(cause, FathomError):
         return str(cause)

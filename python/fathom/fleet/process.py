@@ -1,7 +1,7 @@
 """The coordinator's side of a host: its agent behind a shell, asked over standard input and output.
 
 Nothing listens anywhere, and nothing that a host sends is run here. A host that sends what it may not, too much of it,
-or nothing at all is lost: every call that waits for it, and every later one, fails with the one reason.
+or nothing at all is lost. Every call that waits for it fails with that reason, and so does every later one.
 """
 
 import os
@@ -192,7 +192,7 @@ class HostProcess:
                     return
 
     def _why_ended(self) -> str:
-        """The last words that came on standard error may be a moment behind."""
+        """Returns the last words that came on standard error may be a moment behind."""
         self._hears_errors.join(LAST_WORDS_S)
         lines = self._words.decode(errors="replace").strip().splitlines()
         last = lines[-1] if lines else ""

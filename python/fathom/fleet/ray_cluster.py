@@ -1,7 +1,7 @@
 """The nodes of a Ray cluster that somebody else runs, as hosts of a fleet.
 
 The cluster's ports, folders and tokens are its owner's. Ray passes results by pickle, so a node of the cluster can run
-code here before any check is made: docs/explanation/security.md says how to fence it.
+code here before any check. docs/explanation/security.md says how to fence it.
 """
 
 import importlib.util
@@ -58,7 +58,7 @@ class RayHost:
 
 @contextmanager
 def ray_connected(address: str) -> Iterator[list[tuple[str, str]]]:
-    """Every node of a Ray cluster that exists, with Fathom installed on each: name and Ray's id."""
+    """Yields every node of a Ray cluster that exists, with Fathom installed on each: name and Ray's id."""
     if importlib.util.find_spec("ray") is None:
         raise UsageError("--ray needs Ray, which is not installed", "pip install 'fathom[fleet]'")
     _require_answer(address)

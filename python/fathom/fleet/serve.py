@@ -1,7 +1,8 @@
 """A host's side of a fleet: answers the coordinator's calls on standard input and output until the input ends.
 
-`python -m fathom.fleet.serve NAME WORD [CORES]`. It opens no port. When the input ends, or nothing has come for a
-while, whatever runs is stopped, what is held is let go, and the process ends: a host that was cut off does not go on.
+`python -m fathom.fleet.serve NAME WORD [CORES]`. It opens no port. The process ends when the input ends, or when
+nothing has come for a while. Then whatever runs is stopped and what is held is let go. So a host that was cut off does
+not go on.
 """
 
 import importlib
@@ -87,7 +88,7 @@ class Server:
 
 
 def name_of(function: Callable[..., object]) -> str:
-    """By what a host knows a function of Fathom's."""
+    """Returns the name by which a host knows a function of Fathom's."""
     return f"{function.__module__}:{function.__qualname__}"
 
 

@@ -67,30 +67,30 @@ _KINDS: dict[str, type[FathomError]] = {
 def call_frame(
     number: int, name: str, function: Callable[..., object], arguments: tuple[object, ...]
 ) -> bytes:
-    """A call of the function, which the host knows by the name."""
+    """Returns a call of the function, which the host knows by the name."""
     about = Call(number, name, len(arguments))
     values = _arguments(function, len(arguments)).dump_json(arguments)
     return _frame(_CALL.dump_json(about), values)
 
 
 def parse_call(frame: bytes) -> tuple[Call, bytes]:
-    """What is asked, and the arguments for `arguments_of`. Raises WireError."""
+    """Returns what is asked, and the arguments for `arguments_of`. Raises WireError."""
     about, values = _split(frame)
     return _checked(_CALL, about), values
 
 
 def arguments_of(function: Callable[..., object], call: Call, values: bytes) -> tuple[object, ...]:
-    """The arguments of a call. Raises WireError."""
+    """Returns the arguments of a call. Raises WireError."""
     return _checked(_arguments(function, call.arguments), values)
 
 
 def result_frame(number: int, function: Callable[..., object], result: object) -> bytes:
-    """The answer of a call that returned."""
+    """Returns the answer of a call that returned."""
     return _frame(_ANSWER.dump_json(Answer(number)), _result(function).dump_json((result,)))
 
 
 def failure_frame(number: int, error: BaseException) -> bytes:
-    """The answer of a call that raised."""
+    """Returns the answer of a call that raised."""
     if isinstance(error, FathomError):
         kind = next(name for name, each in reversed(_KINDS.items()) if isinstance(error, each))
         message, hint = error.message, error.hint
@@ -103,24 +103,24 @@ def failure_frame(number: int, error: BaseException) -> bytes:
 
 
 def parse_answer(frame: bytes) -> tuple[Answer, bytes]:
-    """Which call is answered, and the result for `result_of`. Raises WireError."""
+    """Returns which call is answered, and the result for `result_of`. Raises WireError."""
     about, values = _split(frame)
     return _checked(_ANSWER, about), values
 
 
 def result_of(function: Callable[..., object], values: bytes) -> object:
-    """What a call returned. Raises WireError where it is not of the function's type."""
+    """Returns what a call returned. Raises WireError where it is not of the function's type."""
     return _checked(_result(function), values)[0]
 
 
 def error_of(failure: Failure) -> FathomError:
-    """What a call raised, in no more words than an error needs."""
+    """Returns what a call raised, in no more words than an error needs."""
     hint = failure.hint[:MOST_WORDS] if failure.hint else None
     return _KINDS[failure.kind](failure.message[:MOST_WORDS], hint)
 
 
 def as_sent(function: Callable[..., object], result: object) -> object:
-    """The result as `result_of` would give it, of what came another way. Raises WireError."""
+    """Returns the result as `result_of` would give it, of what came another way. Raises WireError."""
     try:
         values = _result(function).dump_json((result,), warnings="error")
     except ValueError as error:
@@ -129,7 +129,7 @@ def as_sent(function: Callable[..., object], result: object) -> object:
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next frame; None at the end. Raises WireError."""
+    """Returns the next frame; None at the end. Raises WireError."""
     header = stream.read(_LENGTH.size)
     if len(header) < _LENGTH.size:
         return None

@@ -22,10 +22,10 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[str, str], Draft]], ...
 
 
 def import_method(path: Path, name: str | None = None) -> tuple[str, list[str]]:
-    """A method file that does what a job file of fio, a script of fio commands or a parameter file of Vdbench does,
-    and notes of what is different or left out.
+    """Returns a method file for a fio job file, a script of fio commands or a Vdbench parameter file, and notes.
 
-    Raises UsageError where a line has no counterpart without which it would be another test.
+    Notes name what is different or left out. Raises UsageError where a line has no counterpart and the test would be
+    another without it.
     """
     text = read_text(path, "give a job file of fio or a parameter file of Vdbench")
     draft = _draft(text, str(path))
@@ -39,7 +39,7 @@ def import_method(path: Path, name: str | None = None) -> tuple[str, list[str]]:
 
 
 def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> UsageError:
-    """What a method says of one of its lines, said of the line of the file that it comes from."""
+    """Returns what a method says of one of its lines, said of the line of the file that it comes from."""
     line, _, what = error.message.removeprefix(f"{_IMPORTED}:").partition(":")
     place = draft.place_of(int(line), name, file) if line.isdigit() else ""
     if place:

@@ -27,7 +27,7 @@ class DraftStep:
     """Where the file says a key of the job."""
 
     def place_of(self, key: str) -> str:
-        """Where the file says a key of the job, or the step."""
+        """Returns where the file says a key of the job, or the step."""
         return self.places(key) if self.places else self.place
 
 
@@ -60,7 +60,7 @@ class Draft:
             places.append(place)
 
     def said(self) -> list[str]:
-        """All notes; those set aside as one at the end."""
+        """Returns all notes; those set aside as one at the end."""
         if not self._aside:
             return list(self.notes)
         keys = [
@@ -82,16 +82,16 @@ class Draft:
             self.targets.append(target)
 
     def to_toml(self, name: str, file: str) -> str:
-        """The method file; its comments say where it comes from, what to run it on, and the notes."""
+        """Returns the method file; its comments say where it comes from, what to run it on, and the notes."""
         return "".join(f"{text}\n" for text, _ in self._lines(name, file))
 
     def place_of(self, line: int, name: str, file: str) -> str:
-        """Where the other tool's file says what stands in that line of the method; empty where it does not."""
+        """Returns where the other tool's file says what stands in that line of the method; empty where it does not."""
         lines = self._lines(name, file)
         return lines[min(line, len(lines)) - 1][1]
 
     def _lines(self, name: str, file: str) -> list[tuple[str, str]]:
-        """The lines of the method, each with the place that it comes from."""
+        """Returns the lines of the method, each with the place that it comes from."""
         comments = [f"Imported from {file}.", *self.said()]
         if self.targets:
             comments.append(f"Run it on {shlex.join(self.targets)}")
@@ -108,12 +108,12 @@ class Draft:
 
 
 def name_of(text: str, otherwise: str = "job") -> str:
-    """A name as methods and their steps have them, or the other where nothing is left of the text."""
+    """Returns a name as methods and their steps have them, or the other where nothing is left of the text."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or otherwise
 
 
 def _table(values: Mapping[str, Value]) -> list[tuple[str, str]]:
-    """Each line of a table, with its key."""
+    """Returns each line of a table, with its key."""
     width = max(len(_key(key)) for key in values)
     return [
         (key, line)
@@ -135,7 +135,7 @@ def _key(key: str) -> str:
 
 
 def _text(value: Value) -> str:
-    """A value in TOML, tables in one line. A string's JSON is its TOML."""
+    """Returns a value in TOML, tables in one line. A string's JSON is its TOML."""
     match value:
         case bool() | str() | int():
             return json.dumps(value)

@@ -21,7 +21,7 @@ _LAY_OUT_BYTES = 64 << 10
 
 
 def from_fio(text: str, file: str) -> Draft:
-    """The method that does what a job file, or the commands of a script, do. Raises UsageError."""
+    """Returns the method that does what a job file, or the commands of a script, do. Raises UsageError."""
     draft = Draft(source="fio")
     sectioned = re.search(r"^\s*\[[^\]]+\]", text, re.MULTILINE)
     jobs = jobs_of_file(text, file, draft) if sectioned else jobs_of_script(text, file, draft)
@@ -36,7 +36,7 @@ def from_fio(text: str, file: str) -> Draft:
 
 
 def _groups(jobs: Sequence[FioJob]) -> list[list[FioJob]]:
-    """Jobs that run at once."""
+    """Returns jobs that run at once."""
     groups: list[list[FioJob]] = []
     for job in jobs:
         if job.waits or not groups:
@@ -70,7 +70,7 @@ class _Group:
 
 
 def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
-    """The files of jobs at once that are alike, and each on its own. Raises UsageError."""
+    """Returns the files of jobs at once that are alike, and each on its own. Raises UsageError."""
     alike = {tuple(_but_files(job)) for job in jobs}
     if len(alike) > 1 or len(set(own)) < len(own):
         raise UsageError(
@@ -153,7 +153,7 @@ def _add_group(draft: Draft, group: _Group, state: _State) -> None:
 
 
 def _needs_data(one: Conversion) -> bool:
-    """Whether fio lays its file out before: where it reads, or is to overwrite."""
+    """Returns whether fio lays its file out before: where it reads, or is to overwrite."""
     overwrites = one.job.options.get("overwrite", Option("0", "")).value != "0"
     return one.reads or overwrites
 
@@ -172,7 +172,7 @@ def _check_cached(group: _Group, state: _State) -> None:
 
 
 def _layout(group: _Group) -> DraftStep:
-    """A fill of a file, as fio writes the files that it is to read. A device keeps what it holds."""
+    """Returns a fill of a file, as fio writes the files that it is to read. A device keeps what it holds."""
     called = f"lay-out-{group.target or group.name}"
     keys: dict[str, Value] = {"kind": "fill", "only_files": True}
     if group.target:
@@ -194,7 +194,9 @@ def _layout_block(blocks: Blocks) -> int:
 
 
 def _job(made: Sequence[Conversion]) -> dict[str, Value]:
-    """The job of all: of one workload, or of streams. Streams have what is the job's in common, and end by time."""
+    """Returns the job of all: of one workload, or of streams. Streams have what is the job's in common, and end by
+    time.
+    """
     first = made[0]
     streams = [(name, keys) for one in made for name, keys in _named(one)]
     if len(streams) == 1:

@@ -57,12 +57,12 @@ class Blocks:
         return max(size for sizes in self.sizes.values() for size, _ in sizes)
 
     def mean(self, op: str) -> float:
-        """The mean size of an operation's blocks, by their shares."""
+        """Returns the mean size of an operation's blocks, by their shares."""
         sizes = self.sizes[op]
         return sum(size * share for size, share in sizes) / sum(share for _, share in sizes)
 
     def block(self, ops: Sequence[str]) -> Value:
-        """The key `block` for the operations that are issued at all."""
+        """Returns the key `block` for the operations that are issued at all."""
         texts = {op: _block_of(sizes) for op, sizes in self.sizes.items() if op in ops}
         first = texts[ops[0]]
         return first if all(text == first for text in texts.values()) else texts
@@ -89,7 +89,7 @@ class Blocks:
         return size
 
     def _range(self, text: str) -> Sizes:
-        """`4k-64k`: every multiple of the smallest is as likely."""
+        """Returns `4k-64k`: every multiple of the smallest is as likely."""
         least_text, _, most_text = text.partition("-")
         least, most = (self._block_size(one, "bsrange") for one in (least_text, most_text))
         if most < least or most % least or most // least > _MOST_SIZES:
@@ -104,7 +104,7 @@ class Blocks:
         return [(size, 1.0) for size in range(least, most + 1, least)]
 
     def _split(self, text: str) -> Sizes:
-        """`4k/60:64k/40`; those without a share divide what is left."""
+        """Returns `4k/60:64k/40`; those without a share divide what is left."""
         given = self._given
         parts = [one.partition("/") for one in text.split(":")]
         shares = [given.number_of(share, "bssplit") if share else None for _, _, share in parts]

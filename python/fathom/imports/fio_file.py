@@ -40,7 +40,7 @@ class FioJob:
 
 
 def jobs_of_file(text: str, file: str, draft: Draft) -> list[FioJob]:
-    """The jobs of a job file. Raises UsageError."""
+    """Returns the jobs of a job file. Raises UsageError."""
     jobs: list[FioJob] = []
     shared: dict[str, Option] = {}
     into: dict[str, Option] | None = None
@@ -66,12 +66,12 @@ def jobs_of_file(text: str, file: str, draft: Draft) -> list[FioJob]:
 
 
 def waits(job: FioJob) -> bool:
-    """Whether it has a `stonewall` that is on."""
+    """Returns whether it has a `stonewall` that is on."""
     return job.options.get("stonewall", Option("0", "")).value != "0"
 
 
 def _lines(text: str, file: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Each line that says something, with its place; those of included files in theirs."""
+    """Yields each line that says something, with its place; those of included files in theirs."""
     for number, raw in enumerate(text.split("\n"), 1):
         line, place = re.split("[;#]", raw)[0].strip(), f"{file}:{number}"
         if not line:

@@ -31,7 +31,7 @@ NOTHING = Files(("null:",))
 
 
 def files_of(job: FioJob) -> Files:
-    """The files of a job. Raises UsageError where they have no counterpart."""
+    """Returns the files of a job. Raises UsageError where they have no counterpart."""
     if job.options.get("ioengine", Option("", "")).value == "null":
         return NOTHING
     directory = _text(job, "directory")

@@ -16,7 +16,9 @@ class Given:
     """The options of a job as they are asked for. Applied ones that nobody asked for are an internal fault."""
 
     def __init__(self, job: FioJob, draft: Draft) -> None:
-        """Of a job, with notes for a draft. Raises UsageError for an option that would make it another test."""
+        """Holds a job's options, with notes for a draft. Raises UsageError for an option that would make it another
+        test.
+        """
         self._job = job
         self._draft = draft
         self._asked: set[str] = set()
@@ -36,23 +38,23 @@ class Given:
             self._draft.note(f"{place}: {option.name}={value}: {option.says}")
 
     def has(self, key: str) -> bool:
-        """Whether it is given."""
+        """Returns whether it is given."""
         self._asked.add(key)
         return key in self._job.options
 
     def text(self, key: str, default: str) -> str:
-        """As written."""
+        """Returns the value as written."""
         return self._job.options[key].value if self.has(key) else default
 
     def flag(self, key: str, *, usual: bool = False) -> bool:
-        """Whether it is on. Raises UsageError."""
+        """Returns whether it is on. Raises UsageError."""
         value = self.text(key, str(int(usual)))
         if value not in ("0", "1"):
             raise self.error(key, f"{value} is neither 0 nor 1", "write one of them")
         return value == "1"
 
     def later(self, first: str, second: str) -> str | None:
-        """Which of two options counts: the one given later."""
+        """Returns which of two options counts: the one given later."""
         given = [key for key in self._job.options if key in (first, second)]
         self._asked |= {first, second}
         return given[-1] if given else None
@@ -62,7 +64,7 @@ class Given:
         return self.number_of(self.text(key, f"{default:g}"), key)
 
     def number_of(self, text: str, key: str) -> float:
-        """A part of an option's value as a number, 0 or more. Raises UsageError."""
+        """Returns a part of an option's value as a number, 0 or more. Raises UsageError."""
         if not _NUMBER.fullmatch(text.strip()):
             raise self.error(key, f"{text or 'nothing'} is not a number", "write one")
         return float(text.strip().rstrip("%"))
@@ -75,11 +77,11 @@ class Given:
         return value
 
     def size(self, key: str) -> int:
-        """In bytes. Raises UsageError."""
+        """Returns the value in bytes. Raises UsageError."""
         return self.size_of(self.text(key, ""), key)
 
     def size_of(self, text: str, key: str) -> int:
-        """A part of an option's value in bytes, by the job's `kb_base`. Raises UsageError."""
+        """Returns a part of an option's value in bytes, by the job's `kb_base`. Raises UsageError."""
         found = re.fullmatch(r"(\d{1,15})([kmgtp]?)(ib|i|b)?", text.strip().lower())
         if not found:
             raise self.error(key, f"{text or 'nothing'} is not a size", 'expected one like "4k" or "10g"')
@@ -88,7 +90,7 @@ class Given:
         return int(found[1]) * base ** POWERS[found[2]]
 
     def seconds(self, key: str, unit: str = "s") -> float:
-        """A duration, of `unit` where it says none; 0 where it is not given. Raises UsageError."""
+        """Returns a duration, of `unit` where it says none; 0 where it is not given. Raises UsageError."""
         text = self.text(key, "0")
         found = re.fullmatch(r"(\d{1,12})([a-z]*)", text.strip().lower())
         scale = SECONDS.get((found[2] or unit) if found else "")
@@ -97,17 +99,17 @@ class Given:
         return int(found[1]) * scale
 
     def per_op(self, key: str, default: str, ops: tuple[str, ...]) -> dict[str, str]:
-        """A value for each operation: `reads,writes,trims`, of which the last stands for those that follow."""
+        """Returns a value for each operation: `reads,writes,trims`. The last stands for those that follow."""
         given = self.text(key, default).split(",")
         return {op: given[min(_ORDER.index(op), len(given) - 1)] or default for op in ops}
 
     def place(self, key: str) -> str:
-        """Where it stands, or where its job does."""
+        """Returns where it stands, or where its job does."""
         one = self._job.options.get(key)
         return f"{one.place}: {key}" if one else self._job.place
 
     def error(self, key: str, what: str, hint: str) -> UsageError:
-        """Why it cannot be taken over."""
+        """Returns why it cannot be taken over."""
         return UsageError(f"{self.place(key)}: {what}", hint)
 
     def note(self, key: str, what: str) -> None:

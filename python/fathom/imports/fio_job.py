@@ -34,8 +34,8 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 class Conversion:
     """One job of fio in the keys of a method's job.
 
-    `until` is when it ends, `ramp_s` what goes before uncounted, `read_back` what differs in a pass that reads what it
-    wrote: nothing where there is none. `own_files` says that each of `numjobs` has a file of its own.
+    `until` is when it ends, `ramp_s` what goes before uncounted. `read_back` is what differs in a pass that reads what
+    it wrote; nothing where there is none. `own_files` says that each of `numjobs` has a file of its own.
     """
 
     def __init__(self, draft: Draft, job: FioJob, *, own_files: bool) -> None:
@@ -95,19 +95,19 @@ class Conversion:
         return self._place.keys().get("region", "100%")
 
     def place(self, key: str) -> str:
-        """Where the option stands from which a key of the job comes; without one, the job."""
+        """Returns where the option stands from which a key of the job comes; without one, the job."""
         for option in _SOURCES.get(key, (key,)):
             if option in self.job.options:
                 return self._given.place(option)
         return self.job.place
 
     def streams(self) -> list[dict[str, Value]]:
-        """The keys that streams have: one, or one of each part where `numjobs` have regions of their own."""
+        """Returns the keys that streams have: one, or one of each part where `numjobs` have regions of their own."""
         parts = self._place.part_keys() if self._place.parts == "apart" else [self._place.keys()]
         return [{**self._common, **keys, "load": self._load} for keys in parts]
 
     def of_job(self) -> dict[str, Value]:
-        """The keys of a job alone."""
+        """Returns the keys of a job alone."""
         return {**self._of_job, "until": self.until}
 
     # What is issued
@@ -127,7 +127,7 @@ class Conversion:
         return engine
 
     def _weigh(self) -> dict[str, float]:
-        """The share of each operation that is issued at all."""
+        """Returns the share of each operation that is issued at all."""
         given, ops = self._given, self.blocks.ops
         latest = given.later("rwmixread", "rwmixwrite")
         if len(ops) == 1:
@@ -217,7 +217,7 @@ class Conversion:
         return buffered
 
     def _means(self) -> dict[str, Value]:
-        """How it is submitted."""
+        """Returns how it is submitted."""
         given = self._given
         means: dict[str, Value] = {}
         if given.flag("sqthread_poll"):
@@ -242,7 +242,7 @@ class Conversion:
     # How hard
 
     def _rate(self) -> dict[str, float]:
-        """I/Os per second of each operation and job, where they are bounded."""
+        """Returns I/Os per second of each operation and job, where they are bounded."""
         given, ops = self._given, self.blocks.ops
         both = [key for key in ("rate_iops", "rate") if given.has(key)]
         if not both:
@@ -264,7 +264,7 @@ class Conversion:
         return 1 if self._own_files else self.jobs
 
     def _load_of(self) -> Value:
-        """Of each part where they are apart, else of all jobs together."""
+        """Returns the load of each part where they are apart, else of all jobs together."""
         given = self._given
         threads = 1 if self._place.parts == "apart" else self._threads
         depth = given.whole("iodepth", 1, 1)
@@ -346,7 +346,9 @@ class Conversion:
         return until
 
     def _bytes(self, loops: int) -> int | None:
-        """What all threads do without `time_based`: `io_size`, else `size`. None where it is not a number of bytes."""
+        """Returns what all threads do without `time_based`: `io_size`, else `size`. None where it is not a number of
+        bytes.
+        """
         given = self._given
         usual = (
             given.text("filesize", "100%") if given.text("size", "100%") == "100%" else given.text("size", "")
@@ -358,14 +360,14 @@ class Conversion:
         return given.size_of(text, key) * loops * self._threads
 
     def _regions(self, loops: int) -> float:
-        """The same in multiples of the region."""
+        """Returns the same in multiples of the region."""
         given = self._given
         text = given.text("io_size", "100%")
         share = given.number_of(text, "io_size") / 100 if text.endswith("%") else 1.0
         return loops * share * (1 if self._place.parts == "joined" else self._threads)
 
     def _covers(self) -> bool:
-        """Whether a job that ends by volume goes over its region at least once."""
+        """Returns whether a job that ends by volume goes over its region at least once."""
         start, size = self._place.start, self._place.size
         if "written" in self.until:
             return float(str(self.until["written"]).rstrip("x")) >= 1
@@ -373,7 +375,9 @@ class Conversion:
         return size[0] == "B" and not start[1] and amount is not None and amount >= size[1] * self._threads
 
     def _read_back(self) -> dict[str, Value]:
-        """How a pass that reads what was written differs; only a region written whole can be read back whole."""
+        """Returns how a pass that reads what was written differs; only a region written whole can be read back
+        whole.
+        """
         given = self._given
         reads = given.flag("do_verify", usual=True)
         if not self._is_verified or not reads:

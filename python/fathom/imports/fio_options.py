@@ -258,7 +258,7 @@ ALIASES: Mapping[str, str] = {alias: one.name for one in _ALL for alias in one.a
 
 
 def table() -> str:
-    """The options as a table of the docs."""
+    """Returns the options as a table of the docs."""
     rows = [
         f"| `{one.name}`{_also(one)} | {one.use} | {one.says}{_except(one)} |"
         for one in sorted(OPTIONS.values(), key=lambda one: (list(Use).index(one.use), one.name))

@@ -15,7 +15,7 @@ class Place:
     """Pattern, position, region and alignment of a job, and of each of its parts where they divide a region."""
 
     def __init__(self, given: Given, blocks: Blocks, jobs: int, *, own_files: bool) -> None:
-        """Of a job of which there are so many (`numjobs`), each with a file of its own or all on one.
+        """Places a job that runs `numjobs` times, each with a file of its own or all on one.
 
         Raises UsageError.
         """
@@ -31,12 +31,12 @@ class Place:
         self.parts = self._parts()
 
     def keys(self) -> dict[str, Value]:
-        """The keys of a job on the region of all its parts."""
+        """Returns the keys of a job on the region of all its parts."""
         size = self.size if self.parts != "joined" else (self.size[0], self.size[1] * self._jobs)
         return {**self._ordered(), **_region(self.start, size), **self._alignment()}
 
     def part_keys(self) -> list[dict[str, Value]]:
-        """The same of each part, where they are streams of their own."""
+        """Returns the keys of each part, where they are streams of their own."""
         unit, step = self._extent("offset_increment", "0")
         return [
             {
@@ -184,7 +184,7 @@ class Place:
         if self._jobs > 1 and not self._own_files:
             given.note(
                 "numjobs",
-                "the threads together visit each block as often as fio's jobs do, each of which has a map of its own",
+                "the threads together visit each block as often as fio's jobs do, though each of those has a map",
             )
         return "random-once"
 
@@ -249,7 +249,7 @@ class Place:
         self.size = filesize
 
     def _parts(self) -> str:
-        """How parts of `numjobs` lie: "same" place for all, "joined" in one region, or "apart" as streams."""
+        """Returns how parts of `numjobs` lie: "same" place for all, "joined" in one region, or "apart" as streams."""
         given = self._given
         increment = self._extent("offset_increment", "0")
         if not increment[1] or self._jobs == 1:

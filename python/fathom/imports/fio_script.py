@@ -29,7 +29,7 @@ _OF_THE_PROGRAM = re.compile(
 
 
 def jobs_of_script(text: str, file: str, draft: Draft) -> list[FioJob]:
-    """The jobs of a script's fio commands. Raises UsageError."""
+    """Returns the jobs of a script's fio commands. Raises UsageError."""
     jobs: list[FioJob] = []
     for place, words in _commands(text, file, draft):
         shared: dict[str, Option] = {}
@@ -51,7 +51,7 @@ def jobs_of_script(text: str, file: str, draft: Draft) -> list[FioJob]:
 
 
 def _commands(text: str, file: str, draft: Draft) -> Iterator[tuple[str, list[str]]]:
-    """The arguments of each fio command, with its line. Values follow their option after `=` or a space."""
+    """Yields the arguments of each fio command, with its line. Values follow their option after `=` or a space."""
     for place, line in _logical_lines(text, file):
         words = _words(line, place)
         called = [at for at, word in enumerate(words[:-1]) if word.rpartition("/")[2] == "fio"]

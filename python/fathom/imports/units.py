@@ -18,7 +18,9 @@ SECONDS = {
 
 
 def bytes_of(text: str, place: str) -> int:
-    """A size of fio or Vdbench: `k` and `kb` are 1024; `KiB` of fio is 1000 (its `kb_base=1024`, the default)."""
+    """Returns a size of fio or Vdbench: `k` and `kb` are 1024; `KiB` of fio is 1000 (its `kb_base=1024`, the
+    default).
+    """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgtp]?)(ib|i|b)?", text.strip().lower())
     if not found:
         raise UsageError(f"{place}: {text} is not a size", 'expected one like "4k" or "10g"')
@@ -28,7 +30,7 @@ def bytes_of(text: str, place: str) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """A size as methods have it, in the largest unit of which it is a multiple."""
+    """Returns a size as methods have it, in the largest unit that divides it."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if size_bytes and size_bytes % 1024**power == 0:
             return f"{size_bytes // 1024**power}{unit}"
@@ -36,7 +38,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def seconds_of(text: str, place: str, unit: str = "s") -> float:
-    """A duration; a bare number is of `unit`."""
+    """Returns a duration; a bare number is of `unit`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
     scale = SECONDS.get((found[2] or unit) if found else "")
     if not found or scale is None:
@@ -45,7 +47,7 @@ def seconds_of(text: str, place: str, unit: str = "s") -> float:
 
 
 def number_of(text: str, place: str) -> float:
-    """A number, with or without a percent sign."""
+    """Returns a number, with or without a percent sign."""
     try:
         return float(text.strip().rstrip("%"))
     except ValueError:
@@ -53,7 +55,7 @@ def number_of(text: str, place: str) -> float:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration as methods have it."""
+    """Returns a duration as methods have it."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):
         count = seconds / scale
         if abs(count - round(count)) < 1e-9 * max(1.0, count):

@@ -19,7 +19,7 @@ _MOST_TARGETS = 256
 
 
 def from_vdbench(text: str, file: str) -> Draft:
-    """The method that a parameter file's runs are, one after the other. Raises UsageError."""
+    """Returns the method that a parameter file's runs are, one after the other. Raises UsageError."""
     draft = Draft(source="Vdbench")
     found: dict[Section, list[Definition]] = {section: [] for section in Section}
     general = Definition(Section.GENERAL, "", file)
@@ -70,7 +70,7 @@ def _judge(given: Given, draft: Draft) -> None:
 
 
 def _storage(definition: Definition) -> list[Storage]:
-    """The storage of a definition: one, or as many as `count=(start,count)` says. Raises UsageError."""
+    """Returns the storage of a definition: one, or as many as `count=(start,count)` says. Raises UsageError."""
     lun = definition.get("lun")
     if lun is None:
         raise UsageError(f"{definition.place}: sd={definition.name} has no lun", "give it lun=")
@@ -123,7 +123,7 @@ def _name_targets(runs: Sequence[Run], draft: Draft) -> dict[tuple[str, ...], st
 
 
 def _lay_out(run: Run, target: str) -> DraftStep:
-    """A fill of its files, which Vdbench writes whole where they do not have their size yet."""
+    """Returns a fill of its files, which Vdbench writes whole where they do not have their size yet."""
     keys: dict[str, Value] = {"kind": "fill", "only_files": True}
     if target:
         keys["target"] = target

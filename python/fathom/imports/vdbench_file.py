@@ -1,7 +1,7 @@
 """The text of a Vdbench parameter file as definitions with keys, read as Vdbench 5.04.06 reads it (`Vdb_scan`).
 
-Newlines separate keys as commas do, so that a definition goes on until the next begins; a blank outside of quotes ends
-a line; a key may be abbreviated; `eof` ends the file.
+Newlines separate keys as commas do, so a definition goes on until the next begins. A blank outside of quotes ends a
+line. A key may be abbreviated, and `eof` ends the file.
 """
 
 import re
@@ -47,11 +47,11 @@ class Given:
         return f"({','.join(self.values)})" if self.listed else self.text
 
     def error(self, what: str, remedy: str) -> UsageError:
-        """A refusal at this key's line."""
+        """Returns a refusal at this key's line."""
         return UsageError(f"{self.place}: {self.word}={self.written}: {what}", remedy)
 
     def number(self, text: str | None = None) -> float:
-        """A value as a number, its unit counted. Raises UsageError."""
+        """Returns a value as a number, its unit counted. Raises UsageError."""
         value = (text if text is not None else self.text).lower()
         if not (found := _NUMBER.fullmatch(value)) or found[2] == "%":
             raise self.error(f"{value or 'nothing'} is not a number", "write one like 8, 4k or 10g")
@@ -63,7 +63,7 @@ class Given:
         return number
 
     def numbers(self) -> list[float]:
-        """All values, ranges written out: `1-4,1` goes up by steps, `1-64,d` and `64-1,d` by factors of two."""
+        """Returns all values, ranges written out: `1-4,1` goes up by steps, `1-64,d` and `64-1,d` by factors of two."""
         values: list[float] = []
         texts = list(self.values)
         while texts:
@@ -91,7 +91,7 @@ class Given:
         raise self.error(f"more than {MOST_VALUES} values", "take a larger step")
 
     def names(self) -> list[str]:
-        """All values as names, `(sd1-sd4)` written out. Raises UsageError."""
+        """Returns all values as names, `(sd1-sd4)` written out. Raises UsageError."""
         found: list[str] = []
         for text in self.values:
             first, dash, last = text.partition("-")
@@ -122,11 +122,11 @@ class Definition:
         self.keys[given.key.name] = given
 
     def get(self, *names: str) -> Given | None:
-        """The last given of these keys."""
+        """Returns the last given of these keys."""
         return next((one for one in reversed(self.keys.values()) if one.key.name in names), None)
 
     def number(self, name: str, otherwise: float) -> float:
-        """A key that has one number."""
+        """Returns a key that has one number."""
         given = self.get(name)
         return given.number() if given else otherwise
 
@@ -164,7 +164,7 @@ def definitions(text: str, file: str) -> Iterator[tuple[Definition | None, Given
 
 
 def _begins(section: Section, word: str) -> Section | None:
-    """The definition that a word begins, which depends on where it stands: `sd=` in a workload is a key."""
+    """Returns the definition that a word begins, which depends on where it stands: `sd=` in a workload is a key."""
     words = {
         "hd": Section.HOST,
         "host": Section.HOST,
@@ -178,7 +178,7 @@ def _begins(section: Section, word: str) -> Section | None:
 
 
 def _values(value: str) -> tuple[tuple[str, ...], bool]:
-    """The values of a key, and whether they stand in parentheses."""
+    """Returns the values of a key, and whether they stand in parentheses."""
     if not value.startswith("("):
         return (value.translate(_UNQUOTED),), False
     inner = value.strip("()")
@@ -186,7 +186,7 @@ def _values(value: str) -> tuple[tuple[str, ...], bool]:
 
 
 def _pieces(text: str, file: str) -> Iterator[tuple[str, str, str]]:
-    """Every `key=value` with its place. Raises UsageError."""
+    """Yields every `key=value` with its place. Raises UsageError."""
     for line, place in _whole(_lines(text, file, included=False)):
         for part in re.findall(r"(?:[^,()]|\([^()]*(?:\([^()]*\)[^()]*)*\)|[()])+", line):
             word, equals, value = part.partition("=")
@@ -200,7 +200,7 @@ def _pieces(text: str, file: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _whole(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Lines with those that go on within their parentheses."""
+    """Yields lines with those that go on within their parentheses."""
     for line, place in lines:
         whole = line
         while whole.endswith(",") and whole.count("(") > whole.count(")"):
@@ -212,7 +212,7 @@ def _whole(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _lines(text: str, file: str, *, included: bool) -> Iterator[tuple[str, str]]:
-    """Lines up to `eof` without comments, and those of included files."""
+    """Yields lines up to `eof` without comments, and those of included files."""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{file}:{number}"
         if line.startswith("eof"):
@@ -235,7 +235,7 @@ def _lines(text: str, file: str, *, included: bool) -> Iterator[tuple[str, str]]
 
 
 def _included(name: str, file: str, place: str) -> Path:
-    """The file of an `include=`: beside the file that names it, else in the current folder."""
+    """Returns the file of an `include=`: beside the file that names it, else in the current folder."""
     beside = Path(file).parent / name if "/" not in name else Path(name)
     path = next((one for one in (beside, Path(name)) if one.is_file()), None)
     if path is None:
@@ -244,7 +244,7 @@ def _included(name: str, file: str, place: str) -> Path:
 
 
 def _until_blank(line: str, place: str) -> str:
-    """The line as far as Vdbench reads it, quotes removed. Raises UsageError where keys would be lost."""
+    """Returns the line as far as Vdbench reads it, quotes removed. Raises UsageError where keys would be lost."""
     parts = re.sub(r"\s", " ", line).split('"')
     parts[1::2] = [part.translate(_QUOTED) for part in parts[1::2]]
     read, _, comment = "".join(parts).partition(" ")

@@ -37,7 +37,7 @@ class VdbenchKey:
     exact: bool = False
 
     def answers(self, word: str) -> bool:
-        """Whether Vdbench reads a word of at least two letters as this key."""
+        """Returns whether Vdbench reads a word of at least two letters as this key."""
         names = (self.name, *self.aliases)
         return word in names if self.exact else any(name.startswith(word) for name in names)
 
@@ -83,7 +83,7 @@ def _general() -> Iterable[VdbenchKey]:
     yield from _keys(
         section,
         Use.NOTED,
-        "ends a run at so many failed I/Os; see `errors` of a job",
+        "ends a run at a number of failed I/Os; see `errors` of a job",
         "data_errors/dataerrors",
     )
     yield from _keys(section, Use.NOTED, REPORTS, "swat")
@@ -193,7 +193,7 @@ def _runs() -> Iterable[VdbenchKey]:
 
 
 def _loops() -> Iterable[VdbenchKey]:
-    """Keys that take a list, a run for each; those of workloads are the same with one value."""
+    """Yields keys that take a list, a run for each; those of workloads are the same with one value."""
     section, each = Section.RUN, ", a step for each value"
     yield from _keys(section, Use.APPLIED, f"`block`{each}", "forxfersize/xfersize")
     yield from _keys(section, Use.APPLIED, f"`load.threads`{each}", "forthreads/threads")
@@ -216,12 +216,12 @@ KEYS: tuple[VdbenchKey, ...] = (*_general(), *_hosts(), *_storage(), *_workloads
 
 
 def find_key(section: Section, word: str) -> VdbenchKey | None:
-    """The key that Vdbench reads a word as: the first that it abbreviates."""
+    """Returns the key that Vdbench reads a word as: the first that it abbreviates."""
     return next((key for key in KEYS if key.section == section and key.answers(word)), None)
 
 
 def reference() -> str:
-    """The tables of `docs/reference/import-vdbench.md`."""
+    """Returns the tables of `docs/reference/import-vdbench.md`."""
     titles = {
         Section.GENERAL: "Before the definitions",
         Section.HOST: "`hd`, hosts",

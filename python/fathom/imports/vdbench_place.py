@@ -1,8 +1,8 @@
-"""Where a Vdbench workload's I/O goes on its storage: the bytes that Vdbench computes from size, range, offset and the
-largest block (`WG_entry.calculateContext`), as a region of a method.
+"""Where a Vdbench workload's I/O goes on its storage, as a region of a method.
 
-Vdbench never touches the first block of a device, and cuts a range to whole blocks of the largest size. A method keeps
-to that; only one that reads the whole of a device of unknown size reads its first block too.
+Vdbench computes the bytes from size, range, offset and the largest block (`WG_entry.calculateContext`). It never
+touches the first block of a device, and cuts a range to whole blocks of the largest size. A method keeps to that. Only
+one that reads the whole of a device of unknown size reads its first block too.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Storage:
 
 
 def divided(given: Given) -> float:
-    """A value of which the second divides the first: `size=(100g,4)`."""
+    """Returns a value over its divisor, if it has one: `size=(100g,4)` is a quarter of 100g."""
     if len(given.values) > 2:
         raise given.error("more than two values", "a value, and what divides it")
     values = [given.number(text) for text in given.values]
@@ -76,7 +76,7 @@ class Range:
 
 
 def range_of(workload: Definition, storage: Storage) -> Range:
-    """The workload's own range, else the storage's, else all. Raises UsageError."""
+    """Returns the workload's own range, else the storage's, else all. Raises UsageError."""
     given = workload.get("range") or storage.definition.get("range")
     if given is None:
         return Range(0, 100)
@@ -93,7 +93,7 @@ def range_of(workload: Definition, storage: Storage) -> Range:
 def region_of(
     span: Range, storage: Storage, largest_bytes: int, place: str, *, writes: bool
 ) -> dict[str, Value] | str | None:
-    """The region of a job; None is the whole target. Raises UsageError."""
+    """Returns the region of a job; None is the whole target. Raises UsageError."""
     offset_bytes = int(storage.definition.number("offset", 0))
     size_bytes = storage.size_bytes
     spared_bytes = largest_bytes if storage.is_device and (writes or size_bytes is not None) else 0
@@ -124,7 +124,7 @@ def _table(start_bytes: int, size_bytes: int) -> dict[str, Value] | str:
 def _of_unknown(
     span: Range, offset_bytes: int, spared_bytes: int, place: str
 ) -> dict[str, Value] | str | None:
-    """The region on a target whose size only a run knows."""
+    """Returns the region on a target whose size only a run knows."""
     if not span.percents and (span.low > 100 or span.low == 0):
         start = (int(span.low) or spared_bytes) + offset_bytes
         return _table(start, int(span.high) - start)
@@ -149,7 +149,7 @@ def _short(percent: float) -> str:
 
 
 def same_kind(storage: Sequence[Storage], place: str) -> Storage:
-    """The first, once all have the same size, range, offset and alignment. Raises UsageError."""
+    """Returns the first, once all have the same size, range, offset and alignment. Raises UsageError."""
     first = storage[0]
     for other in storage[1:]:
         if other.lun == first.lun or other.like != first.like:

@@ -73,7 +73,7 @@ class Run:
         return [file.default]
 
     def _find_storage(self, file: File) -> list[Storage]:
-        """What all workloads of the run use. Raises UsageError where they differ."""
+        """Returns what all workloads of the run use. Raises UsageError where they differ."""
         known = {one.name: one for one in file.storage}
         found: list[list[Storage]] = []
         for workload in self.workloads:
@@ -97,7 +97,7 @@ class Run:
         return tuple(one.lun for one in self.storage)
 
     def largest_bytes(self) -> int:
-        """The largest block of any of its steps. Raises UsageError."""
+        """Returns the largest block of any of its steps. Raises UsageError."""
         return max(
             size
             for chosen, _ in self._combinations()
@@ -106,7 +106,7 @@ class Run:
         )
 
     def add(self, largest_bytes: int, target: str) -> None:
-        """Adds the steps for a target (no name: the only one), with blocks of at most so many bytes there.
+        """Adds the steps for a target (no name: the only one), with blocks of at most that many bytes there.
 
         Raises UsageError.
         """
@@ -131,7 +131,7 @@ class Run:
                     self._add(DraftStep(f"{name}-pause", idle | aimed))
 
     def _place_of(self, key: str) -> str:
-        """Where the file says a key of a job: in the run, else in its workload, else in its storage."""
+        """Returns where the file says a key of a job: in the run, else in its workload, else in its storage."""
         for definition in (self.run, self.workloads[0], self.storage[0].definition):
             if given := definition.get(*_SAID_BY.get(key, ())):
                 return given.place
@@ -144,7 +144,7 @@ class Run:
         self.draft.add(step)
 
     def _combinations(self) -> Iterator[tuple[Chosen, str]]:
-        """The values of all loops, the first of the file outermost, and what a step's name ends in."""
+        """Yields the values of all loops, the first of the file outermost, and what a step's name ends in."""
         axes: list[list[tuple[str, float, str]]] = []
         for given in self.run.keys.values():
             letter = _LOOPS.get(given.key.name)
@@ -160,7 +160,7 @@ class Run:
             yield {key: value for key, value, _ in combination}, "".join(ending for *_, ending in combination)
 
     def _rates(self) -> Iterator[tuple[Mapping[str, Value], float | None, str]]:
-        """Keys of a step, its rate (None: as fast as it can), and what its name ends in."""
+        """Yields keys of a step, its rate (None: as fast as it can), and what its name ends in."""
         given = self.run.get("iorate")
         if given is None:
             self.draft.note(f"{self.run.place}: rd={self.run.name} has no iorate: it runs as fast as it can")
@@ -195,7 +195,7 @@ class Run:
         return seconds
 
     def content(self, chosen: Chosen) -> dict[str, Value]:
-        """What writes carry: the run's own compression, else the file's. Raises UsageError."""
+        """Returns what writes carry: the run's own compression, else the file's. Raises UsageError."""
         ratio = None
         if "forcompratio" in chosen or "forcompression" in chosen:
             ratio = chosen.get("forcompratio") or 100.0 / max(chosen.get("forcompression", 100.0), 0.1)
@@ -207,7 +207,7 @@ class Run:
         return {"content": {"compressible": f"{100 * (1 - 1 / ratio):.4g}%"}}
 
     def direct(self, workload: Definition) -> bool:
-        """Whether the page cache is bypassed: by the run's flags, else the workload's, else the storage's."""
+        """Returns whether the page cache is bypassed: by the run's flags, else the workload's, else the storage's."""
         given = self.run.get("openflags") or workload.get("openflags")
         found = {self._is_direct(one, given or one.definition.get("openflags")) for one in self.storage}
         if len(found) > 1:
@@ -233,7 +233,7 @@ class Combination:
     """One combination of a run's values."""
 
     def __init__(self, run: Run, chosen: Chosen, largest_bytes: int) -> None:
-        """Of a run, with blocks of at most so many bytes on its storage."""
+        """Holds a combination of a run, with blocks of at most that many bytes on its storage."""
         self._run = run
         self._place = run.run.place
         self._chosen = chosen
@@ -241,7 +241,7 @@ class Combination:
         self._workloads = [Workload(one, chosen) for one in run.workloads]
 
     def job(self, rate: float | None) -> dict[str, Value]:
-        """The whole job. Raises UsageError."""
+        """Returns the whole job. Raises UsageError."""
         direct = {self._run.direct(one.definition) for one in self._workloads}
         if len(direct) > 1:
             raise UsageError(f"{self._place}: openflags differ between its workloads", "give all the same")
@@ -257,7 +257,7 @@ class Combination:
         return {**own, "streams": [self._stream(one, share, rate) for one, share in self._shares()]}
 
     def _together(self) -> dict[str, Value] | None:
-        """All workloads as one: a single one, a mix in one region, or bands of one. None: they are streams."""
+        """Returns all workloads as one: a single one, a mix in one region, or bands of one. None: they are streams."""
         first = self._workloads[0]
         if len(self._workloads) == 1:
             return {**mix_of([(first, 100.0)]), **self._where(first)}
@@ -314,7 +314,7 @@ class Combination:
         return {}
 
     def _threads(self) -> list[int]:
-        """I/Os in flight of each storage."""
+        """Returns I/Os in flight of each storage."""
         chosen = self._chosen.get("forthreads")
         threads = [max(int(chosen), 1) if chosen is not None else one.threads for one in self._run.storage]
         if min(threads) < 1 or sum(threads) > _MOST_THREADS**2:
@@ -347,7 +347,9 @@ class Combination:
         raise given.error("arrivals that have no counterpart", "use exponential, uniform or deterministic")
 
     def _shares(self) -> list[tuple[Workload, float]]:
-        """Each workload's percent of the I/O: its skew, else an equal part of what is left. Raises UsageError."""
+        """Returns each workload's percent of the I/O: its skew, else an equal part of what is left. Raises
+        UsageError.
+        """
         given = [one.skew for one in self._workloads]
         free = [index for index, one in enumerate(self._workloads) if not one.skew and not one.rate]
         left = 100.0 - sum(given)
@@ -360,7 +362,7 @@ class Combination:
         return list(zip(self._workloads, shares, strict=True))
 
     def _stream(self, workload: Workload, share: float, rate: float | None) -> dict[str, Value]:
-        """One of several workloads at once."""
+        """Returns one of several workloads at once."""
         if workload.rate or rate is not None:
             own = workload.rate or (rate or 0.0) * share / 100
             part = share or 100.0 / len(self._workloads)
@@ -393,7 +395,7 @@ class Combination:
         return until
 
     def _pass(self, times: float, what: str, span: Range) -> dict[str, Value]:
-        """So many times the storage, or once through its range."""
+        """Returns a multiple of the storage, or once through its range."""
         storage = self._run.storage[0]
         only_writes = self._workloads[0].reads == 0
         whole = self._range(self._workloads[0]) == span
@@ -408,7 +410,9 @@ class Combination:
 
 
 def _matching(named: Given, among: Mapping[str, _Named]) -> list[_Named]:
-    """Those that a key names, ranges and stars at the end included. Raises UsageError where there is none of a name."""
+    """Returns those that a key names, ranges and stars at the end included. Raises UsageError where there is none of a
+    name.
+    """
     found: dict[str, _Named] = {}
     for name in named.names():
         star, begin = name.endswith("*"), name.removesuffix("*")

@@ -74,7 +74,7 @@ class Workload:
         return given.number() if given and given.text.lower() != "max" else 0.0
 
     def pattern(self, threads: int) -> dict[str, Value]:
-        """Pattern and position: all threads of a storage go on from one, reads and writes alike."""
+        """Returns pattern and position: all threads of a storage go on from one, reads and writes alike."""
         if self.is_random:
             return {"pattern": "uniform"}
         mixed = 0 < self.seeks < 100
@@ -93,7 +93,9 @@ def _percent(value: float, definition: Definition, name: str) -> float:
 
 
 def sizes_of(given: Given) -> Sizes:
-    """Sizes of `xfersize=`: one, pairs with percent, or all multiples from a least to a most. Raises UsageError."""
+    """Returns sizes of `xfersize=`: one, pairs with percent, or all multiples from a least to a most. Raises
+    UsageError.
+    """
     values = given.numbers() if len(given.values) == 1 else [given.number(text) for text in given.values]
     if len(values) == 1:
         sizes: Sizes = ((int(values[0]), 100.0),)
@@ -118,7 +120,7 @@ def sizes_of(given: Given) -> Sizes:
 
 
 def _multiples(given: Given, least: int, most: int, step: int) -> Sizes:
-    """Every size from the least to the most by a step, equally often."""
+    """Returns every size from the least to the most by a step, equally often."""
     if least >= most or step <= 0 or step % 512:
         raise given.error("expected (least,most,step), the step a multiple of 512", "such as (4k,64k,4k)")
     count = (most - least) // step + 1
@@ -128,7 +130,7 @@ def _multiples(given: Given, least: int, most: int, step: int) -> Sizes:
 
 
 def seeks_of(given: Given) -> float:
-    """Percent of `seekpct=`. Raises UsageError."""
+    """Returns the percentage of `seekpct=`. Raises UsageError."""
     if len(given.values) > 1:
         raise given.error("a distribution of its own", "use seekpct=random")
     text = given.text
@@ -144,7 +146,7 @@ def seeks_of(given: Given) -> float:
 
 
 def mix_of(parts: Sequence[tuple[Workload, float]]) -> dict[str, Value]:
-    """Mix and blocks of workloads that draw from one region at random, by their shares of the I/O."""
+    """Returns mix and blocks of workloads that draw from one region at random, by their shares of the I/O."""
     sizes: dict[str, dict[int, float]] = {"read": {}, "write": {}}
     for workload, share in parts:
         whole = sum(weight for _, weight in workload.sizes)

@@ -1,8 +1,8 @@
 """Drives of one host loaded at once as one target: equal twins, or real targets of any kind.
 
-Twins have each its own state, requests and virtual time, and run on as many threads as there are drives. What they
-share, the cores of the bench and the link of its host bus adapter, is dealt out evenly beforehand
-(`fathom.catalog.models.System.share`): drives and load are equal. Real targets share what they really share.
+Each twin has its own state, requests and virtual time, and they run on as many threads as there are drives. They share
+the cores of the bench and the link of its host bus adapter. These are dealt out evenly beforehand
+(`fathom.catalog.models.System.share`), because drives and load are equal. Real targets share what they really share.
 """
 
 from collections.abc import Sequence
@@ -73,10 +73,10 @@ class ArrayLoad:
         self._held = self._done = False
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
-        """Seconds that have come in, of drives and of the total; waits up to `timeout_s` for the first.
+        """Returns seconds that have come in, of drives and of the total; waits up to `timeout_s` for the first.
 
-        A second that some drives no longer have, as at the end of a fill, is added up when all that still run wait or
-        have ended: only then is it known that nothing more comes of the others.
+        Some drives may lack a second, as at the end of a fill. It is added up when all that still run wait or have
+        ended. Only then is it known that nothing more comes of the others.
         """
         own = [
             _core.Interval.merged([interval], interval.target + 1)
@@ -89,7 +89,7 @@ class ArrayLoad:
         return [*own, *self._totals.fresh([awaited] * len(self._totals.sums))]
 
     def held(self) -> bool:
-        """Whether every drive that still runs waits, and all intervals have been polled, the total's too."""
+        """Returns whether every drive that still runs waits, and all intervals have been polled, the total's too."""
         return self._held
 
     def proceed(self) -> None:
@@ -106,9 +106,11 @@ class ArrayLoad:
         self._handle.abandon()
 
     def done(self) -> bool:
-        """Whether every drive has ended and all intervals have been polled, the total's too."""
+        """Returns whether every drive has ended and all intervals have been polled, the total's too."""
         return self._done
 
     def result(self) -> list[_core.Recording]:
-        """The total over the seconds common to all drives, then each drive's own. Raises `_core.BackendError`."""
+        """Returns the total over the seconds common to all drives, then each drive's own. Raises
+        `_core.BackendError`.
+        """
         return self._totals.recordings(self._handle.result())

@@ -1,9 +1,9 @@
 """What runs a job on targets: the protocol that the session knows, and its two local implementations.
 
-`start` gives a handle; the handle's intervals are polled while it runs and its recordings taken when it has
-ended. A twin waits after every `hold_every_s` (a round) until it is told to proceed or stop, so that decisions
-fall at the same virtual time however fast the reader is; real devices never wait. Given a precision, a twin ends a
-window, or a round, as soon as its figures are known that well; a real device takes the time it was given.
+`start` gives a handle. The handle's intervals are polled while it runs, and its recordings taken when it has ended. A
+twin waits after every `hold_every_s` (a round) for an order to proceed or stop. So decisions fall at the same virtual
+time however fast the reader is; real devices never wait. Given a precision, a twin ends a window, or a round, as soon
+as its figures are known that well. A real device takes the time it was given.
 """
 
 import json
@@ -30,11 +30,13 @@ class Handle(Protocol):
     """A running job."""
 
     def poll(self, timeout_s: float = 0.2) -> list[_core.Interval]:
-        """Intervals finished since the last call; waits up to `timeout_s` for one, in virtual time for some dozens."""
+        """Returns intervals finished since the last call; waits up to `timeout_s` for one, in virtual time for some
+        dozens.
+        """
         ...
 
     def held(self) -> bool:
-        """Whether the job waits for `proceed` or `stop` and all its intervals have been polled."""
+        """Returns whether the job waits for `proceed` or `stop` and all its intervals have been polled."""
         ...
 
     def proceed(self) -> None:
@@ -50,11 +52,11 @@ class Handle(Protocol):
         ...
 
     def done(self) -> bool:
-        """Whether the job has ended and all its intervals have been polled."""
+        """Returns whether the job has ended and all its intervals have been polled."""
         ...
 
     def result(self) -> list[_core.Recording]:
-        """One recording per target, in the order given. Raises `_core.BackendError`."""
+        """Returns one recording per target, in the order given. Raises `_core.BackendError`."""
         ...
 
 
@@ -80,7 +82,7 @@ class Backend(Protocol):
     def parts(self) -> Sequence[str]:
         """Names of the targets whose sum the target is: its share of each host, its drives. Often none.
 
-        With parts, a handle's interval of target 0 is of the whole and one of target k of part k; its recordings
+        With parts, a handle's interval of target 0 is of the whole, and one of target k is of part k. Its recordings
         are in that order too.
         """
         ...
@@ -97,7 +99,7 @@ class Backend(Protocol):
 
 
 def engine_target(target: "Target") -> _core.EngineTarget:
-    """The target as the engine opens it."""
+    """Returns the target as the engine opens it."""
     kind = {"file": "file", "dir": "file", "device": "device", "null": "null", "nop": "nop"}[target.kind]
     if target.passthrough:
         return _core.EngineTarget(str(target.passthrough), "nvme-generic", target.capacity_bytes, target.held)
@@ -105,10 +107,10 @@ def engine_target(target: "Target") -> _core.EngineTarget:
 
 
 def pins(targets: Sequence["Target"]) -> bool:
-    """Whether each load thread gets a core of its own.
+    """Returns whether each load thread gets a core of its own.
 
-    Not where a disk has one queue for all cores, as virtio and SATA disks have: its interrupt comes to one of them, and
-    a thread pinned to another is woken across, which at iodepth 1 cost a third of the IOPS on a virtio disk.
+    Not where a disk has one queue for all cores, as virtio and SATA disks have. Its interrupt comes to one of them, and
+    a thread pinned to another is woken across. At iodepth 1 that cost a third of the IOPS on a virtio disk.
     """
     devices = [sysfs.by_dev(target.identity.dev) for target in targets if target.identity.dev]
     return not any(device.shares_one_queue for device in devices if device)
@@ -192,7 +194,7 @@ class TwinBackend:
 
 
 def on_hosts(job_json: str, hosts: int) -> str:
-    """The job with its threads on every one of so many hosts; a split load has them already."""
+    """Returns the job with its threads on every one of that many hosts; a split load has them already."""
     job = json.loads(job_json)
     for one in (job, *(stream["job"] for stream in job.get("streams", ()))):
         if "split" not in one["pace"]:
@@ -201,7 +203,7 @@ def on_hosts(job_json: str, hosts: int) -> str:
 
 
 def make_twin(parameters_json: str, seed: int, file_system: str | None = None) -> _core.TwinDevice:
-    """A fresh virtual drive, with a file system on it where one is named.
+    """Returns a fresh virtual drive, with a file system on it where one is named.
 
     Raises FathomError for parameters that cannot be simulated.
     """

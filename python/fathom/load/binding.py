@@ -17,7 +17,7 @@ Resolve = Callable[[Sequence[str], int | None], list[Target]]
 def bound_targets(
     method: Method, texts: Sequence[str], resolve: Resolve, size_bytes: int | None = None
 ) -> list[Target]:
-    """The targets of a run, each with the name that it is given for the method's steps.
+    """Returns the targets of a run, each with the name that it is given for the method's steps.
 
     Raises UsageError where a name is missing, misspelt or not asked for, and for what is no target.
     """
@@ -38,12 +38,12 @@ def check_bound(method: Method, targets: Sequence[Target]) -> None:
 
 
 def bindings(targets: Mapping[str, str]) -> list[str]:
-    """The texts of named targets, from a mapping."""
+    """Returns the texts of named targets, from a mapping."""
     return [f"{name}={target}" for name, target in targets.items()]
 
 
 def without_name(text: str) -> str:
-    """The target's own text."""
+    """Returns the target's own text."""
     return _split(text)[1]
 
 

@@ -27,15 +27,15 @@ class Sampler(Protocol):
         ...
 
     def step(self, name: str) -> None:
-        """A step begins."""
+        """Begins a step."""
         ...
 
     def paused(self) -> AbstractContextManager[None]:
-        """Samples nothing inside the `with`."""
+        """Returns samples nothing inside the `with`."""
         ...
 
     def drain(self) -> list[Reading]:
-        """The rows since the last call."""
+        """Returns the rows since the last call."""
         ...
 
 
@@ -43,7 +43,7 @@ class Initiator(Protocol):
     """What finds, checks and holds real targets and loads them."""
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """The targets of a command line; `size_bytes` is the size of files that Fathom makes."""
+        """Returns the targets of a command line; `size_bytes` is the size of files that Fathom makes."""
         ...
 
     def check(
@@ -63,11 +63,11 @@ class Initiator(Protocol):
         ...
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
-        """What runs jobs on the target, and what samples meanwhile."""
+        """Returns what runs jobs on the target, and what samples meanwhile."""
         ...
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
-        """The targets whose sum the target is, by name."""
+        """Returns the targets whose sum the target is, by name."""
         ...
 
     def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
@@ -75,15 +75,15 @@ class Initiator(Protocol):
         ...
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """What run.json keeps of it, beside the environment."""
+        """Returns what run.json keeps of it, beside the environment."""
         ...
 
     def shortfall(self) -> str | None:
-        """Why the figures of the last step are of less than it was asked for."""
+        """Returns why the figures of the last step are of less than it was asked for."""
         ...
 
     def notes(self) -> "list[NoteRecord]":
-        """What a reader must know of it."""
+        """Returns what a reader must know of it."""
         ...
 
 
@@ -91,46 +91,46 @@ class ThisMachine:
     """Loads targets from here."""
 
     def resolve(self, texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-        """As `fathom.load.resolve.resolve_targets`."""
+        """Returns what `fathom.load.resolve.resolve_targets` does."""
         return resolve_targets(texts, size_bytes)
 
     def check(
         self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
     ) -> object:
-        """As `fathom.targets.claim.check_target`."""
+        """Checks as `fathom.targets.claim.check_target` does."""
         return check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
     def claim(
         self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
     ) -> AbstractContextManager[Target]:
-        """As `fathom.targets.claim.claim`."""
+        """Claims as `fathom.targets.claim.claim` does."""
         return claim(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
     def recheck(self, target: Target, *, writes: bool) -> None:
-        """As `fathom.targets.claim.recheck`."""
+        """Checks as `fathom.targets.claim.recheck` does."""
         recheck(target, writes=writes)
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
-        """The io_uring engine, and the samples of this machine and the device, or the devices of an array."""
+        """Returns the io_uring engine, and the samples of this machine and the device, or the devices of an array."""
         if target.members:
             return EngineArray(target.members), Telemetry(target.members)
         return EngineBackend([target]), Telemetry([target])
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
-        """The drives of an array."""
+        """Returns the drives of an array."""
         return dict.fromkeys(target.parts, target.identity)
 
     def go_on(self, target: Target, began: Mapping[str, Identity]) -> None:
-        """Nothing: `targets_of_run` has compared them."""
+        """Does nothing: `targets_of_run` has compared them."""
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """Nothing: the environment says it."""
+        """Returns nothing: the environment says it."""
         return {}
 
     def shortfall(self) -> str | None:
-        """Nothing that the engine does not say itself."""
+        """Returns nothing that the engine does not say itself."""
         return None
 
     def notes(self) -> "list[NoteRecord]":
-        """None of its own."""
+        """Returns no notes of its own."""
         return []

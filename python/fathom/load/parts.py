@@ -1,7 +1,7 @@
 """The total of parts that run at once: hosts of a fleet, drives of an array. Knows neither of them.
 
-A second of the total is the sum of the parts' own; the recording of the total is of the seconds in which every part was
-active, so that the rate of a total is never that of the parts that happened to be left.
+A second of the total is the sum of the parts' own. The recording of the total covers the seconds in which every part
+was active. So the rate of a total is never that of the parts that happened to be left.
 """
 
 from collections import deque
@@ -11,13 +11,13 @@ from fathom import _core
 
 
 class Totals:
-    """Adds up the parts' seconds as they come in, and keeps none that is not waited for: hours of seconds of many parts
+    """Adds up the parts' seconds as they come in, and keeps none that is not waited for. Hours of seconds of many parts
     do not fit in memory.
     """
 
     def __init__(self, parts: int) -> None:
         self.sums = [_core.Recording() for _ in range(parts)]
-        """Of each part, what its seconds come to."""
+        """What each part's seconds come to."""
         self._waiting: list[deque[_core.Interval]] = [deque() for _ in range(parts)]
         self._received = [0] * parts
         self._made = 0
@@ -34,7 +34,9 @@ class Totals:
         self._received[part] += 1
 
     def fresh(self, awaited: Sequence[bool]) -> list[_core.Interval]:
-        """The next seconds of the total, as target 0; none for which a second of an `awaited` part is still to come."""
+        """Returns the next seconds of the total, as target 0; none for which a second of an `awaited` part is still to
+        come.
+        """
         fresh = []
         while any(self._waiting):
             if any(wait and not own for wait, own in zip(awaited, self._waiting, strict=True)):
@@ -50,6 +52,6 @@ class Totals:
         return fresh
 
     def recordings(self, parts: Sequence[_core.Recording]) -> list[_core.Recording]:
-        """The total over the seconds common to all parts, of all where there are none, then the parts' own."""
+        """Returns the total over the seconds common to all parts, of all where there are none, then the parts' own."""
         total = self._common_total if self._common else self._total
         return [total.with_parts(list(parts)), *parts]

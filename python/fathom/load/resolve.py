@@ -19,7 +19,7 @@ TWIN_BLOCK_BYTES = 4096
 
 
 def resolve_targets(texts: Sequence[str], size_bytes: int | None = None) -> list[Target]:
-    """The targets of a command line; `size_bytes` is the size of files that Fathom makes.
+    """Returns the targets of a command line; `size_bytes` is the size of files that Fathom makes.
 
     Raises UsageError for what is no target or no entry of the catalogue.
     """
@@ -29,7 +29,7 @@ def resolve_targets(texts: Sequence[str], size_bytes: int | None = None) -> list
 def targets_of_run(
     document: RunDocument, resolve: Callable[[Sequence[str], int | None], list[Target]] = resolve_targets
 ) -> list[Target]:
-    """The targets that a run began with, found again by `resolve`.
+    """Returns the targets that a run began with, found again by `resolve`.
 
     Raises RefusedError when a device is no longer the one that the run began with.
     """
@@ -49,7 +49,7 @@ def targets_of_run(
 
 
 def _made(target: Target, began: Sequence[Identity]) -> Target:
-    """The target, or the members of an array, as an earlier session of the run has left them."""
+    """Returns the target, or the members of an array, as an earlier session of the run has left them."""
     made = target.makes is not None or target.kind in ("file", "dir")
     if target.members:
         members = [_made(member, [then]) for member, then in zip(target.members, began, strict=True)]
@@ -60,7 +60,9 @@ def _made(target: Target, began: Sequence[Identity]) -> Target:
 
 
 def together(texts: Sequence[str]) -> list[str]:
-    """The real targets among them as one array, in the place of the first; twins remain targets of their own."""
+    """Returns the real targets among them as one array, in the place of the first; twins remain targets of
+    their own.
+    """
     if named := [text for text in texts if without_name(text) != text]:
         raise UsageError(
             f"--together: {named[0]} has a name of its own", "bind a name to array:TARGET,TARGET"

@@ -28,7 +28,7 @@ class Workers(Protocol):
 
 @contextmanager
 def local_workers(cores: int | None = None) -> Iterator[Workers]:
-    """So many processes, or one for each core that this one may use.
+    """Yields that many processes, or one for each core that this one may use.
 
     When the `with` ends by an error they are ended too.
     """
@@ -45,7 +45,9 @@ def local_workers(cores: int | None = None) -> Iterator[Workers]:
 
 
 def as_they_end(futures: Mapping["Future[T]", K]) -> Iterator[tuple[K, T | FathomError]]:
-    """Each call's key with its result, or with the error of Fathom's own that it ended with. Raises any other."""
+    """Yields each call's key with its result, or with the error of Fathom's own that it ended with. Raises any
+    other.
+    """
     for future in as_completed(futures):
         try:
             yield futures[future], future.result()

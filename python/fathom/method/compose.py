@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def compose(name: str, title: str, summary: str, methods: Sequence[Method]) -> Method:
-    """A method of the steps of all. A step whose name is taken is called after its method too.
+    """Returns a method of the steps of all. A step whose name is taken is called after its method too.
 
     Each step keeps its method's bench, and with it the rule that a twin meets another bench fresh.
     """

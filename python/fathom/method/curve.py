@@ -1,7 +1,7 @@
 """Curves: latency against rate, as points at shares of a measured maximum, and the capacity at an SLO by bisection.
 
-Which steps a curve has is known before the run; their rates follow from what the steps before have recorded, so a
-resumed run offers the same rates. Nothing here issues I/O or reads a file.
+The steps of a curve are known before the run. Their rates follow from what the steps before have recorded, so a resumed
+run offers the same rates. Nothing here issues I/O or reads a file.
 """
 
 import json
@@ -11,11 +11,12 @@ from typing import Literal, TypedDict, cast
 
 from fathom.errors import FathomError
 from fathom.method.offered import open_load
+from fathom.statistics.means import mean_by_count
 
 Latency = Literal["service", "response"]
 
 MARK = "@"
-"""Between the name of a curve and the name of a point on it; no step of a method file may have it in its name."""
+"""Separates a curve's name from the name of a point on it. No step of a method file may have it in its name."""
 SEARCH = f"{MARK}slo-"
 SUSTAINED_LEAST = 0.99
 """Least achieved rate of a sustained point, as a fraction of the offered one."""
@@ -60,7 +61,7 @@ class CurveJson(TypedDict):
 
 
 def parse_curve(curve: CurveJson) -> Curve:
-    """The curve of a method in normal form."""
+    """Returns the curve of a method in normal form."""
     slo = curve["slo"]
     return Curve(
         shares=tuple(curve["points"]),
@@ -83,8 +84,8 @@ class Place:
 class Figures:
     """One step of a curve on one target, all operations together. Rates are I/O per s; p99 is the worst operation's.
 
-    A latency is None where it was not recorded: response under closed load, a percentile of too few I/Os of one of the
-    operations; `p99_least_us` is then that of the others, which the worst is at least.
+    A latency is None where it was not recorded: response under closed load, or a percentile of too few I/Os of one of
+    the operations. `p99_least_us` is then that of the others, which the worst is at least.
     """
 
     step: str
@@ -112,15 +113,15 @@ class Figures:
         return self.iops >= SUSTAINED_LEAST * self.offered_iops and not grows
 
     def mean(self, latency: Latency) -> float | None:
-        """Mean service or response latency in us."""
+        """Returns the mean service or response latency in us."""
         return self.mean_us if latency == "service" else self.response_mean_us
 
     def p99(self, latency: Latency) -> float | None:
-        """The same at the 99th percentile."""
+        """Returns the same at the 99th percentile."""
         return self.p99_us if latency == "service" else self.response_p99_us
 
     def meets(self, p99_us: float, latency: Latency) -> bool | None:
-        """Whether the point is sustained within the objective; None where that is unknown, as its p99 is."""
+        """Returns whether the point is sustained within the objective; None where that is unknown, as its p99 is."""
         least = self.p99_least_us if latency == "service" else self.response_p99_least_us
         if not self.sustained or least > p99_us:
             return False
@@ -129,39 +130,39 @@ class Figures:
 
 
 def is_point(step: str) -> bool:
-    """Whether a step of that name is a point of a curve."""
+    """Returns whether a step of that name is a point of a curve."""
     return MARK in step
 
 
 def is_search(step: str) -> bool:
-    """Whether a step of that name is a point where the search for an SLO led."""
+    """Returns whether a step of that name is a point where the search for an SLO led."""
     return SEARCH in step
 
 
 def curve_of(step: str) -> str:
-    """The curve that a point belongs to."""
+    """Returns the curve that a point belongs to."""
     return step.partition(MARK)[0]
 
 
 def share_or_search(step: str) -> str:
-    """Which point of its curve a step is, in words."""
+    """Returns which point of its curve a step is, in words."""
     place = step.partition(MARK)[2]
     number = place.removeprefix(SEARCH.removeprefix(MARK))
     return f"{place} % of its maximum" if number == place else f"point {number} of the search"
 
 
 def point_name(curve: str, share: float) -> str:
-    """`4k-rand-read@80`."""
+    """Returns `4k-rand-read@80`."""
     return f"{curve}{MARK}{round(100 * share, 4):g}"
 
 
 def search_name(curve: str, number: int) -> str:
-    """`4k-rand-read@slo-1`."""
+    """Returns `4k-rand-read@slo-1`."""
     return f"{curve}{SEARCH}{number}"
 
 
 def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
-    """From the rows of `points` of one step on one target, one per operation."""
+    """Returns the figures of one step on one target from its rows of `points`, one per operation."""
     table = cast("Sequence[Mapping[str, float | None]]", rows)
     first = table[0]
     window_s = first["window_s"] or 0.0
@@ -185,15 +186,15 @@ def figures(rows: Sequence[Mapping[str, object]]) -> Figures:
 
 
 def capacity(points: Sequence[Figures], p99_us: float, latency: Latency) -> Figures | None:
-    """The sustained point of the highest rate that meets the objective, or None when none does."""
+    """Returns the sustained point of the highest rate that meets the objective, or None when none does."""
     met = [point for point in points if point.meets(p99_us, latency)]
     return max(met, key=lambda point: point.iops, default=None)
 
 
 def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
-    """The rate halfway between the highest that does not miss the objective and the lowest above it that does.
+    """Returns the rate halfway between the highest that does not miss the objective and the lowest above it that does.
 
-    A point of too few I/Os for its p99 neither meets nor misses it; one of a lower rate would have fewer still, so the
+    A point of too few I/Os for its p99 neither meets nor misses it. One of a lower rate would have fewer still, so the
     search goes on above. None when no point misses it, or none was measured: there is nothing to halve.
     """
     failing = failing_rate(points, p99_us, latency)
@@ -204,7 +205,9 @@ def next_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> flo
 
 
 def failing_rate(points: Sequence[Figures], p99_us: float, latency: Latency) -> float | None:
-    """The lowest offered rate that misses the objective, above all that meet it: capacity lies below. Else None."""
+    """Returns the lowest offered rate that misses the objective, above all that meet it: capacity lies below. Else
+    None.
+    """
     low = _highest_met(points, p99_us, latency)
     return min((rate for rate in _rates(points, p99_us, latency, False) if rate > low), default=None)
 
@@ -219,7 +222,7 @@ def _rates(points: Sequence[Figures], p99_us: float, latency: Latency, verdict: 
 
 
 def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | None:
-    """The rate to offer at a place, from the maximum and points before it; None where the search has ended.
+    """Returns the rate to offer at a place, from the maximum and points before it; None where the search has ended.
 
     Raises FathomError when the maximum is 0.
     """
@@ -237,7 +240,7 @@ def rate_of(place: Place, curve: Curve, measured: Sequence[Figures]) -> float | 
 
 
 def open_job(job_json: str, curve: Curve, rate_iops: float) -> str:
-    """The job of a point: the maximum's, with arrivals at `rate_iops` and as many in flight at most."""
+    """Returns the job of a point: the maximum's, with arrivals at `rate_iops` and as many in flight at most."""
     job = json.loads(job_json)
     job["load"] = open_load(job["load"], rate_iops, curve.arrival)
     job["until"] = {
@@ -250,9 +253,7 @@ def open_job(job_json: str, curve: Curve, rate_iops: float) -> str:
 
 
 def _mean(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:
-    known = [(row["n"] or 0, value) for row in rows if (value := row[column]) is not None]
-    n = sum(count for count, _ in known)
-    return sum(count * value for count, value in known) / n if n else None
+    return mean_by_count((row["n"], row[column]) for row in rows)
 
 
 def _worst(rows: Sequence[Mapping[str, float | None]], column: str) -> float | None:

@@ -145,7 +145,7 @@ class Job:
 
     @property
     def read_pct(self) -> float | None:
-        """Share of reads among all operations, in percent; of streams it is what the run shall tell."""
+        """Share of reads among all operations, in percent; None for streams, whose run shows it."""
         if self.streams:
             return None
         return 100 * self.weights.get("read", 0.0) / sum(self.weights.values())
@@ -174,7 +174,7 @@ class Job:
         return int(self._region["up-to"]) if "up-to" in self._region else None
 
     def region_size(self, capacity_bytes: int) -> int:
-        """Bytes of the region on a target of that capacity."""
+        """Returns bytes of the region on a target of that capacity."""
         if "bytes" in self._region:
             return int(self._region["bytes"])
         if self.most_bytes is not None:
@@ -192,11 +192,11 @@ class Job:
         return "split" in json.loads(self.json)["pace"]
 
     def of_parts(self, parts: int) -> list["Job"]:
-        """What each part of its target does. Raises FathomError for a load that cannot be split so."""
+        """Returns what each part of its target does. Raises FathomError for a load that cannot be split so."""
         return [parse_job(json.loads(own)) for own in split_job(self.json, parts)]
 
     def on_threads(self, most: int) -> "Job":
-        """The same I/O in flight from at most so many threads: the most that divide it evenly."""
+        """Returns the same I/O in flight from at most that many threads: the most that divide it evenly."""
         total = self.threads * self.iodepth
         threads = max(count for count in range(1, min(self.threads, most) + 1) if total % count == 0)
         job = json.loads(self.json)
@@ -204,7 +204,7 @@ class Job:
         return replace(self, json=json.dumps(job), threads=threads, iodepth=total // threads)
 
     def block_bytes(self, op: str) -> int | None:
-        """The operation's block size, None where it has several or none."""
+        """Returns the operation's block size, None where it has several or none."""
         sizes = self.block_sizes.get(op, ())
         return sizes[0] if len(sizes) == 1 else None
 
@@ -231,10 +231,10 @@ class Step:
     `targets` are the names of the targets that it runs on; none: all of the run. `only_files` leaves devices alone.
 
     `bench` names the catalogue's system that twins are driven from; without one it is each device's own. `precision`
-    is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them, at which a twin's window
-    or round may end before its time, `turnover` the least share of the region that such a window writes, if it writes
-    and the method says, and `percentile` the highest, 0..1, that it holds the I/Os for, of every operation. A fill that
-    is `afresh` begins a new twin of an SSD, and fills the whole of it.
+    is the half-width of the 95 % intervals of rate and mean latency, as a fraction of them. At it, a twin's window or
+    round may end before its time. `turnover` is the least share of the region that such a window writes, where the
+    method says. `percentile` is the highest, 0..1, that it holds the I/Os for, of every operation. A fill that is
+    `afresh` begins a new twin of an SSD, and fills the whole of it.
     """
 
     name: str
@@ -257,7 +257,7 @@ class Step:
     only_files: bool = False
 
     def runs_on(self, target: Target) -> bool:
-        """Whether the target is one of its own."""
+        """Returns whether the target is one of its own."""
         named = not self.targets or target.bound in self.targets
         return named and (target.is_file or not self.only_files)
 
@@ -296,11 +296,11 @@ class Method:
         return list(dict.fromkeys(name for step in self.steps for name in step.targets))
 
     def steps_on(self, target: Target) -> list[tuple[int, Step]]:
-        """The steps that run on a target, each with its number in the method, from 1."""
+        """Returns the steps that run on a target, each with its number in the method, from 1."""
         return [(number, step) for number, step in enumerate(self.steps, 1) if step.runs_on(target)]
 
     def writes_to(self, target: Target) -> bool:
-        """Whether any step changes data of that target."""
+        """Returns whether any step changes data of that target."""
         return any(step.job.destructive for _, step in self.steps_on(target))
 
 
@@ -338,7 +338,7 @@ def _quick(factors: _QuickJson) -> Quick:
 
 
 def load_method(name: str, *, quick: bool = False) -> Method:
-    """The method of that name in the catalogue, or the method file at that path."""
+    """Returns the method of that name in the catalogue, or the method file at that path."""
     if "/" in name or name.endswith((".toml", ".json")):
         text = read_text(
             Path(name), "name a method file; `fathom methods show` prints a built-in one to copy"
@@ -361,7 +361,7 @@ def _check_bench(bench: str | None, file: str) -> None:
 
 
 def _steps(step: _StepJson) -> Iterator[Step]:
-    """A step as the session runs it; of a curve the maximum, the points and the search."""
+    """Yields a step as the session runs it; of a curve the maximum, the points and the search."""
     first = _step(step)
     yield first
     curve = first.curve
@@ -420,7 +420,7 @@ def _steady(steady: _SteadyJson) -> Steady:
 
 
 def parse_job(job: JobJson) -> Job:
-    """The job of a step in its normal form."""
+    """Returns the job of a step in its normal form."""
     until = job["until"]
     return Job(
         json=json.dumps(job),

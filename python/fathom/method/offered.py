@@ -29,7 +29,7 @@ class Offered:
 
 
 def parse_offered(offered: OfferedJson) -> Offered:
-    """What the parser has checked already."""
+    """Returns what the parser has checked already."""
     return Offered(**offered)
 
 
@@ -45,7 +45,7 @@ def open_load(load: Mapping[str, object], rate_iops: float, arrival: str) -> dic
 
 
 def offered_job(job_json: str, offered: Offered, rate_iops: float) -> str:
-    """The job with its load, or that of one of its streams, at the rate."""
+    """Returns the job with its load, or that of one of its streams, at the rate."""
     job = json.loads(job_json)
     loaded = job
     if offered.stream is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import WindowVerdict, snia_window
 
 Metric = Literal["iops", "mbps", "latency"]
@@ -47,20 +48,20 @@ class Round:
         return self.window < self.most
 
     def judge(self, series: Sequence[float]) -> WindowVerdict:
-        """The window over the last rounds of one tracked step."""
+        """Returns the window over the last rounds of one tracked step."""
         return snia_window(series, self.window, self.range_fraction, self.slope_fraction)
 
     def steady(self, tracked: Sequence[Sequence[float]]) -> bool:
-        """Whether all tracked steps pass over the same last rounds. With none known, no."""
+        """Returns whether all tracked steps pass over the same last rounds. With none known, no."""
         return bool(tracked) and all(self.judge(series).passed for series in tracked)
 
     def name(self, number: int, step: str) -> str:
-        """Name in the method of a step of a round, as the parser writes it."""
+        """Returns the name in the method of a step of a round, as the parser writes it."""
         return f"{self.of}.{number:02}.{step}"
 
 
 def parse_round(place: RoundJson) -> Round:
-    """A step's place from the parser's normal form."""
+    """Returns a step's place from the parser's normal form."""
     return Round(
         of=place["of"],
         step=place["step"],
@@ -75,13 +76,13 @@ def parse_round(place: RoundJson) -> Round:
 
 
 def figure(rows: Sequence[Mapping[str, object]], metric: Metric) -> float | None:
-    """All operations of one step together, from its rows of `points`; None where nothing was completed."""
+    """Returns all operations of one step together, from its rows of `points`; None where nothing was completed."""
     numbers = [(_number(row, "n"), row) for row in rows]
     n = sum(count for count, _ in numbers)
     if not n:
         return None
     if metric == "latency":
-        return sum(count * _number(row, "mean_us") for count, row in numbers) / n
+        return mean_by_count((count, _number(row, "mean_us")) for count, row in numbers)
     return sum(_number(row, metric) for _, row in numbers)
 
 

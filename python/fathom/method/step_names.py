@@ -11,9 +11,9 @@ Steps = Mapping[str, Mapping[str, object]]
 
 
 def called(step: str, steps: Steps, *, any_round: bool = False) -> str:
-    """`4 KiB random read, 1T/32Q`; of a curve's point `...: 60 % of its maximum`; of a step in rounds `random, 4T/32Q,
-    4 KiB, writes, round 3`, or without the number where all rounds are meant. A step that the method does not tell of
-    keeps its key.
+    """Returns `4 KiB random read, 1T/32Q`; of a curve's point `...: 60 % of its maximum`; of a step in rounds `random,
+    4T/32Q, 4 KiB, writes, round 3`, or without the number where all rounds are meant. A step unknown to
+    the method keeps its key.
     """
     entry = steps.get(step, {})
     if place := cast("RoundJson | None", entry.get("round")):

@@ -1,7 +1,7 @@
 """How Fathom marks a file as its own: an extended attribute, or a side-car file where the file system keeps none.
 
 Only who may write a file can set its attributes, so an attribute says at least that. A side-car says nothing but who
-wrote it: it counts only when that is the caller, and never beside a file that could have carried an attribute.
+wrote it. It counts only when that is the caller, and never beside a file that could have carried an attribute.
 """
 
 import errno
@@ -16,7 +16,7 @@ _MOST_BYTES = 4096
 
 
 def attribute(file: Path | int, name: str) -> bytes | None:
-    """The attribute of a file or descriptor, empty where it is not set; None where the file system keeps none.
+    """Returns the attribute of a file or descriptor, empty where it is not set; None where the file system keeps none.
 
     A symbolic link is not followed.
     """
@@ -40,7 +40,7 @@ def put_attribute(fd: int, name: str, value: bytes) -> bool:
 
 
 def own_text(side_car: Path) -> bytes | None:
-    """What a side-car says that this user alone could have written; None where there is none such."""
+    """Returns what a side-car says that this user alone could have written; None where there is none such."""
     try:
         fd = os.open(side_car, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

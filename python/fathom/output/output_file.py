@@ -1,8 +1,9 @@
 """The one way in which a command writes a result to a path: a new file, or in the place of its own earlier one.
 
-An output carries the SHA-256 of its content in the extended attribute `user.fathom-output`; where the file system keeps
-none, in a side-car `.NAME.fathom-output` of the same user. A file without it, or with other content, is somebody's work
-and stays. Nothing is written into what a path already leads to: a temporary file beside it takes its name at the end.
+An output carries the SHA-256 of its content in the extended attribute `user.fathom-output`. Where the file system keeps
+none, a side-car `.NAME.fathom-output` of the same user has it. A file without it, or with other content, is somebody's
+work and stays. Nothing is written into what a path already leads to: a temporary file beside it takes its name at the
+end.
 """
 
 import hashlib
@@ -93,7 +94,7 @@ def _take_name(temporary: Path, path: Path, before: tuple[int, int] | None) -> N
 
 
 def _recorded(path: Path) -> bytes | None:
-    """The digest that the file carries; None where it carries none."""
+    """Returns the digest that the file carries; None where it carries none."""
     found = attribute(path, _ATTRIBUTE)
     return own_text(_side_car(path)) if found is None else found or None
 

@@ -26,7 +26,7 @@ _FORMULA = tuple("=+-@\t")
 
 
 def printable(text: str) -> str:
-    """A text with every character replaced that steers a terminal, or turns its letters round."""
+    """Returns a text with every character replaced that steers a terminal, or turns its letters round."""
     return _STEERING.sub(REPLACEMENT, text)
 
 
@@ -63,7 +63,7 @@ def cleaned_streams() -> Iterator[None]:
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table as CSV, with no text that is a formula."""
+    """Returns a table as CSV, with no text that is a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (names, *rows):
@@ -72,6 +72,8 @@ def csv_text(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def cell_text(text: str) -> str:
-    """A text as a cell of a table may have it: printable, with an apostrophe in front of what would be a formula."""
+    """Returns a text as a cell of a table may have it: printable, with an apostrophe in front of what would be a
+    formula.
+    """
     text = printable(text)
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -18,10 +18,10 @@ def flush_table(
     edge: bool = True,
     lines: bool = False,
 ) -> Table:
-    """A table without padding at its sides, `gap` blanks before every other column beside those of the style.
+    """Returns a table without padding at its sides, `gap` blanks before every other column beside those of the style.
 
-    Before, not behind: of a table that has to be narrowed, rich 15.0 cuts the last character off every line of a last
-    column whose padding at the right was taken away.
+    Before, not behind. A last column without padding at the right loses the last character of every line in rich 15.0,
+    when its table has to be narrowed.
     """
     return Table(
         box=style,

@@ -20,11 +20,11 @@ class Terminal(Console):
         super().__init__(markup=False, emoji=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401
-        """A text as it may be drawn, so that its width is that of what is drawn."""
+        """Returns a text as it may be drawn, so that its width is that of what is drawn."""
         return super().render_str(printable(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is drawn; what rich itself steers the terminal by stays."""
+        """Yields what is drawn; what rich itself steers the terminal by stays."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 

@@ -4,7 +4,7 @@ import re
 
 
 def duration(seconds: float) -> str:
-    """`850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
+    """Returns `850 ms`, `12.3 s`, `4 min 05 s`, `6 h 30 min`."""
     if seconds < 1:
         return f"{seconds * 1e3:.0f} ms"
     if seconds < 60:
@@ -16,7 +16,7 @@ def duration(seconds: float) -> str:
 
 
 def size(number_of_bytes: float) -> str:
-    """Binary: `4 KiB`, `1.5 GiB`."""
+    """Returns a size in binary units: `4 KiB`, `1.5 GiB`."""
     value = float(number_of_bytes)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:
@@ -26,7 +26,7 @@ def size(number_of_bytes: float) -> str:
 
 
 def capacity(number_of_bytes: float) -> str:
-    """Decimal, as drives are sold: `7.68 TB`."""
+    """Returns a size in decimal units, as drives are sold: `7.68 TB`."""
     value = float(number_of_bytes)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
@@ -36,38 +36,42 @@ def capacity(number_of_bytes: float) -> str:
 
 
 def iops_text(iops: float) -> str:
-    """`812 IOPS`, `45.2k IOPS`, `2.11M IOPS`."""
+    """Returns `812 IOPS`, `45.2k IOPS`, `2.11M IOPS`."""
     if iops < 1e4:
         return f"{iops:,.0f} IOPS"
     return f"{iops / 1e3:,.1f}k IOPS" if iops < 1e6 else f"{iops / 1e6:.2f}M IOPS"
 
 
 def mbps_text(mbps: float) -> str:
-    """MB/s of 10^6 bytes."""
+    """Returns MB/s of 10^6 bytes."""
     return f"{mbps:,.0f} MB/s" if mbps >= 100 else f"{mbps:.1f} MB/s"
 
 
 def latency_text(mean_us: float | None) -> str:
-    """`87.2 us`, `1.25 ms`; a dash where there is none."""
+    """Returns `87.2 us`, `1.25 ms`; a dash where there is none."""
     if mean_us is None:
         return "-"
     return f"{mean_us:.1f} us" if mean_us < 1000 else f"{mean_us / 1e3:.2f} ms"
 
 
 def span(low: float, high: float) -> str:
-    """`0.98 to 1.02`, both bounds of a ratio, with as many decimals as tell them apart and from 1, two to four."""
+    """Returns `0.98 to 1.02`: both bounds of a ratio, with two to four decimals, enough to tell apart from each other
+    and from 1.
+    """
     spans = [(f"{low:.{decimals}f}", f"{high:.{decimals}f}") for decimals in (2, 3, 4)]
     told = (bounds for bounds in spans if bounds[0] != bounds[1] and 1 not in map(float, bounds))
     return " to ".join(next(told, spans[-1]))
 
 
 def percent(share: float, form: str = ".0f") -> str:
-    """A share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
+    """Returns a share of 1 as `12 %`, with a space as SI has it; `form` is that of the number, such as `+.1f`."""
     return f"{100 * share:{form}} %"
 
 
 def in_others(what: str, count: int, noun: str) -> str:
-    """Where else, behind the worst place: `; less in another step`, `; less in 3 other steps`; empty for none."""
+    """Returns where else, behind the worst place: `; less in another step`, `; less in 3 other steps`; empty
+    for none.
+    """
     if not count:
         return ""
     places = f"another {noun}" if count == 1 else f"{count} other {noun}s"
@@ -75,16 +79,16 @@ def in_others(what: str, count: int, noun: str) -> str:
 
 
 def signed_pct(value: float, digits: int = 1) -> str:
-    """`+3.1 %`, with a real minus sign; what rounds to nothing has none."""
+    """Returns `+3.1 %`, with a real minus sign; what rounds to nothing has none."""
     text = f"{value:+.{digits}f} %".replace("-", "−")
     return text[1:] if float(text[1:-2]) == 0 else text
 
 
 def many_of(op: str) -> str:
-    """An operation's name for many of them: `reads`, `flushes`, `write-zeroes`."""
+    """Returns an operation's name for many of them: `reads`, `flushes`, `write-zeroes`."""
     return op if op.endswith("es") else f"{op}es" if op.endswith("sh") else f"{op}s"
 
 
 def without_document(source: str) -> str:
-    """A source without the number of its document among the project's references, which readers do not have."""
+    """Returns a source without the number of its document among the project's references, which readers do not have."""
     return re.sub(r" \(\d{3}_[0-9a-f]{16}\)", "", source)

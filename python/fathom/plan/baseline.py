@@ -8,7 +8,7 @@ from fathom.targets.target import Target
 
 
 def with_baselines(method: Method, targets: Sequence[Target]) -> list[Target]:
-    """The targets, and behind them the drives of twins of systems, if the method compares with them."""
+    """Returns the targets, and behind them the drives of twins of systems, if the method compares with them."""
     named = {target.name for target in targets}
     found = [f"twin:{name}" for target in targets if (name := _baseline(target))]
     missing = [name for name in dict.fromkeys(found) if name not in named]

@@ -10,6 +10,7 @@ from typing import Literal
 from fathom.analysis.surprises import RATED_DEPTH
 from fathom.errors import UsageError
 from fathom.method.method import Job, Step
+from fathom.method.ops import MOVES_DATA
 from fathom.sizing.drive import Drive, rated_drive
 from fathom.sizing.needs import Op
 from fathom.targets.target import Target
@@ -22,8 +23,8 @@ WHOLE = 0.95
 class Expected:
     """One step on one target. `None`: it depends on a speed that nobody states.
 
-    `bound`: the volume is the most or the least that it writes in its time, for it has fewer I/Os in flight than the
-    rated speed takes, or a part of the drive, whose rating is that of random writes to all of it.
+    `bound`: the volume is the most or the least that it writes in its time. The step has fewer I/Os in flight than the
+    rated speed takes. Or it uses a part of the drive, whose rating is that of random writes to all of it.
     """
 
     time_s: float | None
@@ -41,7 +42,7 @@ class Endurance:
 
 
 def rating_of(target: Target) -> Drive | None:
-    """The data sheet of a twin's drive; None for other targets and where there is no row of its capacity."""
+    """Returns the data sheet of a twin's drive; None for other targets and where there is no row of its capacity."""
     if target.catalog is None:
         return None
     try:
@@ -51,16 +52,16 @@ def rating_of(target: Target) -> Drive | None:
 
 
 def endurance_of(drive: Drive | None, units: int = 1) -> Endurance | None:
-    """The rated endurance of so many drives together, None where nobody states it."""
+    """Returns the rated endurance of that many drives together, None where nobody states it."""
     figure = drive.figures.get(("endurance", None)) if drive else None
     return Endurance(units * figure.value, figure.basis, figure.source) if figure else None
 
 
 def expect(step: Step, target: Target, drive: Drive | None) -> Expected:
-    """What the step writes and how long it takes if the target keeps its rated rates.
+    """Returns what the step writes and how long it takes if the target keeps its rated rates.
 
-    A point of a curve, and a step that is offered a share of another's rate, writes that share of the maximum; a search
-    for a capacity is counted as the maximum. The drives of an array do all of it at once.
+    A point of a curve writes its share of the maximum, and so does a step with `offered`. A search for a capacity is
+    counted as the maximum. The drives of an array do all of it at once.
     """
     each = _expect_of_unit(step, target, drive)
     units = max(1, len(target.parts))
@@ -92,7 +93,7 @@ def _expect_of_unit(step: Step, target: Target, drive: Drive | None) -> Expected
 
 
 def _bound(job: Job, capacity_bytes: int) -> Literal["most", "least"] | None:
-    """How a random load in a given time differs from the rated one, of the whole drive at depth."""
+    """Returns how a random load in a given time differs from the rated one, of the whole drive at depth."""
     if job.pattern == "sequential":
         return None
     if job.threads * job.iodepth < RATED_DEPTH:
@@ -105,14 +106,14 @@ def _least(known: float | None, other: float) -> float:
 
 
 def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]:
-    """The share of writes in the bytes that the job moves, and bytes moved per second, where rated.
+    """Returns the share of writes in the bytes that the job moves, and bytes moved per second, where rated.
 
     Operations of a mix take turns, so the time of a mean I/O is the mean of their times.
     """
     total_bytes = written_bytes = 0.0
     time_s: float | None = 0.0
     for entry in json.loads(job.json)["mix"]["ops"]:
-        if entry["op"] not in ("read", "write", "append"):
+        if entry["op"] not in MOVES_DATA:
             continue
         op: Op = "read" if entry["op"] == "read" else "write"
         weight_of_sizes = sum(one["weight"] for one in entry["sizes"])
@@ -129,7 +130,7 @@ def _at_rated_speed(job: Job, drive: Drive | None) -> tuple[float, float | None]
 
 
 def _rated_bps(drive: Drive | None, op: Op, block_bytes: int, pattern: str) -> float | None:
-    """The sequential rating, or for jumps that of random I/O as far as the sequential one allows."""
+    """Returns the sequential rating, or for jumps that of random I/O as far as the sequential one allows."""
     if drive is None or (bandwidth := drive.figures.get(("bandwidth", op))) is None:
         return None
     if pattern == "sequential":

@@ -12,7 +12,7 @@ from fathom.targets.target import Target
 def with_file_system(
     method: Method, targets: Sequence[Target], size_bytes: int | None = None
 ) -> list[Target]:
-    """The targets, bare virtual drives and block devices under the method's file system, where it names one.
+    """Returns the targets, bare virtual drives and block devices under the method's file system, where it names one.
 
     Files and directories lie on one already; a target that names its own keeps it. The file on a device that gets a
     file system is as large as asked for, or as the method's regions.

@@ -8,8 +8,10 @@ from fathom.targets.target import KIND_IN_WORDS, Kind, Target
 
 
 def check_fits(method: Method, target: Target) -> None:
-    """Raises UsageError when a step's region is smaller than one of its blocks, or larger than the target, when the
-    engine would refuse its job on a real target, and when a shortened method would not fill a real SSD.
+    """Raises UsageError where a step does not fit its target.
+
+    A region may be smaller than one of the step's blocks, or larger than the target. The engine may refuse the job on a
+    real target. A shortened method may not fill a real SSD.
     """
     _check_fills(method, target)
     capacity_bytes = target.unit_capacity_bytes

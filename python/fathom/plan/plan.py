@@ -79,7 +79,7 @@ class Plan:
 
 
 def plan_of(method: Method, target: Target) -> Plan:
-    """What the method will do to the target."""
+    """Returns what the method will do to the target."""
     drive = rating_of(target)
     steps = []
     for number, step in method.steps_on(target):
@@ -106,7 +106,7 @@ def print_plan(
     repeats: int = 1,
     purge: Purge = "trim",
 ) -> None:
-    """The plan as tables, one per target, each with what so many repeats come to."""
+    """Prints the plan as tables, one per target, each with what all repeats come to."""
     from rich.table import Table
     from rich.text import Text
 
@@ -160,8 +160,9 @@ def _bound(target: Target) -> str:
 
 
 def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None:
-    """Why nothing would be touched as things are: a region that does not fit, or no token of the device; None where a
-    run would begin.
+    """Returns why nothing would be touched as things are; None where a run would begin.
+
+    Reasons are a region that does not fit, or a device without its token.
     """
     try:
         check_fits(method, target)
@@ -173,7 +174,7 @@ def _refusal(target: Target, method: Method, purge: Purge) -> FathomError | None
 
 
 def _of_purge(method: Method, target: Target, purge: Purge) -> list[str]:
-    """How purge steps erase, where that is not by TRIM."""
+    """Returns how purge steps erase, where that is not by TRIM."""
     if purge == "trim":
         return []
     if not any(step.kind == "purge" for step in method.steps):
@@ -209,7 +210,7 @@ def _totals(plan: Plan) -> list[str]:
 
 
 def _why(plan: Plan) -> str:
-    """Why some steps write less or more than the rated speed says."""
+    """Returns why some steps write less or more than the rated speed says."""
     bounds = {step.bound for step in plan.steps}
     reasons = [
         *([f"fewer than {RATED_DEPTH} in flight write less"] if "most" in bounds else ()),
@@ -219,7 +220,7 @@ def _why(plan: Plan) -> str:
 
 
 def _known(plan: Plan) -> str:
-    """What is known of time and volume where the rest depends on the target's speed."""
+    """Returns what is known of time and volume where the rest depends on the target's speed."""
     timeless = sum(step.time_s is None for step in plan.steps)
     by_time = sum(step.written_bytes is None for step in plan.steps)
     time = f"at most {duration(plan.time_s)}"
@@ -238,7 +239,7 @@ def _steps(count: int) -> str:
 
 
 def _of_twin(method: Method) -> str:
-    """Why a twin writes and takes less than the plan says, which is the drive's."""
+    """Returns why a twin writes and takes less than the plan says, which is the drive's."""
     precisions = [step.precision for step in method.steps if step.precision]
     early = (
         f". It ends windows once rate and latency are known to {percent(max(precisions))}"
@@ -259,7 +260,7 @@ def _of_repeats(plan: Plan, repeats: int) -> list[str]:
 
 
 def _together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
-    """Each step by itself, but the points of one curve together, and all rounds behind the first."""
+    """Returns each step by itself, but the points of one curve together, and all rounds behind the first."""
     groups: list[list[PlannedStep]] = []
     for step in planned:
         before = groups[-1][-1] if groups else None
@@ -271,7 +272,7 @@ def _together(planned: Sequence[PlannedStep]) -> list[list[PlannedStep]]:
 
 
 def _repeats(before: PlannedStep, step: PlannedStep) -> bool:
-    """Whether both are of later rounds of the same."""
+    """Returns whether both are of later rounds of the same."""
     one, other = before.round, step.round
     return bool(one and other and one.of == other.of and one.number > 1)
 

@@ -24,7 +24,7 @@ FULL = ("four-corners", "rate-curves", "application-mixes", "data-placement")
 
 
 def review_method(*, full: bool) -> Method:
-    """The method that a review runs: the four corners, quick; or in full, all that a drive is reviewed by."""
+    """Returns the method that a review runs: the four corners, quick; or in full, all that a drive is reviewed by."""
     if not full:
         return load_method("four-corners", quick=True)
     return compose(
@@ -43,7 +43,7 @@ def review_targets(
     size_bytes: int | None,
     initiator: Initiator,
 ) -> list[Target]:
-    """The targets of a review: those given, or a scratch file on this machine's disk beside four twins.
+    """Returns the targets of a review: those given, or a scratch file on this machine's disk beside four twins.
 
     The directory is made where it is missing.
     """

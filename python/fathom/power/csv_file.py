@@ -1,7 +1,7 @@
 """A power meter's log: a CSV file with a time and a power in each line, to which somebody appends.
 
-Times are seconds, ms, us or ns since 1970, or ISO 8601 (without a zone: this machine's). Which column is which follows
-from a heading; without one the first is the time. Of what was there before, the last 64 KiB are read.
+Times are seconds, ms, us or ns since 1970, or ISO 8601 (without a zone: this machine's). A heading says which column is
+which; without one the first is the time. The last 64 KiB of earlier lines are read.
 """
 
 import csv
@@ -30,14 +30,14 @@ class CsvFile:
     """Reads what is appended. `column` is the power's heading, or its number counted from 1."""
 
     def __init__(self, path: Path, column: str | None = None) -> None:
-        """Finds the columns. Raises MeterError for a file that cannot be read or in which they are not told."""
+        """Finds the columns. Raises MeterError for a file that cannot be read or that does not name them."""
         self._path = path
         self._asked = column
         self._rest = b""
         self._open()
 
     def read(self) -> list[Sample]:
-        """Whole lines since the last call; a file that was replaced or emptied is read from its beginning."""
+        """Returns whole lines since the last call; a file that was replaced or emptied is read from its beginning."""
         try:
             about = self._path.stat()
             if about.st_ino != self._inode or about.st_size < self._position:
@@ -79,7 +79,7 @@ class CsvFile:
         self._scale = 1e-3 if _MILLI.search(heading) else 1e3 if _KILO.search(heading) else 1.0
 
     def _numbered(self, count: int) -> int:
-        """The power's column of a file without a heading."""
+        """Returns the power's column of a file without a heading."""
         asked = self._asked or ("2" if count == 2 else "")
         if not (asked.isdecimal() and 2 <= int(asked) <= count):
             raise MeterError(
@@ -107,7 +107,9 @@ class CsvFile:
         )
 
     def _cells(self, line: bytes) -> list[str]:
-        """The line's cells, at least one; a line that is no CSV, such as one with a lone CR, has one empty cell."""
+        """Returns the line's cells, at least one; a line that is no CSV, such as one with a lone CR, has one empty
+        cell.
+        """
         try:
             rows = list(csv.reader([_text(line)], delimiter=self._delimiter))
         except csv.Error:
@@ -115,7 +117,7 @@ class CsvFile:
         return [cell.strip() for cell in rows[0]] if rows and rows[0] else [""]
 
     def _sample(self, line: bytes) -> Sample | None:
-        """A line's sample; None for a heading, a comment, or a line that somebody wrote badly."""
+        """Returns a line's sample; None for a heading, a comment, or a line that somebody wrote badly."""
         cells = self._cells(line)
         if line.startswith(b"#") or len(cells) <= max(self._time, self._power):
             return None
@@ -129,7 +131,7 @@ def _text(line: bytes) -> str:
 
 
 def _number(text: str, delimiter: str) -> float | None:
-    """A finite number; where lines are divided at semicolons, a comma is a decimal point."""
+    """Returns a finite number; where lines are divided at semicolons, a comma is a decimal point."""
     try:
         value = float(text.replace(",", ".") if delimiter == ";" else text)
     except ValueError:
@@ -138,7 +140,7 @@ def _number(text: str, delimiter: str) -> float | None:
 
 
 def _seconds(text: str, delimiter: str) -> float | None:
-    """Seconds since 1970; None for what is no moment, such as seconds since the meter was switched on."""
+    """Returns seconds since 1970; None for what is no moment, such as seconds since the meter was switched on."""
     number = _number(text, delimiter)
     if number is not None:
         return next((number * unit for low, high, unit in _EPOCH_UNITS if low <= number < high), None)

@@ -25,9 +25,9 @@ LEAST_GAP_S = 1.0
 class Energy:
     """What was used over a window.
 
-    `half_width_j` is half the 95 % interval: the spread of the samples (their range, where they drift too much for an
-    interval) and the meter's accuracy, where that is known.
-    `cells` are (start in the window, length, joules) of stretches no shorter than a second or the meter's own interval.
+    `half_width_j` is half the 95 % interval. It has the spread of the samples (their range, where they drift too much
+    for an interval) and the meter's accuracy, where known. `cells` are (start in the window, length, joules) of
+    stretches no shorter than a second or the meter's own interval.
     """
 
     joules: float
@@ -40,10 +40,10 @@ class Energy:
 def energy(
     samples: Sequence[Sample], start_s: float, end_s: float, accuracy: float | None = None
 ) -> Energy | str:
-    """The energy between two moments, from samples in the order of their times, or in words why it is not known.
+    """Returns the energy between two moments from samples in the order of their times, or in words why it is not known.
 
     Between samples power is a straight line. Outside the first and the last it is held, for no longer than 1.5 of the
-    meter's intervals; a longer pause than three of them is a loss, which nothing is made up for.
+    meter's intervals. A longer pause than three of them is a loss, which nothing is made up for.
     """
     times, watts = np.array(samples, dtype=np.float64).reshape(-1, 2).T
     inside = (times >= start_s) & (times <= end_s)
@@ -75,7 +75,7 @@ def energy(
 def _gap(
     times: np.ndarray, inside: np.ndarray, start_s: float, end_s: float, interval_s: float
 ) -> str | None:
-    """Where the meter was silent for too long: at the ends of the window or inside it."""
+    """Returns where the meter was silent for too long: at the ends of the window or inside it."""
     own = times[inside]
     most_s = max(LEAST_GAP_S, MOST_GAP_INTERVALS * interval_s)
     held_s = max(LEAST_GAP_S, MOST_HELD_INTERVALS * interval_s)

@@ -60,7 +60,7 @@ class PowerMeter:
             del self._times_s[:old], self._watts[:old]
 
     def measure(self, start_s: float, end_s: float) -> Energy | str:
-        """The energy between two moments of the recent past, or in words why it is not known."""
+        """Returns the energy between two moments of the recent past, or in words why it is not known."""
         self.look()
         found = energy(self.samples(start_s - MARGIN_S, end_s + MARGIN_S), start_s, end_s, self.accuracy)
         if isinstance(found, Energy):
@@ -78,7 +78,7 @@ class PowerMeter:
         return found
 
     def samples(self, start_s: float, end_s: float) -> list[Sample]:
-        """What was read of that time, in order."""
+        """Returns what was read of that time, in order."""
         with self._lock:
             first, last = bisect_left(self._times_s, start_s), bisect_left(self._times_s, end_s)
             return list(zip(self._times_s[first:last], self._watts[first:last], strict=True))
@@ -107,7 +107,7 @@ class PowerMeter:
 
 
 def open_meter(text: str) -> PowerMeter:
-    """The meter of `--power`, which must answer already. Raises UsageError."""
+    """Returns the meter of `--power`, which must answer already. Raises UsageError."""
     kind, _, rest = text.partition(":")
     if kind not in ("csv", "prometheus") or not rest:
         raise UsageError(f"--power {text}: not a power meter", FORMS)
@@ -131,7 +131,7 @@ def open_meter(text: str) -> PowerMeter:
 
 
 def _keys(text: str, tail: str) -> tuple[dict[str, str], str | None]:
-    """Keys and values; a query is the last and taken as it stands, so that nothing in it needs escaping."""
+    """Returns keys and values; a query is the last and taken as it stands, so that nothing in it needs escaping."""
     options, found, query = tail.partition("query=")
     pairs = [part.partition("=") for part in options.split("&") if part]
     for key, equals, value in pairs:
@@ -153,7 +153,7 @@ def _accuracy(text: str, value: str | None) -> float | None:
 
 
 def _url(text: str, place: str) -> str:
-    """The server's address. run.json keeps it, so it may have no password in it."""
+    """Returns the server's address. run.json keeps it, so it may have no password in it."""
     try:
         parts = urlsplit(place)
         host = parts.hostname

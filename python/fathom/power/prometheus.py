@@ -29,7 +29,7 @@ class Prometheus:
         self._newest_s = -math.inf
 
     def read(self) -> list[Sample]:
-        """Samples newer than those of the last call."""
+        """Returns samples newer than those of the last call."""
         found = [sample for sample in self._answer() if sample[0] > self._newest_s]
         self._newest_s = max((time_s for time_s, _ in found), default=self._newest_s)
         return found
@@ -71,7 +71,7 @@ def _finite(pairs: list[list[object]]) -> list[Sample]:
 
 
 def _refusal(error: HTTPError) -> str:
-    """What the server says of the query, else the status."""
+    """Returns what the server says of the query, else the status."""
     try:
         return str(json.loads(error.read(MOST_BYTES))["error"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -10,8 +10,10 @@ class MeterError(Exception):
 
 
 class Source(Protocol):
-    """Something that tells watts with their times."""
+    """Something that gives watts with their times."""
 
     def read(self) -> list[Sample]:
-        """Samples that are new since the last call, often none. Raises MeterError; may be asked again afterwards."""
+        """Returns samples that are new since the last call, often none. Raises MeterError; may be asked again
+        afterwards.
+        """
         ...

@@ -61,12 +61,15 @@ class MeteredStep:
 
 
 def instead_of_sensor(rows: Sequence[Reading]) -> list[Reading]:
-    """Rows of telemetry with what the drive's own sensor says under a name of its own: the meter's is the figure."""
+    """Returns rows of telemetry with what the drive's own sensor says under a name of its own: the meter's is the
+    figure.
+    """
     return [replace(row, name=SENSOR_JOULES) if row.name == JOULES else row for row in rows]
 
 
 def power_notes(run: Path, steps: Steps, meter: PowerMeter) -> list[NoteRecord]:
-    """What a reader must know of the energies, target by target, from the journal: a resumed run knows them all.
+    """Returns what a reader must know of the energies, target by target, from the journal: a resumed run knows them
+    all.
 
     `steps` are the method's in normal form by key.
     """

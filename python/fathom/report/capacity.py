@@ -81,7 +81,7 @@ def capacities_of(run: RunData, target: str) -> dict[str, Capacity]:
 
 
 def _search(run: RunData, target: str, step: str, curve: Curve) -> Search | None:
-    """What one run found; None where it did not come to the curve."""
+    """Returns what one run found; None where it did not come to the curve."""
     steps: dict[str, list[Point]] = {}
     for point in run.points:
         if point.target == target and curve_of(point.step) == step:

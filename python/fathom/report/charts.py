@@ -31,7 +31,7 @@ class Axis:
     ticks: Sequence[float] = ()
 
     def option(self, *, vertical: bool) -> Option:
-        """The ECharts axis."""
+        """Returns the ECharts axis."""
         custom: Option = {"customValues": list(self.ticks)} if self.ticks else {}
         bounds: Option = {}
         if self.low is not None:
@@ -77,7 +77,7 @@ class Line:
     hollow: Sequence[bool] = ()
 
     def option(self) -> Option:
-        """The ECharts series."""
+        """Returns the ECharts series."""
         colour = f"$c{self.slot}"
         faint = self.style == "envelope"
         series: Option = {
@@ -104,7 +104,7 @@ class Line:
         return series
 
     def _data(self, colour: str) -> list[JsonValue]:
-        """Points with their own look are objects, the others plain pairs."""
+        """Returns points with their own look are objects, the others plain pairs."""
         empty: Option = {"color": "$panel", "borderColor": colour, "borderWidth": 1.5}
         hollow = self.hollow or [False] * len(self.points)
         return [
@@ -122,7 +122,7 @@ class Dots:
     points: Sequence[tuple[float, float]]
 
     def option(self) -> Option:
-        """The ECharts series."""
+        """Returns the ECharts series."""
         return {
             "type": "scatter",
             "name": self.name,
@@ -147,7 +147,7 @@ class Cross:
     y: float
 
     def option(self) -> Option:
-        """The ECharts series."""
+        """Returns the ECharts series."""
         return {
             "type": "line",
             "name": self.name,
@@ -170,7 +170,7 @@ class Limit:
     label: str
 
     def option(self) -> Option:
-        """The ECharts mark of a series."""
+        """Returns the ECharts mark of a series."""
         return {
             "silent": True,
             "animation": False,
@@ -201,13 +201,13 @@ class Switch:
 
     @classmethod
     def around(cls, values: Sequence[float]) -> "Switch":
-        """Whole decades around the positive values; the linear axis starts at zero."""
+        """Returns whole decades around the positive values; the linear axis starts at zero."""
         positive = [value for value in values if value > 0] or [1.0]
         low, high = 10 ** math.floor(math.log10(min(positive))), 10 ** math.ceil(math.log10(max(positive)))
         return cls(low, max(high, low * 10), max(positive))
 
     def option(self) -> Option:
-        """What assets/report.js needs to switch."""
+        """Returns what assets/report.js needs to switch."""
         return {"switch": {"low": self.log_low, "high": self.log_high, "linear": self.linear_high}}
 
 
@@ -229,7 +229,7 @@ def around_1_2_5(low: float, high: float) -> tuple[float, float]:
 def line_chart(
     x: Axis, y: Axis, lines: Sequence[Line], spans: Sequence[Span] = (), *, zoom: bool = False
 ) -> Option:
-    """Lines over two numeric axes."""
+    """Returns lines over two numeric axes."""
     series = [line.option() for line in lines]
     if spans and series:
         series[0] |= {"markArea": _shading(spans)}
@@ -246,7 +246,7 @@ def line_chart(
 
 
 def dots_chart(x: Axis, y: Axis, dots: Sequence[Dots], spans: Sequence[Span] = ()) -> Option:
-    """Points over two numeric axes."""
+    """Returns points over two numeric axes."""
     option = line_chart(x, y, [], spans)
     series = [one.option() for one in dots]
     if spans and series:
@@ -258,7 +258,7 @@ def dots_chart(x: Axis, y: Axis, dots: Sequence[Dots], spans: Sequence[Span] = (
 def scatter_chart(
     x: Axis, y: Axis, lines: Sequence[Line], crosses: Sequence[Cross] = (), limit: Limit | None = None
 ) -> Option:
-    """Lines whose points have places of their own on the x axis, so that each is pointed at by itself."""
+    """Returns lines whose points have places of their own on the x axis, so that each is pointed at by itself."""
     option = line_chart(x, y, lines)
     series = [*(line.option() for line in lines), *(cross.option() for cross in crosses)]
     if limit and series:
@@ -345,7 +345,7 @@ def change_chart(spans: Sequence[Span], changes: Sequence[float], tones: Sequenc
 
 
 def _names(categories: Sequence[str]) -> Option:
-    """The vertical axis of names beside bars, the first on top."""
+    """Returns the vertical axis of names beside bars, the first on top."""
     return {
         "type": "category",
         "data": list(categories),

@@ -17,6 +17,7 @@ from fathom.analysis.finding import joined
 from fathom.columns.schema import Point
 from fathom.method.curve import is_point
 from fathom.method.method import AGAINST_ITS_DRIVE
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.text import many_of
 from fathom.report import published
 from fathom.report.data import RunData
@@ -35,7 +36,6 @@ from fathom.statistics.series import Floats
 CAPACITY = re.compile(r"\s+\d+(\.\d+)?\s?[TG]i?B\b")
 LEAST_PCT = 0.001
 """A smaller margin is as good as none."""
-BANDWIDTH_FROM_BYTES = 64 * 1024
 """Blocks of this size and larger are headlined in MB/s, smaller ones in IOPS, as data sheets do."""
 
 
@@ -57,7 +57,7 @@ class Column:
         return len(self.run.repeats)
 
     def is_of(self, run: RunData) -> bool:
-        """Whether the run is the column's, or one of its repeats."""
+        """Returns whether the run is the column's, or one of its repeats."""
         return any(one is run for one in self.run.repeats)
 
     @property
@@ -73,7 +73,7 @@ class Column:
 
 
 def margin_of(value: float | None, low: float | None, high: float | None) -> str:
-    """Half an interval in percent of its value, `± 1.2 %` or `± 0.03 %`; empty where there is none."""
+    """Returns half an interval in percent of its value, `± 1.2 %` or `± 0.03 %`; empty where there is none."""
     if low is None or high is None or not value:
         return ""
     half_pct = 50 * (high - low) / value
@@ -156,7 +156,7 @@ class Corner:
         return "MB/s" if self.metric == "mbps" else "IOPS"
 
     def cell(self, column: Column) -> Cell | None:
-        """The column's cell."""
+        """Returns the column's cell."""
         return next((cell for cell in self.cells if cell.column is column), None)
 
     @cached_property
@@ -264,7 +264,7 @@ class Comparison:
         return sorted(found, key=lambda group: order.index(group.level))
 
     def _runs_that_say(self, note: NoteRecord) -> str:
-        """The letters of the runs with a note on the whole run, where there are several runs."""
+        """Returns the letters of the runs with a note on the whole run, where there are several runs."""
         letters = [run_letter(place) for place, run in enumerate(self.runs) if note in run.document.notes]
         return f"Run{'s' if len(letters) > 1 else ''} {', '.join(letters)}" if len(self.runs) > 1 else ""
 
@@ -283,7 +283,7 @@ class Comparison:
         ]
 
     def label_of(self, run: RunData, target: str) -> str:
-        """The column label of a target's name; of a part that of its whole, with what tells the part there."""
+        """Returns the column label of a target's name; of a part that of its whole, with what tells the part there."""
         column = self._column_of(run, target)
         if column:
             return column.label
@@ -296,14 +296,14 @@ class Comparison:
 
 
 def is_drive(part: TargetRecord, total: TargetRecord) -> bool:
-    """Whether a part of a total is a drive, or a host: drives are numbered behind the array's name, or are its members;
-    hosts stand in front of the target's.
+    """Returns whether a part of a total is a drive, or a host: drives are numbered behind the array's name, or are its
+    members; hosts stand in front of the target's.
     """
     return total.kind == "array" or part.name.startswith(f"{total.name}#")
 
 
 def part_name(part: TargetRecord, total: TargetRecord) -> str:
-    """What tells a part among those of its total: `drive 7`, a host, a member's name."""
+    """Returns what tells a part among those of its total: `drive 7`, a host, a member's name."""
     if total.kind == "array":
         return plain(part.name)
     if is_drive(part, total):
@@ -312,7 +312,9 @@ def part_name(part: TargetRecord, total: TargetRecord) -> str:
 
 
 def _of_repeats(said: Sequence[NoteRecord], repeats: int) -> NoteRecord:
-    """The first of the notes that repeats made alike, and how many made it where not all did, in the same words."""
+    """Returns the first of the notes that repeats made alike, and how many made it where not all did, in the same
+    words.
+    """
     first = said[0]
     in_all = len(said) == repeats
     same = len({note.text for note in said}) == 1
@@ -339,7 +341,7 @@ def shortened(run: RunData) -> str | None:
 
 
 def run_letter(index: int) -> str:
-    """A, B, ... Z, A2, ..."""
+    """Returns a, B, ... Z, A2, ..."""
     turn, place = divmod(index, 26)
     return ascii_uppercase[place] + (str(turn + 1) if turn else "")
 
@@ -372,7 +374,7 @@ def compare(
 
 
 def _columns(runs: Sequence[RunData], *, pool: bool) -> list[Column]:
-    """Labels are unique; short ones drop the capacity unless that would confuse two targets."""
+    """Returns labels are unique; short ones drop the capacity unless that would confuse two targets."""
     found = repeats_by_target(runs, by_hand=pool)
     apart = len({tuple(map(id, members)) for members, _ in found}) > 1
     labels: list[str] = []
@@ -401,7 +403,7 @@ def _same_step(point: Point, points: Sequence[Point]) -> list[Point]:
 
 
 def _figures(run: RunData, points: Sequence[Point]) -> Iterator[list[Point]]:
-    """The points that become one figure: each by itself, but of a curve's maximum all operations together."""
+    """Yields the points that become one figure: each by itself, but of a curve's maximum all operations together."""
     seen: set[str] = set()
     for point in points:
         if run.curve(point.step) is None:
@@ -427,11 +429,11 @@ def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str
 
 
 def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) -> Cell:
-    """A mixed step's halves have no published counterpart: reviews print the total."""
+    """Returns a mixed step's halves have no published counterpart: reviews print the total."""
     run = column.run
     point = total(run, halves)
     step = run.steps[point.step]
-    metric: Metric = "mbps" if (point.block_bytes or 0) >= BANDWIDTH_FROM_BYTES else "iops"
+    metric: Metric = "mbps" if (point.block_bytes or 0) >= LARGE_BLOCK_BYTES else "iops"
     figure = published.find(lookup, column.target.catalog, step.published, metric) if whole else None
     return Cell(
         column,

@@ -97,29 +97,29 @@ class RunData:
         }
 
     def curve(self, step: str) -> Curve | None:
-        """What follows the maximum of a curve; None for a step that is no curve."""
+        """Returns what follows the maximum of a curve; None for a step that is no curve."""
         entry = self.raw_steps.get(step)
         curve = entry.get("curve") if isinstance(entry, dict) else None
         return parse_curve(cast(CurveJson, curve)) if curve else None
 
     def called(self, step: str) -> str:
-        """What a step is called in tables (`fathom.method.step_names`)."""
+        """Returns what a step is called in tables (`fathom.method.step_names`)."""
         return called(step, cast("Steps", self.raw_steps))
 
     def percentile(self, step: str) -> float | None:
-        """The highest percentile, 0..1, that the step was made to tell; None where the method says nothing."""
+        """Returns the highest percentile, 0..1, that the step was made to tell; None where the method says nothing."""
         entry = self.raw_steps.get(step)
         told = entry.get("percentile") if isinstance(entry, dict) else None
         return told if isinstance(told, float) else None
 
     def round_of(self, step: str) -> Round | None:
-        """The step's place in rounds; None for a step that is run once."""
+        """Returns the step's place in rounds; None for a step that is run once."""
         entry = self.raw_steps.get(step)
         place = entry.get("round") if isinstance(entry, dict) else None
         return parse_round(cast(RoundJson, place)) if place else None
 
     def seconds(self, target: str) -> dict[str, list[Second]]:
-        """Intervals of every step of a target, steps in order of execution."""
+        """Returns intervals of every step of a target, steps in order of execution."""
         return self._seconds.get(target, {})
 
     @cached_property
@@ -132,7 +132,8 @@ class RunData:
     def written(
         self, target: str, kinds: Sequence[str] = ("measure",)
     ) -> dict[str, list[tuple[float, float, float]]]:
-        """Per step of those kinds in order: (start in s, bytes the host wrote, bytes the media took) of each interval.
+        """Returns per step of those kinds in order: (start in s, bytes the host wrote, bytes the media took) of each
+        interval.
 
         Only of steps whose target counts its media writes.
         """
@@ -141,7 +142,7 @@ class RunData:
         }
 
     def measured_writes(self, target: str, step: str) -> list[tuple[float, float, float]]:
-        """`written` of a measured step; empty where media writes are not counted."""
+        """Returns `written` of a measured step; empty where media writes are not counted."""
         kind, written = self._written.get(target, {}).get(step, ("", []))
         return written if kind == "measure" else []
 
@@ -150,15 +151,17 @@ class RunData:
         return self._busy.get((target, step), [])
 
     def times_us(self, target: str, step: str) -> dict[str, float]:
-        """Mean time per I/O in each part of a system over a step, us; empty where none was recorded."""
+        """Returns the mean time per I/O in each part of a system over a step, us; empty where none was recorded."""
         return self._times_us.get((target, step), {})
 
     def shares(self, target: str, step: str) -> "dict[str, list[Share]]":
-        """What each host, port or drive of a system had of a step, by what they are; empty where none was recorded."""
+        """Returns what each host, port or drive of a system had of a step, by what they are; empty where none was
+        recorded.
+        """
         return self._shares.get((target, step), {})
 
     def rates(self, target: str, step: str, op: str) -> Floats:
-        """IOPS of an operation in each whole second of a measured step."""
+        """Returns IOPS of an operation in each whole second of a measured step."""
         return self._rates.get((target, step, op), np.zeros(0))
 
     @cached_property
@@ -216,7 +219,9 @@ class RunData:
         return self._energies.get((target, step), [])
 
     def meter_accuracy(self, target: str, step: str) -> float | None:
-        """What the user said of the power meter that a step's energy is from, a share; None: nothing, or no meter."""
+        """Returns what the user said of the power meter that a step's energy is from, a share; None: nothing, or no
+        meter.
+        """
         return self._meter_accuracies.get((target, step))
 
     @cached_property
@@ -368,7 +373,7 @@ class RunData:
 
 
 def _lists(column: pa.ChunkedArray) -> list[NDArray[np.int64]]:
-    """The lists of whole numbers of a column, each as an array that shares their memory."""
+    """Returns the lists of whole numbers of a column, each as an array that shares their memory."""
     out: list[NDArray[np.int64]] = []
     for chunk in column.chunks:
         offsets, values = chunk.offsets.to_numpy(), chunk.values.to_numpy()
@@ -387,7 +392,7 @@ def load(path: Path) -> RunData:
 
 
 def _point(row: dict[str, Any]) -> Point:
-    """A row of points; the share that failed was not kept by earlier versions, and follows from its counts."""
+    """Returns a row of points; the share that failed was not kept by earlier versions, and follows from its counts."""
     row["failed_share"] = failed_share(row["n"], row["errors"])
     return Point(**row)
 

@@ -34,20 +34,22 @@ READERS = "8-readers"
 """Ends the names of random reads by so many on each drive, where the others have one."""
 ENDINGS = {SCATTERED: " of the scattered file", READERS: ", 8 readers on each drive"}
 IN_MEMORY = 1.25
-"""A rate this many times the most that the medium allows is that of the host's memory.
+"""A rate this many times the most that the medium allows is that of the host's memory: it decides nothing.
 
-Up to a ninth more is no cache's doing but the load's: of random writes to 50 GB one in ten hits a page that is dirty
-already (5 GB of 32 GiB for each drive may be), and reaches the disk once.
+Up to a ninth more comes from the load: one in ten random writes to 50 GiB hits a page that is dirty already (5 GB of
+32 GiB for each drive may be), and reaches the disk once. Figures leave it out where media writes are counted.
 """
+ALL_REACHED = 0.995
+"""Part of the writes from which all of them count as written to the medium."""
 
 
 def is_sequential(step: str) -> bool:
-    """Whether a step's headline is a rate in MB/s; else it is IOPS."""
+    """Returns whether a step's headline is a rate in MB/s; else it is IOPS."""
     return "-seq-" in step
 
 
 def called(step: str) -> str:
-    """A step in words: `64 KiB random read`."""
+    """Returns a step in words: `64 KiB random read`."""
     block, _, kind = step.partition("-")
     ending = next((ending for ending in ENDINGS if kind.endswith(f"-{ending}")), "")
     kind = kind.removesuffix(f"-{ending}")
@@ -55,7 +57,7 @@ def called(step: str) -> str:
 
 
 def called_together(steps: Collection[str]) -> str:
-    """Steps in words, all block sizes of a kind as one: `all sequential writes and 64 KiB random write`."""
+    """Returns steps in words, all block sizes of a kind as one: `all sequential writes and 64 KiB random write`."""
     left, said = list(steps), []
     for kind, name in KINDS.items():
         whole = [f"{block}-{kind}" for block in BLOCKS]
@@ -104,48 +106,61 @@ class Disk:
         return (whole if isinstance(whole, int) else target.capacity_bytes) / self.drives / 1e12
 
     def transient_s(self, step: str) -> int:
-        """Whole seconds at the start of a step in which caches took what the disk could not: MSER-5, else 0."""
+        """Returns whole seconds at the start of a step in which caches took what the disk could not: MSER-5, else 0."""
         return mser5(self.cells[step].rates) if step in self.cells else 0
 
+    def reached(self, step: str) -> float:
+        """Returns the part of what the host wrote that reached the medium where media writes are counted."""
+        point = self.point(step)
+        return min(1.0, point.waf) if point and point.waf else 1.0
+
     def repeats(self, step: str) -> list[Floats]:
-        """A drive's IOPS in every whole second behind the transient, of each repeat."""
-        return [rates[mser5(rates) :] / self.drives for rates in self.cells[step].repeats]
+        """Returns a drive's IOPS at the medium in every whole second behind the transient, of each repeat."""
+        scale = self.reached(step) / self.drives
+        return [rates[mser5(rates) :] * scale for rates in self.cells[step].repeats]
 
     def iops(self, step: str) -> float | None:
-        """A drive's IOPS behind the transient; over the whole window where that has no whole seconds."""
+        """Returns a drive's IOPS at the medium behind the transient; over the window where it has no seconds."""
         if (cell := self.cells.get(step)) is None or not cell.point.iops:
             return None
         means = [float(rates.mean()) for rates in self.repeats(step) if len(rates)]
-        return sum(means) / len(means) if means else cell.point.iops / self.drives
+        return sum(means) / len(means) if means else cell.point.iops * self.reached(step) / self.drives
+
+    def host_iops(self, step: str) -> float | None:
+        """Returns the same as the host saw it, with what its page cache took and the medium never did."""
+        iops = self.iops(step)
+        return None if iops is None else iops / self.reached(step)
 
     def value(self, step: str) -> float | None:
-        """A drive's MB/s where the step is sequential, else its IOPS; behind the transient."""
+        """Returns a drive's MB/s where the step is sequential, else its IOPS; behind the transient."""
         iops, point = self.iops(step), self.point(step)
         if iops is None or point is None or not is_sequential(step):
             return iops
         return iops * point.block_bytes / 1e6 if point.block_bytes else None
 
     def point(self, step: str) -> Point | None:
-        """The step's row of the whole target over its whole window."""
+        """Returns the step's row of the whole target over its whole window."""
         return self.cells[step].point if step in self.cells else None
 
     def half_width_pct(self, step: str) -> float | None:
-        """Half the 95 % interval of the mean rate, in percent of it; None with too few seconds, or drifting ones."""
+        """Returns half the 95 % interval of the mean rate, in percent of it; None with too few seconds, or drifting
+        ones.
+        """
         found = repeats_interval(self.repeats(step)) if step in self.cells else None
         return 50 * (found.high - found.low) / found.mean if found and found.mean else None
 
     def outstanding(self, step: str) -> float | None:
-        """I/O in flight at one drive."""
+        """Returns I/O in flight at one drive."""
         if (point := self.point(step)) is None:
             return None
         return (point.outstanding or (point.threads or 1) * (point.iodepth or 1)) / self.drives
 
     def times_the_medium(self, step: str) -> float | None:
-        """The step's rate over the most that arm and platters allow; None where that is not known.
+        """Returns the step's rate over the most that arm and platters allow; None where that is not known.
 
         Of writes the most is the rate of the outermost tracks: a cache or a file system may have put them in order.
         """
-        iops, point = self.iops(step), self.point(step)
+        iops, point = self.host_iops(step), self.point(step)
         if self.mechanics is None or iops is None or point is None or not point.block_bytes:
             return None
         if step.endswith("rand-read"):
@@ -154,8 +169,8 @@ class Disk:
         return iops * point.block_bytes / 1e6 / outer if outer else None
 
     def times_the_arm(self, step: str) -> float | None:
-        """A random step's rate over the most that the arm manages for each of them apart."""
-        iops, point, outstanding = self.iops(step), self.point(step), self.outstanding(step)
+        """Returns a random step's rate over the most that the arm manages for each of them apart."""
+        iops, point, outstanding = self.host_iops(step), self.point(step), self.outstanding(step)
         if (
             self.mechanics is None
             or iops is None
@@ -167,12 +182,12 @@ class Disk:
         return iops / self.mechanics.most_iops(outstanding, point.block_bytes)
 
     def in_memory(self, step: str) -> bool:
-        """Whether the rate is beyond the drive's mechanics, and so that of a cache."""
+        """Returns whether the rate is beyond the drive's mechanics, and so that of a cache."""
         return (self.times_the_medium(step) or 0) > IN_MEMORY
 
 
 def disks(comparison: Comparison) -> list[Disk]:
-    """The targets that the method ran on."""
+    """Returns the targets that the method ran on."""
     columns = [column for column in comparison.columns if column.run.document.method.name == METHOD]
     found = []
     for column, name in zip(columns, _told_apart([column.short for column in columns]), strict=True):
@@ -182,7 +197,7 @@ def disks(comparison: Comparison) -> list[Disk]:
 
 
 def _told_apart(labels: Sequence[str]) -> list[str]:
-    """`WD HC560 (CMR), btrfs` and `WD HC650 (SMR), btrfs` as `HC560 (CMR)` and `HC650 (SMR)`."""
+    """Returns `WD HC560 (CMR), btrfs` and `WD HC650 (SMR), btrfs` as `HC560 (CMR)` and `HC650 (SMR)`."""
     words = [label.split(" ") for label in labels]
     shortest = min(map(len, words), default=0)
     if len(words) < 2 or shortest < 2:
@@ -195,13 +210,17 @@ def _told_apart(labels: Sequence[str]) -> list[str]:
 
 
 def ratio(disk: Disk, reference: Disk, step: str) -> Ratio | None:
-    """A drive's rate over the reference's behind the transients, with its 95 % interval; None where it is not known."""
+    """Returns a drive's rate over the reference's behind the transients, with its 95 % interval; None where it is not
+    known.
+    """
     if step not in disk.cells or step not in reference.cells:
         return None
     return compare(disk.repeats(step), reference.repeats(step))
 
 
 def reference_of(found: Sequence[Disk]) -> Disk | None:
-    """The drive that others are held against: the first that takes writes anywhere; None with nothing to compare."""
+    """Returns the drive that others are held against: the first that takes writes anywhere; None with nothing to
+    compare.
+    """
     ordinary = [disk for disk in found if not (disk.mechanics and disk.mechanics.host_managed)]
     return (ordinary or list(found))[0] if len(found) > 1 else None

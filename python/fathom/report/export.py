@@ -16,7 +16,7 @@ from fathom.statistics.uncertainty import Interval
 
 
 def run_json(run: Path) -> dict[str, object]:
-    """`{"schema": "fathom-run/1", "run": ..., "points": [...], "notes": [...]}`; absent values are None.
+    """Returns `{"schema": "fathom-run/1", "run": ..., "points": [...], "notes": [...]}`; absent values are None.
 
     `run` is run.json without its schema and notes. Raises FathomError when the run cannot be read.
     """
@@ -32,8 +32,8 @@ def run_json(run: Path) -> dict[str, object]:
 
 
 def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
-    """`{"schema": "fathom-runs/1", "runs": [...], "pooled": [...], "rounds": [...], "capacities": [...]}`; a single run
-    as by `run_json`.
+    """Returns `{"schema": "fathom-runs/1", "runs": [...], "pooled": [...], "rounds": [...], "capacities": [...]}`; a
+    single run as by `run_json`.
 
     `pooled` are points over all repeats of a target, each with `repeats`, their number, in front; `rounds` the means of
     its rounds over the window, and `capacities` what its searches for an SLO found, where it has them.
@@ -57,7 +57,7 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
 
 
 def _rounds(run: RunData, target: str) -> list[dict[str, object]]:
-    """A row per step: `steady` and `pooled` are numbers of repeats, `each` the mean of every one."""
+    """Returns a row per step: `steady` and `pooled` are numbers of repeats, `each` the mean of every one."""
     return [
         {
             "repeats": len(one.repeats),
@@ -79,7 +79,7 @@ def _rounds(run: RunData, target: str) -> list[dict[str, object]]:
 
 
 def _capacities(run: RunData, target: str) -> list[dict[str, object]]:
-    """A row per curve with an objective; `iops` is None as soon as a repeat meets it nowhere."""
+    """Returns a row per curve with an objective; `iops` is None as soon as a repeat meets it nowhere."""
     return [
         {
             "repeats": len(one.searches),
@@ -103,7 +103,8 @@ def _bounds(interval: Interval | None, name: str) -> dict[str, object]:
 
 
 def runs_csv(runs: Sequence[Path]) -> str:
-    """Points as CSV with a header line; absent values are empty. Several runs have a column `run` in front, their id.
+    """Returns points as CSV with a header line; absent values are empty. Several runs have a column `run` in front,
+    their id.
 
     Raises FathomError when a run cannot be read.
     """

@@ -38,7 +38,7 @@ class Told:
 
 
 def tell(comparison: Comparison) -> Told:
-    """The findings on all columns."""
+    """Returns the findings on all columns."""
     found = findings(one_view(comparison), counted(comparison.lookup), physics_of, _rated)
 
     def texts(*kinds: str) -> list[str]:
@@ -59,7 +59,7 @@ def tell(comparison: Comparison) -> Told:
 
 
 def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
-    """What the catalogue's data sheet of a device states; nothing where it has none of that size."""
+    """Returns what the catalogue's data sheet of a device states; nothing where it has none of that size."""
     try:
         return {(kind, op): figure for (kind, op), figure in rated_drive(device).figures.items()}
     except FathomError:
@@ -67,7 +67,7 @@ def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
 
 
 def gate(comparison: Comparison) -> Mapping[tuple[str, str], Unsettled]:
-    """The steps of which nothing may be claimed, by the column's short label and the step's name."""
+    """Returns the steps of which nothing may be claimed, by the column's short label and the step's name."""
     return unsettled(one_view(comparison, comparison.columns))
 
 
@@ -83,7 +83,9 @@ def ranked_of(corner: Corner, comparison: Comparison, out: Mapping[tuple[str, st
 
 
 def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) -> RunView:
-    """Columns, or all rivals, as the targets of one run, by their short labels; the steps of all methods together."""
+    """Returns columns, or all rivals, as the targets of one run, by their short labels; the steps of all methods
+    together.
+    """
     columns = comparison.rivals if columns is None else columns
     document = comparison.runs[0].document.model_copy(deep=True)
     document.targets = [c.target.model_copy(update={"name": c.short, "label": c.short}) for c in columns]
@@ -105,7 +107,7 @@ def one_view(comparison: Comparison, columns: Sequence[Column] | None = None) ->
 
 
 def _table(column: Column) -> pa.Table:
-    """Points as the column has them: pooled, where there are repeats."""
+    """Returns points as the column has them: pooled, where there are repeats."""
     schema, own = (
         TABLES["points"],
         [point for point in column.run.points if point.target == column.target.name],
@@ -115,7 +117,7 @@ def _table(column: Column) -> pa.Table:
 
 
 def _seconds(columns: Sequence[Column]) -> list[list[pa.Table]]:
-    """Intervals of every column's first repeat, then of all that have a second, and so on."""
+    """Returns intervals of every column's first repeat, then of all that have a second, and so on."""
     most = max(column.repeats for column in columns)
     return [
         [_renamed(c.run.repeats[place].run.intervals, c) for c in columns if place < c.repeats]
@@ -124,7 +126,7 @@ def _seconds(columns: Sequence[Column]) -> list[list[pa.Table]]:
 
 
 def _renamed(table: pa.Table, column: Column) -> pa.Table:
-    """A column's rows under its short label."""
+    """Returns a column's rows under its short label."""
     rows = table.filter(pc.field("target") == column.target.name)
     return rows.set_column(0, "target", pa.array([column.short] * rows.num_rows, pa.string()))
 

@@ -13,7 +13,7 @@ AT_LEAST = "lower bound: I/O was still in flight at the end of the window, longe
 
 
 def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
-    """The latency of that column of the points; None where it was not recorded."""
+    """Returns the latency of that column of the points; None where it was not recorded."""
     value_us: float | None = getattr(point, name)
     if value_us is None:
         return None
@@ -23,7 +23,7 @@ def latency(point: Point, name: str, why_none: str = FEW) -> Item | None:
 
 
 def with_interval(value_us: float, bounds: tuple[float, float] | None, why_none: str = FEW) -> Item:
-    """A latency and its 95 % interval, us."""
+    """Returns a latency and its 95 % interval, us."""
     if bounds is None:
         return Item(grouped(value_us), title=why_none)
     low, high = map(grouped, bounds)
@@ -32,7 +32,7 @@ def with_interval(value_us: float, bounds: tuple[float, float] | None, why_none:
 
 
 def percentile(point: Point, name: str, why_none: str = FEW) -> Item:
-    """The same of a percentile, which too few I/Os do not have."""
+    """Returns the same of a percentile, which too few I/Os do not have."""
     found = latency(point, name, why_none)
     if found:
         return found

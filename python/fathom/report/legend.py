@@ -8,12 +8,12 @@ from fathom.report.style import compact, seconds, slot
 
 
 def legend_of(columns: Sequence[Column]) -> list[Item]:
-    """One entry per target."""
+    """Returns one entry per target."""
     return [Item(c.short, "twin" if c.is_twin else c.target.kind, slot=slot(c.index)) for c in columns]
 
 
 def window_of(cells: Sequence[Cell]) -> str:
-    """`window 5 s, n 12k to 10.5M I/Os per curve` over the cells' points."""
+    """Returns `window 5 s, n 12k to 10.5M I/Os per curve` over the cells' points."""
     windows = [cell.point.window_s for cell in cells if cell.point.window_s is not None]
     counts = [cell.point.n for cell in cells if cell.point.n is not None]
     if not windows or not counts:

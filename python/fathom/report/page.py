@@ -51,7 +51,7 @@ def write_html(
 
 
 def render(comparison: Comparison) -> str:
-    """The page of runs as text."""
+    """Returns the page of runs as text."""
     headers = [_header(comparison, places) for places in _together(comparison)]
     return page(_title(comparison), headers, sections.build_all(comparison), comparison.shortenings)
 
@@ -59,7 +59,7 @@ def render(comparison: Comparison) -> str:
 def page(
     title: str, headers: Sequence[dict[str, object]], built: Sequence[Section], shortened: Sequence[str] = ()
 ) -> str:
-    """A page of sections; each of `headers` says of one run what the template's head shows."""
+    """Returns a page of sections; each of `headers` says of one run what the template's head shows."""
     echarts, script = _asset("vendor", "echarts.common.min.js"), _asset("assets", "report.js")
     return (
         _templates()
@@ -87,7 +87,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _together(comparison: Comparison) -> list[list[int]]:
-    """Places of the runs, those that are repeats of each other on every target together."""
+    """Returns places of the runs, those that are repeats of each other on every target together."""
     found: dict[tuple[object, ...], list[int]] = {}
     for place, run in enumerate(comparison.runs):
         columns = [column for column in comparison.columns if column.is_of(run)]
@@ -98,7 +98,9 @@ def _together(comparison: Comparison) -> list[list[int]]:
 
 
 def _header(comparison: Comparison, places: Sequence[int]) -> dict[str, object]:
-    """What is said of one run, or of several that are repeats; how they ended is said of one that did not well."""
+    """Returns what is said of one run, or of several that are repeats; how they ended is said of one that did
+    not well.
+    """
     runs = [comparison.runs[place] for place in places]
     run = next((one for one in runs if one.document.status in STATUS), runs[0])
     document = run.document
@@ -139,8 +141,8 @@ def _chart_options(built: Sequence[Section]) -> dict[str, object]:
 
 
 def _unbroken(value: object) -> object:
-    """Text whose numbers stay on the line of their percent sign and of their `±`; what is escaped already is left as it
-    is.
+    """Returns text whose numbers stay on the line of their percent sign and of their `±`; what is escaped already is
+    left as it is.
     """
     if type(value) is not str:
         return value

@@ -32,7 +32,9 @@ def power_item(column: Column, point: Point, drives: int = 1) -> Item | None:
 
 
 def _over(column: Column, point: Point) -> Power | None:
-    """Mean power with its interval: over repeats, of a single run over its stretches; None where these are not kept."""
+    """Returns the mean power with its interval: over repeats, of a single run over its stretches; None where these are
+    not kept.
+    """
     run = column.run
     points = of_each(run, point)
     repeats = run.repeats if len(points) > 1 else run.repeats[:1]
@@ -44,7 +46,7 @@ def _over(column: Column, point: Point) -> Power | None:
 
 
 def _of_one(run: RunData, point: Point) -> Power | None:
-    """What a twin knew of its own window, else what the stretches tell."""
+    """Returns what a twin knew of its own window, else what the stretches tell."""
     bounds = point.interval("joules")
     if bounds is None or not point.joules or not point.window_s:
         return power(run.energies(point.target, point.step), run.meter_accuracy(point.target, point.step))

@@ -34,12 +34,12 @@ class Published:
     is_floor: bool = False
 
     def error_pct(self, measured: float) -> float:
-        """How far the measured figure is above (+) or below (-) the published one, in percent of the latter."""
+        """Returns how far the measured figure is above (+) or below (-) the published one, in percent of the latter."""
         return 100 * (measured / self.value - 1)
 
 
 def catalogue(device: str, workload: str) -> Sequence[PublishedRow]:
-    """The shipped catalogue's rows; none for a device that this version's catalogue does not know."""
+    """Returns the shipped catalogue's rows; none for a device that this version's catalogue does not know."""
     from fathom.catalog import published_for
     from fathom.errors import FathomError
 
@@ -50,7 +50,7 @@ def catalogue(device: str, workload: str) -> Sequence[PublishedRow]:
 
 
 def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metric) -> Published | None:
-    """The first published row that has the metric, or None."""
+    """Returns the first published row that has the metric, or None."""
     if device is None or workload is None:
         return None
     for row in lookup(device, workload):
@@ -64,5 +64,5 @@ def find(lookup: Lookup, device: str | None, workload: str | None, metric: Metri
 
 
 def counted(lookup: Lookup) -> Lookup:
-    """The same without rows that are shown for context and count for nothing."""
+    """Returns the same without rows that are shown for context and count for nothing."""
     return lambda device, workload: [row for row in lookup(device, workload) if row.role != "context"]

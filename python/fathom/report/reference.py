@@ -18,7 +18,7 @@ Pair = tuple[float | None, PublishedRow | None, Figure]
 
 @cache
 def rows_of(device: str) -> tuple[PublishedRow, ...]:
-    """All measured rows published of a catalogue device; none where nothing is."""
+    """Returns all measured rows published of a catalogue device; none where nothing is."""
     from fathom.catalog import CatalogError, load_device, load_published
 
     try:
@@ -37,7 +37,7 @@ def find(
     op: str | None = None,
     added: bool = False,
 ) -> PublishedRow | None:
-    """The first row of the workload that has the figure; `added`: latency that a controller adds."""
+    """Returns the first row of the workload that has the figure; `added`: latency that a controller adds."""
     for row in rows_of(device) if device else ():
         fits = row.workload == workload and (iodepth is None or row.iodepth == iodepth)
         kind = "added" if added else "mean"
@@ -48,7 +48,7 @@ def find(
 
 
 def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits: int = 0) -> Item:
-    """A figure with the published one, its difference and its role in the second line."""
+    """Returns a figure with the published one, its difference and its role in the second line."""
     if value is None:
         return Item("–", tone="quiet", title="not measured")
     text = grouped(value) if digits == 0 else f"{value:.{digits}f}"
@@ -62,7 +62,9 @@ def beside(value: float | None, row: PublishedRow | None, figure: Figure, digits
 
 
 def reasons(devices: Iterable[str | None], labels: Mapping[str, str]) -> list[str]:
-    """Why twins miss published figures by far, as their catalogue files say, under the labels of these workloads."""
+    """Returns why twins miss published figures by far, as their catalogue files say, under the labels of these
+    workloads.
+    """
     found = []
     for name in dict.fromkeys(device for device in devices if device):
         device = _device(name)
@@ -76,13 +78,13 @@ def reasons(devices: Iterable[str | None], labels: Mapping[str, str]) -> list[st
 
 
 def reason(device: str | None, workload: str) -> str | None:
-    """Why a twin misses a published workload by far, as its catalogue file says."""
+    """Returns why a twin misses a published workload by far, as its catalogue file says."""
     found = _device(device) if device else None
     return found.twin.reasons.get(workload) if found is not None and found.twin is not None else None
 
 
 def _device(name: str) -> Device | None:
-    """A device of this version's catalogue."""
+    """Returns a device of this version's catalogue."""
     from fathom.catalog import CatalogError, load_device
 
     try:
@@ -92,7 +94,7 @@ def _device(name: str) -> Device | None:
 
 
 def agreement(pairs: Iterable[Pair]) -> list[str]:
-    """How near figures are to the published ones, a sentence per role; uncertain rows are named apart."""
+    """Returns how near figures are to the published ones, a sentence per role; uncertain rows are named apart."""
     errors: dict[str, list[float]] = {}
     doubtful: list[float] = []
     for value, row, figure in pairs:
@@ -114,7 +116,9 @@ def agreement(pairs: Iterable[Pair]) -> list[str]:
 
 @cache
 def rows_naming(device: str) -> tuple[PublishedRow, ...]:
-    """Rows of servers of disks whose subject names the device's model, such as `HC560`, alone or among others."""
+    """Returns rows of servers of disks whose subject names the device's model, such as `HC560`, alone or among
+    others.
+    """
     from fathom.catalog import CatalogError, entries, load_device, load_published
 
     try:

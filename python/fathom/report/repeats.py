@@ -56,7 +56,7 @@ class PooledRun(RunData):
 
 
 def pool(runs: Sequence[RunData]) -> RunData:
-    """The runs as one. A single run remains what it is."""
+    """Returns the runs as one. A single run remains what it is."""
     if len(runs) == 1:
         return runs[0]
     pooled = PooledRun(runs[0].run, (), runs)
@@ -69,8 +69,8 @@ def pool(runs: Sequence[RunData]) -> RunData:
 
 
 def is_pooled(step: str, first: RunData) -> bool:
-    """Whether a step is the same in all repeats: not where a search led, nor the number of a round on the way to
-    steadiness. Of these the first repeat's stand.
+    """Returns whether a step is the same in all repeats: not where a search led, nor the number of a round on the way
+    to steadiness. Of these the first repeat's stand.
     """
     return not is_search(step) and first.round_of(step) is None
 
@@ -78,7 +78,7 @@ def is_pooled(step: str, first: RunData) -> bool:
 def repeats_by_target(
     runs: Sequence[RunData], *, by_hand: bool = False
 ) -> list[tuple[Sequence[RunData], TargetRecord]]:
-    """Every target with the runs that measured it, in order of first appearance.
+    """Returns every target with the runs that measured it, in order of first appearance.
 
     Runs are taken together that were made as repeats of one, or `by_hand` all of one method, target and version. The
     same run given twice, and a twin that had the same seed twice, are no repeats.
@@ -102,7 +102,7 @@ def _are_one(run: RunData, other: RunData, target: TargetRecord) -> bool:
 
 
 def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
-    """What two runs have in common on a target if one can be the other's repeat."""
+    """Returns what two runs have in common on a target if one can be the other's repeat."""
     document = run.document
     identity = {name: value for name, value in target.identity.items() if name not in PASSING}
     machine = [document.environment.get(name) for name in ("kernel", "cpu_model", "governor")]
@@ -112,7 +112,7 @@ def _measurement(run: RunData, target: TargetRecord, *, by_hand: bool) -> Key:
 
 
 def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> dict[str, float | None]:
-    """Latency columns of points over repeats, from each repeat's point and its histograms by latency.
+    """Returns the latency columns of points over repeats, from each repeat's point and its histograms by latency.
 
     Means are weighted by I/Os and percentiles those of the histograms added up; the intervals are Student's over the
     repeats (`means_interval`, `repeats_interval_us`).
@@ -136,7 +136,7 @@ def latencies_over(found: Sequence[tuple[Point, Mapping[str, Histogram]]]) -> di
 
 
 def interval_over(points: Sequence[Point], name: str) -> Interval | None:
-    """95 % interval over repeats of a mean of theirs, by its column; None where one lacks it.
+    """Returns 95 % interval over repeats of a mean of theirs, by its column; None where one lacks it.
 
     Never narrower than what their own intervals, where they have any, allow.
     """
@@ -146,7 +146,7 @@ def interval_over(points: Sequence[Point], name: str) -> Interval | None:
 
 
 def of_each(run: RunData, point: Point) -> list[Point]:
-    """The point of every repeat that has it; of a run that is no pool, and of what is not pooled, itself."""
+    """Returns the point of every repeat that has it; of a run that is no pool, and of what is not pooled, itself."""
     if len(run.repeats) == 1 or not is_pooled(point.step, run):
         return [point]
     key = (point.target, point.step, point.op)
@@ -154,13 +154,13 @@ def of_each(run: RunData, point: Point) -> list[Point]:
 
 
 def percentiles_us(histogram: Histogram | None, prefix: str = "") -> dict[str, float | None]:
-    """The columns of a histogram's percentiles, us; None without one, and of too few I/Os."""
+    """Returns the columns of a histogram's percentiles, us; None without one, and of too few I/Os."""
     found = {name: histogram.quantile(q) if histogram else None for name, q in QUANTILES.items()}
     return {prefix + name: quantile.us if quantile else None for name, quantile in found.items()}
 
 
 def histograms_of(run: RunData, key: Key) -> dict[str, Histogram]:
-    """A point's histograms by latency, of those that were recorded."""
+    """Returns a point's histograms by latency, of those that were recorded."""
     kept = {"service": run.histograms, "response": run.response_histograms}
     return {latency: own[key] for latency, own in kept.items() if key in own}
 
@@ -182,7 +182,7 @@ def _pooled(key: Key, found: Sequence[tuple[RunData, Point]]) -> Point:
 
 
 def _columns(name: str, bounds: tuple[float | None, float | None]) -> dict[str, float | None]:
-    """The bounds of a figure by their columns."""
+    """Returns the bounds of a figure by their columns."""
     return dict(zip(bounds_of(name), bounds, strict=True))
 
 
@@ -195,20 +195,20 @@ def _half(low: float | None, high: float | None) -> float | None:
 
 
 def _around(mean: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
-    """The interval around a mean that may be weighted otherwise than its own."""
+    """Returns the interval around a mean that may be weighted otherwise than its own."""
     if mean is None or interval is None:
         return None, None
     return mean + interval.low - interval.mean, mean + interval.high - interval.mean
 
 
 def _known(points: Sequence[Point], name: str) -> list[float] | None:
-    """A figure of every repeat; None as soon as one lacks it."""
+    """Returns a figure of every repeat; None as soon as one lacks it."""
     values = [getattr(point, name) for point in points]
     return None if any(value is None for value in values) else values
 
 
 def _mean(points: Sequence[Point], name: str, *, weighted: bool = False) -> float | None:
-    """Mean over repeats, or over their I/Os."""
+    """Returns the mean over repeats, or over their I/Os."""
     values = _known(points, name)
     if values is None:
         return None

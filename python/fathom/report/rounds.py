@@ -28,16 +28,16 @@ class Series:
     values: list[float]
 
     def mean(self, window: int) -> float:
-        """Mean of the figure over the last rounds."""
+        """Returns the mean of the figure over the last rounds."""
         return float(np.mean(self.values[-window:])) if self.values else 0.0
 
     def latency_us(self, window: int) -> float:
-        """Mean service latency over the same rounds."""
+        """Returns the mean service latency over the same rounds."""
         rows = [vars(point) for number in sorted(self.points)[-window:] for point in self.points[number]]
         return figure(rows, "latency") or 0.0
 
     def max_us(self, window: int) -> float:
-        """The longest service latency of the same rounds."""
+        """Returns the longest service latency of the same rounds."""
         rows = [point for number in sorted(self.points)[-window:] for point in self.points[number]]
         return max((point.max_us or 0.0 for point in rows), default=0.0)
 
@@ -106,11 +106,11 @@ class Repeated:
         return list(dict.fromkeys(series.step for one in self.repeats for series in one.series))
 
     def called(self, step: str) -> str:
-        """The step's label."""
+        """Returns the step's label."""
         return next(series.label for one in self.repeats for series in one.series if series.step == step)
 
     def mean(self, step: str) -> Mean | None:
-        """The step's mean over the window; None where no repeat that is pooled has a figure."""
+        """Returns the step's mean over the window; None where no repeat that is pooled has a figure."""
         window = self.place.window
         found = [one for rounds in self.pooled for one in rounds.series if one.step == step and one.values]
         if not found:
@@ -120,7 +120,7 @@ class Repeated:
         return Mean(value, interval, mean_us, max(one.max_us(window) for one in found))
 
     def over(self, windows: Sequence[Sequence[float]]) -> tuple[float, Interval | None]:
-        """Mean of a figure over the last rounds of every repeat that is pooled, and its 95 % interval.
+        """Returns the mean of a figure over the last rounds of every repeat that is pooled, and its 95 % interval.
 
         Of a single run it is Student's over rounds, each round being a repeat. Of several it is Student's over repeats,
         never narrower than the rounds inside say; None where only one of them is pooled.
@@ -133,7 +133,7 @@ class Repeated:
         return float(np.mean(means)), means_interval(means, halves)
 
     def each(self, step: str) -> list[float | None]:
-        """The same mean of every repeat, steady or not; None of one without a figure."""
+        """Returns the same mean of every repeat, steady or not; None of one without a figure."""
         found = [next((s for s in one.series if s.step == step and s.values), None) for one in self.repeats]
         return [one.mean(self.place.window) if one else None for one in found]
 
@@ -145,7 +145,7 @@ class OnTarget(Repeated):
     column: Column
 
     def labelled(self, comparison: Comparison) -> list[tuple[str, Rounds]]:
-        """Every repeat under the target's name, with its run's letter where there are several."""
+        """Returns every repeat under the target's name, with its run's letter where there are several."""
         if len(self.repeats) == 1:
             return [(self.column.short, self.repeats[0])]
         letters = {id(run): run_letter(place) for place, run in enumerate(comparison.runs)}
@@ -153,7 +153,7 @@ class OnTarget(Repeated):
 
 
 def rounds_of(comparison: Comparison) -> dict[str, list[OnTarget]]:
-    """Every rounds by name, on each target that ran them."""
+    """Returns every rounds by name, on each target that ran them."""
     found: dict[str, list[OnTarget]] = {}
     for column in comparison.columns:
         for name, one in repeated_rounds(column.run, column.target.name).items():
@@ -162,7 +162,7 @@ def rounds_of(comparison: Comparison) -> dict[str, list[OnTarget]]:
 
 
 def repeated_rounds(run: RunData, target: str) -> dict[str, Repeated]:
-    """Every rounds of a target by name, over the run's repeats."""
+    """Returns every rounds of a target by name, over the run's repeats."""
     found: dict[str, list[Rounds]] = {}
     for one in run.repeats:
         for rounds in _rounds(one, target):
@@ -171,7 +171,7 @@ def repeated_rounds(run: RunData, target: str) -> dict[str, Repeated]:
 
 
 def _rounds(run: RunData, target: str) -> list[Rounds]:
-    """Points of a target by rounds, step and number."""
+    """Returns points of a target by rounds, step and number."""
     places: dict[str, Round] = {}
     steps: dict[str, dict[str, dict[int, list[Point]]]] = {}
     for point in run.points:
@@ -195,8 +195,8 @@ def _series(run: RunData, place: Round, step: str, points: dict[int, list[Point]
 
 
 def axes(rounds: Repeated) -> tuple[dict[str, str], dict[str, str]]:
-    """Steps `a-b` of a matrix as rows a and columns b, each with its part of their labels, `..., A, B`; empty where
-    they are none.
+    """Returns steps `a-b` of a matrix as rows a and columns b, each with its part of their labels, `..., A, B`; empty
+    where they are none.
     """
     pairs = [step.rpartition("-") for step in rounds.steps]
     rows = list(dict.fromkeys(row for row, _, _ in pairs))
@@ -213,7 +213,7 @@ def axes(rounds: Repeated) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def verdicts(found: dict[str, list[OnTarget]]) -> list[str]:
-    """What became of the rounds, and by how much they still moved and strayed."""
+    """Returns what became of the rounds, and by how much they still moved and strayed."""
     return [_verdict(name, one) for name, members in found.items() for one in members]
 
 
@@ -258,13 +258,13 @@ def _over_repeats(one: OnTarget) -> str:
 
 
 def _counts(repeats: Sequence[Rounds]) -> str:
-    """How many rounds they took: `5`, or `5 to 7`."""
+    """Returns how many rounds they took: `5`, or `5 to 7`."""
     counts = [one.count for one in repeats]
     return " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
 
 
 def _found(one: Rounds) -> str:
-    """The tracked step that is nearest to a limit of the window, with its figures."""
+    """Returns the tracked step that is nearest to a limit of the window, with its figures."""
     judged = [(series, one.place.judge(series.values)) for series in one.tracked if series.values]
     if not judged:
         return "No tracked step applies to this target."
@@ -283,14 +283,14 @@ def _found(one: Rounds) -> str:
 
 
 def _pct(value: float) -> str:
-    """Two digits, `0.83 %`, `140 %`; what floating point leaves of nothing is `< 0.001 %`."""
+    """Returns two digits, `0.83 %`, `140 %`; what floating point leaves of nothing is `< 0.001 %`."""
     if value < LEAST_PCT:
         return f"< {LEAST_PCT:g} %"
     return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
 
 
 def _combined(one: Rounds) -> str:
-    """What the combined criterion says of the same rounds; volumes are the preconditioning's matter."""
+    """Returns what the combined criterion says of the same rounds; volumes are the preconditioning's matter."""
     if one.run.document.quick:
         return "A quick run claims no more than that."
     reasons = _reasons(one)

@@ -39,7 +39,9 @@ FIGURES = tuple(name for name, one in columns_of(Point).items() if not one.colum
 
 
 def as_shown(point: Point) -> Point:
-    """The point without its figures where so much I/O failed that they are withheld (`fathom.statistics.failed`)."""
+    """Returns the point without its figures where so much I/O failed that they are withheld
+    (`fathom.statistics.failed`).
+    """
     return replace(point, **dict.fromkeys(FIGURES)) if is_withheld(point.failed_share) else point
 
 

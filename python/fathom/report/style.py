@@ -28,13 +28,13 @@ MIN_TAIL = LEAST_BEYOND
 
 
 def slot(index: int) -> int:
-    """The place of a series in the palette."""
+    """Returns the place of a series in the palette."""
     return index % len(LIGHT)
 
 
 def grouped(value: float) -> str:
-    """A number for a table, thousands grouped, at most two decimals, a real minus sign and no `−0.00`: `2,108,065`,
-    `143.2`, `−78.41`.
+    """Returns a number for a table, thousands grouped, at most two decimals, a real minus sign and no `−0.00`:
+    `2,108,065`, `143.2`, `−78.41`.
     """
     size = abs(value)
     digits = 0 if size >= 1000 else 1 if size >= 100 else 2
@@ -42,7 +42,7 @@ def grouped(value: float) -> str:
 
 
 def compact(value: float) -> str:
-    """A number for a sentence: `2.11M`, `473k`, `98.2`."""
+    """Returns a number for a sentence: `2.11M`, `473k`, `98.2`."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit:
             return (
@@ -52,7 +52,7 @@ def compact(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A length of time: `5 s`, `2.5 s`, `10 min`, `6 h`."""
+    """Returns a length of time: `5 s`, `2.5 s`, `10 min`, `6 h`."""
     for unit, size in (("h", 3600), ("min", 60)):
         if value >= 2 * size:
             return f"{value / size:.3g} {unit}"
@@ -60,7 +60,7 @@ def seconds(value: float) -> str:
 
 
 def bytes_10(value: float) -> str:
-    """A capacity in powers of ten, as drives are sold: `7.68 TB`."""
+    """Returns a capacity in powers of ten, as drives are sold: `7.68 TB`."""
     for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if value >= size:
             return f"{value / size:.3g} {unit}"
@@ -68,7 +68,7 @@ def bytes_10(value: float) -> str:
 
 
 def when(iso: str) -> str:
-    """An ISO time in words, UTC kept: `20 November 2026, 23:15 UTC`."""
+    """Returns an ISO time in words, UTC kept: `20 November 2026, 23:15 UTC`."""
     try:
         time = datetime.fromisoformat(iso)
     except ValueError:

@@ -108,17 +108,17 @@ class Swept:
         return self.halves[0].limited_by
 
     def half(self, op: str) -> Point | None:
-        """The step's reads or writes."""
+        """Returns the step's reads or writes."""
         return next((half for half in self.halves if half.op == op), None)
 
 
 def rate_margin(point: Point) -> str:
-    """Half the 95 % interval of a point's IOPS in percent; empty where there is none."""
+    """Returns half the 95 % interval of a point's IOPS in percent; empty where there is none."""
     return margin_of(point.iops, point.iops_low, point.iops_high)
 
 
 def swept(comparison: Comparison) -> list[Swept]:
-    """Every closed-loop step of all columns that was measured; a mean over rounds counts as one."""
+    """Returns every closed-loop step of all columns that was measured; a mean over rounds counts as one."""
     return [one for column in comparison.columns for one in _of_column(column)]
 
 
@@ -142,7 +142,7 @@ def claimed(
 
 
 def _unsettled(one: Swept, out: Mapping[tuple[str, str], Unsettled]) -> Unsettled | None:
-    """Why a step is not one of a settled target; means over rounds are judged by their rounds."""
+    """Returns why a step is not one of a settled target; means over rounds are judged by their rounds."""
     not_steady = Unsettled.NOT_STEADY if one.halves[0].steady is False else None
     return out.get((one.column.short, one.halves[0].step)) or not_steady
 
@@ -150,7 +150,7 @@ def _unsettled(one: Swept, out: Mapping[tuple[str, str], Unsettled]) -> Unsettle
 def series(
     steps: Sequence[Swept], same: Callable[[Swept], Hashable], over: Callable[[Swept], float], least: int
 ) -> list[list[list[Swept]]]:
-    """Steps that are the `same` but for `over`: by kind and target, ascending.
+    """Returns steps that are the `same` but for `over`: by kind and target, ascending.
 
     Only of targets with `least` values or more. Of steps that agree in both, the last that was measured counts.
     """
@@ -169,7 +169,7 @@ def series(
 
 
 def intervals_of(steps: Sequence[Swept]) -> list[str]:
-    """What the intervals of the steps hold, in sentences."""
+    """Returns what the intervals of the steps hold, in sentences."""
     return ["± is half the 95 % interval of the rate; a latency's own stands beneath it.", *of_rounds(steps)]
 
 
@@ -197,7 +197,7 @@ def of_rounds(steps: Sequence[Swept]) -> list[str]:
 
 
 def window_of(steps: Sequence[Swept]) -> str:
-    """`3 s per step, n = 12k to 3.2M I/Os`."""
+    """Returns `3 s per step, n = 12k to 3.2M I/Os`."""
     windows = sorted(one.halves[0].window_s or 0.0 for one in steps)
     counts = sorted(sum(half.n or 0 for half in one.halves) for one in steps)
     lengths = dict.fromkeys((seconds(windows[0]), seconds(windows[-1])))
@@ -238,7 +238,9 @@ def _closed(run: RunData, point: Point) -> bool:
 
 
 def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
-    """A step's operations, each by itself and all together, as means over the last rounds of every repeat pooled."""
+    """Returns a step's operations, each by itself and all together, as means over the last rounds of every repeat
+    pooled.
+    """
     windows = [
         [
             halves
@@ -263,19 +265,19 @@ def _means(rounds: Repeated, step: str) -> tuple[list[Point], Point] | None:
 
 
 def _sum(halves: Sequence[Point]) -> Point:
-    """The operations of one round as one: rates and means, no percentiles."""
+    """Returns the operations of one round as one: rates and means, no percentiles."""
     computed = dict.fromkeys(_COMPUTED) | {"op": TOTAL, "mean_us": _mean_us(halves)}
     return combined(halves, lambda column: column.operations, computed)
 
 
 def _mean_us(points: Sequence[Point]) -> float:
-    """Mean latency of all their I/Os."""
+    """Returns the mean latency of all their I/Os."""
     n = sum(point.n or 0 for point in points)
     return sum((point.n or 0) * (point.mean_us or 0.0) for point in points) / n
 
 
 def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
-    """One operation over rounds by repeat: means with their intervals, no percentiles."""
+    """Returns one operation over rounds by repeat: means with their intervals, no percentiles."""
     points = [point for window in windows for point in window]
     iops, rate = rounds.over([[point.iops or 0.0 for point in window] for window in windows])
     mbps, _ = rounds.over([[point.mbps or 0.0 for point in window] for window in windows])
@@ -300,8 +302,9 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
 
 
 def _shape(run: RunData, step: str) -> Shape | None:
-    """Sizes and pattern of a step's job; None where the method does not tell, and of flushes, which have neither. Reads
-    and writes of equal sizes are the same I/O as either of them alone."""
+    """Returns sizes and pattern of a step's job; None where the method does not tell, and of flushes, which have
+    neither. Reads and writes of equal sizes are the same I/O as either of them alone.
+    """
     entry = run.raw_steps.get(step)
     job = entry.get("job") if isinstance(entry, dict) else None
     if not isinstance(job, dict):

@@ -134,7 +134,7 @@ def _print_rounds(console: Console, rounds: OnTarget) -> None:
 
 
 def _rounds_text(rounds: OnTarget) -> str:
-    """How many rounds there were, what they came to, and over which of them the means are."""
+    """Returns how many rounds there were, what they came to, and over which of them the means are."""
     place, repeats = rounds.place, rounds.repeats
     counts = [one.count for one in repeats]
     took = " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
@@ -155,7 +155,7 @@ def _rounds_text(rounds: OnTarget) -> str:
 
 
 def _mean(found: Mean | None, repeated: bool) -> Text:
-    """A mean; of repeats with half its interval, as other figures of theirs."""
+    """Returns a mean; of repeats with half its interval, as other figures of theirs."""
     if found is None:
         return Text("–", style="dim")
     text = Text(grouped(found.value))
@@ -177,7 +177,7 @@ def _targets_down(comparison: Comparison) -> Table:
 
 
 def _workloads_of_one(comparison: Comparison) -> Table:
-    """A line for each workload of the one target."""
+    """Returns a line for each workload of the one target."""
     published, repeated = _has_published(comparison), _has_repeats(comparison)
     table = _table(lines=False)
     table.add_column("", min_width=14)
@@ -201,7 +201,7 @@ def _workloads_of_one(comparison: Comparison) -> Table:
 
 
 def _workloads_down(comparison: Comparison) -> Table:
-    """A row for each workload, a column for each target."""
+    """Returns a row for each workload, a column for each target."""
     table = _table(lines=False)
     table.add_column("", min_width=14)
     table.add_column("", no_wrap=True)
@@ -235,7 +235,7 @@ def _workload(corner: Corner) -> Text:
 
 
 def _cell(cell: Cell | None, corner: Corner) -> Text:
-    """Measured, how far from published, and what bound it."""
+    """Returns measured, how far from published, and what bound it."""
     text = _value(cell, corner)
     if cell is None or cell.value is None:
         return text
@@ -251,7 +251,7 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
 
 
 def _short(cell: Cell | None, corner: Corner) -> Text:
-    """Measured, and below it how well that is known over repeats and how far it is from published."""
+    """Returns measured, and below it how well that is known over repeats and how far it is from published."""
     text = _value(cell, corner)
     if cell is None or cell.value is None:
         return text
@@ -263,7 +263,7 @@ def _short(cell: Cell | None, corner: Corner) -> Text:
 
 
 def _value(cell: Cell | None, corner: Corner) -> Text:
-    """The figure; of several targets the best, and what is level with it, bold."""
+    """Returns the figure; of several targets the best, and what is level with it, bold."""
     if cell is not None and cell.failed:
         value = "–" if cell.value is None else grouped(cell.value)
         return Text(f"{value} ({cell.failed})", style="bold red")
@@ -286,7 +286,7 @@ def _difference(cell: Cell) -> Text:
 
 
 def _named(targets: Sequence[str]) -> str:
-    """The targets that a note is about; of many the first, and how many more."""
+    """Returns the targets that a note is about; of many the first, and how many more."""
     if len(targets) <= NAMED_MOST:
         return ", ".join(targets)
     return f"{targets[0]} and {len(targets) - 1} more"

@@ -48,7 +48,7 @@ EDGES = pa.schema(
 
 
 def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
-    """Intervals in us by (target, step), then by column of the points; of steps of several operations alone.
+    """Returns intervals in us by (target, step), then by column of the points; of steps of several operations alone.
 
     None of windows with fewer whole seconds than an interval takes, nor of percentiles that may not be given.
     """
@@ -85,7 +85,7 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
 
 
 def _portions(edges: Sequence[Edge]) -> Iterator[list[Edge]]:
-    """The edges in portions of so many seconds as fit in memory: a day of many targets has tens of millions."""
+    """Yields the edges in portions of so many seconds as fit in memory: a day of many targets has tens of millions."""
     portion: list[Edge] = []
     seconds = 0
     for edge in edges:
@@ -109,7 +109,7 @@ def _of_edges(run: "RunData", edges: Sequence[Edge]) -> list[dict[str, Any]]:
 
 
 def _whole_seconds(run: "RunData") -> dict[tuple[str, str], int]:
-    """Whole seconds of each step of several operations that has enough of them."""
+    """Returns whole seconds of each step of several operations that has enough of them."""
     windows_s: dict[tuple[str, str], list[float]] = {}
     for point in run.points:
         windows_s.setdefault((point.target, point.step), []).append(point.window_s or 0.0)
@@ -118,13 +118,13 @@ def _whole_seconds(run: "RunData") -> dict[tuple[str, str], int]:
 
 
 def _edges_ns(histogram: Histogram) -> dict[str, int]:
-    """Where each percentile that may be given ends, and 0 for the mean."""
+    """Returns where each percentile that may be given ends, and 0 for the mean."""
     ends = {name: histogram.edge_ns(q) for name, q in QUANTILES.items()}
     return {MEAN: 0} | {name: edge for name, edge in ends.items() if edge is not None}
 
 
 def _by_second(places: Sequence[int], values: Sequence[float], length: int) -> np.ndarray:
-    """One value a second, 0 where nothing completed."""
+    """Returns one value a second, 0 where nothing completed."""
     out = np.zeros(length)
     out[places] = values
     return out

@@ -13,6 +13,7 @@ from fathom.columns.schema import Point
 from fathom.report.data import RunData
 from fathom.report.repeats import is_pooled, latencies_over, percentiles_us
 from fathom.report.rows import as_shown
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.percentiles import PREFIXES, Histogram, bounds_of
 from fathom.statistics.series import Floats
 from fathom.statistics.uncertainty import repeats_interval
@@ -22,7 +23,7 @@ TOTAL = "total"
 
 
 def total(run: RunData, halves: Sequence[Point]) -> Point:
-    """One point from those of a step's operations."""
+    """Returns one point from those of a step's operations."""
     first = halves[0]
     if len(halves) == 1:
         return first
@@ -34,7 +35,7 @@ def total(run: RunData, halves: Sequence[Point]) -> Point:
 
 
 def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]:
-    """Latency columns of all operations together."""
+    """Returns the latency columns of all operations together."""
     first = halves[0]
     if len(run.repeats) > 1 and is_pooled(first.step, run):
         own = [(repeat, _halves_in(repeat, first)) for repeat in run.repeats]
@@ -46,7 +47,7 @@ def _latencies(run: RunData, halves: Sequence[Point]) -> dict[str, float | None]
     columns: dict[str, float | None] = {}
     for latency, prefix in PREFIXES.items():
         mean = f"{prefix}mean_us"
-        columns[mean] = _weighted([(half.n or 0, getattr(half, mean)) for half in halves])
+        columns[mean] = mean_by_count((half.n, getattr(half, mean)) for half in halves)
         values = percentiles_us(histograms.get(latency), prefix)
         columns |= values
         for name in (mean, *values):
@@ -71,25 +72,20 @@ def _bounds(halves: Sequence[Point]) -> tuple[float | None, float | None]:
 
 
 def total_rates(run: RunData, halves: Sequence[Point]) -> Floats:
-    """IOPS of every whole second, all operations together; a second that lacks one of them is left out."""
+    """Returns IOPS of every whole second, all operations together; a second that lacks one of them is left out."""
     rates = [run.rates(half.target, half.step, half.op) for half in halves]
     length = min(len(one) for one in rates)
     return np.sum([one[:length] for one in rates], axis=0)
 
 
 def rates_of_repeats(run: RunData, halves: Sequence[Point]) -> list[Floats]:
-    """The same of each repeat that has them."""
+    """Returns the same of each repeat that has them."""
     series = [total_rates(repeat, halves) for repeat in run.repeats]
     return [one for one in series if len(one)]
 
 
 def merged(run: RunData, halves: Sequence[Point], latency: str = "service") -> Histogram | None:
-    """The histogram of all operations together, or None where none was recorded."""
+    """Returns the histogram of all operations together, or None where none was recorded."""
     kept = run.histograms if latency == "service" else run.response_histograms
     found = [h for half in halves if (h := kept.get((half.target, half.step, half.op)))]
     return Histogram.merged(found) if found else None
-
-
-def _weighted(means: Sequence[tuple[int, float | None]]) -> float | None:
-    n = sum(count for count, mean in means if mean is not None)
-    return sum(count * mean for count, mean in means if mean is not None) / n if n else None

@@ -17,7 +17,7 @@ NOTE = (
 
 
 def waf_item(point: Point, *, strong: bool = False) -> Item | None:
-    """The ratio of two counts over the window, with its interval; None where media writes are not counted."""
+    """Returns the ratio of two counts over the window, with its interval; None where media writes are not counted."""
     if not point.waf:
         return None
     over = point.interval("waf")
@@ -26,7 +26,7 @@ def waf_item(point: Point, *, strong: bool = False) -> Item | None:
 
 
 def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Bounds | None:
-    """95 % interval of media bytes / host bytes over (start in s, host, media) of the seconds of a window.
+    """Returns 95 % interval of media bytes / host bytes over (start in s, host, media) of the seconds of a window.
 
     None for too few, or where they drift. The last second may be a part of one, and is left out.
     """
@@ -36,6 +36,6 @@ def waf_interval(samples: Sequence[tuple[float, float, float]]) -> Bounds | None
 
 
 def waf_text(waf: float, over: Bounds | None) -> str:
-    """`1.52 (± 0.4 %)`; the figure alone without an interval."""
+    """Returns `1.52 (± 0.4 %)`; the figure alone without an interval."""
     margin = margin_of(waf, *over) if over else ""
     return f"{waf:.2f} ({margin})" if margin else f"{waf:.2f}"

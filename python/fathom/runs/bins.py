@@ -31,18 +31,18 @@ def add_latency(
 def latency_of(
     common: Row, index: int | None, op: OpResult | OpBins
 ) -> Iterable[tuple[Row, list[tuple[int, int, int]]]]:
-    """What the bins of each latency that was counted have in common, and the bins."""
+    """Yields what the bins of each latency that was counted have in common, and the bins."""
     for kind, bins in bins_of(op):
         yield common | {"op": op.op, "latency": kind, "index": index}, bins
 
 
 def bins_of(op: OpResult | OpBins) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
-    """The occupied bins of each latency that was counted."""
+    """Returns the occupied bins of each latency that was counted."""
     found = (("service", op.service_bins), ("response", op.response_bins))
     return [(kind, bins) for kind, bins in found if bins]
 
 
 def censored_bins_of(op: OpResult) -> Iterable[tuple[str, list[tuple[int, int, int]]]]:
-    """The same of I/O that was in flight at the end for longer than any that returned."""
+    """Returns the bins of I/O that was in flight at the end for longer than any that returned."""
     found = (("service", op.censored_service_bins), ("response", op.censored_response_bins))
     return [(kind, bins) for kind, bins in found if bins]

@@ -115,7 +115,7 @@ def _others(run: Path, manifest: Manifest) -> list[Damage]:
 
 
 def in_words(found: Wholeness) -> list[str]:
-    """What a check found, a line each: the verdict, then what is damaged."""
+    """Returns what a check found, a line each: the verdict, then what is damaged."""
     name = found.run.name
     if not found.whole:
         return [f"run {name}: damaged", *(f"  {one}" for one in found.damage)]
@@ -129,7 +129,7 @@ def in_words(found: Wholeness) -> list[str]:
 
 
 def to_json(found: Wholeness) -> dict[str, object]:
-    """The same for programs."""
+    """Returns the same for programs."""
     return {
         "run": found.run.name,
         "path": str(found.run),

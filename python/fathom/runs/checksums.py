@@ -30,18 +30,18 @@ class FileSum(BaseModel):
 
     @classmethod
     def of_text(cls, text: str) -> "FileSum":
-        """The sum of the file that a text makes."""
+        """Returns the sum of the file that a text makes."""
         data = text.encode("utf-8")
         return cls(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
 
 
 def signed(document: Mapping[str, object]) -> dict[str, object]:
-    """The object with its own checksum as the last key."""
+    """Returns the object with its own checksum as the last key."""
     return {**_without(document), OWN: _digest(document)}
 
 
 def is_sound(document: Mapping[str, object]) -> bool:
-    """Whether the object is as it was signed; False as well for one that was not."""
+    """Returns whether the object is as it was signed; False as well for one that was not."""
     return document.get(OWN) == _digest(document)
 
 
@@ -55,7 +55,7 @@ def _digest(document: Mapping[str, object]) -> str:
 
 
 def fault_of(path: Path, listed: FileSum | None) -> Fault | None:
-    """What is wrong with a file of that sum; a file that nobody listed is foreign."""
+    """Returns what is wrong with a file of that sum; a file that nobody listed is foreign."""
     try:
         if listed is None:
             return Fault.FOREIGN

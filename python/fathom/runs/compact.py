@@ -13,11 +13,11 @@ from fathom.runs.tables import Tables
 
 Row = Mapping[str, object]
 ROW_GROUP_BYTES = 1 << 24
-"""Of the run's tables, in memory, that are written together: rows with the long name of an array are few then."""
+"""Memory of the rows that are written together. With the long name of an array, these are few rows."""
 
 
 def write_rows(path: Path, rows: Sequence[Row] | Spool, schema: pa.Schema) -> None:
-    """A step's table, a row group at a time. Without rows there is no file."""
+    """Writes a step's table, a row group at a time. Without rows there is no file."""
     listed = isinstance(rows, Sequence)
     tables = [pa.Table.from_pylist([dict(row) for row in rows], schema=schema)] if listed else rows.tables()
     with_rows = (table for table in tables if table.num_rows)
@@ -37,7 +37,7 @@ def compact(run: Path, tables: Tables, names: Iterable[str] = tuple(TABLES)) -> 
 
 
 def batches(tables: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
-    """Small tables by the row group: a file of a thousand tiny ones is slow to write and to read."""
+    """Yields small tables by the row group: a file of a thousand tiny ones is slow to write and to read."""
     batch: list[pa.Table] = []
     size_bytes = 0
     for table in tables:

@@ -44,7 +44,7 @@ class Damage:
 
 
 def first_of_each_file(found: Iterable[Damage]) -> list[Damage]:
-    """In order of finding; what was found twice about a file is said once."""
+    """Returns damages in order of finding; what was found twice about a file is said once."""
     out: dict[str, Damage] = {}
     for one in found:
         out.setdefault(one.file, one)

@@ -22,7 +22,7 @@ Status = Literal["running", "killed", "complete", "partial", "interrupted", "fai
 `killed` is never written: it is what a reader makes of `running` where nobody writes the run any more."""
 
 ENDED: frozenset[Status] = frozenset({"complete", "partial", "interrupted", "failed"})
-"""Of a run whose tables, notes and manifest are written."""
+"""States of a run whose tables, notes and manifest are written."""
 FROM_A_COPY = "bring it back from a copy of the run"
 
 
@@ -114,7 +114,7 @@ class RunDocument(_Model):
         return self.sha256 is not None
 
     def text(self) -> str:
-        """What run.json has in it."""
+        """Returns what run.json has in it."""
         document = signed(self.model_dump(by_alias=True, mode="json"))
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 

@@ -28,7 +28,7 @@ def append_event(run: Path, event: Mapping[str, object]) -> None:
 
 
 def read_events(run: Path) -> list[Event]:
-    """The events of a run in order; docs/reference/run-directory.md says what each has.
+    """Returns the events of a run in order; docs/reference/run-directory.md says what each has.
 
     Damaged lines are left aside (`scan_events` names them), and a last line that a crash cut short is no line.
     """
@@ -36,7 +36,9 @@ def read_events(run: Path) -> list[Event]:
 
 
 def scan_events(run: Path) -> tuple[list[Event], list[Damage]]:
-    """The sound events of a run in order, and its damaged lines. Raises OSError where the file cannot be read."""
+    """Returns the sound events of a run in order, and its damaged lines. Raises OSError where the file cannot
+    be read.
+    """
     events: list[Event] = []
     damaged: list[Damage] = []
     has_sums = False

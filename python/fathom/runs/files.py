@@ -24,7 +24,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:
-    """`write_atomically` of an indented JSON document."""
+    """Writes an indented JSON document by `write_atomically`."""
     write_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 

@@ -14,7 +14,9 @@ FIRST_RUN = "`fathom review` makes the first"
 
 
 def runs_home() -> Path:
-    """The folder of all runs: $FATHOM_RUNS, else $XDG_DATA_HOME/fathom/runs, else ~/.local/share/fathom/runs."""
+    """Returns the folder of all runs: $FATHOM_RUNS, else $XDG_DATA_HOME/fathom/runs, else
+    ~/.local/share/fathom/runs.
+    """
     if chosen := os.environ.get("FATHOM_RUNS"):
         check_utf8(chosen)
         return Path(chosen)
@@ -24,18 +26,18 @@ def runs_home() -> Path:
 
 
 def new_run_id(method: str) -> str:
-    """An id that sorts by time: `20261120-231500-four-corners-7f3a`."""
+    """Returns an id that sorts by time: `20261120-231500-four-corners-7f3a`."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{method}-{secrets.token_hex(2)}"
 
 
 def run_directories(home: Path | None = None) -> list[Path]:
-    """Every run in a folder, by default the home of all runs, oldest first."""
+    """Returns every run in a folder, by default the home of all runs, oldest first."""
     home = home or runs_home()
     return sorted(path for path in home.iterdir() if is_run(path)) if home.is_dir() else []
 
 
 def find_run(text: str) -> Path:
-    """The run named by a path, an id, a unique part of an id, or `last`.
+    """Returns the run named by a path, an id, a unique part of an id, or `last`.
 
     Raises UsageError when none or several match.
     """

@@ -12,7 +12,7 @@ SET_ASIDE = "damaged"
 
 
 def step_folders(run: Path) -> list[Path]:
-    """The folders of finished steps in order of target and step; not those that are being written."""
+    """Returns the folders of finished steps in order of target and step; not those that are being written."""
     steps = run / STEPS
     if not steps.is_dir():
         return []
@@ -20,7 +20,7 @@ def step_folders(run: Path) -> list[Path]:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is a run, even one that has lost its run.json.
+    """Returns whether a folder is a run, even one that has lost its run.json.
 
     A folder whose making a crash cut short has none of these files.
     """

@@ -31,7 +31,7 @@ class Manifest(BaseModel):
 
     @classmethod
     def of_run(cls, run: Path, run_id: str, run_json: str) -> "Manifest":
-        """The manifest of a run as it is, but with that text as its run.json."""
+        """Returns the manifest of a run as it is, but with that text as its run.json."""
         names = [
             *(
                 name
@@ -67,7 +67,7 @@ class Manifest(BaseModel):
             return Fault.CHANGED
 
     def fault(self, run: Path, name: str) -> Fault | None:
-        """What is wrong with a file of the run; None where it is as it was written."""
+        """Returns what is wrong with a file of the run; None where it is as it was written."""
         listed = self.files.get(name)
         return None if listed is None and not (run / name).exists() else fault_of(run / name, listed)
 

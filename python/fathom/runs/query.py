@@ -34,8 +34,7 @@ def query(sql: str, left_out: Callable[[str], None] = lambda text: None) -> pa.T
     """Runs one statement over the views runs, points, streams, intervals, latency and telemetry.
 
     The table views have a column `run` in front. Only the tables that the statement names are read, each after its
-    checksum; `left_out` is told of every damaged file, and the others answer. Raises UsageError with DuckDB's own first
-    line.
+    checksum. `left_out` gets every damaged file, and the others answer. Raises UsageError with DuckDB's own first line.
     """
     runs = run_directories()
     try:
@@ -73,7 +72,7 @@ def _answer(sql: str, runs: Sequence[Path], left_out: Callable[[str], None]) -> 
 
 
 def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The views that a statement reads; all where the parser does not say."""
+    """Returns the views that a statement reads; all where the parser does not say."""
     views = {"runs", *TABLES}
     for name in views:
         connection.execute(f"create table {name} (run varchar)")
@@ -87,7 +86,7 @@ def _tables_named(sql: str, connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 class _Source:
-    """One run that is asked. Each damaged file is told of once."""
+    """One run that is asked. Each damaged file is reported once."""
 
     def __init__(self, run: Path, document: RunDocument | None) -> None:
         self.run = run
@@ -136,12 +135,12 @@ def _refused(error: duckdb.Error, runs: Sequence[Path]) -> UsageError:
 
 
 def runs_table(runs: Sequence[Path], left_out: Callable[[str], None] = lambda text: None) -> pa.Table:
-    """One row per run; schema `RUNS`. A run that cannot be read has the status `damaged` and no more."""
+    """Returns one row per run; schema `RUNS`. A run that cannot be read has the status `damaged` and no more."""
     return pa.Table.from_pylist([_Source.of(run, left_out).row(left_out) for run in runs], schema=RUNS)
 
 
 def _view(files: Sequence[Path], run_at: int) -> str:
-    """Rows of files with the run, which is that part of their paths, in front."""
+    """Returns rows of files with the run, which is that part of their paths, in front."""
     quoted = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     return (
         f"select parse_path(filename)[{run_at}] as run, * exclude (filename) "

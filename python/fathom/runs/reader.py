@@ -50,7 +50,7 @@ class Run:
 
     @classmethod
     def open(cls, text: str | Path) -> "Run":
-        """The run named by a path, an id, a unique part of an id, or `last`."""
+        """Returns the run named by a path, an id, a unique part of an id, or `last`."""
         return cls(text if isinstance(text, Path) else find_run(text))
 
     @property
@@ -69,11 +69,11 @@ class Run:
         return self.document.notes
 
     def table(self, name: str) -> pa.Table:
-        """`points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
+        """Returns `points`, `intervals`, `latency` or `telemetry`; of a run still going, what is finished."""
         return self._tables.read(name)
 
     def files(self, name: str) -> list[Path]:
-        """The Parquet files that hold a table, each whole."""
+        """Returns the Parquet files that hold a table, each whole."""
         return self._tables.files(name)
 
     @property
@@ -118,11 +118,11 @@ class Run:
         return found
 
     def to_pandas(self, name: str = "points") -> "pandas.DataFrame":
-        """A table as a pandas frame (needs the extra `frames`)."""
+        """Returns a table as a pandas frame (needs the extra `frames`)."""
         return self.table(name).to_pandas()
 
     def to_polars(self, name: str = "points") -> "polars.DataFrame":
-        """A table as a polars frame (needs the extra `frames`)."""
+        """Returns a table as a polars frame (needs the extra `frames`)."""
         import polars
 
         frame = polars.from_arrow(self.table(name))

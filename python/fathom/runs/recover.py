@@ -52,7 +52,7 @@ def move_in(building: Path, final: Path) -> None:
 
 
 def live_log(folder: Path) -> Path:
-    """Where a step's seconds are while it runs."""
+    """Returns where a step's seconds are while it runs."""
     return folder.with_name(f"{folder.name}.live.jsonl")
 
 
@@ -71,7 +71,7 @@ def set_aside(run: Path, damaged: dict[str, list[Damage]]) -> Iterator[SetAside]
 
 
 def unsaid_ends(run: Path, events: list[Event], targets: list[str]) -> Iterator[tuple[StepKey, StepOutcome]]:
-    """Finished steps whose end the journal does not have: a crash came between the folder and the line."""
+    """Returns finished steps whose end the journal lacks: a crash came between the folder and the line."""
     said: dict[tuple[object, object], tuple[object, ...]] = {}
     for event in events:
         if event["event"] == "step-end":

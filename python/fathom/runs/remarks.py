@@ -124,12 +124,14 @@ _FACT: TypeAdapter[Fact] = TypeAdapter(Annotated[Fact, Field(discriminator="code
 
 
 def facts_of(recording: _core.Recording) -> list[Fact]:
-    """What the load generator says of a step."""
+    """Returns what the load generator says of a step."""
     return [*map(_FACT.validate_json, recording.remarks), *(Words(text=text) for text in recording.notes)]
 
 
 def fact_of(event: Mapping[str, object]) -> Fact:
-    """The fact of a journal's remark; of a version that wrote words alone, or of one that knows more, its words."""
+    """Returns the fact of a journal's remark; of a version that wrote words alone, or of one that knows more, its
+    words.
+    """
     try:
         return _FACT.validate_python(event)
     except ValidationError:
@@ -137,7 +139,7 @@ def fact_of(event: Mapping[str, object]) -> Fact:
 
 
 def in_words(fact: Fact) -> str:
-    """One sentence without a full stop."""
+    """Returns one sentence without a full stop."""
     match fact:
         case FailedIo():
             places = [

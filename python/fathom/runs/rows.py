@@ -10,12 +10,14 @@ from fathom import _core
 from fathom._core import OpResult, Recording
 from fathom.columns.schema import TABLES, Reading
 from fathom.method.method import Job, Step
+from fathom.method.ops import WRITES
 from fathom.runs.bins import BIN_COLUMNS, latency_of
 from fathom.runs.sampled import Sampled
 from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings
 from fathom.runs.spool import Row, Spool
 from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
+from fathom.statistics.limit_words import limited_by
 from fathom.statistics.limits import with_client, with_think_time
 from fathom.statistics.percentiles import PREFIXES, QUANTILES
 
@@ -24,7 +26,7 @@ from fathom.statistics.percentiles import PREFIXES, QUANTILES
 class StepRows:
     """The rows of one step on one target, growing interval by interval, kept in `scratch`.
 
-    Where the backend has parts (hosts, drives), `parts` are theirs in its order: an interval of target 0 is of the
+    Where the backend has parts (hosts, drives), `parts` are theirs in its order. An interval of target 0 is of the
     whole, one of target k of part k. A part keeps its histograms of the whole step, not of each second. Every
     part has a job of its own, the whole the threads of all.
     """
@@ -47,7 +49,7 @@ class StepRows:
         self._last_index: int | None = None
 
     def tables(self) -> Mapping[str, Sequence[Row] | Spool]:
-        """Rows by table name, those of the parts behind the target's own. Nothing can be added afterwards.
+        """Returns rows by table name, those of the parts behind the target's own. Nothing can be added afterwards.
 
         Only now the intervals of percentiles are known: they take a second look at every second.
         """
@@ -69,7 +71,7 @@ class StepRows:
         self._of(interval)._add(interval)
 
     def of(self, interval: _core.Interval) -> dict[str, list[Row]]:
-        """One second's rows by table."""
+        """Returns one second's rows by table."""
         return self._of(interval)._rows(interval)
 
     def _of(self, interval: _core.Interval) -> "StepRows":
@@ -144,7 +146,7 @@ class StepRows:
         """Takes what was sampled beside the backend.
 
         Points name a client without processor time left as their limit. They get their WAF where a drive counts its
-        media writes, and their joules where it has a power sensor; those of several drives where each of them has.
+        media writes, and their joules where it has a power sensor. Several drives get theirs where each of them has.
         """
         self.telemetry += [vars(reading) for reading in sampled]
         for one in (self, *self.parts):
@@ -198,14 +200,17 @@ class StepRows:
         }
 
     def _limited_by(self, recording: Recording) -> str | None:
-        """What set the throughput; under the interactive response time law, think time where it outlasts the I/O."""
+        """Returns what set the throughput; under the interactive response time law, think time where it outlasts the
+        I/O.
+        """
         jobs = [own for job in self._jobs() for own in job.streams.values() or (job,)]
         asked = sum(job.threads * job.iodepth for job in jobs)
         pauses = all(job.thinks for job in jobs) and (recording.outstanding or 0.0) < asked / 2
-        return with_think_time(recording.limited_by()) if pauses else recording.limited_by()
+        limit = limited_by(recording)
+        return with_think_time(limit) if pauses else limit
 
     def _jobs(self) -> list[Job]:
-        """What the parts do; without parts the job itself."""
+        """Returns what the parts do; without parts the job itself."""
         return [part.step.job for part in self.parts] or [self.step.job]
 
     def _stream(self, recording: Recording, name: str, job: Job, op: OpResult) -> Row:
@@ -225,18 +230,20 @@ class StepRows:
         }
 
     def _waf_interval(self, waf: float | None, half_width: float | None, *, watched: bool) -> Row:
-        """95 % interval of the window's WAF: the load generator's where it watched, else that of the whole seconds."""
+        """Returns 95 % interval of the window's WAF: the load generator's where it watched, else that of the whole
+        seconds.
+        """
         if watched or waf is None:
             return around("waf", waf, half_width)
         return waf_bounds(self._host_bytes, self._media_bytes)
 
 
 def _host_writes(ops: Sequence[OpResult]) -> int:
-    return sum(op.bytes for op in ops if op.op in ("write", "append"))
+    return sum(op.bytes for op in ops if op.op in WRITES)
 
 
 def _measured(op: OpResult, window_s: float) -> Row:
-    """What one operation did in the window, as points and streams both have it."""
+    """Returns what one operation did in the window, as points and streams both have it."""
     return {
         "iops": op.n / window_s if window_s else 0.0,
         "mbps": op.bytes / 1e6 / window_s if window_s else 0.0,
@@ -252,12 +259,14 @@ def _measured(op: OpResult, window_s: float) -> Row:
 
 
 def _latencies(op: OpResult, prefix: str) -> Row:
-    """Mean and percentiles of one latency, us."""
+    """Returns the mean and percentiles of one latency, us."""
     return {name: getattr(op, name) for name in (f"{prefix}mean_us", *(prefix + one for one in QUANTILES))}
 
 
 def _is_whole(recording: Recording, op: OpResult) -> bool:
-    """Whether what an operation did is what was asked for: hardly any of it failed, and none of it stands still."""
+    """Returns whether what an operation did is what was asked for: hardly any of it failed, and none of it stands
+    still.
+    """
     return not (op.censored or is_withheld(failed_share(op.n, op.errors)) or not recording.window_s)
 
 

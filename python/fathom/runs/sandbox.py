@@ -1,7 +1,7 @@
 """What a user's SQL may do: read the tables of the runs, and nothing else. DuckDB could write files and attach others.
 
-Two fences, since neither is enough alone: statements that do anything but ask are refused, and the connection opens no
-file but the runs' own tables, loads no extension, and lets none of that be changed.
+There are two fences, because neither is enough alone. Statements that do anything but ask are refused. The connection
+opens no file but the runs' own tables, loads no extension, and lets none of that be changed.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def check_asks(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def _is_subquery(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
-    """Whether it can stand inside a select, as `pivot` can, which DuckDB takes for several statements."""
+    """Returns whether it can stand inside a select, as `pivot` can, which DuckDB takes for several statements."""
     try:
         return len(connection.extract_statements(f"from (\n{sql.strip().rstrip(';')}\n)")) == 1
     except duckdb.Error:

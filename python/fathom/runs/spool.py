@@ -75,7 +75,7 @@ class Spool:
             self.add_columns(common, dict(zip(names, zip(*rows, strict=True), strict=True)))
 
     def tables(self) -> Iterator[pa.Table]:
-        """Everything, a part at a time; nothing can be added afterwards."""
+        """Yields everything, a part at a time; nothing can be added afterwards."""
         self._make_table()
         if self._writer is not None and self._file is not None:
             self._writer.close()

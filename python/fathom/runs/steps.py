@@ -15,7 +15,7 @@ from fathom.runs.layout import STEP
 
 @dataclass(frozen=True)
 class StepKey:
-    """Which step of which target."""
+    """Names a step of a target."""
 
     target: int
     number: int
@@ -28,7 +28,7 @@ class StepKey:
 
     @classmethod
     def of_folder(cls, folder: str) -> "StepKey | None":
-        """The step of a folder name; None where it is none."""
+        """Returns the step of a folder name; None where it is none."""
         target, _, rest = folder.partition("-")
         number, _, name = rest.partition("-")
         return cls(int(target), int(number), name) if target.isdecimal() and number.isdecimal() else None
@@ -90,7 +90,9 @@ def load_record(folder: Path, run_id: str | None = None, name: str | None = None
 
 
 def step_faults(folder: Path, run_id: str | None = None, name: str | None = None) -> dict[str, Fault]:
-    """What is wrong with a step, by file name; empty where it is whole. Without checksums, only step.json is read."""
+    """Returns what is wrong with a step, by file name; empty where it is whole. Without checksums, only step.json is
+    read.
+    """
     record = load_record(folder, run_id, name)
     if isinstance(record, Fault):
         return {STEP: record}
@@ -102,7 +104,7 @@ def step_faults(folder: Path, run_id: str | None = None, name: str | None = None
 
 
 def read_outcome(folder: Path) -> StepOutcome | None:
-    """The outcome of a step's folder, or None when the step is not finished.
+    """Returns the outcome of a step's folder, or None when the step is not finished.
 
     Raises FathomError for a damaged step.json.
     """
@@ -115,7 +117,7 @@ def read_outcome(folder: Path) -> StepOutcome | None:
 
 
 def has_sums(folder: Path) -> bool:
-    """Whether the step keeps checksums of its tables, sound or not."""
+    """Returns whether the step keeps checksums of its tables, sound or not."""
     try:
         document = json.loads((folder / STEP).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

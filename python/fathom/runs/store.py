@@ -92,7 +92,7 @@ class RunStore:
             append_event(self.path, line | fields)
 
     def live_path(self, key: StepKey) -> Path:
-        """The running step's line file. What an earlier attempt left there is kept beside it under a number."""
+        """Returns the running step's line file. What an earlier attempt left there is kept beside it under a number."""
         path = live_log(self.path / STEPS / key.folder)
         if path.exists():
             attempt = len(list(path.parent.glob(f"{key.folder}.interrupted-*.jsonl"))) + 1
@@ -132,11 +132,11 @@ class RunStore:
         )
 
     def outcome(self, key: StepKey) -> StepOutcome | None:
-        """How the step ended, or None when it has not."""
+        """Returns how the step ended, or None when it has not."""
         return read_outcome(self.path / STEPS / key.folder)
 
     def points(self, key: StepKey) -> list[dict[str, object]]:
-        """The rows of `points` of a finished step."""
+        """Returns the rows of `points` of a finished step."""
         path = self.path / STEPS / key.folder / "points.parquet"
         return read_table(path).to_pylist() if path.exists() else []
 

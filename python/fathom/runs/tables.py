@@ -45,22 +45,22 @@ class Tables:
         return first_of_each_file(self._found)
 
     def files(self, name: str) -> list[Path]:
-        """The Parquet files of a table in order of target and step, each whole."""
+        """Returns the Parquet files of a table in order of target and step, each whole."""
         if name not in self._files:
             self._files[name] = self._own(name) or self._of_steps(name)
         return self._files[name]
 
     def read(self, name: str) -> pa.Table:
-        """A whole table. Raises FathomError for a file without a checksum that cannot be read."""
+        """Returns a whole table. Raises FathomError for a file without a checksum that cannot be read."""
         return pa.concat_tables([TABLES[name].empty_table(), *self.parts(name)])
 
     def parts(self, name: str) -> Iterator[pa.Table]:
-        """The same in parts, so that a long run is never in memory whole."""
+        """Yields the same in parts, so that a long run is never in memory whole."""
         for path in self.files(name):
             yield from read_parts(path)
 
     def check_steps(self) -> dict[str, list[Damage]]:
-        """What is wrong with the finished steps, by folder, every file of each; `damage` has it afterwards."""
+        """Returns what is wrong with the finished steps, by folder, every file of each; `damage` has it afterwards."""
         damaged: dict[str, list[Damage]] = {}
         self.records()
         for name in TABLES:
@@ -71,7 +71,7 @@ class Tables:
         return damaged
 
     def check_events(self) -> list[Event]:
-        """The sound events of the journal; what is wrong with it is in `damage` afterwards."""
+        """Returns the sound events of the journal; what is wrong with it is in `damage` afterwards."""
         try:
             events, damaged = scan_events(self._run)
         except OSError:
@@ -109,7 +109,7 @@ class Tables:
         return not (document.has_sums and step_folders(self._run))
 
     def _own(self, name: str) -> list[Path]:
-        """The run's own table, in a list; empty where the steps have to do."""
+        """Returns the run's own table, in a list; empty where the steps have to do."""
         path = self._run / f"{name}.parquet"
         if self._source == "own":
             return [path]
@@ -141,7 +141,7 @@ class Tables:
         return found
 
     def records(self) -> dict[str, StepRecord]:
-        """The steps whose step.json is whole, by folder, in order."""
+        """Returns the steps whose step.json is whole, by folder, in order."""
         if self._records is None:
             self._records = {}
             run_id = self._document.id if self._document else self._manifest.of if self._manifest else None
@@ -174,7 +174,7 @@ class Tables:
 
 
 def ended_steps(events: list[Event]) -> set[str]:
-    """The folders of steps that the journal says have ended, and were not set aside since."""
+    """Returns the folders of steps that the journal says have ended, and were not set aside since."""
     ended: set[str] = set()
     for event in events:
         folder = event.get("folder")
@@ -186,7 +186,7 @@ def ended_steps(events: list[Event]) -> set[str]:
 
 
 def read_parts(path: Path) -> Iterator[pa.Table]:
-    """A table a row group at a time, columns as in the schema. Raises FathomError when it is damaged."""
+    """Yields a table a row group at a time, columns as in the schema. Raises FathomError when it is damaged."""
     schema = TABLES[path.stem]
     try:
         # Half the time of `pq.read_table` on a small file, and a run of a thousand steps has six thousand of them.
@@ -203,7 +203,7 @@ def read_parts(path: Path) -> Iterator[pa.Table]:
 
 
 def unreadable(path: Path) -> Fault | None:
-    """What can be seen to be wrong with a table that has no checksum, from reading it to its end."""
+    """Returns what can be seen to be wrong with a table that has no checksum, from reading it to its end."""
     try:
         for part in read_parts(path):
             part.validate(full=True)
@@ -215,5 +215,5 @@ def unreadable(path: Path) -> Fault | None:
 
 
 def read_table(path: Path) -> pa.Table:
-    """A table of a run or a step. Raises FathomError when it is damaged."""
+    """Returns a table of a run or a step. Raises FathomError when it is damaged."""
     return pa.concat_tables(read_parts(path))

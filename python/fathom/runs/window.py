@@ -65,8 +65,10 @@ class Window:
         self._batches = {key: Parts.of(bins[key]) for key in self._whole if key in bins}
 
     def bounds(self, op: OpResult, window_s: float, known: OpHalfWidths | None) -> Row:
-        """95 % intervals of an operation's rate and mean latencies: the load generator's own where it watched, else
-        those of the whole seconds. None where there are too few to tell, or they drift.
+        """Returns 95 % intervals of an operation's rate and mean latencies.
+
+        They are the load generator's own where it watched, else those of the whole seconds. None where there are too
+        few, or they drift.
         """
         seconds = self._seconds_of(op)
         iops = op.n / window_s if window_s else 0.0
@@ -128,13 +130,13 @@ class Seconds:
 
 
 def waf_bounds(host: Sequence[float], media: Sequence[float]) -> Row:
-    """From the bytes of equally long stretches; nothing where there are too few to tell, or they drift."""
+    """Returns bounds from the bytes of equally long stretches; nothing where there are too few, or they drift."""
     over = ratio_interval(media, host)
     return bounds_in("waf", (over.low, over.high)) if over else {}
 
 
 def around(name: str, value: float | None, half_width: float | None) -> Row:
-    """The bounds of a figure that the load generator knows to a fraction of it."""
+    """Returns the bounds of a figure that the load generator knows to a fraction of it."""
     if value is None or half_width is None:
         return {}
     return bounds_in(name, (_from_zero(value * (1 - half_width)), value * (1 + half_width)))
@@ -148,8 +150,10 @@ def bounds_in(name: str, pair: tuple[float | None, float | None]) -> Row:
 def _mean_interval(
     mean_us: float | None, half_width: float | None, means_us: Sequence[float], counts: Sequence[float]
 ) -> tuple[float | None, float | None]:
-    """From the load generator's half-width, a fraction, else from each whole second's mean and I/Os. None where there
-    are too few to tell.
+    """Returns the interval from the load generator's half-width, a fraction, else from each whole second's mean and
+    I/Os.
+
+    None where there are too few, or they drift.
     """
     if mean_us is None:
         return None, None

@@ -1,6 +1,6 @@
 """Who writes a run: a lock (flock) on its journal, which the kernel drops when the writer ends, however it ends.
 
-Where the file system has no locks, as some network file systems, nobody can tell a run that goes on from a killed one.
+Where the file system has no locks, as some network file systems, a run that goes on looks like a killed one.
 """
 
 import fcntl
@@ -61,7 +61,7 @@ def _locked(fd: int) -> bool:
 
 
 def is_written(run: Path) -> bool:
-    """Whether a process writes the run; True as well where that cannot be known."""
+    """Returns whether a process writes the run; True as well where that cannot be known."""
     try:
         with open(run / JOURNAL, "rb", opener=no_link) as journal:
             fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)

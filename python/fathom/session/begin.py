@@ -29,9 +29,9 @@ from fathom.targets.target import Identity, Target
 def start_run(method: Method, targets: Sequence[Target], options: Options) -> Run:
     """Runs the method on every target and returns the run.
 
-    Raises RefusedError before anything is written when a target is not safe, UsageError when nothing could be measured
-    on any; InterruptedRunError after an
-    interrupt and FathomError after a failed target, both with all that was measured saved.
+    Raises RefusedError before anything is written when a target is not safe, and UsageError when nothing could be
+    measured on any. Raises InterruptedRunError after an interrupt and FathomError after a failed target, both with all
+    that was measured saved.
     """
     meter = _meter(options, targets)
     run_id = new_run_id(method.name)
@@ -95,7 +95,9 @@ def _method_of(document: RunDocument) -> Method:
 
 
 def _meter(options: Options, targets: Sequence[Target]) -> PowerMeter | None:
-    """The power meter that the user named. Raises UsageError where it does not answer, or nothing could be on it."""
+    """Returns the power meter that the user named. Raises UsageError where it does not answer, or nothing could be on
+    it.
+    """
     if options.power is None:
         return None
     if all(target.kind == "twin" for target in targets):

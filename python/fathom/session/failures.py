@@ -6,7 +6,7 @@ from fathom.runs.remarks import LostIo, Refused, facts_of, in_words
 
 
 def mostly_failed(step: Step, recording: _core.Recording) -> str | None:
-    """What to say of a step in which more I/O failed than succeeded: its figures are those of the errors."""
+    """Returns what to say of a step in which more I/O failed than succeeded: its figures are those of the errors."""
     failed, done = (sum(getattr(op, name) for op in recording.ops) for name in ("errors", "n"))
     if failed <= done:
         return None

@@ -22,7 +22,7 @@ before: many write buffers full."""
 
 
 def settling(*, at_random: bool, region_share: float) -> tuple[Volume, Volume]:
-    """What a filled target has written, and what it has to have written before its rounds count as steady.
+    """Returns what a filled target has written, and what it has to have written before its rounds count as steady.
 
     Random writes have to cover their region once, not the whole target. Volumes are multiples of the capacity.
     """
@@ -30,6 +30,6 @@ def settling(*, at_random: bool, region_share: float) -> tuple[Volume, Volume]:
 
 
 def settled(*, at_random: bool, region_share: float) -> SteadyState:
-    """The combined criterion for rounds on a target that was just filled."""
+    """Returns the combined criterion for rounds on a target that was just filled."""
     before, required = settling(at_random=at_random, region_share=region_share)
     return SteadyState("random" if at_random else "sequential", before=before, required=required)

@@ -1,6 +1,6 @@
 """What pauses can do for a twin: a method that has some must say whether the drive does anything in them.
 
-No data sheet tells what a drive does in idle time, so that twins do nothing unless they are told to.
+No data sheet says what a drive does in idle time, so twins do nothing unless their parameters ask for it.
 """
 
 import json
@@ -16,7 +16,7 @@ RULE = "idle-time"
 
 
 def idle_notes(method: Method, targets: Sequence[TargetRecord]) -> list[NoteRecord]:
-    """A note on each virtual SSD, where the method pauses."""
+    """Returns a note on each virtual SSD, where the method pauses."""
     if all(step.kind != "idle" for step in method.steps):
         return []
     twins = [one for one in targets if one.kind == "twin" and one.part_of is None]

@@ -18,7 +18,7 @@ class Observer(Protocol):
     """Watches a session. Called from several threads."""
 
     def step_started(self, target: Target, number: int, total: int, step: Step) -> None:
-        """A step begins; `number` counts from 1."""
+        """Runs when a step begins; `number` counts from 1."""
         ...
 
     def progressed(self, target: Target, progress: Progress) -> None:
@@ -26,11 +26,11 @@ class Observer(Protocol):
         ...
 
     def step_ended(self, target: Target, step: Step, outcome: StepOutcome) -> None:
-        """A step has ended and its rows are on the disk."""
+        """Runs when a step has ended and its rows are on the disk."""
         ...
 
     def target_ended(self, target: Target, error: str | None) -> None:
-        """All steps of a target have ended, or one of them failed."""
+        """Runs when all steps of a target have ended, or one of them failed."""
         ...
 
 

@@ -14,7 +14,7 @@ from fathom.targets.target import Target
 
 
 def new_document(run_id: str, method: Method, targets: Sequence[Target], options: Options) -> RunDocument:
-    """The document of a run that begins now."""
+    """Returns the document of a run that begins now."""
     quick = method.quick
     return RunDocument(
         id=run_id,
@@ -43,12 +43,12 @@ def new_document(run_id: str, method: Method, targets: Sequence[Target], options
 
 
 def _is_bare_drive(target: Target) -> bool:
-    """What is published of a drive is of one, with nothing between it and the load."""
+    """Returns what is published of a drive is of one, with nothing between it and the load."""
     return not target.parts and (target.kind != "twin" or target.identity.file_system is None)
 
 
 def _part_records(target: Target, initiator: Initiator) -> list[TargetRecord]:
-    """The members of an array as what they are; drives of a twin and hosts of a fleet as so many of the target."""
+    """Returns the members of an array as what they are; drives of a twin and hosts of a fleet as its parts."""
     if target.members:
         return [_record(one, one.name).model_copy(update={"part_of": target.name}) for one in target.members]
     return [
@@ -71,5 +71,5 @@ def _record(target: Target, name: str, part_of: str | None = None) -> TargetReco
 
 
 def now() -> str:
-    """This second, UTC, as run.json has times."""
+    """Returns this second, UTC, as run.json has times."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -37,13 +37,13 @@ class RemarkLog:
         self._store.log_event("remark", key, **(fact.model_dump(mode="json") | {"text": in_words(fact)}))
 
     def setup(self, key: StepKey, target: str, setup: Mapping[str, str]) -> None:
-        """How a real load was made, by aspect; only where it is not as in the target's step before."""
+        """Records how a real load was made, by aspect; only where it is not as in the target's step before."""
         if setup and setup != self._setups.get(target):
             self._setups[target] = setup
             self._store.log_event("setup", key, setup=dict(setup))
 
     def absent(self, target: str, texts: Sequence[str]) -> None:
-        """What cannot be sampled there; only what is new is kept."""
+        """Records what cannot be sampled there; only what is new is kept."""
         known = self.not_measured.setdefault(target, [])
         for text in texts:
             if text not in known:

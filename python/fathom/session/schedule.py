@@ -16,7 +16,7 @@ from fathom.targets.target import Target
 
 
 class Schedule:
-    """A method's steps on one target, of which `index` is its place among the targets of the run."""
+    """A method's steps on one target; `index` is its place among the targets of the run."""
 
     def __init__(self, store: RunStore, method: Method, target: Target, index: int) -> None:
         self._store = store
@@ -29,11 +29,11 @@ class Schedule:
         self._ended: dict[str, int] = {}
 
     def step(self, key: StepKey) -> Step:
-        """The step as the method has it."""
+        """Returns the step as the method has it."""
         return self._steps[key.number - 1]
 
     def finished(self, key: StepKey) -> bool:
-        """Whether the step has ended, and not by an interrupt."""
+        """Returns whether the step has ended, and not by an interrupt."""
         outcome = self._store.outcome(key)
         return outcome is not None and outcome.status == "complete"
 
@@ -49,7 +49,8 @@ class Schedule:
         return [name for name, outcome in outcomes if outcome is not None and outcome.status == "partial"]
 
     def fresh_parts(self, *, afresh: bool) -> list[tuple[str | None, list[StepKey]]]:
-        """The steps in parts that a twin begins fresh, with their bench: where it changes, and where a fill says so.
+        """Returns the steps in parts that a twin begins fresh, with their bench: where it changes, and where a fill
+        says so.
 
         Without `afresh` only the bench counts: the twin has no state that a fresh one would lack.
         """
@@ -62,11 +63,11 @@ class Schedule:
         return parts
 
     def preparing(self, keys: Sequence[StepKey]) -> list[StepKey]:
-        """The steps that do no more than bring a drive to its steady state."""
+        """Returns the steps that do no more than bring a drive to its steady state."""
         return [key for key in keys if self.step(key).kind in ("fill", "precondition")]
 
     def verdicts(self) -> dict[tuple[str, str], str]:
-        """What the preconditions came to, by target and workload."""
+        """Returns what the preconditions came to, by target and workload."""
         ended = [
             (self.step(key).workload, self._store.outcome(key))
             for key in self.keys
@@ -75,7 +76,7 @@ class Schedule:
         return {(self._target.name, workload): outcome.reason for workload, outcome in ended if outcome}
 
     def aimed(self, key: StepKey, step: Step, parts: int) -> Step | None:
-        """A step whose rate follows from earlier ones with that rate; any other as it is.
+        """Returns a step whose rate follows from earlier ones with that rate; any other as it is.
 
         None: the search that it is part of has ended. The rate is of the whole, so each of the `parts` is offered its
         share.
@@ -104,11 +105,11 @@ class Schedule:
         return replace(step, job=replace(step.job, json=open_job(step.job.json, curve, rate_iops / units)))
 
     def measured(self, name: str) -> bool:
-        """Whether the step of that name has results: it was not left out, and completed something."""
+        """Returns whether the step of that name has results: it was not left out, and completed something."""
         return self._iops(name) > 0
 
     def rounds_ended(self, key: StepKey, place: Round) -> bool:
-        """Whether an earlier round was the last."""
+        """Returns whether an earlier round was the last."""
         if place.of in self._ended:
             return self._ended[place.of] < place.number
         before = place.number - 1
@@ -121,13 +122,13 @@ class Schedule:
         return True
 
     def _points(self, key: StepKey) -> list[Row]:
-        """The rows of `points` of a finished step, without those of parts."""
+        """Returns the rows of `points` of a finished step, without those of parts."""
         if key not in self._read:
             self._read[key] = [row for row in self._store.points(key) if row["target"] == self._target.name]
         return self._read[key]
 
     def _iops(self, name: str) -> float:
-        """What the step of that name came to; 0 where it was left out."""
+        """Returns what the step of that name came to; 0 where it was left out."""
         rows = next(self._points(key) for key in self.keys if key.name == name)
         return figures(rows).iops if rows else 0.0
 
@@ -142,7 +143,7 @@ class Schedule:
         return first.step if first else place.step
 
     def _series(self, place: Round, step: str, before: int) -> list[float]:
-        """The figures of a tracked step, round by round; empty for a step that does not apply to the target."""
+        """Returns the figures of a tracked step, round by round; empty for a step that does not apply to the target."""
         names = {place.name(number, step) for number in range(before - place.window + 1, before + 1)}
         found = [figure(self._points(key), place.metric) for key in self.keys if key.name in names]
         return [value for value in found if value is not None]

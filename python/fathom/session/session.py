@@ -86,8 +86,7 @@ class Session:
         A lost host shortens steps too: a note says so, and what the other hosts did stands.
         """
         early = schedule.ended_early
-        lost = any(note.rule == LOST_HOST for note in self.options.initiator.notes())
-        if early and not lost and not self.options.interrupt.is_set():
+        if early and not self._lost_a_host and not self.options.interrupt.is_set():
             raise FathomError(
                 f"step {early[0]} ended before its time{in_others('so did', len(early) - 1, 'step')}"
             )
@@ -123,7 +122,12 @@ class Session:
             return "interrupted"
         if self.errors:
             return "failed"
-        return "partial" if any(schedule.ended_early for schedule in self.schedules) else "complete"
+        early = any(schedule.ended_early for schedule in self.schedules)
+        return "partial" if early or self._lost_a_host else "complete"
+
+    @property
+    def _lost_a_host(self) -> bool:
+        return any(note.rule == LOST_HOST for note in self.options.initiator.notes())
 
     @property
     def _called(self) -> str:
@@ -137,13 +141,13 @@ class Session:
         return all(isinstance(error, FathomError) and error.hint == NEW_RUN for error in self.errors.values())
 
     def _about(self, index: int, error: FathomError | _core.BackendError) -> str:
-        """An error with its target in front, unless it names the target's path itself."""
+        """Returns an error with its target in front, unless it names the target's path itself."""
         target = self.targets[index]
         text = error.message if isinstance(error, FathomError) and self._lost else str(error)
         return text if target.path and str(target.path) in text else f"{target.name}: {text}"
 
     def _notes(self) -> list[NoteRecord]:
-        """What the targets, the backends and the rules of validity have to say about the run."""
+        """Returns what the targets, the backends and the rules of validity have to say about the run."""
         about_targets = [
             NoteRecord(rule="target", level="warning", target=target.name, text=text)
             for target in self.targets
@@ -162,7 +166,7 @@ class Session:
 
 
 def _as_error(failure: FathomError | _core.BackendError | OSError) -> FathomError | _core.BackendError:
-    """A target that died under a check, or an output that cannot be written, as the user's error."""
+    """Returns a target that died under a check, or an output that cannot be written, as the user's error."""
     if not isinstance(failure, OSError):
         return failure
     where = f"{failure.filename}: " if failure.filename else ""

@@ -30,7 +30,7 @@ class Written:
             self.random_bytes += written_bytes
 
     def volume(self, capacity_bytes: int) -> Volume:
-        """The same in multiples of the capacity."""
+        """Returns the same in multiples of the capacity."""
         return Volume(self.sequential_bytes / capacity_bytes, self.random_bytes / capacity_bytes)
 
 
@@ -42,9 +42,9 @@ def _since_purge(before: Volume) -> Volume:
 class SteadyRounds:
     """Judges the rounds of one precondition on one target.
 
-    A full run ends its precondition when the combined criterion holds. A quick run cannot claim steady state; it
-    ends when the SNIA window alone passes, so that what follows is at least not the first seconds of a workload.
-    Random writes from a purge are flat at first, before cleaning begins: a quick run of them takes its whole time.
+    A full run ends its precondition when the combined criterion holds. A quick run cannot claim steady state. It ends
+    when the SNIA window alone passes, so that at least the first seconds of a workload are over. Random writes from a
+    purge are flat at first, before cleaning begins: a quick run of them takes its whole time.
     """
 
     def __init__(self, step: Step, capacity_bytes: int, before: Written, *, quick: bool) -> None:
@@ -104,5 +104,5 @@ class SteadyRounds:
         return f"round {self._last.rounds}" + (f": {missing[0]}" if missing and not self._last.steady else "")
 
     def conclude(self) -> str:
-        """The same when no round will follow."""
+        """Returns the same when no round will follow."""
         return self._state.conclude().reason

@@ -12,9 +12,11 @@ from fathom import _core
 from fathom.errors import FathomError
 from fathom.load.backend import Backend, Handle
 from fathom.method.method import Job, Step
+from fathom.method.ops import LARGE_BLOCK_BYTES, WRITES
 from fathom.runs.rows import StepRows
 from fathom.runs.store import StepOutcome
 from fathom.session.steady_rounds import SteadyRounds
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.uncertainty import count_for
 
 POLL_S = 0.25
@@ -22,8 +24,10 @@ WATCH_S = 60.0
 """How often a running step asks whether its target is still its own."""
 POINT_COUNT = 100_000
 """Fewest I/O of a twin's window: enough for its p99.9."""
+POINT_WIDENING = 1.5
+"""A point may be known that much less well than its maximum: a curve is read by its shape over a dozen of them."""
 LARGE_READS_COUNT = 10_000
-"""The same of a window of large reads through a file system, of which minutes hold no more: enough for its p99."""
+"""I/Os of a window of large reads through a file system. Minutes yield no more I/Os; enough for p99."""
 MEASURED_COUNT = 1_000_000
 """Fewest I/O of small blocks in a measured step: enough for their p99.99."""
 ROUND_COUNT = 20_000
@@ -31,10 +35,10 @@ ROUND_COUNT = 20_000
 with the root of their number."""
 ROUND_TURNOVER = 1 / 16
 """Least share of its region that a step in rounds writes, if it writes: many buffers full. A round writes more."""
-LARGE_BLOCK_BYTES = 64 * 1024
 LEAST_TURNOVER = 1 / 4
-"""Least share of its region that a twin's window or round writes, if it writes and its step says nothing else: what is
-far from steady shows."""
+"""Least share of its region that a twin's writing window or round writes, unless its step says otherwise. It shows what
+is far from steady.
+"""
 MOST_TURNOVER = 2
 """Most that a twin's window writes of its region before it ends, however well its figures are known."""
 VOLUME_ROUNDS = 64
@@ -46,8 +50,9 @@ ROUND_WIDENING = 3
 """A round may be known that much less well than a result: five of them are judged within 10 and 20 %."""
 COVERED_WIDENING = 6
 COVERED_SHARE = 1 / 4
-"""The same where the workload's own writes have covered the region, and the part of its turnover that a round then
-writes: many short rounds show a drift for less I/O than few long ones."""
+"""Least share once the workload's own writes have covered the region, and the part of its turnover that a round then
+writes. Many short rounds show a drift for less I/O than few long ones.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Progress:
     rounds: int
     state: str
     share: float | None = None
-    """Part that is done, 0..1, where neither time nor bytes tell: of a drive that erases itself."""
+    """Part that is done, 0..1, where neither time nor bytes show it: a drive that erases itself."""
 
 
 class _Rounds:
@@ -80,7 +85,7 @@ class _Rounds:
         if seconds < self.steady.round_s * (1 - 1e-6) and not interval.ends_round:
             return False
         ops = [op for part in self._open for op in part.ops]
-        host = sum(op.bytes for op in ops if op.op in ("write", "append"))
+        host = sum(op.bytes for op in ops if op.op in WRITES)
         media = [part.counters.get("media_write_bytes") for part in self._open]
         known = [value for value in media if value is not None]
         throttled = any(
@@ -157,13 +162,15 @@ def run_step(
         steady=steady.steady if steady else None,
         reason=steady.conclude() if steady else "",
         window_s=recording.window_s,
-        written_bytes=sum(op.bytes for op in recording.ops if op.op in ("write", "append")),
+        written_bytes=sum(op.bytes for op in recording.ops if op.op in WRITES),
     )
 
 
 def on_this_machine(step: Step, backend: Backend) -> Step:
-    """A curve's step with no more load threads than there are cores: a thread that waits for a core is late for its
-    arrivals, and the delay would count as the target's. As much is in flight. Twins have the cores of their bench.
+    """Returns a curve's step with no more load threads than there are cores, and as much in flight.
+
+    A thread that waits for a core is late for its arrivals, and the delay would count as the target's. Twins have the
+    cores of their bench.
     """
     if not backend.real_time or (step.curve is None and step.place is None):
         return step
@@ -173,7 +180,9 @@ def on_this_machine(step: Step, backend: Backend) -> Step:
 
 
 def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
-    """When a twin may end the step's window or rounds. A point follows its maximum's state and writes what it may."""
+    """Returns when a twin may end the step's window or rounds. A point follows its maximum's state and writes what it
+    may.
+    """
     capacity_bytes = backend.capacity_bytes
     if step.precision is None or capacity_bytes is None or step.kind == "fill":
         return None
@@ -192,7 +201,7 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
     if step.kind == "precondition":
         return _core.Precision(ROUND_WIDENING * step.precision, 0, least_bytes, WITHOUT_LIMIT)
     if step.place:
-        return _core.Precision(step.precision, POINT_COUNT, 0, most_bytes)
+        return _core.Precision(POINT_WIDENING * step.precision, POINT_COUNT, 0, most_bytes)
     if step.round and step.round.metric != "latency":
         least_bytes = round(ROUND_TURNOVER * region_bytes)
         return _core.Precision(step.precision * sqrt(step.round.window), ROUND_COUNT, least_bytes, most_bytes)
@@ -211,8 +220,9 @@ def precision_of(step: Step, backend: Backend) -> _core.Precision | None:
 
 
 def _count_for(job: Job, percentile: float) -> int:
-    """Fewest I/O of a mix for that percentile of its rarest operation, which has a little less or more than its share:
-    four standard deviations are added.
+    """Returns the fewest I/O of a mix for that percentile of its rarest operation.
+
+    An operation has a little less or more than its share, so four standard deviations are added.
     """
     weights = job.weights
     share = min(weights.values()) / sum(weights.values())
@@ -221,7 +231,9 @@ def _count_for(job: Job, percentile: float) -> int:
 
 
 def _is_short(step: Step, recording: _core.Recording) -> bool:
-    """Whether the window is shorter than asked: an I/O that never returned may have kept a load thread from its end."""
+    """Returns whether the window is shorter than asked: an I/O that never returned may have kept a load thread from its
+    end.
+    """
     asked_s = step.job.time_s
     return step.job.ends_by_time and asked_s is not None and recording.window_s < WHOLE_LEAST * asked_s
 
@@ -245,13 +257,12 @@ def _answer_hold(handle: Handle, enough: bool) -> None:
 def _progress(interval: _core.Interval, moved_bytes: int, rounds: _Rounds | None) -> Progress:
     ops, seconds = interval.ops, interval.length_s
     n = sum(op.n for op in ops)
-    sum_us = sum((op.mean_us or 0.0) * op.n for op in ops)
     return Progress(
         elapsed_s=interval.start_s + seconds,
         moved_bytes=moved_bytes,
         iops=n / seconds,
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds,
-        mean_us=sum_us / n if n else None,
+        mean_us=mean_by_count((op.n, op.mean_us) for op in ops),
         rounds=rounds.count if rounds else 0,
         state=rounds.steady.state if rounds else "",
     )

@@ -1,7 +1,7 @@
 """One target through its steps: each is run, recorded and finished, or passed over with the reason.
 
-A twin's state is a function of the steps before, so resuming repeats them without recording them again; a real
-target's state is on the target.
+A twin's state is a function of the steps before, so resuming repeats them without recording them again. A real target's
+state is on the target.
 """
 
 import json
@@ -69,7 +69,7 @@ class TargetRun:
                 self._run_steps(self.schedule.keys, backend, sampler)
 
     def _absent(self, sampler: Sampler) -> list[str]:
-        """What the sampler lacks; a power meter has the energy that a drive does not tell."""
+        """Returns what the sampler lacks; a power meter has the energy that a drive does not report."""
         return [text for text in sampler.absent if not (self.meter and text.startswith("energy of "))]
 
     @property
@@ -132,7 +132,7 @@ class TargetRun:
                 steady[step.workload] = outcome.steady
 
     def _next(self, key: StepKey, backend: Backend) -> Step | None:
-        """The step as it is to be run; None where it does not apply, or has nothing left to find."""
+        """Returns the step as it is to be run; None where it does not apply, or has nothing left to find."""
         planned = self.schedule.step(key)
         if reason := inapplicable(planned, self.target):
             self._leave_out(key, planned, reason)
@@ -273,7 +273,7 @@ class TargetRun:
             raise
 
     def _watch(self, step: Step, backend: Backend) -> Callable[[], None] | None:
-        """What a destructive step on a real target asks once a minute: whether the target is still its own."""
+        """Returns what a destructive step on a real target asks once a minute: whether the target is still its own."""
         if not (step.job.destructive and backend.real_time):
             return None
         return lambda: self.options.initiator.recheck(self.target, writes=True)
@@ -281,7 +281,7 @@ class TargetRun:
     def _sample(
         self, key: StepKey, rows: StepRows, sampler: Sampler, window_s: float, ended_s: float
     ) -> None:
-        """Adds what was sampled beside the step; where there is a power meter, it tells the energy."""
+        """Adds what was sampled beside the step; where there is a power meter, it gives the energy."""
         sampled = sampler.drain()
         rows.take_telemetry(instead_of_sensor(sampled) if self.meter else sampled)
         if self.meter and window_s:
@@ -319,7 +319,7 @@ class TargetRun:
 
 
 def _filled_job() -> Job:
-    """What fills the whole of a fresh twin."""
+    """Returns what fills the whole of a fresh twin."""
     return parse_job(json.loads(_core.parse_job(json.dumps(FILL), "fill.json")))
 
 

@@ -83,7 +83,7 @@ MEASURES: Sequence[Measure] = (
 
 
 def print_choice(console: Console, choice: Choice) -> None:
-    """The recommendation and its reasons, the needs, then the systems side by side."""
+    """Prints the recommendation and its reasons, the needs, then the systems side by side."""
     console.print(Text(headline(choice)), style="bold", highlight=False)
     for sentence in reasons(choice):
         console.print(Text(sentence), highlight=False)
@@ -98,7 +98,7 @@ def print_choice(console: Console, choice: Choice) -> None:
 
 
 def choice_json(choice: Choice) -> dict[str, object]:
-    """`{"schema": "fathom-choose/1", "recommended", "count", "reasons", "systems": [...]}`; B, B/s, IOPS, W."""
+    """Returns `{"schema": "fathom-choose/1", "recommended", "count", "reasons", "systems": [...]}`; B, B/s, IOPS, W."""
     best = choice.best
     return {
         "schema": SCHEMA,
@@ -140,7 +140,7 @@ def _offer_json(offer: Offer, choice: Choice) -> dict[str, object]:
 
 
 def _needs_table(choice: Choice) -> Table:
-    """How many of each system each need takes."""
+    """Returns how many of each system each need takes."""
     table = _table("need", choice)
     for index, need in enumerate(choice.needs.needs):
         table.add_row(
@@ -159,7 +159,7 @@ def _needs_table(choice: Choice) -> Table:
 
 
 def _answer_text(offer: Offer, answer: Answer) -> str:
-    """`1 (304 TB each)`; at most so many where the need is a ceiling."""
+    """Returns `1 (304 TB each)`; at most that many where the need is a ceiling."""
     if answer.each is None:
         return "not known"
     each = amount(answer.need.kind, answer.each)
@@ -170,7 +170,7 @@ def _answer_text(offer: Offer, answer: Answer) -> str:
 
 
 def _systems_table(choice: Choice) -> Table:
-    """What one of each costs, in whole and per unit of what it gives."""
+    """Returns what one of each costs, in whole and per unit of what it gives."""
     table = _table(f"prices: {choice.prices.currency}", choice)
     systems = [offer.system for offer in choice.offers]
     for group in GROUPS:

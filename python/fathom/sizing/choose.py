@@ -26,7 +26,7 @@ class Offer:
 
     @property
     def cost(self) -> float | None:
-        """Of all of them; None where no number answers, or the system has no price."""
+        """Cost of all of them; None where no number answers, or the system has no price."""
         return self.count * self.system.bill.total if self.count and self.system.bill else None
 
 
@@ -48,10 +48,9 @@ class Choice:
 def systems_to_compare(
     names: Sequence[str], runs: Sequence[str], needs: Needs, prices: Prices
 ) -> list[StorageSystem]:
-    """Systems of the catalogue by name, those in `runs` (`SYSTEM=RUN`) with what was measured there.
+    """Returns systems of the catalogue by name, those in `runs` (`SYSTEM=RUN`) with what was measured there.
 
-    Raises:
-        UsageError: no such system or run, or a run of a system that is not compared.
+    Raises UsageError where there is no such system or run, or for a run of a system that is not compared.
     """
     measured: dict[str, Drive] = {}
     for text in runs:
@@ -79,7 +78,7 @@ def choose(needs: Needs, systems: Sequence[StorageSystem], prices: Prices) -> Ch
 
 
 def merit(offer: Offer, needs: Needs) -> float | None:
-    """What the preference looks at, the least first; None where it is not known of the offer."""
+    """Returns what the preference looks at, the least first; None where it is not known of the offer."""
     wanted = needs.prefer
     if wanted.kind == "cost":
         return offer.cost

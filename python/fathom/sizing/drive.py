@@ -38,19 +38,18 @@ class Drive:
     """What to say of a need for which there is no figure."""
 
     def figure(self, need: Need) -> Figure | None:
-        """The figure that a need is held against; None where nobody states it."""
+        """Returns the figure that a need is held against; None where nobody states it."""
         return self.figures.get((need.kind, need.op))
 
 
 def rated_drive(name: str) -> Drive:
-    """A product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
+    """Returns a product of the catalogue by its data sheet: the capacity that the name ends in, or the largest.
 
-    Of a device of the catalogue rows of another form factor serve only where there is no other, and so do rows that no
-    good source confirms. Of endurance the least that any row states is taken: variants of a model differ, and wear
-    must not be understated.
+    For a device of the catalogue, rows of another form factor serve only where there is no other. So do rows that no
+    good source confirms. Endurance is the least that any row states: variants of a model differ, and wear must not be
+    understated.
 
-    Raises:
-        UsageError: no such product or capacity.
+    Raises UsageError where there is no such product or capacity.
     """
     products = {entry.name for entry in entries("published")}
     capacity_gb = None
@@ -90,7 +89,9 @@ def _of_size(name: str, ratings: Sequence[SpecRow], capacity_gb: float | None) -
 
 
 def _of_form(name: str, ratings: Sequence[SpecRow]) -> list[SpecRow]:
-    """Those of the device's own form factor, which decides its power and so its speed; all where none is known."""
+    """Returns those of the device's own form factor, which decides its power and so its speed; all where none
+    is known.
+    """
     if name not in {entry.name for entry in entries("devices")}:
         return list(ratings)
     own = (load_device(name).identity.form_factor or "").partition(" ")[0]

@@ -46,7 +46,7 @@ def parse_preference(text: object) -> Preference:
 
 
 def _need(text: object) -> Need:
-    """A need of a file; pydantic turns the ValueError into the file's line."""
+    """Returns a need of a file; pydantic turns the ValueError into the file's line."""
     try:
         return parse_need(str(text), "need")
     except UsageError as error:
@@ -93,19 +93,19 @@ class Prices(_File):
 
 
 def read_needs(path: Path) -> Needs:
-    """The needs in a file. Raises UsageError: not readable, or a line for each thing wrong with it."""
+    """Returns the needs in a file. Raises UsageError: not readable, or a line for each thing wrong with it."""
     return _read(Needs, path)
 
 
 def read_prices(path: Path | None) -> Prices:
-    """The prices in a file; without one, those shipped. Raises as `read_needs`."""
+    """Returns the prices in a file; without one, those shipped. Raises as `read_needs`."""
     if path is not None:
         return _read(Prices, path)
     return parse_as(Prices, shipped_prices(), "the prices shipped")
 
 
 def shipped_prices() -> str:
-    """The price list that comes with Fathom, verbatim, to copy and edit."""
+    """Returns the price list that comes with Fathom, verbatim, to copy and edit."""
     return files("fathom.sizing").joinpath("prices.toml").read_text(encoding="utf-8")
 
 

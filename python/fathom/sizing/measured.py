@@ -11,14 +11,15 @@ from pathlib import Path
 
 from fathom.catalog import load_device
 from fathom.errors import FathomError, UsageError
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.runs.document import TargetRecord
 from fathom.runs.reader import Run
 from fathom.sizing.drive import Drive, Figure
-from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Need, Op
+from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Need, Op
 from fathom.statistics.failed import failed_share, in_words, is_marked
 
 _Figures = dict[tuple[Kind, Op | None], Figure]
-_ABSENT = "no point of the run tells it and keeps the latency needed"
+_ABSENT = "no point of the run shows it and keeps the latency needed"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class _Point:
 
 
 def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None = None) -> Drive:
-    """The only target of a run by what was measured there; of several, the one that is of that product.
+    """Returns the only target of a run by what was measured there; of several, the one that is of that product.
 
     Args:
         path: the run.
@@ -58,7 +59,7 @@ def measured_drive(path: Path, needs: Sequence[Need] = (), product: str | None =
     points = list(_points(run, target.name))
     for op in OPS.values():
         of_op = [point for point in points if point.op == op]
-        figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BYTES])
+        figures |= _bandwidth([point for point in of_op if point.block_bytes >= LARGE_BLOCK_BYTES])
         figures |= _iops([point for point in of_op if point.block_bytes == SMALL_BYTES], limits_us)
     return Drive(target.name, target.label, figures, absent=_ABSENT)
 
@@ -80,7 +81,9 @@ def _bandwidth(points: Sequence[_Point]) -> _Figures:
 
 
 def _iops(points: Sequence[_Point], limits_us: Mapping[str, float]) -> _Figures:
-    """The most IOPS within the limits and the latency there; where no point is within, the least latency alone."""
+    """Returns the most IOPS within the limits and the latency there; where no point is within, the least
+    latency alone.
+    """
     figures: _Figures = {}
     if best := max((p for p in points if p.keeps(limits_us)), key=lambda point: point.iops, default=None):
         figures["iops", best.op] = Figure(best.iops, "measured", best.source)

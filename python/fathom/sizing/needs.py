@@ -10,8 +10,6 @@ Kind = Literal["bandwidth", "iops", "capacity", "endurance", "latency", "power"]
 Op = Literal["read", "write", "70/30", "50/50", "30/70"]
 """A mix is reads/writes in percent, and its figure the sum of both."""
 
-LARGE_BYTES = 64 * 1024
-"""From this block size on a rate counts as bandwidth."""
 SMALL_BYTES = 4096
 """At this block size it counts as IOPS."""
 #: What a share of reads, in percent, is called.

@@ -10,7 +10,7 @@ LEVEL = 0.10
 
 
 def headline(choice: Choice) -> str:
-    """`1 x weka-cluster-mainstream-7450-pro: least cost of the 3 that meet the needs`."""
+    """Returns `1 x weka-cluster-mainstream-7450-pro: least cost of the 3 that meet the needs`."""
     best = choice.best
     if best is None:
         return "None of these systems meets the needs"
@@ -24,7 +24,7 @@ def headline(choice: Choice) -> str:
 
 
 def reasons(choice: Choice) -> list[str]:
-    """A sentence for every system, the recommended one first, those that do not answer last."""
+    """Returns a sentence for every system, the recommended one first, those that do not answer last."""
     out = [f"{_counted(choice.best)}: {_binding(choice.best, choice)}."] if choice.best else []
     out += [f"{_counted(offer)}: {_behind(offer, choice)}." for offer in choice.ranked[1:]]
     others = [offer for offer in choice.offers if offer not in choice.ranked]
@@ -43,7 +43,7 @@ def _binding(offer: Offer, choice: Choice) -> str:
 
 
 def _merit(offer: Offer, choice: Choice) -> str:
-    """What the offer costs, after what it gives of what is preferred."""
+    """Returns what the offer costs, after what it gives of what is preferred."""
     cost = "no price" if offer.cost is None else f"cost {offer.cost:,.4g} ({choice.prices.currency})"
     wanted = choice.needs.prefer
     value = merit(offer, choice.needs)
@@ -64,7 +64,7 @@ def _behind(offer: Offer, choice: Choice) -> str:
 
 
 def _differences(offer: Offer, best: Offer) -> str:
-    """What makes the difference, the largest first: `servers +660, storage +92.16, network +66`."""
+    """Returns what makes the difference, the largest first: `servers +660, storage +92.16, network +66`."""
     ours, theirs = offer.system.bill, best.system.bill
     if ours is None or theirs is None:
         return ""

@@ -81,7 +81,7 @@ class Sizing:
 
 
 def size(drive: Drive, needs: Sequence[Need], derate: float = 1.0, link: str = "5x16") -> Sizing:
-    """Sizes for the needs. `derate` multiplies what one drive gives in bandwidth and IOPS.
+    """Returns sizes for the needs. `derate` multiplies what one drive gives in bandwidth and IOPS.
 
     Raises UsageError for a derate or link that there is not.
     """
@@ -112,7 +112,7 @@ def _answer(drive: Drive, need: Need, derate: float) -> Answer:
 
 
 def _exact(answer: Answer) -> float:
-    """Drives before rounding, so that of two equal counts the tighter need binds."""
+    """Returns drives before rounding, so that of two equal counts the tighter need binds."""
     if answer.need.kind == "latency" or not answer.each:
         return 0.0
     return answer.need.amount / answer.each

@@ -10,10 +10,11 @@ from typing import get_args
 from fathom.catalog import load_published
 from fathom.catalog.models import Part, PartGroup, Published, PublishedRow
 from fathom.errors import UsageError
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.output.text import iops_text
 from fathom.sizing.drive import Drive, Figure
 from fathom.sizing.files import Prices
-from fathom.sizing.needs import LARGE_BYTES, OPS, SMALL_BYTES, Kind, Op
+from fathom.sizing.needs import OPS, SMALL_BYTES, Kind, Op
 
 GROUPS: tuple[PartGroup, ...] = get_args(PartGroup)
 SYSTEM_KINDS = ("cluster", "nvme-of-array", "hdd-server")
@@ -48,13 +49,13 @@ class StorageSystem:
         return self.drive.name
 
     def figure(self, kind: Kind, op: Op | None = None) -> float | None:
-        """One of its figures, in the units of `Need.amount`; None where nothing is published."""
+        """Returns one of its figures, in the units of `Need.amount`; None where nothing is published."""
         found = self.drive.figures.get((kind, op))
         return found.value if found else None
 
 
 def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> StorageSystem:
-    """A system of the catalogue by what was published of it, or with the rates of a run of it instead.
+    """Returns a system of the catalogue by what was published of it, or with the rates of a run of it instead.
 
     Raises:
         UsageError: no such system, a single drive, or a price is missing.
@@ -86,7 +87,7 @@ def rated_system(name: str, prices: Prices, measured: Drive | None = None) -> St
 
 
 def _published(rows: Sequence[PublishedRow]) -> _Figures:
-    """The best certain rows: large sequential blocks, small random ones, and the latency that these imply."""
+    """Returns the best certain rows: large sequential blocks, small random ones, and the latency that these imply."""
     figures: _Figures = {}
     for key, figure in _candidates(rows):
         if key not in figures or figures[key].value < figure.value:
@@ -100,7 +101,7 @@ def _published(rows: Sequence[PublishedRow]) -> _Figures:
 
 
 def _latency_at_maximum(row: PublishedRow) -> Figure | None:
-    """The mean at the row's load, as published or by Little's law; at less load it is shorter."""
+    """Returns the mean at the row's load, as published or by Little's law; at less load it is shorter."""
     if row.latency_us and row.latency_kind == "mean":
         return Figure(row.latency_us, "the mean at its maximum", row.source, is_bound=True)
     if not (row.iops and row.hosts and row.jobs and row.iodepth):
@@ -119,7 +120,7 @@ def _candidates(rows: Sequence[PublishedRow]) -> Iterator[tuple[tuple[Kind, Op |
         if (
             row.mbps
             and row.pattern == "seq"
-            and row.block_kib * 1024 >= LARGE_BYTES
+            and row.block_kib * 1024 >= LARGE_BLOCK_BYTES
             and op in ("read", "write")
         ):
             yield ("bandwidth", op), Figure(row.mbps * 1e6, basis, row.source)
@@ -128,7 +129,7 @@ def _candidates(rows: Sequence[PublishedRow]) -> Iterator[tuple[tuple[Kind, Op |
 
 
 def _op(row: PublishedRow) -> Op | None:
-    """What a row answers for; None for a mix that no need names, and for one half of a mix."""
+    """Returns what a row answers for; None for a mix that no need names, and for one half of a mix."""
     return None if row.op or row.read_pct is None else OPS.get(row.read_pct)
 
 

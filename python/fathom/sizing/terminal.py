@@ -13,7 +13,7 @@ SCHEMA = "fathom-size/1"
 
 
 def print_sizing(console: Console, sizing: Sizing) -> None:
-    """The count and what binds it, then every need, then the link."""
+    """Prints the count and what binds it, then every need, then the link."""
     console.print(Text(headline(sizing)), style="bold", highlight=False)
     table = flush_table()
     for name in ("need", "one drive gives", "drives", "basis"):
@@ -30,7 +30,7 @@ def print_sizing(console: Console, sizing: Sizing) -> None:
 
 
 def headline(sizing: Sizing) -> str:
-    """`5 x WD SN861: 64 GB/s read binds`."""
+    """Returns `5 x WD SN861: 64 GB/s read binds`."""
     if sizing.drives is None:
         reasons = "; ".join(f"{answer.need.text}: {unmet_text(answer, sizing)}" for answer in sizing.unmet)
         return f"No number of {sizing.drive.label} meets this: {reasons}"
@@ -39,7 +39,7 @@ def headline(sizing: Sizing) -> str:
 
 
 def sentences(sizing: Sizing) -> list[str]:
-    """The next limit, and what the link carries."""
+    """Returns the next limit, and what the link carries."""
     out = []
     if sizing.drives is not None and len(sizing.floors) > 1:
         following = sizing.floors[1]
@@ -54,7 +54,9 @@ def sentences(sizing: Sizing) -> list[str]:
 
 
 def sizing_json(sizing: Sizing) -> dict[str, object]:
-    """`{"schema": "fathom-size/1", "device", "drives", "binds", "next", "needs", "links"}`; rates in B/s and IOPS."""
+    """Returns `{"schema": "fathom-size/1", "device", "drives", "binds", "next", "needs", "links"}`; rates in B/s and
+    IOPS.
+    """
     floors = sizing.floors
     return {
         "schema": SCHEMA,
@@ -90,7 +92,7 @@ def sizing_json(sizing: Sizing) -> dict[str, object]:
 
 
 def unmet_text(answer: Answer, sizing: Sizing) -> str:
-    """Why no number of drives answers that need."""
+    """Returns why no number of drives answers that need."""
     if answer.is_ceiling and answer.drives is not None:
         needed = sizing.floors[0].drives if sizing.floors else 1
         return f"enough for {answer.drives} {sizing.drive.noun}s; {needed} {'is' if needed == 1 else 'are'} needed"
@@ -117,7 +119,7 @@ def _basis(answer: Answer) -> str:
 
 
 def amount(kind: Kind, value: float) -> str:
-    """A figure of that kind with its unit."""
+    """Returns a figure of that kind with its unit."""
     if kind == "bandwidth":
         return f"{value / 1e9:.2f} GB/s"
     if kind == "iops":

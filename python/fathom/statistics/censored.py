@@ -2,12 +2,12 @@
 
 
 def edge_of(column: str) -> str:
-    """The column that says from where on a latency column holds lower bounds."""
+    """Returns the column that says from where on a latency column holds lower bounds."""
     return "response_censored_us" if column.startswith("response_") else "censored_us"
 
 
 def is_lower_bound(column: str, value_us: float | None, edge_us: float | None) -> bool:
-    """Whether a latency is only known to be at least that long.
+    """Returns whether a latency is only known to be at least that long.
 
     `edge_us` is the least age of the I/O in flight that counts. The mean of all is a lower bound wherever there is one.
     """

@@ -114,7 +114,7 @@ def verdict(found: Difference, level_pct: float, *, higher_is_better: bool) -> V
 
 
 def repeats_to_tell(new: Estimate, base: Estimate, confidence: float, level_pct: float) -> int | None:
-    """Returns how many repeats of each would tell the observed difference, or that there is none.
+    """Returns how many repeats of each would show the observed difference, or that there is none.
 
     It assumes that further repeats scatter as those made. None for more than `MOST_REPEATS`.
     """

@@ -10,22 +10,22 @@ WITHHELD_SHARE = 1e-2
 
 
 def failed_share(n: int | None, errors: int | None) -> float | None:
-    """Share of the I/O that failed; None where none ended, or it was not counted."""
+    """Returns the share of the I/O that failed; None where none ended, or it was not counted."""
     if n is None or errors is None or n + errors == 0:
         return None
     return errors / (n + errors)
 
 
 def is_marked(share: float | None) -> bool:
-    """Whether so much failed that figures carry the share."""
+    """Returns whether so much failed that figures carry the share."""
     return share is not None and share > MARKED_SHARE
 
 
 def is_withheld(share: float | None) -> bool:
-    """Whether so much failed that there are no figures."""
+    """Returns whether so much failed that there are no figures."""
     return share is not None and share > WITHHELD_SHARE
 
 
 def in_words(share: float) -> str:
-    """`48 % failed`, `0.25 % failed`."""
+    """Returns `48 % failed`, `0.25 % failed`."""
     return f"{100 * share:.2g} % failed"

@@ -13,7 +13,8 @@ LEAST_BEND = 0.05
 def knee(
     x: Sequence[float], y: Sequence[float], shape: Literal["saturating", "exploding"] = "saturating"
 ) -> int | None:
-    """Index of the knee of an increasing curve, x ascending; `None` where it is too short, flat or straight.
+    """Returns the index of the knee of an increasing curve, x ascending; `None` where it is too short, flat or
+    straight.
 
     Kneedle (Satopaa et al., ICDCSW 2011) without smoothing: both axes are scaled to 0..1, and the knee is the point
     farthest from the diagonal, above it where the curve saturates (rate over depth), below where it explodes (latency

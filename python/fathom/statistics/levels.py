@@ -7,7 +7,7 @@ from fathom.statistics.series import Floats, as_series, block_means
 
 
 def mser5(series: ArrayLike) -> int:
-    """Samples to drop from the front so that what is left has the least standard error of the mean.
+    """Returns samples to drop from the front so that what is left has the least standard error of the mean.
 
     MSER-5: White, Cobb & Spratt, WSC 2000, 755: batches of five, the truncation point minimises
     sum((z - mean)^2) / count^2 over the first half. A multiple of 5; 0 for fewer than ten samples.

@@ -27,7 +27,7 @@ class Limit:
 
 
 def limit_of(text: str) -> Limit:
-    """The parts of `limited_by`; what has no such form is all name."""
+    """Returns the parts of `limited_by`; what has no such form is all name."""
     match = _FORM.fullmatch(text)
     if match is None:
         return Limit(text, "", "")
@@ -37,12 +37,14 @@ def limit_of(text: str) -> Limit:
 
 
 def with_think_time(text: str | None) -> str | None:
-    """`limited_by` of a load that pauses for longer than its I/O takes: the pauses limit it, not what is in flight."""
+    """Returns `limited_by` of a load that pauses for longer than its I/O takes: the pauses limit it, not what is in
+    flight.
+    """
     return _IN_FLIGHT.sub("think time", text, count=1) if text else text
 
 
 def with_client(text: str | None, busy_pct: float) -> str | None:
-    """`limited_by` of a real target from a client whose processors were so busy: they limit it beyond a share.
+    """Returns `limited_by` of a real target from a client whose processors were so busy: they limit it beyond a share.
 
     What is known to limit stays: a saturated resource, an offered rate.
     """

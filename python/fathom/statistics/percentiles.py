@@ -42,7 +42,7 @@ BUCKET_LABELS = ("<1", "1-2", "2-5", "5-10", "10-20", "20-50", ">50")
 """Names of the buckets, ms."""
 
 MANY_BEYOND = 30
-"""With so many independent latencies beyond a percentile, those seen there tell how independent they are."""
+"""With this many independent latencies beyond a percentile, those seen there show how independent they are."""
 
 OVERFLOW_NS = 1 << 47
 """From here on values share one bin, whose upper edge says nothing."""
@@ -69,7 +69,7 @@ class Histogram:
 
     @classmethod
     def of(cls, low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike) -> "Histogram":
-        """From bins in any order, the same bin any number of times."""
+        """Returns a histogram from bins in any order, the same bin any number of times."""
         low, first, where = np.unique(
             np.asarray(low_ns, dtype=np.int64), return_index=True, return_inverse=True
         )
@@ -79,7 +79,7 @@ class Histogram:
 
     @classmethod
     def merged(cls, parts: Sequence["Histogram"]) -> "Histogram":
-        """One or more of them as one, by adding counts."""
+        """Returns one or more of them as one, by adding counts."""
         columns = (
             np.concatenate([getattr(one, name) for one in parts]) for name in ("low_ns", "high_ns", "count")
         )
@@ -91,14 +91,14 @@ class Histogram:
         return int(self.count.sum())
 
     def quantile(self, q: float) -> Quantile | None:
-        """Quantile q, or `None` when fewer than 100 I/Os lie beyond it."""
+        """Returns the quantile q, or `None` when fewer than 100 I/Os lie beyond it."""
         return quantile_us(self.low_ns, self.high_ns, self.count, q)
 
     def edge_ns(self, q: float) -> int | None:
-        """From where on I/Os lie beyond quantile q, ns; `None` as for `quantile`.
+        """Returns from where on I/Os lie beyond quantile q, ns; `None` as for `quantile`.
 
-        That end of the quantile's bin beyond which their share is nearer to 1 - q, and never the end of them all: a
-        burst that shares the last bin is beyond it.
+        It is that end of the quantile's bin beyond which their share is nearer to 1 - q, and never the end of them all.
+        A burst that shares the last bin is beyond it.
         """
         found = self.quantile(q)
         if found is None:
@@ -113,8 +113,8 @@ class Histogram:
     def interval_us(
         self, q: float, beyond: ArrayLike, total: ArrayLike, queued_us: ArrayLike | None = None
     ) -> tuple[float, float] | None:
-        """95 % interval of quantile q in us, from the I/Os beyond `edge_ns` and in all of each of equally long parts:
-        seconds, or batches.
+        """Returns 95 % interval of quantile q in us, from the I/Os beyond `edge_ns` and in all of each of equally long
+        parts: seconds, or batches.
 
         `queued_us`, of an open load, is each part's mean latency: there, few long queues make the tail, and a window
         that missed them looks as if it had many short ones. What all its latencies say of its memory counts then.
@@ -131,7 +131,7 @@ class Histogram:
         return quantile_interval_us(self.low_ns, self.high_ns, self.count, q, n_effective=n_effective)
 
     def mean_us(self) -> float | None:
-        """Mean of the bins' middles: within 0.4 % of the exact mean, which the points table has."""
+        """Returns the mean of the bins' middles: within 0.4 % of the exact mean, which the points table has."""
         return float(self._middles_us() @ self.count) / self.n if self.n else None
 
     def _middles_us(self) -> NDArray[np.float64]:
@@ -143,12 +143,13 @@ class Histogram:
         return float(middle**2 @ self.count) / n - (float(middle @ self.count) / n) ** 2
 
     def ccdf(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Upper bin edges in us, and the share of I/Os that took that long or longer; ends at share 0."""
+        """Returns upper bin edges in us, and the share of I/Os that took that long or longer; ends at share 0."""
         beyond = self.n - np.cumsum(self.count)
         return np.minimum(self.high_ns, OVERFLOW_NS) / 1000, beyond / max(self.n, 1)
 
     def bucket_shares(self, edges_ms: Sequence[float] = BUCKET_EDGES_MS) -> NDArray[np.float64]:
-        """Share of I/Os below the first edge, between the edges and from the last on; sums to 1 unless empty.
+        """Returns the share of I/Os below the first edge, between the edges and from the last on; sums to 1 unless
+        empty.
 
         A bin that an edge cuts is divided in proportion: an error of at most that one bin's count.
         """
@@ -166,7 +167,7 @@ def middles_us(low_ns: NDArray[np.int64], high_ns: NDArray[np.int64]) -> NDArray
 
 
 def bounds_of(column: str) -> tuple[str, str]:
-    """The columns of a figure's 95 % interval: `p99_us` -> `p99_low_us`, `p99_high_us`; `waf` -> `waf_low`."""
+    """Returns the columns of a figure's 95 % interval: `p99_us` -> `p99_low_us`, `p99_high_us`; `waf` -> `waf_low`."""
     stem = column.removesuffix("_us")
     unit = column.removeprefix(stem)
     return f"{stem}_low{unit}", f"{stem}_high{unit}"
@@ -189,7 +190,7 @@ class Parts:
 
     @classmethod
     def of(cls, bins: Iterable[tuple[int, int, int, int]]) -> "Parts":
-        """From (part, low, high, count), one at least."""
+        """Returns parts from (part, low, high, count), one at least."""
         index, low_ns, high_ns, count = (
             np.asarray(column).astype(np.int64) for column in zip(*bins, strict=True)
         )
@@ -197,7 +198,7 @@ class Parts:
 
     @classmethod
     def of_table(cls, table: pa.Table, target: str, keys: Iterable[OpLatency]) -> "dict[OpLatency, Parts]":
-        """The seconds of a target in a latency table, by operation and latency."""
+        """Returns the seconds of a target in a latency table, by operation and latency."""
         rows = table.filter(pc.field("target") == target)
         each = {
             key: rows.filter((pc.field("op") == key[0]) & (pc.field("latency") == key[1])) for key in keys
@@ -209,8 +210,8 @@ class Parts:
 def intervals_us(
     parts: Iterable[Mapping[OpLatency, Parts]], whole: Mapping[OpLatency, Histogram]
 ) -> dict[OpLatency, dict[str, tuple[float, float]]]:
-    """95 % intervals of percentiles in us by operation and latency, then by quantile, from parts of the window in any
-    number of portions.
+    """Returns 95 % intervals of percentiles in us by operation and latency, then by quantile, from parts of the window
+    in any number of portions.
 
     `whole` are the histograms of the window; where it has a response latency, the load was open. A percentile that may
     not be given, or a window of too few seconds or of too few independent I/Os, has none.
@@ -254,13 +255,13 @@ def _added(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64
 def _equally_long(
     a: NDArray[np.float64], b: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both with zeros behind, where one ends first."""
+    """Returns both with zeros behind, where one ends first."""
     length = max(len(a), len(b))
     return np.pad(a, (0, length - len(a))), np.pad(b, (0, length - len(b)))
 
 
 def repeats_interval_us(repeats: Sequence[Histogram], q: float) -> tuple[float, float] | None:
-    """95 % interval in us of quantile q of repeats merged, from how much the quantile differs between them.
+    """Returns 95 % interval in us of quantile q of repeats merged, from how much the quantile differs between them.
 
     Student's t with R - 1 degrees of freedom on the logarithms, around the merged quantile. `None` for a single repeat
     where one of them has too few I/Os for the quantile, and in the overflow bin.
@@ -277,7 +278,9 @@ def repeats_interval_us(repeats: Sequence[Histogram], q: float) -> tuple[float, 
 
 
 def quantile_us(low_ns: ArrayLike, high_ns: ArrayLike, count: ArrayLike, q: float) -> Quantile | None:
-    """Quantile q over ascending bins, or `None` when fewer than 100 I/Os lie beyond it (`percentile_allowed`)."""
+    """Returns the quantile q over ascending bins, or `None` when fewer than 100 I/Os lie beyond it
+    (`percentile_allowed`).
+    """
     counts = np.asarray(count, dtype=np.int64)
     n = int(counts.sum())
     if n == 0 or not percentile_allowed(n, q):

@@ -7,7 +7,7 @@ Floats = NDArray[np.float64]
 
 
 def as_series(values: ArrayLike) -> Floats:
-    """The samples as numbers.
+    """Returns the samples as numbers.
 
     Raises ValueError where they are not one-dimensional and finite.
     """
@@ -18,6 +18,6 @@ def as_series(values: ArrayLike) -> Floats:
 
 
 def block_means(y: Floats, block: int) -> Floats:
-    """Means of consecutive blocks; samples at the front that fill no block are left out."""
+    """Returns means of consecutive blocks; samples at the front that fill no block are left out."""
     whole = len(y) // block * block
     return y[len(y) - whole :].reshape(-1, block).mean(axis=1)

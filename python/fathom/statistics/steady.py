@@ -54,8 +54,8 @@ def snia_window(
     range_fraction: float = 0.20,
     slope_fraction: float = 0.10,
 ) -> WindowVerdict:
-    """SNIA SSS PTS 2.0: over the last `window` rounds, max - min <= 20 % of the mean, and the least-squares line
-    moves by at most 10 % of the mean from the first to the last round of the window.
+    """Returns SNIA SSS PTS 2.0: over the last `window` rounds, max - min <= 20 % of the mean, and the least-squares
+    line moves by at most 10 % of the mean from the first to the last round of the window.
 
     With fewer rounds than `window` the figures are those of the rounds there are, and the window does not pass.
     """
@@ -163,7 +163,7 @@ class SteadyState:
         return self.verdict()
 
     def conclude(self) -> Verdict:
-        """The verdict when no round will follow: what is not steady now never became so."""
+        """Returns the verdict when no round will follow: what is not steady now never became so."""
         now = self.verdict()
         if now.status != "not-yet":
             return now
@@ -178,7 +178,7 @@ class SteadyState:
         )
 
     def verdict(self) -> Verdict:
-        """The verdict on the rounds so far."""
+        """Returns the verdict on the rounds so far."""
         rates = as_series(self._rates)
         judged = max(self.window, (len(rates) + 1) // 2)
         window = snia_window(rates, self.window, self.range_fraction, self.slope_fraction)
@@ -273,7 +273,7 @@ class SteadyState:
         return []
 
     def _negligible(self, part: Floats) -> bool:
-        """Whether the drift stays small over another 3x capacity and three times the history."""
+        """Returns whether the drift stays small over another 3x capacity and three times the history."""
         rounds = len(self._rates)
         if rounds < HORIZON_ROUNDS:
             return False

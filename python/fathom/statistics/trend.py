@@ -26,10 +26,10 @@ class Slope:
 
 
 def theil_sen(series: ArrayLike, confidence: float = 0.95) -> Slope:
-    """Median of all pairwise slopes over equally spaced samples, with Sen's interval.
+    """Returns the median of all pairwise slopes over equally spaced samples, with Sen's interval.
 
-    Sen, JASA 63 (1968) 1379; Kendall's variance of S with the correction for ties. Needs two samples; memory grows
-    with the square of their number.
+    Sen, JASA 63 (1968) 1379; Kendall's variance of S with the correction for ties. Needs two samples; memory grows with
+    the square of their number.
     """
     y = as_series(series)
     n = len(y)
@@ -46,12 +46,12 @@ def theil_sen(series: ArrayLike, confidence: float = 0.95) -> Slope:
 
 
 def distance_to_floor(series: ArrayLike) -> float | None:
-    """How far a settling series still is from where it tends to, as a fraction of that level.
+    """Returns how far a settling series still is from where it tends to, as a fraction of that level.
 
-    `None` when no trend can be told from noise; infinite when the trend is not shown to slow down. Aitken's
-    delta-squared on the means of three equal thirds: of an exponential approach their differences fall by a
-    constant ratio q, and what remains after the last is d q / (1 - q). The upper 95 % limit of q is used, so that
-    noise errs towards "not yet".
+    `None` when no trend stands out from noise; infinite when the trend is not shown to slow down. It is Aitken's
+    delta-squared on the means of three equal thirds. In an exponential approach their differences fall by a constant
+    ratio q, and d q / (1 - q) remains after the last. The upper 95 % limit of q is used, so that noise errs towards
+    "not yet".
     """
     y = _shorten(as_series(series))
     third = len(y) // 3
@@ -72,13 +72,15 @@ def distance_to_floor(series: ArrayLike) -> float | None:
 
 
 def _noise(y: Floats) -> float:
-    """Standard deviation around a smooth course: from second differences, whose variance is 6 s^2."""
+    """Returns the standard deviation around a smooth course: from second differences, whose variance is 6 s^2."""
     bend = np.diff(y, n=2)
     return float(np.sqrt(np.mean(bend * bend) / 6)) if len(bend) else 0.0
 
 
 def relative_drift(y: Floats, rounds: int = 0) -> Slope:
-    """Theil-Sen drift from the first to the last sample, or over `rounds` if more, as fractions of the median."""
+    """Returns the Theil-Sen drift from the first to the last sample, or over `rounds` if more, as fractions of the
+    median.
+    """
     level = float(np.median(y))
     short = _shorten(y)
     slope = theil_sen(short)

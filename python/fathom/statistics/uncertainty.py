@@ -33,7 +33,7 @@ Bounds = tuple[float, float]
 class Interval:
     """A confidence interval of a mean, in the unit of the series.
 
-    `n_effective` is how many independent samples would tell as much as the series did.
+    `n_effective` is how many independent samples would give the same certainty as the series.
     """
 
     mean: float
@@ -43,7 +43,7 @@ class Interval:
     confidence: float = 0.95
 
     def scaled(self, factor: float) -> "Interval":
-        """The interval of the mean times a positive constant (IOPS to MB/s at a fixed block size)."""
+        """Returns the interval of the mean times a positive constant (IOPS to MB/s at a fixed block size)."""
         return Interval(
             self.mean * factor, self.low * factor, self.high * factor, self.n_effective, self.confidence
         )
@@ -63,12 +63,14 @@ class Comparison:
 
 
 def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval | None:
-    """Interval of the mean of equally long samples (seconds); `None` for fewer than `LEAST_SAMPLES`, and where they
-    resemble their neighbours so much, as where they drift, that they tell less than one independent sample.
+    """Returns the interval of the mean of equally long samples (seconds).
 
-    Circular block bootstrap (Politis & Romano 1992) with automatic block length, of the residuals of a fitted
-    AR(1) that is put back afterwards (pre-whitening, Andrews & Monahan 1992), widened from the normal to
-    Student's t with the effective number of samples.
+    `None` for fewer than `LEAST_SAMPLES`, and where they resemble their neighbours too much, as where they drift: then
+    they hold less than one independent sample.
+
+    It is a circular block bootstrap (Politis & Romano 1992) with automatic block length, of the residuals of a fitted
+    AR(1). The AR(1) is put back afterwards (pre-whitening, Andrews & Monahan 1992). The result is widened from the
+    normal to Student's t with the effective number of samples.
     """
     y = as_series(series)
     if len(y) < LEAST_SAMPLES:
@@ -80,7 +82,8 @@ def mean_interval(series: ArrayLike, confidence: float = 0.95, seed: int = 0) ->
 def latency_interval(
     means: ArrayLike, counts: ArrayLike, confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:
-    """Interval of the mean over all I/Os, from each second's mean and number of I/Os; `None` as of `mean_interval`.
+    """Returns the interval of the mean over all I/Os, from each second's mean and number of I/Os; `None` as of
+    `mean_interval`.
 
     The mean is a ratio, sum of latencies over sum of I/Os, so a second counts by its I/Os.
     """
@@ -91,11 +94,11 @@ def latency_interval(
 def ratio_interval(
     numerator: ArrayLike, denominator: ArrayLike, confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:
-    """Interval of the ratio of two sums over the same seconds, whose samples may go together; `None` as of
-    `mean_interval`, and where the denominator's sum is 0.
+    """Returns the interval of the ratio of two sums over the same seconds, whose samples may go together.
 
-    It is that of the linearised seconds: the mean of numerator - ratio x denominator, which is 0, varies as the ratio
-    times the denominator's mean does (Woodruff 1952; Cochran 1977, 6.3).
+    `None` as of `mean_interval`, and where the denominator's sum is 0. It is that of the linearised seconds: numerator
+    - ratio x denominator. Their mean is 0 and varies as the ratio times the denominator's mean does (Woodruff 1952;
+    Cochran 1977, 6.3).
     """
     over, under = as_series(numerator), as_series(denominator)
     whole = float(under.sum())
@@ -108,7 +111,7 @@ def ratio_interval(
 def repeats_interval(
     repeats: Sequence[ArrayLike], confidence: float = 0.95, seed: int = 0
 ) -> Interval | None:
-    """Interval of the mean over repeats of a run: repeats are drawn first, then blocks inside each.
+    """Returns the interval of the mean over repeats of a run: repeats are drawn first, then blocks inside each.
 
     With few repeats a plain hierarchical bootstrap is too narrow: the draw between repeats is scaled by
     sqrt(R / (R - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`.
@@ -126,7 +129,7 @@ def repeats_interval(
 def means_interval(
     means: ArrayLike, half_widths: Sequence[float | None] = (), confidence: float = 0.95
 ) -> Interval | None:
-    """Interval of the mean over repeats of which only the means are known; `None` for fewer than two.
+    """Returns the interval of the mean over repeats of which only the means are known; `None` for fewer than two.
 
     Student's t with R - 1 degrees of freedom, never narrower than what the repeats' own half-widths, where all are
     known, say of their mean.
@@ -151,7 +154,7 @@ def compare(
     known: tuple[Bounds | None, Bounds | None] = (None, None),
     higher_is_better: bool = True,
 ) -> Comparison | None:
-    """Ratio of the means of two targets measured independently; each a series, or a list of repeats.
+    """Returns the ratio of the means of two targets measured independently; each a series, or a list of repeats.
 
     `known` are intervals that the load generators knew, for sides whose samples give none. Where a side has neither,
     because it drifts (as of `mean_interval`), the bounds are those of the samples of both, between which their means
@@ -177,7 +180,7 @@ def compare(
 
 
 def compare_intervals(a: Bounds, b: Bounds, *, higher_is_better: bool = True) -> Comparison | None:
-    """Ratio of two means of which only their 95 % intervals (low, high) are known, measured independently.
+    """Returns the ratio of two means of which only their 95 % intervals (low, high) are known, measured independently.
 
     The relative half-widths add in squares (delta method on the logarithm). `None` where `b` is not clear of zero.
     """
@@ -191,7 +194,7 @@ def compare_intervals(a: Bounds, b: Bounds, *, higher_is_better: bool = True) ->
 
 
 def block_length(series: ArrayLike) -> int:
-    """Block length for the circular block bootstrap of the mean, from the autocorrelation of the series.
+    """Returns the block length for the circular block bootstrap of the mean, from the autocorrelation of the series.
 
     Politis & White, Econometric Reviews 23 (2004) 53, with the correction of Patton, Politis & White, 28 (2009) 372.
     """
@@ -219,12 +222,12 @@ def block_length(series: ArrayLike) -> int:
 
 
 def percentile_allowed(n: int, q: float) -> bool:
-    """Whether n samples may speak about quantile q: at least `LEAST_BEYOND` of them lie beyond it."""
+    """Returns whether n samples may speak about quantile q: at least `LEAST_BEYOND` of them lie beyond it."""
     return n * (1 - q) >= LEAST_BEYOND * (1 - 1e-12)
 
 
 def count_for(q: float) -> int:
-    """The fewest samples that may speak about quantile q: ten million about p99.999."""
+    """Returns the fewest samples that may speak about quantile q: ten million about p99.999."""
     return round(LEAST_BEYOND / (1 - q))
 
 
@@ -236,12 +239,11 @@ def quantile_interval_us(
     confidence: float = 0.95,
     n_effective: float | None = None,
 ) -> tuple[float, float] | None:
-    """Distribution-free interval of a percentile from its rank, in us; `None` by the minimum-n rule, and where so few
-    independent I/Os leave an end open.
+    """Returns the distribution-free interval of a percentile from its rank, in us.
 
-    The ranks are those between which a binomial(n, q) count falls (order statistics: David & Nagaraja, 7.1), with
-    n reduced to `n_effective` where latencies of one second resemble each other; the ends are the outer edges of the
-    bins that hold them. Bins ascend.
+    `None` by the minimum-n rule, and where so few independent I/Os leave an end open. The ranks are those between which
+    a binomial(n, q) count falls (order statistics: David & Nagaraja, 7.1). n is reduced to `n_effective` where
+    latencies of one second resemble each other. The ends are the outer edges of the bins that hold them. Bins ascend.
     """
     counts = np.asarray(count, dtype=np.int64)
     n = int(counts.sum())
@@ -257,7 +259,7 @@ def quantile_interval_us(
 
 
 def effective_count(beyond: ArrayLike, total: ArrayLike) -> float:
-    """How many independent I/Os would fix the share beyond a percentile as well as these seconds do.
+    """Returns how many independent I/Os would fix the share beyond a percentile as well as these seconds do.
 
     `beyond` and `total` are I/Os per second: above the percentile, and all. The variance of the ratio of their means
     (linearised, Woodruff 1952) over that of a binomial share. Never more than the I/Os there are.
@@ -272,7 +274,7 @@ def effective_count(beyond: ArrayLike, total: ArrayLike) -> float:
 
 
 def effective_latencies(means: ArrayLike, counts: ArrayLike, variance: float) -> float:
-    """How many independent I/Os would fix the mean latency as well as these seconds do.
+    """Returns how many independent I/Os would fix the mean latency as well as these seconds do.
 
     `means` and `counts` are those of each second, `variance` is that of single latencies, in the square of their unit.
     Of a queue this is its window in relaxation times, in whatever seconds that falls. Never more than the I/Os there
@@ -331,7 +333,7 @@ def _side(
 
 
 def _compare_ranges(a: _Side, b: _Side, confidence: float, *, higher_is_better: bool) -> Comparison | None:
-    """The ratio between the ranges of two sides; its upper bound is infinite where `b` may be zero."""
+    """Returns the ratio between the ranges of two sides; its upper bound is infinite where `b` may be zero."""
     if b.range[1] <= 0:
         return None
     low = a.range[0] / b.range[1]
@@ -374,7 +376,7 @@ def _long_run(y: Floats) -> _LongRun:
 
 
 def _deviations(y: Floats, confidence: float, rng: np.random.Generator) -> _Drawn | None:
-    """Draws of (bootstrap mean - mean) for one series; `None` where it tells less than one independent sample."""
+    """Returns draws of (bootstrap mean - mean) for one series; `None` where it has less than one independent sample."""
     samples = len(y)
     if samples > _MOST_SAMPLES:
         y = _block_means(y, -(-samples // _MOST_SAMPLES))
@@ -413,7 +415,7 @@ def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random
 
 
 def _student(confidence: float, freedom: float) -> float:
-    """Two-sided Student quantile: exact for 1 and 2 degrees of freedom, Cornish-Fisher expansion from 3 on
+    """Returns two-sided Student quantile: exact for 1 and 2 degrees of freedom, Cornish-Fisher expansion from 3 on
     (Abramowitz & Stegun 26.7.5), interpolated in 1 / freedom between them.
     """
     p = (1 + confidence) / 2
@@ -445,7 +447,7 @@ def _autocovariance(y: Floats) -> Floats:
 
 
 def _block_sums(y: Floats, block: int) -> Floats:
-    """Sum of the circular block of that length from every sample on."""
+    """Returns the sum of the circular block of that length from every sample on."""
     total = np.concatenate([[0.0], np.cumsum(np.concatenate([y, y[: block - 1]]))])
     return total[block:] - total[:-block]
 
@@ -457,7 +459,7 @@ def _block_means(y: Floats, block: int) -> Floats:
 
 
 def _runs(side: ArrayLike | Sequence[ArrayLike]) -> list[Floats]:
-    """A side of a comparison as a list of repeats."""
+    """Returns a side of a comparison as a list of repeats."""
     if isinstance(side, Sequence) and side and not np.isscalar(side[0]):
         return [as_series(repeat) for repeat in side]
     one = np.asarray(side, dtype=np.float64)

@@ -48,7 +48,7 @@ class Combination:
 
 
 def parse_axis(text: str) -> Axis:
-    """`KEY=VALUE,VALUE,...`. Raises UsageError."""
+    """Returns `KEY=VALUE,VALUE,...`. Raises UsageError."""
     key, _, listed = text.partition("=")
     values = tuple(value.strip() for value in listed.split(","))
     if not key.strip() or not all(values):
@@ -60,7 +60,7 @@ def parse_axis(text: str) -> Axis:
 
 
 def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -> list[Combination]:
-    """Every combination, the first axis varying slowest.
+    """Returns every combination, the first axis varying slowest.
 
     Raises UsageError for a key that is set twice, too many combinations, or a target that is not a twin.
     """
@@ -87,7 +87,7 @@ def combinations(axes: Sequence[Axis], method: Method, targets: Sequence[str]) -
 
 
 def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
-    """The target with every setting that is not a job's behind its name."""
+    """Returns the target with every setting that is not a job's behind its name."""
     own = ",".join(f"{key}={value}" for key, value in settings if not key.startswith(JOB))
     if not own:
         return target
@@ -97,7 +97,7 @@ def _with_parameters(target: str, settings: Sequence[tuple[str, str]]) -> str:
 
 
 def _with_keys(method: Method, settings: Sequence[tuple[str, str]]) -> str:
-    """The method file with a job's settings in every measured step, checked as any other."""
+    """Returns the method file with a job's settings in every measured step, checked as any other."""
     own = [(key.removeprefix(JOB), _value(value)) for key, value in settings if key.startswith(JOB)]
     if not own:
         return method.text
@@ -112,7 +112,7 @@ def _with_keys(method: Method, settings: Sequence[tuple[str, str]]) -> str:
 
 
 def _jobs(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The jobs of the measured steps, those of rounds too."""
+    """Returns the jobs of the measured steps, those of rounds too."""
     jobs = [step["job"] for step in steps if step.get("kind", "measure") in MEASURED and "job" in step]
     return [*jobs, *(job for step in steps if step.get("kind") == "rounds" for job in _jobs(step["steps"]))]
 
@@ -126,7 +126,7 @@ def _put(table: dict[str, Any], key: str, value: object) -> None:
 
 
 def _value(text: str) -> object:
-    """A number or a truth value as such, anything else as text, as in a method file."""
+    """Returns a number or a truth value as such, anything else as text, as in a method file."""
     try:
         value = json.loads(text)
     except ValueError:

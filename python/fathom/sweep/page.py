@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fathom import __version__
 from fathom.analysis.finding import joined
-from fathom.analysis.run_view import BANDWIDTH_FROM_BYTES
+from fathom.method.ops import LARGE_BLOCK_BYTES
 from fathom.method.step_names import Steps, called
 from fathom.output.output_file import write_output
 from fathom.output.text import many_of
@@ -60,7 +60,7 @@ def write_page(sweep: Sweep, folder: Path, table: pa.Table, outcomes: Sequence[O
 
 
 def _steps(sweep: Sweep) -> Steps:
-    """The method's steps by key."""
+    """Returns the method's steps by key."""
     steps = cast("Sequence[Mapping[str, object]]", sweep.method.parsed["steps"])
     return {str(step["name"]): step for step in steps}
 
@@ -80,7 +80,9 @@ def _table(sweep: Sweep, table: pa.Table) -> Table:
 
 
 def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
-    """A panel for each step, and for each of its operations where it has several, in the order of the method."""
+    """Returns a panel for each step, and for each of its operations where it has several, in the order of the
+    method.
+    """
     steps, panels = _steps(sweep), list(_panels(rows).items())[:MOST_PANELS]
     counts = Counter(step for step, _ in _panels(rows))
     others = [axis.column for axis in sweep.axes if axis is not x]
@@ -105,7 +107,7 @@ def _figure(sweep: Sweep, x: Axis, rows: Rows, table: Table) -> Figure:
 
 
 def _panels(rows: Rows) -> dict[tuple[str, str], list[dict[str, object]]]:
-    """Rows by step and operation."""
+    """Returns rows by step and operation."""
     panels: dict[tuple[str, str], list[dict[str, object]]] = {}
     for row in rows:
         panels.setdefault((str(row["step"]), str(row["op"])), []).append(row)
@@ -113,8 +115,8 @@ def _panels(rows: Rows) -> dict[tuple[str, str], list[dict[str, object]]]:
 
 
 def _headline(rows: Rows) -> str:
-    """The figure that a panel shows: MB/s of large blocks, as tables of results have it."""
-    large = all(cast("int", row["block_bytes"] or 0) >= BANDWIDTH_FROM_BYTES for row in rows)
+    """Returns the figure that a panel shows: MB/s of large blocks, as tables of results have it."""
+    large = all(cast("int", row["block_bytes"] or 0) >= LARGE_BLOCK_BYTES for row in rows)
     return "mbps" if large else "iops"
 
 
@@ -128,5 +130,5 @@ def _line(name: str, place: int, x: Axis, others: Sequence[str], rows: Rows) -> 
 
 
 def _series(others: Sequence[str], row: dict[str, object]) -> str:
-    """What tells the lines of a panel apart: the other settings and the target."""
+    """Returns what distinguishes the lines of a panel: the other settings and the target."""
     return ", ".join([*(f"{key} {shown(key, row[key])}" for key in others), str(row["target"])])

@@ -29,7 +29,7 @@ from fathom.sweep.grid import Axis, Combination
 
 SCHEMA = "fathom-sweep/1"
 Watch = Callable[[str, int, int], None]
-"""Told of every combination as it ends: what it is called, how many are through, how many there are."""
+"""Called for every combination as it ends: its name, how many are through, how many there are."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def simulate(method_text: str, quick: bool, targets: Sequence[str], seed: int) -
 
 
 def _without_run(error: FathomError, folder: Path) -> FathomError:
-    """Why it failed, without where the run is: it goes with the worker's folder."""
+    """Returns why it failed, without where the run is: it goes with the worker's folder."""
     why = [RunDocument.load(path.parent).error for path in folder.glob("*/run.json")]
     return FathomError(why[0]) if why and why[0] else error
 
@@ -153,7 +153,9 @@ def _save(sweep: Sweep, folder: Path, status: str, errors: Mapping[Combination, 
 
 
 def _depends_on(one: Combination, quick: bool) -> list[object]:
-    """The steps and the twins' parameters. Raises UsageError for a target or a parameter that does not exist."""
+    """Returns the steps and the twins' parameters. Raises UsageError for a target or a parameter that does not
+    exist.
+    """
     method = parse_method(one.method_text, _file(one.method_text), quick=quick)
     benches = dict.fromkeys(step.bench for step in method.steps)
     targets = [
@@ -165,7 +167,7 @@ def _depends_on(one: Combination, quick: bool) -> list[object]:
 
 
 def now() -> str:
-    """The time, UTC, to the second."""
+    """Returns the time, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

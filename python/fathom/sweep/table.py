@@ -22,7 +22,7 @@ NAME = re.compile(r"\?[^*#/]*")
 
 
 def gather(axes: Sequence[Axis], outcomes: Sequence[Outcome]) -> pa.Table:
-    """A row per combination, target, step and operation; parts of targets are in their runs alone.
+    """Returns a row per combination, target, step and operation; parts of targets are in their runs alone.
 
     `target` is the name without what was set. A column of settings holds numbers where all its values are numbers.
     """

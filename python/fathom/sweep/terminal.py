@@ -18,8 +18,8 @@ FIGURES = {"iops": "IOPS", "mbps": "MB/s", "mean_us": "mean us", "p99_us": "p99 
 
 
 def headings(axes: Sequence[Axis], table: pa.Table) -> list[str]:
-    """Columns that are shown, by name: what was set, targets and a step's operations where there are several, figures
-    that there are.
+    """Returns columns that are shown, by name: what was set, targets and a step's operations where there are several,
+    figures that there are.
     """
     several = len(set(table["target"].to_pylist())) > 1
     steps = set(zip(table["step"].to_pylist(), table["op"].to_pylist(), strict=True))
@@ -36,7 +36,7 @@ def headings(axes: Sequence[Axis], table: pa.Table) -> list[str]:
 
 
 def shown(name: str, value: object) -> str:
-    """A cell's text."""
+    """Returns a cell's text."""
     if value is None:
         return "–"
     if name == "limited_by":
@@ -67,6 +67,6 @@ def print_sweep(console: Console, axes: Sequence[Axis], table: pa.Table, outcome
 
 
 def sweep_json(folder: Path, table: pa.Table) -> dict[str, object]:
-    """sweep.json, with the gathered points under `rows`."""
+    """Returns sweep.json, with the gathered points under `rows`."""
     document = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
     return document | {"rows": table.to_pylist()}

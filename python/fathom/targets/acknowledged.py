@@ -39,9 +39,9 @@ def verify_journal(directory: Path, target: Path | None = None) -> JournalReport
 
 
 def print_report(console: Console, report: JournalReport) -> None:
-    """One line of sums, then the first of what is wrong.
+    """Prints one line of sums, then the first of what is wrong.
 
-    Raises FathomError when an acknowledged write is not there.
+    Raises FathomError when an acknowledged write is missing.
     """
     what = f"{report.writes:,} acknowledged writes in {report.journals} journals; {report.blocks:,} blocks checked"
     console.print(f"{report.target}: {what}", soft_wrap=True, highlight=False)

@@ -16,12 +16,14 @@ _BETWEEN = re.compile(r",(?=/dev/|[a-z]+:)")
 
 
 def member_texts(text: str) -> list[str]:
-    """The texts of an array's members."""
+    """Returns the texts of an array's members."""
     return _BETWEEN.split(text.removeprefix(PREFIX))
 
 
 def array_text(texts: Sequence[str]) -> str:
-    """The array of those targets, as a text. Raises UsageError for a path that would not be found again in it."""
+    """Returns the array of those targets, as a text. Raises UsageError for a path that would not be found
+    again in it.
+    """
     for text in texts:
         if len(_BETWEEN.split(text)) > 1:
             raise UsageError(
@@ -31,7 +33,7 @@ def array_text(texts: Sequence[str]) -> str:
 
 
 def array_of(members: Sequence[Target]) -> Target:
-    """The members as one target: they are its parts, what all of them have in common is its own.
+    """Returns the members as one target: they are its parts, what all of them have in common is its own.
 
     Raises UsageError for fewer than two, and for what is no device, file or directory.
     """
@@ -63,7 +65,7 @@ def array_of(members: Sequence[Target]) -> Target:
 
 
 def _common(members: Sequence[Target]) -> Identity:
-    """What all have in common; the size is that of all together."""
+    """Returns what all have in common; the size is that of all together."""
     first, *others = [member.identity.to_json() for member in members]
     same = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
     sizes = [member.identity.size_bytes for member in members]

@@ -37,10 +37,10 @@ def check_target(
 ) -> Target:
     """Passes when the target may be read, or written if `writes`; returns it with notes on who else uses it.
 
-    Of an array every member must pass. `unknown_data` says that data which no format explains may be lost too.
+    Every member of an array must pass. `unknown_data` says that data which no format explains may be lost too.
 
-    Raises RefusedError with every reason, and for a device without its token the one to type; FathomError where a
-    file is gone that the run began with.
+    Raises RefusedError with every reason, and for a device without its token the one to type. Raises FathomError where
+    a file is gone that the run began with.
     """
     if target.members:
         return _of_members(
@@ -73,7 +73,7 @@ def check_target(
 
 
 def _of_members(target: Target, members: Sequence[Target]) -> Target:
-    """The array with its members as they are now, and their notes."""
+    """Returns the array with its members as they are now, and their notes."""
     return replace(target, members=tuple(members), notes=tuple(note for one in members for note in one.notes))
 
 
@@ -83,8 +83,8 @@ def claim(
 ) -> Iterator[Target]:
     """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
 
-    A device that is written is held with O_EXCL, one that gets a file system by being mounted, a file with flock;
-    twins, `null:` and `nop:` need nothing. What comes under the name of a file or device later is not opened.
+    A device that is written is held with O_EXCL. One that gets a file system is held by being mounted, and a file with
+    flock. Twins, `null:` and `nop:` need nothing. What comes under the name of a file or device later is not opened.
     """
     checked = check_target(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
     if target.members:
@@ -111,7 +111,7 @@ def claim(
 
 
 def _with_device(target: Target) -> Target:
-    """The target with the number of the device that was checked, or of the generic one that I/O goes to."""
+    """Returns the target with the number of the device that was checked, or of the generic one that I/O goes to."""
     if target.passthrough:
         return replace(target, held=FileId.of(target.passthrough.stat()))
     if target.identity.dev is None:

@@ -80,7 +80,7 @@ def find_unknown(fd: int, size_bytes: int, apart_from: tuple[int, int] = (0, 0))
 
 
 def _without(places: list[tuple[int, int]], part: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """What is left of the places where the sectors of a part are taken away."""
+    """Yields what is left of the places where the sectors of a part are taken away."""
     low = part[0] // _SECTOR_BYTES * _SECTOR_BYTES
     high = -(-part[1] // _SECTOR_BYTES) * _SECTOR_BYTES
     for start, length in places:
@@ -96,7 +96,7 @@ def _without(places: list[tuple[int, int]], part: tuple[int, int]) -> Iterator[t
 
 
 def sampled_places(size_bytes: int) -> list[tuple[int, int]]:
-    """Start and length of what is looked at, in ascending order: the same for every device of a size.
+    """Returns start and length of what is looked at, in ascending order: the same for every device of a size.
 
     Each of 64 equal parts has one place, at shares that the golden ratio spreads, so that no period of the data hides.
     """

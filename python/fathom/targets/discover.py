@@ -58,7 +58,7 @@ def discover() -> list[DeviceReport]:
 
 
 def _examined(disk: sysfs.BlockDevice, usage: Usage, stacks: Stacks) -> DeviceReport | None:
-    """What is found out about a disk; None where it was pulled out between the listing and the look at it."""
+    """Returns what is found out about a disk; None where it was pulled out between the listing and the look at it."""
     try:
         target = device_target(disk.node)
         refusals = tuple(check_device(disk.node, usage=usage, stacks=stacks))
@@ -93,7 +93,7 @@ def print_devices(console: Console, reports: Sequence[DeviceReport]) -> None:
 
 
 def _next_step(reports: Sequence[DeviceReport]) -> str:
-    """What a plan shows of the first device that may be written, or what can be tested where none may."""
+    """Returns what a plan shows of the first device that may be written, or what can be tested where none may."""
     if safe := next((report for report in reports if report.safe), None):
         return f"`fathom plan four-corners {safe.target.name}` shows what a run would write and how long it takes"
     may_not_look = any(refusal.rule == "unreadable" for report in reports for refusal in report.refusals)
@@ -102,7 +102,7 @@ def _next_step(reports: Sequence[DeviceReport]) -> str:
 
 
 def devices_json(reports: Sequence[DeviceReport]) -> dict[str, object]:
-    """The document of `fathom devices --json`."""
+    """Returns the document of `fathom devices --json`."""
     devices = [
         {
             "name": report.target.name,

@@ -35,11 +35,10 @@ _LIBRARIES = ("fathom", "numpy", "pyarrow", "duckdb")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Facts about the machine; None where it does not tell.
+    """Facts about the machine; None where it does not report them.
 
-    `threads_allowed` are the hardware threads this process may run on, `cpu_quota_threads` how many of them
-    its control group pays for. `governor` lists every one in use. `io_uring` is `available` or the reason
-    why it is not.
+    `threads_allowed` are the hardware threads this process may run on, `cpu_quota_threads` how many of them its control
+    group pays for. `governor` lists every one in use. `io_uring` is `available` or the reason why it is not.
     """
 
     kernel: str
@@ -62,7 +61,7 @@ class Environment:
     versions: dict[str, str]
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """All fields, for run.json."""
+        """Returns all fields, for run.json."""
         return asdict(self)
 
 
@@ -96,7 +95,7 @@ def environment(proc: Path = PROC, sys: Path = SYS) -> Environment:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Fathom, its Python and the libraries that write its files."""
+    """Returns versions of Fathom, its Python and the libraries that write its files."""
     return {"python": platform.python_version(), **dict(_installed(_LIBRARIES))}
 
 
@@ -116,7 +115,7 @@ def _distribution() -> str | None:
 
 
 def _cpu_model(proc: Path) -> str | None:
-    """The processor's name: `model name` on x86; on Arm, which has none, implementer and part numbers."""
+    """Returns the processor's name: `model name` on x86; on Arm, which has none, implementer and part numbers."""
     pairs = dict(line.split(":", 1) for line in (text(proc / "cpuinfo") or "").splitlines() if ":" in line)
     facts = {key.strip(): value.strip() for key, value in pairs.items()}
     if name := facts.get("model name") or facts.get("Model") or facts.get("cpu"):
@@ -132,7 +131,7 @@ def _memory_bytes(proc: Path) -> int | None:
 
 
 def _own_group(proc: Path, sys: Path) -> Path:
-    """The directory of this process's control group (version 2; elsewhere its files are simply absent)."""
+    """Returns the directory of this process's control group (version 2; elsewhere its files are simply absent)."""
     lines = (text(proc / "self/cgroup") or "").splitlines()
     own = next((line[3:] for line in lines if line.startswith("0::")), "/")
     return sys / "fs/cgroup" / own.lstrip("/")
@@ -144,7 +143,7 @@ def _cpu_quota(group: Path) -> float | None:
 
 
 def _virtualisation(proc: Path, sys: Path) -> str:
-    """`none`, or the hypervisor: named by the firmware or by its clock, else only known to be there."""
+    """Returns `none`, or the hypervisor: named by the firmware or by its clock, else only known to be there."""
     if (text(sys / "hypervisor/type")) == "xen":
         return "xen"
     vendor = text(sys / "class/dmi/id/sys_vendor") or ""
@@ -169,7 +168,7 @@ def _container() -> str | None:
 
 
 def _io_uring(proc: Path) -> str:
-    """Whether a ring can really be made, and if not by which setting."""
+    """Returns whether a ring can really be made, and if not by which setting."""
     code = io_uring_errno()
     if code == 0:
         return "available"

@@ -16,7 +16,7 @@ _FLOCK = struct.Struct("hhqqi4x")
 
 
 def users_of(path: Path) -> list[str]:
-    """What uses the file at `path`, in words; processes may read what they like."""
+    """Returns what uses the file at `path`, in words; processes may read what they like."""
     file = FileId.of(path.lstat())
     loops = [
         disk.name
@@ -28,7 +28,9 @@ def users_of(path: Path) -> list[str]:
 
 
 def _lockers(path: Path) -> list[str]:
-    """Who holds a lock of POSIX or of an open file description on any byte of it, as data bases and editors do."""
+    """Returns who holds a lock of POSIX or of an open file description on any byte of it, as data bases and
+    editors do.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

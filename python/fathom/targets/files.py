@@ -119,7 +119,7 @@ def scratch_file(directory: Path | None = None, want_bytes: int = SCRATCH_BYTES)
 
 
 def _planned(path: Path, want_bytes: int) -> Target:
-    """Fathom's own file: `want_bytes`, or less so that a tenth of the free space stays free.
+    """Returns Fathom's own file: `want_bytes`, or less so that a tenth of the free space stays free.
 
     A smaller size and a memory file system are said in the target's notes. Raises FathomError when not even 64 MiB fit.
     """
@@ -142,7 +142,7 @@ def _planned(path: Path, want_bytes: int) -> Target:
 
 
 def check_file(target: Target, *, writes: bool) -> list[Refusal]:
-    """Reasons not to use the file; room, permissions and O_DIRECT are found out when it is prepared."""
+    """Returns reasons not to use the file; room, permissions and O_DIRECT are found out when it is prepared."""
     path = _path(target)
     if _lstat(path) is None:
         return []
@@ -263,7 +263,7 @@ def check_held(target: Target) -> None:
 def drop_cached(path: Path) -> None:
     """Writes what is dirty and lets the kernel forget the target's pages: what is read next comes from the drive.
 
-    The kernel need not obey: the engine tells what stayed, and what the device moved shows it (note `page-cache`).
+    The kernel need not obey: the engine reports what stayed, and what the device moved shows it (note `page-cache`).
     """
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -282,7 +282,7 @@ def remove_file(target: Target) -> None:
 
 
 def _direct_align_bytes(target: Target, path: Path, writes: bool) -> int | None:
-    """Opens the file as the engine will; gives the alignment that O_DIRECT asks for, None where nothing tells."""
+    """Opens the file as the engine will; gives the alignment that O_DIRECT asks for, None where nothing reports it."""
     flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         os.close(os.open(path, flags))
@@ -349,7 +349,7 @@ def _undo(path: Path, fd: int, found: OwnFile | None) -> None:
 
 
 def _place(path: Path) -> Path:
-    """Where the file is, through all symbolic links above it; the name itself is not followed.
+    """Returns where the file is, through all symbolic links above it; the name itself is not followed.
 
     Raises UsageError for links that lead in a circle.
     """
@@ -391,7 +391,7 @@ def _describe(typed: Path, name: str, kind: Kind, capacity_bytes: int) -> Target
 
 
 def _identity(mount: Mount | None) -> Identity:
-    """The file system, and the one block device below it."""
+    """Returns the file system, and the one block device below it."""
     if mount is None:
         return Identity(file_system="unknown")
     dev = (
@@ -405,7 +405,7 @@ def _identity(mount: Mount | None) -> Identity:
 
 
 def _lstat(path: Path) -> os.stat_result | None:
-    """The status of a regular file, None when nothing is there.
+    """Returns the status of a regular file, None when nothing is there.
 
     Raises UsageError or RefusedError for everything else.
     """
@@ -431,7 +431,7 @@ def _lstat(path: Path) -> os.stat_result | None:
 
 
 def _scratch_directory() -> Path:
-    """The first writable place on a disk: the user's cache, /var/tmp, else the working directory."""
+    """Returns the first writable place on a disk: the user's cache, /var/tmp, else the working directory."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fathom"
     candidates = [cache, Path("/var/tmp"), Path.cwd()]
     for directory in candidates:
@@ -444,7 +444,7 @@ def _scratch_directory() -> Path:
 
 
 def _free_bytes(directory: Path) -> int:
-    """What an ordinary user may still write; the blocks kept for root are left to root."""
+    """Returns what an ordinary user may still write; the blocks kept for root are left to root."""
     room = os.statvfs(directory)
     return room.f_bavail * room.f_frsize
 

@@ -27,7 +27,7 @@ class Known:
 
 
 def available() -> bool:
-    """Whether the library is here."""
+    """Returns whether the library is here."""
     return _library() is not None
 
 
@@ -74,7 +74,7 @@ def _probed(library: ctypes.CDLL, probing: int, fd: int, size_bytes: int) -> Kno
 
 
 def _value(library: ctypes.CDLL, probing: int, name: bytes) -> list[str]:
-    """The value of that name among the present results, as a list of at most one."""
+    """Returns the value of that name among the present results, as a list of at most one."""
     found, length = ctypes.c_char_p(), ctypes.c_size_t()
     if library.blkid_probe_lookup_value(probing, name, ctypes.byref(found), ctypes.byref(length)) != 0:
         return []

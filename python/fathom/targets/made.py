@@ -75,7 +75,9 @@ def check_maker(target: Target) -> None:
 
 
 def lifted(target: Target, refusals: Sequence[Refusal]) -> list[Refusal]:
-    """The refusals without that of the file system which an interrupted run has left for its `fathom resume`."""
+    """Returns the refusals without that of the file system which an interrupted run has left for its `fathom
+    resume`.
+    """
     if not target.made or not _is_the_runs_own(target):
         return list(refusals)
     return [refusal for refusal in refusals if refusal.rule != "signed"]
@@ -164,7 +166,7 @@ def _mounted(target: Target) -> Iterator[Path]:
 
 
 def _file_on(target: Target, directory: Path) -> Target:
-    """Fathom's file on what is mounted, under the target's own name. Raises RefusedError for another device."""
+    """Returns Fathom's file on what is mounted, under the target's own name. Raises RefusedError for another device."""
     file = dir_target(directory, target.capacity_bytes)
     mount = mount_of(directory)
     attached = (target.identity.dev, target.identity.diskseq)
@@ -179,7 +181,9 @@ def _file_on(target: Target, directory: Path) -> Target:
 
 
 def _is_the_runs_own(target: Target) -> bool:
-    """Whether the device holds the file system that the run made, by type and UUID, read from it and from no cache."""
+    """Returns whether the device holds the file system that the run made, by type and UUID, read from it and from no
+    cache.
+    """
     found = subprocess.run(
         ["blkid", "--probe", "--output", "export", str(target.path)],
         capture_output=True,

@@ -34,7 +34,7 @@ _PROMISE_SECTORS = (16, 63, 255, 256, 399, 591, 675, 735, 911, 951, 974, 991, 30
 
 
 def _both_orders(name: str, offset: int, value: int) -> tuple[Magic, Magic]:
-    """A 32-bit magic of formats that exist in both byte orders."""
+    """Returns a 32-bit magic of formats that exist in both byte orders."""
     return Magic(name, offset, struct.pack("<I", value)), Magic(name, offset, struct.pack(">I", value))
 
 

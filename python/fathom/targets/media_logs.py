@@ -1,8 +1,8 @@
 """What an NVMe drive counts of its own writes: FDP statistics (log 22h), the OCP log (C0h), SMART (02h). Only reads.
 
-Media writes come from the FDP statistics where the namespace's endurance group has them, else from the OCP log; host
-writes from the same place, or from SMART. A drive with neither does not tell its media writes; nothing is estimated.
-Layouts: NVM Express base 2.0 with TP4146 (FDP), OCP Datacenter NVMe SSD 2.0; numbers are little-endian.
+Media writes come from the FDP statistics where the namespace's endurance group has them, else from the OCP log. Host
+writes come from the same place, or from SMART. A drive with neither does not report its media writes; nothing is
+estimated. Layouts: NVM Express base 2.0 with TP4146 (FDP), OCP Datacenter NVMe SSD 2.0; numbers are little-endian.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class MediaCounts:
 
 
 def parse_fdp_statistics(log: bytes) -> MediaCounts | None:
-    """HBMW, MBMW and MBE of log 22h; None for one that is too short."""
+    """Returns HBMW, MBMW and MBE of log 22h; None for one that is too short."""
     if len(log) < 48:
         return None
     host, media, erased = (_number(log, at) for at in (0, 16, 32))
@@ -36,7 +36,7 @@ def parse_fdp_statistics(log: bytes) -> MediaCounts | None:
 
 
 def parse_ocp(log: bytes, smart: bytes) -> MediaCounts | None:
-    """Physical media units written of log C0h beside SMART's data units written; None for any other log."""
+    """Returns physical media units written of log C0h beside SMART's data units written; None for any other log."""
     if len(log) < 512 or log[496:512] != OCP_GUID or len(smart) < 64:
         return None
     host = _number(smart, 48) * DATA_UNIT_BYTES
@@ -58,14 +58,14 @@ class MediaReader:
         self._group = int.from_bytes(admin(IDENTIFY, namespace, 0, 0, 4096)[102:104], "little")
 
     def read(self) -> MediaCounts | None:
-        """The counts now; None where the drive has none."""
+        """Returns the counts now; None where the drive has none."""
         if self._group and (found := parse_fdp_statistics(self._log(FDP_STATISTICS, 64, self._group))):
             return found
         ocp = self._log(OCP_SMART, 512)
         return parse_ocp(ocp, self._log(SMART, 512)) if ocp else None
 
     def _log(self, page: int, size: int, group: int = 0) -> bytes:
-        """A log page; empty where the drive refuses it."""
+        """Returns a log page; empty where the drive refuses it."""
         try:
             return self._admin(GET_LOG_PAGE, 0xFFFFFFFF, page | (size // 4 - 1) << 16, group << 16, size)
         except OSError:
@@ -73,5 +73,5 @@ class MediaReader:
 
 
 def open_reader(node: Path, namespace: int) -> MediaReader:
-    """A reader of the drive behind a device node. Raises OSError where it takes no NVMe commands from us."""
+    """Returns a reader of the drive behind a device node. Raises OSError where it takes no NVMe commands from us."""
     return MediaReader(admin_of(node), namespace)

@@ -19,7 +19,7 @@ SYS = Path("/sys")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo; `dev` is `major:minor`, `source` the device as mount(8) was told."""
+    """One line of mountinfo; `dev` is `major:minor`, `source` the device as mount(8) got it."""
 
     dev: str
     point: str
@@ -95,7 +95,7 @@ def parse_mountinfo(text: str) -> list[Mount]:
 
 
 def mount_of(path: Path) -> Mount | None:
-    """The mount that `path` lies on for this process: the last one whose point is its nearest ancestor."""
+    """Returns the mount that `path` lies on for this process: the last one whose point is its nearest ancestor."""
     resolved = path.resolve()
     own = parse_mountinfo(_with_names(PROC / "self/mountinfo"))
     around = [m for m in own if resolved == Path(m.point) or Path(m.point) in resolved.parents]
@@ -103,7 +103,7 @@ def mount_of(path: Path) -> Mount | None:
 
 
 def dev_of_path(path: str | Path) -> str | None:
-    """`major:minor` of the block device that `path` names, or None when it names none."""
+    """Returns `major:minor` of the block device that `path` names, or None when it names none."""
     try:
         stat = Path(path).stat()
     except (OSError, ValueError):
@@ -112,17 +112,17 @@ def dev_of_path(path: str | Path) -> str | None:
 
 
 def dev_text(rdev: int) -> str:
-    """`major:minor` of a device number."""
+    """Returns `major:minor` of a device number."""
     return f"{os.major(rdev)}:{os.minor(rdev)}"
 
 
 def _with_names(path: Path) -> str:
-    """A file of the kernel that names paths, which may have any bytes. Raises OSError."""
+    """Returns a file of the kernel that names paths, which may have any bytes. Raises OSError."""
     return path.read_bytes().decode(errors="surrogateescape")
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as the kernel ends them: it escapes no other character that Python takes for an end of a line."""
+    """Returns lines as the kernel ends them: it escapes no other character that Python takes for an end of a line."""
     return [line for line in text.split("\n") if line]
 
 
@@ -149,7 +149,7 @@ def _all_mounts() -> Iterator[Mount]:
 
 
 def _devices_of(mount: Mount) -> set[str]:
-    """The block devices below a mount; for btrfs, which shows an anonymous 0:N, its source and sysfs tell."""
+    """Returns the block devices below a mount; for btrfs, which shows an anonymous 0:N, from its source and sysfs."""
     if not mount.dev.startswith("0:"):
         return {mount.dev}
     source = dev_of_path(mount.source) if mount.source.startswith("/") else None
@@ -187,7 +187,9 @@ def _swaps() -> tuple[frozenset[str], frozenset[FileId]]:
 
 
 def _openers() -> tuple[dict[str, list[Opener]], dict[FileId, list[Opener]]]:
-    """Block devices and files among the open files of all other processes; Fathom's own are its business."""
+    """Returns the block devices and files among the open files of all other processes; Fathom's own are its
+    business.
+    """
     devices: dict[str, list[Opener]] = {}
     files: dict[FileId, list[Opener]] = {}
     for process in _processes():
@@ -223,7 +225,7 @@ def _names_a_path(descriptor: Path) -> bool:
 
 
 def _nvmet_exports() -> frozenset[str]:
-    """Devices that the kernel's NVMe-oF target serves: it opens them with no claim and no process."""
+    """Returns devices that the kernel's NVMe-oF target serves: it opens them with no claim and no process."""
     entries = SYS.glob("kernel/config/nvmet/subsystems/*/namespaces/*")
     served = (_text(entry / "device_path") for entry in entries if _text(entry / "enable") == "1")
     return frozenset(dev for path in served if (dev := dev_of_path(path)))

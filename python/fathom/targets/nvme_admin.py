@@ -24,7 +24,7 @@ class Admin(Protocol):
 
 
 def admin_of(node: Path) -> Admin:
-    """The controller behind a device node, which is open only while a command runs."""
+    """Returns the controller behind a device node, which is open only while a command runs."""
 
     def admin(
         opcode: int, namespace: int, cdw10: int, cdw11: int, size: int, timeout_ms: int = TIMEOUT_MS

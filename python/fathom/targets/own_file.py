@@ -67,7 +67,7 @@ class OwnFile:
 
 
 def file_bytes(capacity_bytes: int) -> int:
-    """The size of a file whose load sees so many bytes."""
+    """Returns the size of a file whose load sees that many bytes."""
     return -(-capacity_bytes // TRAILER_BYTES) * TRAILER_BYTES + TRAILER_BYTES
 
 
@@ -84,7 +84,7 @@ def examine(path: Path) -> OwnFile | Foreign:
 
 
 def own(path: Path) -> OwnFile | None:
-    """The file at `path` if it is Fathom's, None otherwise."""
+    """Returns the file at `path` if it is Fathom's, None otherwise."""
     found = examine(path)
     return found if isinstance(found, OwnFile) else None
 

@@ -74,10 +74,12 @@ def parse_targets(
 
 
 def parse_target(text: str, *, size_bytes: int | None = None, twins: TwinLookup | None = None) -> Target:
-    """Parses one text. `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`;
-    `twin:NAME#3` is one twin, with the seed of the third; `?KEY=VALUE,...` behind the name sets parameters of it;
-    `/btrfs` behind all is a file system on each, behind a device one that Fathom makes on it; `dir:PATH*8` is an
-    array of eight files. See `parse_targets`.
+    """Parses one text.
+
+    `twin:NAME*8` is eight equal twins as one target, with the parts `twin:NAME*8#1` to `#8`. `twin:NAME#3` is one twin,
+    with the seed of the third. `?KEY=VALUE,...` behind the name sets its parameters. `/btrfs` behind all is a file
+    system on each; behind a device, one that Fathom makes on it. `dir:PATH*8` is an array of eight files. See
+    `parse_targets`.
     """
     try:
         return _parsed(text, size_bytes, twins)
@@ -133,7 +135,7 @@ def device_target(path: Path) -> Target:
 
 
 def made_target(path: Path, file_system: str, size_bytes: int | None) -> Target:
-    """A device that gets a file system, and on it one file: of that size, or of a third of the device.
+    """Returns a device that gets a file system, and on it one file: of that size, or of a third of the device.
 
     Copy-on-write keeps an extent whole until its last block is replaced, so random writes take twice the file's room.
     """
@@ -149,7 +151,7 @@ def made_target(path: Path, file_system: str, size_bytes: int | None) -> Target:
 
 
 def _generic_target(text: str) -> Target:
-    """An NVMe generic device: the block device of the same namespace, spoken to by passthrough."""
+    """Returns an NVMe generic device: the block device of the same namespace, spoken to by passthrough."""
     path = Path(text)
     if not path.is_char_device():
         raise UsageError(f"{text} is not an NVMe generic device", "`fathom devices` lists what is attached")
@@ -160,19 +162,19 @@ def _generic_target(text: str) -> Target:
 
 
 def device_label(device: BlockDevice, identity: Identity) -> str:
-    """What a person calls the device: its model, or what it is, and its capacity in vendor's units."""
+    """Returns what a person calls the device: its model, or what it is, and its capacity in vendor's units."""
     what = identity.model or identity.backing_file or identity.transport or device.name
     part = f", partition {device.name}" if device.is_partition else ""
     return f"{what} {capacity(device.size_bytes)}{part}"
 
 
 def is_file_set(text: str) -> bool:
-    """Whether this is `dir:PATH*8`, and not a directory of that name."""
+    """Returns whether this is `dir:PATH*8`, and not a directory of that name."""
     return bool(re.fullmatch(r"dir:.+\*[^*/]*", text)) and not Path(text.removeprefix("dir:")).is_dir()
 
 
 def _file_set(text: str, size_bytes: int | None) -> Target:
-    """`dir:PATH*8`: eight files in the directory, as an array of them."""
+    """Returns `dir:PATH*8`: eight files in the directory, as an array of them."""
     path, _, count = text.removeprefix("dir:").rpartition("*")
     number = _number(text, count, "files", 2, MAX_FILES)
     return array_of(file_set(expanded_path(text, path), number, size_bytes))
@@ -245,7 +247,7 @@ def _twin_target(rest: str, twins: TwinLookup | None) -> Target:
 
 
 def _number(target: str, text: str, what: str, least: int, most: int) -> int:
-    """The number behind `*` or `#`. Raises UsageError when it is none or out of range."""
+    """Returns the number behind `*` or `#`. Raises UsageError when it is none or out of range."""
     if not (text.isascii() and text.isdigit() and least <= int(text[:7]) <= most):
         raise UsageError(
             f"{target}: {text or 'nothing'!r} is not a number of {what}",
@@ -255,7 +257,7 @@ def _number(target: str, text: str, what: str, least: int, most: int) -> int:
 
 
 def _advice(text: str, twins: TwinLookup | None) -> str:
-    """The nearest right form: a prefix misspelt or left out, or the list of forms."""
+    """Returns the nearest right form: a prefix misspelt or left out, or the list of forms."""
     kind, colon, rest = text.partition(":")
     near = difflib.get_close_matches(kind, ["file", "dir", "null", "nop", "twin"], n=1)
     if colon and near:

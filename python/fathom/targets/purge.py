@@ -22,7 +22,7 @@ from fathom.targets.target import KIND_IN_WORDS, Target
 
 Purge = Literal["trim", "format", "format-crypto", "sanitize-block", "sanitize-crypto"]
 Told: TypeAlias = Callable[[float, float | None], None]
-"""Hears every second how many seconds a drive has been erasing, and the share that is done where the drive tells."""
+"""Hears every second how many seconds a drive has been erasing, and the share that is done where it reports it."""
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _OF_NAMESPACE, _OF_CONTROLLER, _ACTIVE, _ALLOCATED = 0x00, 0x01, 0x02, 0x10
 _PAGE_BYTES = 4096
@@ -39,7 +39,7 @@ _INSTEAD = "use --purge trim, or another way"
 
 @dataclass(frozen=True, slots=True)
 class Erase:
-    """One admin command for one drive: `cdw10` as it is sent, `text` as it is told.
+    """One admin command for one drive: `cdw10` as it is sent, `text` as it is reported.
 
     A Sanitize is of no single namespace, and goes on in the drive when the command has returned.
     """
@@ -71,7 +71,7 @@ _SANITIZES = {
 
 
 def purge_of(text: str) -> Purge:
-    """The purge of that name. Raises UsageError."""
+    """Returns the purge of that name. Raises UsageError."""
     for known in get_args(Purge):
         if text == known:
             return known
@@ -81,10 +81,10 @@ def purge_of(text: str) -> Purge:
 def erase_of(
     name: str, namespace: int, purge: Purge, controller: bytes, own: bytes, known: tuple[int, ...] | None
 ) -> Erase:
-    """The command that erases a namespace, or the subsystem whose only one it is.
+    """Returns the command that erases a namespace, or the subsystem whose only one it is.
 
-    `controller` and `own` are Identify Controller and Identify Namespace; `known` are the subsystem's namespaces, None
-    where they cannot be told. Raises RefusedError where the controller cannot, or would erase another namespace too.
+    `controller` and `own` are Identify Controller and Identify Namespace. `known` are the subsystem's namespaces, None
+    where they are not known. Raises RefusedError where the controller cannot, or would erase another namespace too.
     """
     reaches_all = purge in _SANITIZES or bool(controller[524] & 0b11)
     if reaches_all:
@@ -118,7 +118,7 @@ def _check_alone(name: str, namespace: int, purge: Purge, known: tuple[int, ...]
 
 
 def _format_of(name: str, namespace: int, way: _Way, controller: bytes, own: bytes) -> Erase:
-    """A Format that leaves LBA format, metadata and protection as they are."""
+    """Returns a Format that leaves LBA format, metadata and protection as they are."""
     if not int.from_bytes(controller[256:258], "little") & 1 << 1:
         raise RefusedError(f"{name}: the controller has no Format NVM (OACS bit 1)", _INSTEAD)
     if way.needs and not controller[524] & way.needs:
@@ -211,7 +211,7 @@ def send_purge(
 
 
 def _namespaces(send: Admin, controller: bytes) -> tuple[int, ...] | None:
-    """Every namespace that exists in the subsystem; None where the controller cannot tell those of others."""
+    """Returns every namespace that exists in the subsystem; None where the controller does not list those of others."""
     manages = int.from_bytes(controller[256:258], "little") & 1 << 3
     has_others = controller[76] & 1 << 1
     if has_others and not manages:
@@ -223,7 +223,7 @@ def _namespaces(send: Admin, controller: bytes) -> tuple[int, ...] | None:
 
 @contextmanager
 def _watched(send: Admin, namespace: int, told: Told) -> Iterator[None]:
-    """Tells how far a Format has come, which returns only when it is done, until the block ends."""
+    """Reports how far a Format has come, which returns only when it is done, until the block ends."""
     ended, began_s = Event(), time.monotonic()
 
     def watch() -> None:
@@ -255,7 +255,7 @@ def _sanitize_status(send: Admin) -> bytes:
 
 
 def _state_of(status: bytes) -> int:
-    """Of the most recent Sanitize: 0 there was none, 1 and 4 done, 2 in progress, 3 failed."""
+    """Returns the state of the most recent Sanitize: 0 there was none, 1 and 4 done, 2 in progress, 3 failed."""
     return status[2] & 0b111
 
 
@@ -272,8 +272,8 @@ def _check_idle(name: str, send: Admin) -> None:
 
 
 def _wait_sanitized(send: Admin, told: Told) -> None:
-    """Returns when the drive has done it, and tells its progress (SPROG). Raises OSError where it fails, or no longer
-    tells.
+    """Returns when the drive has done it, and reports its progress (SPROG). Raises OSError where it fails or falls
+    silent.
     """
     began_s = time.monotonic()
     while (state := _state_of(status := _sanitize_status(send))) == _RUNNING:

@@ -36,7 +36,7 @@ NO_LIBBLKID = (
 
 
 def block_device(path: Path) -> BlockDevice:
-    """The device that `path` names.
+    """Returns the device that `path` names.
 
     Raises UsageError when there is nothing at `path` or something that is no block device.
     """
@@ -56,7 +56,7 @@ def check_device(
     holding: bool = False,
     sample: bool = True,
 ) -> list[Refusal]:
-    """Every reason not to write to the device at `path`; empty when there is none.
+    """Returns every reason not to write to the device at `path`; empty when there is none.
 
     Looks at the device, its partitions, and whatever has bytes in common with it. `usage` and `stacks` let a listing
     share one picture of the system. `holding` says that this process itself has claimed the device, so that the
@@ -75,12 +75,12 @@ def check_device(
 
 
 def lift_unknown(refusals: Sequence[Refusal]) -> list[Refusal]:
-    """The refusals without that of unknown data: the user has said that they may be lost too."""
+    """Returns the refusals without that of unknown data: the user has said that they may be lost too."""
     return [refusal for refusal in refusals if refusal.rule != "unknown-data"]
 
 
 def destroy_token(identity: Identity) -> str:
-    """What the user must type after `--destroy` for this device: its serial number.
+    """Returns what the user must type after `--destroy` for this device: its serial number.
 
     A serial that other attached devices share (NVMe namespaces, partitions) is followed by `@NAME`. Devices
     without a serial have a token made of their kernel name: `loop0:BACKING_FILE`, `zram0`, and `NAME:BYTES`
@@ -207,8 +207,8 @@ def refuse(name: str, refusals: Sequence[Refusal]) -> None:
 def recheck_use(target: Target) -> None:
     """Passes when nobody else has come to use the device since it was claimed.
 
-    What a claim keeps out is not looked for, nor what a run writes itself: only mounts, swap, partitions, stacks and
-    loop devices, by which others write to the same bytes.
+    It does not look for what a claim keeps out, nor for what a run writes itself. It looks for mounts, swap,
+    partitions, stacks and loop devices, by which others write to the same bytes.
 
     Raises RefusedError with every reason.
     """
@@ -237,7 +237,7 @@ class _Look:
 
 
 def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]:
-    """What an exclusive open and the bytes of the device and its partitions say."""
+    """Yields what an exclusive open and the bytes of the device and its partitions say."""
     try:
         if look.exclusive and _is_claimed(path) and not look.explained:
             yield Refusal("open", _EXCLUSIVE)
@@ -259,7 +259,7 @@ def _contents(device: BlockDevice, path: Path, look: _Look) -> Iterator[Refusal]
 
 
 def _contents_below(device: BlockDevice, *, sample: bool) -> Iterator[Refusal]:
-    """What a file or device holds of which a loop device covers only a part: a blank part belongs to it too."""
+    """Yields what a file or device holds where a loop device covers only a part: a blank part belongs to it too."""
     for loop, backing in loops_under(device):
         where = Path(backing.path)
         try:
@@ -301,7 +301,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _is_claimed(path: Path) -> bool:
-    """Whether somebody else has claimed the device; lets it go at once, so that nobody finds it busy."""
+    """Returns whether somebody else has claimed the device; lets it go at once, so that nobody finds it busy."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_EXCL))
     except OSError as error:
@@ -312,6 +312,6 @@ def _is_claimed(path: Path) -> bool:
 
 
 def _serial_is_shared(identity: Identity) -> bool:
-    """Whether the serial alone does not tell which device is meant."""
+    """Returns whether the serial alone does not identify the device."""
     same = [disk.name for disk in sysfs.all_disks(SYS) if disk.serial == identity.serial]
     return same != [identity.device]

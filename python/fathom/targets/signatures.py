@@ -28,7 +28,7 @@ class Signature:
 
 
 def find_signatures(fd: int, size_bytes: int) -> list[str]:
-    """Names of all formats whose signature is on the device, each once, in the order they were found.
+    """Returns names of all formats whose signature is on the device, each once, in the order they were found.
 
     Raises OSError when a place that must be looked at cannot be read.
     """
@@ -36,7 +36,7 @@ def find_signatures(fd: int, size_bytes: int) -> list[str]:
 
 
 def signatures(fd: int, size_bytes: int) -> Iterator[Signature]:
-    """All signatures with their places. Raises OSError when a place that must be looked at cannot be read."""
+    """Yields all signatures with their places. Raises OSError when a place that must be looked at cannot be read."""
     yield from _magics(fd, size_bytes, FORMATS)
     for form in STRUCTURES:
         for place in form.places(size_bytes):
@@ -61,7 +61,8 @@ def find_partition_table(fd: int, size_bytes: int) -> str | None:
 
 
 def read_at(fd: int, offset: int, length: int, size_bytes: int) -> bytes:
-    """`length` bytes at `offset`, from the end where it is negative; nothing when they do not lie on the device.
+    """Returns `length` bytes at `offset`, from the end where it is negative; nothing when they do not lie on the
+    device.
 
     Raises OSError where they cannot be read.
     """
@@ -83,7 +84,7 @@ def _magics(fd: int, size_bytes: int, table: tuple[Magic, ...]) -> Iterator[Sign
 
 
 def _gpt_entries(fd: int, block_bytes: int, size_bytes: int) -> int:
-    """Entries in use (UEFI 2.10, 5.3): start, count and entry size of the array stand at 72, 80, 84."""
+    """Returns entries in use (UEFI 2.10, 5.3): start, count and entry size of the array stand at 72, 80, 84."""
     header = read_at(fd, block_bytes, 92, size_bytes).ljust(92, b"\0")
     start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
     length = min(count, 1024) * min(entry_bytes, 4 * _KIB)
@@ -92,7 +93,7 @@ def _gpt_entries(fd: int, block_bytes: int, size_bytes: int) -> int:
 
 
 def _mbr(sector: bytes) -> str | None:
-    """An MBR: 55 AA at the end and four entries whose boot flag is 0 or 80h; an empty table is one too."""
+    """Returns an MBR: 55 AA at the end and four entries whose boot flag is 0 or 80h; an empty table is one too."""
     if sector[510:512] != b"\x55\xaa":
         return None
     entries = [sector[at : at + 16] for at in range(446, 510, 16)]
@@ -103,7 +104,7 @@ def _mbr(sector: bytes) -> str | None:
 
 
 def _sun(sector: bytes) -> str | None:
-    """A Sun label: the magic DABE, and 256 words that cancel each other out."""
+    """Returns a Sun label: the magic DABE, and 256 words that cancel each other out."""
     if sector[508:510] != b"\xda\xbe":
         return None
     left = 0
@@ -113,7 +114,9 @@ def _sun(sector: bytes) -> str | None:
 
 
 def _atari(sector: bytes, size_bytes: int) -> str | None:
-    """An Atari (AHDI) table: four entries of a flag, three letters, start and length; one that exists must fit."""
+    """Returns an Atari (AHDI) table: four entries of a flag, three letters, start and length; one that exists
+    must fit.
+    """
     entries = [
         struct.unpack_from(">B3sII", sector, _ATARI_PARTITIONS + 12 * number)
         for number in range(4 if sector else 0)

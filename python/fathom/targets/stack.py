@@ -37,7 +37,7 @@ class Extent:
     somewhere: bool = False
 
     def meets(self, other: "Extent") -> bool:
-        """Whether the two may have bytes in common."""
+        """Returns whether the two may have bytes in common."""
         return (
             self.container == other.container
             and self.start < other.end
@@ -70,18 +70,20 @@ class Stacks:
         ]
 
     def extents(self, device: BlockDevice, *, through_files: bool = False) -> tuple[Extent, ...]:
-        """Where the device's bytes lie, itself included; `through_files` goes on below the files of loop devices."""
+        """Returns where the device's bytes lie, itself included; `through_files` goes on below the files of loop
+        devices.
+        """
         return self._extents(device, through_files)
 
     def below(self, device: BlockDevice, *, through_files: bool = False) -> dict[Container, bool]:
-        """What the device lies on, itself included, and of each whether it lies only somewhere on it."""
+        """Returns what the device lies on, itself included, and of each whether it lies only somewhere on it."""
         return {
             extent.container: extent.somewhere
             for extent in reversed(self.extents(device, through_files=through_files))
         }
 
     def relatives(self, device: BlockDevice, *, through_files: bool = False) -> list[BlockDevice]:
-        """All other devices that have bytes in common with the device: below it, on it, or beside it.
+        """Returns all other devices that have bytes in common with the device: below it, on it, or beside it.
 
         `through_files` adds the loop devices over files of a file system that is on it.
         """
@@ -93,7 +95,7 @@ class Stacks:
         ]
 
     def on_file(self, file: FileId) -> list[BlockDevice]:
-        """All devices that lie on a regular file, whatever name they know it by."""
+        """Returns all devices that lie on a regular file, whatever name they know it by."""
         whole = (Extent(file, 0, _WHOLE_FILE),)
         return [device for device in self.devices if self._meets(whole, device, through_files=True)]
 
@@ -171,7 +173,7 @@ def _looked_up(device: BlockDevice, path: str) -> Backing | None:
 
 
 def _host_of(file: FileId, path: str, sys: Path) -> BlockDevice | None:
-    """The device of the file system that a file is on; one of them where it has several."""
+    """Returns the device of the file system that a file is on; one of them where it has several."""
     if device := sysfs.by_dev(dev_text(file.device), sys):
         return device
     # btrfs gives its files a device number that no device has.
@@ -181,7 +183,7 @@ def _host_of(file: FileId, path: str, sys: Path) -> BlockDevice | None:
 
 
 def loops_under(device: BlockDevice) -> Iterator[tuple[BlockDevice, Backing]]:
-    """The loop devices from the device down to the first that is none, each with what it lies on."""
+    """Yields the loop devices from the device down to the first that is none, each with what it lies on."""
     one: BlockDevice | None = device
     while one and (backing := backing_of(one)):
         yield one, backing

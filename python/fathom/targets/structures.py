@@ -17,7 +17,7 @@ _ZFS_LABEL = 256 * _KIB
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A format that `known` tells from `length` bytes at each of the places for a device of a size."""
+    """A format that `known` recognises from `length` bytes at each of the places for a device of a size."""
 
     name: str
     places: Callable[[int], tuple[int, ...]]
@@ -26,12 +26,12 @@ class Structure:
 
 
 def _at(*offsets: int) -> Callable[[int], tuple[int, ...]]:
-    """The same places on every device; negative ones count from its end."""
+    """Returns the same places on every device; negative ones count from its end."""
     return lambda size_bytes: tuple(at if at >= 0 else size_bytes + at for at in offsets)
 
 
 def _is_ext(superblock: bytes) -> bool:
-    """The 16-bit magic of ext, and the neighbours that random data would not get right (ext4.h)."""
+    """Returns the 16-bit magic of ext, and the neighbours that random data would not get right (ext4.h)."""
     if superblock[56:58] != b"\x53\xef":
         return False
     inodes, blocks, log_block, revision, incompatible = (
@@ -42,7 +42,9 @@ def _is_ext(superblock: bytes) -> bool:
 
 
 def _ext_backups(size_bytes: int) -> tuple[int, ...]:
-    """The copies of the superblock (sparse_super): in groups 1, 3, 5, 7, 9 of eight times a block's bytes in blocks."""
+    """Returns the copies of the superblock (sparse_super): in groups 1, 3, 5, 7, 9 of eight times a block's bytes in
+    blocks.
+    """
     places = []
     for block_bytes in (1 * _KIB, 2 * _KIB, 4 * _KIB, 64 * _KIB):
         first = 1 if block_bytes == _KIB else 0
@@ -73,13 +75,15 @@ def _is_minix(superblock: bytes) -> bool:
 
 
 def _is_hfs(block: bytes) -> bool:
-    """The master directory block (Inside Macintosh: Files): allocation blocks are some number of whole sectors."""
+    """Returns the master directory block (Inside Macintosh: Files): allocation blocks are some number of whole
+    sectors.
+    """
     blocks, block_bytes = struct.unpack_from(">HI", block, 18)
     return block[:2] == b"BD" and blocks > 0 and block_bytes > 0 and block_bytes % _SECTOR == 0
 
 
 def _is_fat(sector: bytes) -> bool:
-    """A FAT boot sector without its name in it (Microsoft's FAT specification, section 3)."""
+    """Returns a FAT boot sector without its name in it (Microsoft's FAT specification, section 3)."""
     (sector_bytes,) = struct.unpack_from("<H", sector, 11)
     cluster, (reserved,), fats, media = (
         sector[13],
@@ -106,7 +110,7 @@ def _is_lvm1(header: bytes) -> bool:
 
 
 def _is_via(sector: bytes) -> bool:
-    """The last sector of a member of a VIA RAID (dmraid, via.h): 50 bytes that are summed into the 51st."""
+    """Returns the last sector of a member of a VIA RAID (dmraid, via.h): 50 bytes that are summed into the 51st."""
     return (
         sector[:2] == b"\x55\xaa"
         and sector[2] <= 1
@@ -116,25 +120,25 @@ def _is_via(sector: bytes) -> bool:
 
 
 def _is_jmicron(sector: bytes) -> bool:
-    """The last sector of a member of a JMicron RAID (dmraid, jm.h): 64 words whose sum is 0 or 1."""
+    """Returns the last sector of a member of a JMicron RAID (dmraid, jm.h): 64 words whose sum is 0 or 1."""
     return sector[:2] == b"JM" and sum(struct.unpack_from("<64H", sector)) & 0xFFFF in (0, 1)
 
 
 def _is_xenix(superblock: bytes) -> bool:
-    """The magic at the end of a Xenix superblock, and its block size behind it (sysv_fs.h)."""
+    """Returns the magic at the end of a Xenix superblock, and its block size behind it (sysv_fs.h)."""
     return any(
         struct.unpack_from(f"{order}II", superblock) in ((0x2B5544, 1), (0x2B5544, 2)) for order in "<>"
     )
 
 
 def _md_end_places(size_bytes: int) -> tuple[int, ...]:
-    """Where md metadata 0.90 and 1.0 lie: the last aligned 64 KiB; the last 8 KiB, aligned to 4 KiB."""
+    """Returns where md metadata 0.90 and 1.0 lie: the last aligned 64 KiB; the last 8 KiB, aligned to 4 KiB."""
     sectors = size_bytes // _SECTOR
     return (size_bytes & ~(64 * _KIB - 1)) - 64 * _KIB, ((sectors - 16) & ~7) * _SECTOR
 
 
 def _zfs_rings(size_bytes: int) -> tuple[int, ...]:
-    """The uberblock rings of the four vdev labels (ZFS on-disk specification): two in front, two behind."""
+    """Returns the uberblock rings of the four vdev labels (ZFS on-disk specification): two in front, two behind."""
     end = size_bytes // _ZFS_LABEL * _ZFS_LABEL
     return tuple(
         start + 128 * _KIB for start in (0, _ZFS_LABEL, end - 2 * _ZFS_LABEL, end - _ZFS_LABEL) if start >= 0
@@ -147,7 +151,7 @@ def _has_uberblock(ring: bytes) -> bool:
 
 
 def _nilfs_second(size_bytes: int) -> tuple[int, ...]:
-    """The second superblock: in the last whole 4 KiB (NILFS_SB2_OFFSET_BYTES)."""
+    """Returns the second superblock: in the last whole 4 KiB (NILFS_SB2_OFFSET_BYTES)."""
     return ((size_bytes // (4 * _KIB) - 1) * 4 * _KIB,)
 
 

@@ -14,7 +14,7 @@ SECTOR_BYTES = 512
 
 
 def text(path: Path) -> str | None:
-    """The trimmed content of an attribute, None when it is absent, unreadable or empty."""
+    """Returns the trimmed content of an attribute, None when it is absent, unreadable or empty."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").replace("\0", "").strip() or None
     except OSError:
@@ -22,7 +22,7 @@ def text(path: Path) -> str | None:
 
 
 def number(path: Path) -> int | None:
-    """An attribute that is a whole number; None when absent or something else."""
+    """Returns an attribute that is a whole number; None when absent or something else."""
     content = text(path)
     try:
         return int(content) if content else None
@@ -99,7 +99,7 @@ class BlockDevice:
         return [BlockDevice(entry.parent, self.sys) for entry in found]
 
     def below(self) -> set["BlockDevice"]:
-        """All devices this one lies on, itself included: its disk and the members of every stack under it."""
+        """Returns all devices this one lies on, itself included: its disk and the members of every stack under it."""
         found: set[BlockDevice] = set()
         queue: list[BlockDevice] = [self]
         while queue:
@@ -134,7 +134,7 @@ class BlockDevice:
         return _first(disk / "device/serial", disk / "serial") or _vpd_serial(disk / "device/vpd_pg80")
 
     def identity(self) -> Identity:
-        """Everything the kernel says about who this is."""
+        """Returns everything the kernel says about who this is."""
         disk = self.disk.directory
         device = disk / "device"
         queue = disk / "queue"
@@ -172,7 +172,7 @@ class BlockDevice:
         return ports[0].resolve() if ports else parent
 
     def _pci(self) -> Path | None:
-        """The drive's own PCI function; what SATA, SAS and USB drives hang on is the adapter's, not theirs."""
+        """Returns the drive's own PCI function; what SATA, SAS and USB drives hang on is the adapter's, not theirs."""
         if not self.disk.name.startswith("nvme"):
             return None
         return next((up for up in self.controller.parents if (up / "current_link_speed").exists()), None)
@@ -197,13 +197,13 @@ class BlockDevice:
 
 
 def all_disks(sys: Path = SYS) -> list[BlockDevice]:
-    """Every whole disk that has a node, in natural order of its name."""
+    """Returns every whole disk that has a node, in natural order of its name."""
     disks = [BlockDevice(entry.resolve(), sys) for entry in (sys / "block").iterdir()]
     return sorted((disk for disk in disks if not disk.hidden), key=lambda disk: (len(disk.name), disk.name))
 
 
 def by_dev(dev: str, sys: Path = SYS) -> BlockDevice | None:
-    """The device with this `major:minor`; None when there is none, as for anonymous file systems."""
+    """Returns the device with this `major:minor`; None when there is none, as for anonymous file systems."""
     link = sys / "dev/block" / dev
     return BlockDevice(link.resolve(), sys) if link.exists() else None
 
@@ -217,7 +217,7 @@ def _first_number(*paths: Path) -> int | None:
 
 
 def _vpd_serial(path: Path) -> str | None:
-    """The unit serial number page of SCSI (SPC-4, 7.8.15): four bytes of header, then ASCII."""
+    """Returns the unit serial number page of SCSI (SPC-4, 7.8.15): four bytes of header, then ASCII."""
     try:
         return path.read_bytes()[4:].decode("ascii", "replace").strip("\0 ") or None
     except OSError:
@@ -225,7 +225,7 @@ def _vpd_serial(path: Path) -> str | None:
 
 
 def _speed(pci: Path | None, attribute: str) -> float | None:
-    """A PCI link speed; sysfs says `32.0 GT/s PCIe`."""
+    """Returns a PCI link speed; sysfs says `32.0 GT/s PCIe`."""
     words = (text(pci / attribute) or "").split() if pci else []
     try:
         return float(words[0]) if words else None
@@ -234,7 +234,7 @@ def _speed(pci: Path | None, attribute: str) -> float | None:
 
 
 def _selected(choices: str | None) -> str | None:
-    """The bracketed one of `none [mq-deadline] kyber`; a lone word is the choice itself."""
+    """Returns the bracketed one of `none [mq-deadline] kyber`; a lone word is the choice itself."""
     if choices is None:
         return None
     return next((word[1:-1] for word in choices.split() if word.startswith("[")), choices)

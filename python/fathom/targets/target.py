@@ -62,12 +62,12 @@ class Identity:
     file_system_uuid: str | None = None
 
     def to_json(self) -> "dict[str, JsonValue]":
-        """The fields that are known, for run.json."""
+        """Returns the fields that are known, for run.json."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, values: Mapping[str, object]) -> "Identity":
-        """The reverse of `to_json`; keys that this version does not know are left out."""
+        """Returns the reverse of `to_json`; keys that this version does not know are left out."""
         known = {field.name for field in fields(cls)}
         present = {name: value for name, value in values.items() if name in known}
         return cls(**present)  # pyright: ignore[reportArgumentType]
@@ -85,7 +85,7 @@ class FileId(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileId":
-        """From the status of a regular file or a device."""
+        """Returns the identity from the status of a regular file or a device."""
         return cls(status.st_dev, status.st_ino) if S_ISREG(status.st_mode) else cls(status.st_rdev, 0)
 
 
@@ -137,7 +137,7 @@ class Target:
 
     @property
     def said_before(self) -> list[str]:
-        """What the user must be told before the first I/O: the notes, of an array those of its members."""
+        """What the user must know before the first I/O: the notes; for an array, also those of its members."""
         return [note for one in self.members or (self,) for note in one.notes]
 
     @property

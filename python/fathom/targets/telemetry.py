@@ -38,7 +38,7 @@ class Source(Protocol):
     target: str | None
 
     def sample(self, length_s: float) -> list[Value]:
-        """Values over the `length_s` since the last call; empty when it has gone."""
+        """Returns values over the `length_s` since the last call; empty when it has gone."""
         ...
 
 
@@ -89,7 +89,7 @@ class Telemetry:
             self._step_start_s = self._last_s
 
     def drain(self) -> list[Reading]:
-        """The rows since the last call, up to now."""
+        """Returns the rows since the last call, up to now."""
         self._sample()
         with self._lock:
             rows, self._rows = self._rows, []
@@ -188,7 +188,7 @@ class MediaWrites:
         self._last: media_logs.MediaCounts | None = first
 
     def sample(self, length_s: float) -> list[Value]:
-        """Bytes counted since the last call; none where the log is gone, has gone back or is another."""
+        """Returns bytes counted since the last call; none where the log is gone, has gone back or is another."""
         before, self._last = self._last, self._reader.read()
         now = self._last
         if before is None or now is None or before.source != now.source:
@@ -386,7 +386,7 @@ def _throttling(sys: Path) -> Source | str:
 
 
 def _temperature(target: str, controller: Path) -> Source | str:
-    """The first sensor of the drive: NVMe's composite temperature, or drivetemp's on SATA and SAS."""
+    """Returns the first sensor of the drive: NVMe's composite temperature, or drivetemp's on SATA and SAS."""
     found = sorted([*controller.glob("hwmon*/temp1_input"), *controller.glob("hwmon/hwmon*/temp1_input")])
     if not found:
         return f"temperature of {target}: no hwmon sensor"
@@ -406,7 +406,9 @@ class _Power:
 
 
 def _power(target: str, controller: Path) -> Source | str:
-    """The power sensor of the drive or its slot, the averaging one first (Documentation/hwmon/sysfs-interface)."""
+    """Returns the power sensor of the drive or its slot, the averaging one first
+    (Documentation/hwmon/sysfs-interface).
+    """
     names = ("power1_average", "power1_input")
     places = [
         place

@@ -8,6 +8,6 @@ TWIN = re.compile(
 
 
 def twin_name(text: str) -> str | None:
-    """`NAME` of `twin:NAME*8/btrfs`, with what changes its parameters; None for other targets."""
+    """Returns `NAME` of `twin:NAME*8/btrfs`, with what changes its parameters; None for other targets."""
     form = TWIN.match(text.removeprefix("twin:"))
     return form["name"] if text.startswith("twin:") and form else None

@@ -15,7 +15,7 @@ from fathom.targets.target import FileId
 
 
 def uses(device: BlockDevice, usage: Usage, stacks: Stacks) -> list[Refusal]:
-    """Every present use of the device's bytes by others, as a reason not to write there."""
+    """Returns every present use of the device's bytes by others, as a reason not to write there."""
     below = stacks.below(device)
     relatives = stacks.relatives(device)
     # A mount explains the files that are on it; where none is seen, the files speak for themselves.
@@ -36,7 +36,7 @@ def uses(device: BlockDevice, usage: Usage, stacks: Stacks) -> list[Refusal]:
 
 
 def _root_disk(device: BlockDevice, usage: Usage, stacks: Stacks) -> Iterator[Refusal]:
-    """Whether `/` lies on the same physical disk, through partitions, stacks and loop devices on either side."""
+    """Yields whether `/` lies on the same physical disk, through partitions, stacks and loop devices on either side."""
     roots = [root for dev in usage.roots if (root := sysfs.by_dev(dev, device.sys))]
     under_root = {container for root in roots for container in stacks.below(root, through_files=True)}
     if under_root & stacks.below(device).keys():

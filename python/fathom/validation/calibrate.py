@@ -1,7 +1,7 @@
 """Fits a device's calibrated parameters to its calibration rows, and puts the values into its file.
 
 Only parameters of basis `calibrated` move, and only calibration rows are looked at; validation rows are not even
-simulated. What the rows cannot tell is said, not guessed.
+simulated. What the rows cannot show is reported, not guessed.
 """
 
 import json
@@ -139,7 +139,7 @@ class _Calibrator:
         return isinstance(self._device.twin.parameters[name].value, int)
 
     def _tidy(self, values: Floats) -> Floats:
-        """Values as the file would have them: whole numbers, few digits; what did not move stays as it is."""
+        """Returns values as the file would have them: whole numbers, few digits; what did not move stays as it is."""
         pairs = zip(self._names, values.tolist(), self._start.tolist(), strict=True)
         return np.array(
             [before if value == before else self._round(name, value) for name, value, before in pairs]
@@ -183,17 +183,16 @@ class _Calibrator:
 
 
 def _dies(device: Device) -> float:
-    """Dies of the drive, as crate `twin` counts them."""
+    """Returns dies of the drive, as crate `twin` counts them."""
     parameters = device.twin.parameters if device.twin else {}
     counts = [parameters[name].value for name in ("channels", "dies_per_channel") if name in parameters]
     return float(np.prod([count for count in counts if isinstance(count, int)]))
 
 
 def refuse_others(cases: Sequence[Case]) -> None:
-    """Rule 6 of the design, held where the fit begins.
+    """Enforces rule 6 of the design, where the fit begins.
 
-    Raises:
-        ValueError: a case that no device may be fitted to: a defect of the caller.
+    Raises ValueError for a case that no device may be fitted to: a defect of the caller.
     """
     for case in cases:
         if not case.may_be_fitted:
@@ -221,7 +220,7 @@ def _remark(sensitivity: Sensitivity) -> str | None:
 
 
 def toml_values(calibration: Calibration) -> str:
-    """The changed parameters as lines to paste into the device's file."""
+    """Returns the changed parameters as lines to paste into the device's file."""
     return "\n".join(
         f"[twin.parameters.{one.name}]\nvalue = {_toml_number(calibration.device, one)}"
         for one in calibration.parameters

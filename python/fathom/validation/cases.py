@@ -1,7 +1,7 @@
 """From published rows to what a twin has to do to imitate them, or why it cannot yet. Runs nothing.
 
 A row that states its I/O is its own definition. The I/O of one that does not (SQL, Oracle, desktops) is that of the
-method step with its name in `published`: an assumed mix, and said so. The region is that of the row's bench.
+method step with its name in `published`. That mix is assumed, and reported so. The region is that of the row's bench.
 """
 
 import json
@@ -35,6 +35,10 @@ Metric = Literal[
     "iops_ratio",
     "iops_per_w_ratio",
     "depth",
+    "added_us",
+    "share_pct",
+    "per_tb",
+    "latency_ratio",
 ]
 DEPTH = "iodepth of the maximum"
 """The unit of a row about depth scaling."""
@@ -42,7 +46,7 @@ PATTERNS = {"seq": "sequential", "rand": "uniform"}
 LIMIT = ("threshold", "at-most")
 """Kind and bound of a latency that no I/O exceeds."""
 RATIO = re.compile(r"ratio of (?P<figure>IOPS|IOPS/W) to (?P<other>.+)")
-"""The unit of a row that relates two drives: what is divided, and by the figure of which model."""
+"""The unit of a row that relates two drives: the figure to divide, and the model whose figure divides it."""
 RATIOS: dict[str, Metric] = {"IOPS": "iops_ratio", "IOPS/W": "iops_per_w_ratio"}
 
 
@@ -53,15 +57,22 @@ class Trial:
     After `prior`, the bench's own order of work, it is measured for `window_s` of the whole drive's time. Without, it
     is filled, and measured until it is steady. Where the bench goes on at other iodepths, so does the trial, for
     `depth_s` at each.
+
+    A system is loaded from its `hosts`. `settled` is given where it is at rest from the start. It is half the 95 %
+    interval of a figure, over its mean, at which the trial may end early.
     """
 
-    bench: str
+    bench: str | None
+    """None: the device's own."""
     job_json: str
     file_system: str | None = None
     prior: tuple[str, ...] = ()
     window_s: float | None = None
     iodepths: tuple[int, ...] = ()
     depth_s: float = 0.0
+    hosts: int = 1
+    settled: float | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ class Case:
     def figures(self) -> dict[Metric, float]:
         """Comparable figures, the one that counts first.
 
-        The others are the same measurement in other words: under a closed load the mean latency is outstanding I/O over
+        The others are the same measurement in other words. Under a closed load the mean latency is outstanding I/O over
         IOPS (Little), so counting it too would count one error twice.
         """
         row = self.row
@@ -141,7 +152,7 @@ class _NoTrialError(Exception):
 
 
 def cases_of(device: Device) -> list[Case]:
-    """The published rows about a device, in the file's order; empty where it has no published results.
+    """Returns the published rows about a device, in the file's order; empty where it has no published results.
 
     Left out are context rows that cannot be imitated: they are statements, not results.
 
@@ -158,12 +169,10 @@ def cases_of(device: Device) -> list[Case]:
 
 
 def published_jobs() -> dict[str, tuple[str, str]]:
-    """Published workload to the job that a method gives it, and the method's name. Of a curve: the job of its maximum.
+    """Returns each published workload's job in a method, and the method's name. A curve counts by its maximum's job.
 
-    Methods through a file system are left out: their rows are of another path.
-
-    Raises:
-        UsageError: a method file is wrong.
+    Methods through a file system are left out: their rows are of another path. Raises UsageError where a method file is
+    wrong.
     """
     found: dict[str, tuple[str, str]] = {}
     for entry in entries("methods"):
@@ -184,13 +193,13 @@ def _case(device: Device, row: PublishedRow, jobs: Mapping[str, tuple[str, str]]
 
 
 def _ratio(row: PublishedRow) -> tuple[Metric, str] | None:
-    """What a row that relates two drives divides, and the model that it is divided by."""
+    """Returns what a row that relates two drives divides, and the model that it is divided by."""
     found = RATIO.fullmatch(row.unit or "")
     return (RATIOS[found["figure"]], found["other"]) if found else None
 
 
 def _other(device: Device, row: PublishedRow) -> Device | None:
-    """The twin of the model that a row relates the device to, in the device's own capacity."""
+    """Returns the twin of the model that a row relates the device to, in the device's own capacity."""
     ratio = _ratio(row)
     if ratio is None:
         return None
@@ -240,7 +249,7 @@ def _trial(row: PublishedRow, jobs: Mapping[str, tuple[str, str]]) -> tuple[Tria
 
 
 def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
-    """The row at the iodepth that comes before the bench goes through others: that of its last prior work."""
+    """Returns the row at the iodepth that comes before the bench goes through others: that of its last prior work."""
     if bench.depths is None:
         raise _NoTrialError(f"the bench {bench.name} does not list its depths")
     last = json.loads(_core.parse_job(json.dumps(bench.prior[-1].job), f"{bench.name}.json"))
@@ -248,7 +257,9 @@ def _before_depths(row: PublishedRow, bench: System) -> PublishedRow:
 
 
 def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
-    """The row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know better."""
+    """Returns the row's own I/O. Threads and iodepth multiply, whichever of them is given; the bench may know
+    better.
+    """
     if not (row.threads or row.jobs or row.iodepth):
         raise _NoTrialError("the source does not state the I/Os in flight")
     read_pct = row.read_pct or 0.0
@@ -267,7 +278,7 @@ def _job_of_row(row: PublishedRow, pattern: str, bench: System) -> str:
 
 
 def _endless(job_json: str) -> str:
-    """The same job without its end: a trial ends when it has been measured well enough."""
+    """Returns the same job without its end: a trial ends when it has been measured well enough."""
     job = json.loads(job_json)
     job["until"] = dict.fromkeys(job["until"])
     return json.dumps(job, sort_keys=True)

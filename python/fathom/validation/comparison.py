@@ -9,6 +9,7 @@ from fathom.analysis.depths import FULL
 from fathom.catalog.models import UNEXPLAINED_PCT, PublishedRow
 from fathom.errors import GateError
 from fathom.validation.cases import Case, Metric
+from fathom.validation.systems import SystemCase
 from fathom.validation.trial import Measured
 
 Role = Literal["calibration", "validation"]
@@ -45,8 +46,18 @@ class Median:
     n: int
 
 
+def compare_system(case: SystemCase, found: Sequence[Sequence[Measured]]) -> list[Compared]:
+    """Returns the figures of a system's row, the one that counts first, each read from what its runs found."""
+    if not case.readings:
+        return compare_case(case, None)
+    return [
+        _compared(case, one.metric, one.published, runs[0], one.read(runs), first=index == 0)
+        for index, (one, runs) in enumerate(zip(case.readings, found, strict=True))
+    ]
+
+
 def compare_case(case: Case, measured: Measured | None, other: Measured | None = None) -> list[Compared]:
-    """The case's figures, the one that counts first; a single one without a figure if nothing was simulated.
+    """Returns the case's figures, the one that counts first; a single one without a figure if nothing was simulated.
 
     `other` is what was measured on the drive that the row relates the device to.
     """
@@ -63,6 +74,19 @@ def _compare(
     case: Case, metric: Metric, published: float, measured: Measured, other: Measured | None, *, first: bool
 ) -> Compared:
     simulated = measured.ratio(other, case.row, metric) if other else measured.value(case.row, metric)
+    return _compared(case, metric, published, measured, simulated, other, first=first)
+
+
+def _compared(
+    case: Case,
+    metric: Metric,
+    published: float,
+    measured: Measured,
+    simulated: float,
+    other: Measured | None = None,
+    *,
+    first: bool,
+) -> Compared:
     error_pct = error_of(case.row, published, simulated)
     counted = first and error_pct is not None and case.excluded is None
     far = error_pct is not None and abs(error_pct) > UNEXPLAINED_PCT
@@ -93,7 +117,7 @@ def _compare(
 
 
 def _by_depth(measured: Measured) -> str:
-    """The rates that tell the depth of the maximum."""
+    """Returns the rates that show the depth of the maximum."""
     rates = ", ".join(
         f"{one.iops:,.0f}{'' if one.interval_pct is None else f' ± {one.interval_pct:.1f} %'} at {one.iodepth}"
         for one in measured.depths
@@ -106,7 +130,7 @@ def _reasons(case: Case) -> dict[str, str]:
 
 
 def error_of(row: PublishedRow, published: float, simulated: float) -> float | None:
-    """How far the simulated figure lies above (+) or below (-), in percent; None where a bound is kept."""
+    """Returns how far the simulated figure lies above (+) or below (-), in percent; None where a bound is kept."""
     kept = {"at-least": simulated >= published, "at-most": simulated <= published}
     if row.bound and kept[row.bound]:
         return None
@@ -114,7 +138,7 @@ def error_of(row: PublishedRow, published: float, simulated: float) -> float | N
 
 
 def medians(rows: Sequence[Compared]) -> list[Median]:
-    """Per device and role, then over all devices; without a role that has no counted figure."""
+    """Returns per device and role, then over all devices; without a role that has no counted figure."""
     names: list[str | None] = list(dict.fromkeys(row.case.device.name for row in rows))
     found = []
     for name in [*names, None]:

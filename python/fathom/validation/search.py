@@ -1,9 +1,10 @@
 """Fits positive parameters to residuals by damped least squares on their logarithms. Knows nothing of devices.
 
-Levenberg-Marquardt with slopes from +-10 % steps, which are the sensitivities that a fit owes its reader, kept up to
-date by Broyden's rank-one formula (Nocedal & Wright, Numerical Optimization, 10.3 and 11.1). Each parameter has a slope
-for up and one for down, because bottlenecks are kinks: more of what does not limit does nothing. The damping is equal
-for all parameters because a logarithm has no unit; so one that no residual feels stays where it was. Deterministic.
+This is Levenberg-Marquardt with slopes from +-10 % steps, the sensitivities that a fit owes its reader. Broyden's
+rank-one formula keeps them up to date (Nocedal & Wright, Numerical Optimization, 10.3 and 11.1). Each parameter has a
+slope for up and one for down, because bottlenecks are kinks: more of what does not limit does nothing. The damping is
+equal for all parameters because a logarithm has no unit. So one that no residual feels stays where it was.
+Deterministic.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +41,7 @@ class Sensitivity:
     """What +-10 % of one parameter do to each residual, and whether that lets it be found.
 
     `up` and `down` are changes of the residuals; None where the changed parameter cannot be. `alone` is the share of
-    its effect that no combination of the other parameters gives too (0: nothing tells it apart from them).
+    its effect that no combination of the other parameters gives too (0: nothing separates it from them).
     """
 
     up: Floats | None
@@ -65,7 +66,7 @@ class Fit:
 
 
 def fit(evaluate: Evaluate, start: Floats, tidy: Tidy = lambda values: values) -> Fit:
-    """The least sum of squared residuals near the start.
+    """Returns the least sum of squared residuals near the start.
 
     Args:
         evaluate: called with tidied values only; may be slow.
@@ -97,7 +98,7 @@ class _Search:
         return self._evaluate(values)
 
     def look_around(self) -> None:
-        """Both sides of every parameter: slopes and sensitivities. A parameter that is not felt has no slope."""
+        """Measures both sides of every parameter: slopes and sensitivities. One that is not felt has no slope."""
         sides = [
             (self._side(index, 1 + SPAN, self._up), self._side(index, 1 / (1 + SPAN), self._down))
             for index in range(len(self.found.values))
@@ -125,7 +126,7 @@ class _Search:
         return residuals - self.found.residuals
 
     def descend(self) -> None:
-        """Steps until the fit is good, steps gain nothing, or tries run out."""
+        """Takes steps until the fit is good, steps gain nothing, or tries run out."""
         found, damping = self.found, 1e-3
         for _ in range(MOST_TRIES):
             before = float(found.residuals @ found.residuals)

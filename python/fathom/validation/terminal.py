@@ -32,6 +32,10 @@ UNITS = {
     "iops_ratio": "x the other's IOPS",
     "iops_per_w_ratio": "x the other's IOPS/W",
     "depth": "I/O in flight",
+    "added_us": "us in the controller",
+    "share_pct": "% in the controller",
+    "per_tb": "per raw TB",
+    "latency_ratio": "x the others' latency",
 }
 _ROLE_STYLE = {"calibration": "cyan", "validation": "green", "context": "dim"}
 
@@ -70,7 +74,7 @@ class TrialProgress:
 
 
 def validation_json(rows: Sequence[Compared]) -> dict[str, object]:
-    """The document `fathom-validate/1`: rows, and the medians over those that count."""
+    """Returns the document `fathom-validate/1`: rows, and the medians over those that count."""
     return {
         "schema": DOCUMENT_SCHEMA,
         "rows": [_row_json(row) for row in rows],
@@ -105,7 +109,7 @@ def _row_json(row: Compared) -> dict[str, object]:
 
 
 def print_validation(console: Console, rows: Sequence[Compared]) -> None:
-    """A table per device with its medians, what could not be simulated, and the medians of all."""
+    """Prints a table per device with its medians, what could not be simulated, and the medians of all."""
     for device in dict.fromkeys(row.case.device.name for row in rows):
         _print_device(console, [row for row in rows if row.case.device.name == device])
     console.print(_medians_table(medians(rows)))
@@ -119,7 +123,7 @@ def print_validation(console: Console, rows: Sequence[Compared]) -> None:
 
 
 def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
-    """One line on the measured results that belong to no twin yet."""
+    """Prints one line on the measured results that belong to no twin yet."""
     known = {device.published for device in devices}
     others = [load_published(entry.name) for entry in entries("published") if entry.name not in known]
     counts = {one.name: sum(row.role != "context" for row in one.rows) for one in others}
@@ -128,7 +132,7 @@ def print_without_twin(console: Console, devices: Sequence[Device]) -> None:
 
 
 def print_calibration(console: Console, calibration: Calibration) -> None:
-    """Errors and parameters before and after, sensitivities, and the values to paste."""
+    """Prints errors and parameters before and after, sensitivities, and the values to paste."""
     console.print(Text(calibration.device.identity.label, style="bold"))
     console.print(_errors_table(calibration))
     console.print(_parameters_table(calibration))
@@ -209,7 +213,7 @@ def _print_device(console: Console, rows: Sequence[Compared]) -> None:
 
 
 def _cells(row: Compared, notes: dict[str, int]) -> tuple[Text, ...]:
-    """A figure's line; what is not counted is dim, and only a row's first figure names it."""
+    """Returns a figure's line; what is not counted is dim, and only a row's first figure names it."""
     first = row.metric == next(iter(row.case.figures))
     faint = "" if row.counted else "dim"
     number = notes.setdefault(row.reason, len(notes) + 1) if row.reason else None

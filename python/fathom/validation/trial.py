@@ -1,14 +1,15 @@
 """One trial in virtual time: bring the twin into its state, run the workload, measure it.
 
 On a bench that states what went before a test, the twin does that, and the window is as long as the bench's. On others
-it is filled, and the measuring window is the steady window itself, as SNIA PTS has it: the rounds by which the combined
-criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that does not get
-there in time reports its last rounds and says so. Compares nothing.
+it is filled, and the measuring window is the steady window itself, as SNIA PTS has it. These are the rounds by which
+the combined criterion calls the workload steady, extended until the 95 % interval of their mean is narrow. A trial that
+does not get there in time reports its last rounds and says so. Compares nothing.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from threading import Event
 from typing import Annotated
 
@@ -20,7 +21,11 @@ from fathom.analysis.depths import enough
 from fathom.catalog.models import PublishedRow
 from fathom.errors import FathomError, InterruptedRunError
 from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
+from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, settled
+from fathom.session.stepper import POINT_COUNT, WITHOUT_LIMIT
+from fathom.statistics.limit_words import limited_by
+from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
 from fathom.validation.cases import Metric, Trial
@@ -52,12 +57,12 @@ class OpFigures:
     """Service latencies: from and to in ns, and how many."""
 
     def above_pct(self, threshold_us: float) -> float:
-        """Share of I/O that took longer, in percent."""
+        """Returns the share of I/O that took longer, in percent."""
         n = sum(count for _, _, count in self.bins)
         return 100 * sum(count for low, _, count in self.bins if low >= 1000 * threshold_us) / n if n else 0.0
 
     def value(self, metric: Metric) -> float:
-        """The figure in a published row's unit."""
+        """Returns the figure in a published row's unit."""
         mibps = self.mbps * 1e6 / 2**20
         return {
             "iops": self.iops,
@@ -102,19 +107,23 @@ class Measured:
     """What the drive took over the window."""
     depths: tuple[AtDepth, ...] = ()
     """What followed the window, at one iodepth after the other."""
+    added_us: float = 0.0
+    """Mean time of an I/O in the controller of a system."""
 
     def value(self, row: PublishedRow, metric: Metric) -> float:
-        """The figure that a row publishes."""
+        """Returns the figure that a row publishes."""
         if metric == "floor_iops":
             return floor_of(self.rates) or 0.0
         if metric == "depth":
             return self.depths[enough([one.iops for one in self.depths])].iodepth
+        if metric == "added_us":
+            return self.added_us
         if metric == "above_pct":
             return self.ops[row.op].above_pct(row.latency_us or 0.0)
         return self.ops[row.op].value(metric)
 
     def ratio(self, other: "Measured", row: PublishedRow, metric: Metric) -> float:
-        """IOPS, or I/O per joule, over the same figure of the other drive."""
+        """Returns IOPS, or I/O per joule, over the same figure of the other drive."""
         ratio = self.ops[row.op].iops / other.ops[row.op].iops
         return ratio * other.watts / self.watts if metric == "iops_per_w_ratio" else ratio
 
@@ -150,7 +159,9 @@ def run_trial(
 
 
 def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrupt: Event) -> Measured:
-    backend = TwinBackend(parameters_json, seed, trial.file_system)
+    backend = TwinBackend(parameters_json, seed, trial.file_system, hosts=trial.hosts)
+    if trial.settled is not None:
+        return _at_rest(backend, trial, trial.settled, seed, interrupt)
     if trial.window_s is not None:
         return _after_prior(backend, trial, trial.window_s, seed, interrupt)
     job = json.loads(trial.job_json)
@@ -172,13 +183,13 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     recording = handle.result()[0]
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
-    return judged.measured(recording.limited_by())
+    return judged.measured(limited_by(recording))
 
 
 def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
     """Brings data everywhere the trial looks. Under a file system that is the region, once.
 
-    What the page cache then still holds goes to the device before a trial that reads; one that writes begins at the
+    What the page cache then still holds goes to the device before a trial that reads. A trial that writes begins at the
     rate of the device.
     """
     if trial.file_system is None:
@@ -193,7 +204,9 @@ def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: E
 def _after_prior(
     backend: TwinBackend, trial: Trial, window_s: float, seed: int, interrupt: Event
 ) -> Measured:
-    """The bench's own order: its prior work, the workload for the bench's time, then its other iodepths in turn."""
+    """Returns the bench's own order: its prior work, the workload for the bench's time, then its other iodepths in
+    turn.
+    """
     for number, job_json in enumerate(trial.prior, 1):
         _drain(backend, _lasting(job_json, None, backend.scale), seed + number, interrupt)
     job_json = _lasting(trial.job_json, window_s, backend.scale)
@@ -208,13 +221,32 @@ def _after_prior(
         interval_pct=None,
         steady=True,
         grounds="as on the bench",
-        limited_by=recording.limited_by(),
+        limited_by=limited_by(recording),
         depths=depths,
     )
 
 
+def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, interrupt: Event) -> Measured:
+    """Runs the workload on a system that has no state to bring to rest, until its figures are known."""
+    known = _core.Precision(precision, POINT_COUNT, 0, WITHOUT_LIMIT)
+    intervals, recording = _drain(backend, trial.job_json, seed, interrupt, known)
+    counts = [sum(op.n for op in interval.ops) for interval in intervals]
+    added = [interval.residence_us.get(CONTROLLER, 0.0) for interval in intervals]
+    names = sorted({op.op for interval in intervals for op in interval.ops})
+    return Measured(
+        ops={name: _figures(intervals, name) for name in (None, *names)},
+        window_s=recording.window_s,
+        interval_pct=None,
+        steady=True,
+        grounds="a system is at rest from the start",
+        limited_by=limited_by(recording),
+        rates=tuple(_rate(interval) for interval in intervals),
+        added_us=sum(map(mul, added, counts)) / sum(counts) if sum(counts) else 0.0,
+    )
+
+
 def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, interrupt: Event) -> AtDepth:
-    """The workload at another iodepth, from the state that the twin is in."""
+    """Returns the workload at another iodepth, from the state that the twin is in."""
     job = json.loads(_lasting(trial.job_json, trial.depth_s, backend.scale))
     job["load"]["iodepth"] = iodepth
     intervals, recording = _drain(backend, json.dumps(job), seed + iodepth, interrupt)
@@ -224,7 +256,7 @@ def _at_depth(backend: TwinBackend, trial: Trial, iodepth: int, seed: int, inter
 
 
 def _lasting(job_json: str, time_s: float | None, scale: float) -> str:
-    """The job with its time, or that given, in the slice's share."""
+    """Returns the job with its time, or that given, in the slice's share."""
     job = json.loads(job_json)
     time_ns = job["until"]["time_ns"] if time_s is None else time_s * NS_PER_S
     if time_ns is not None:
@@ -233,9 +265,9 @@ def _lasting(job_json: str, time_s: float | None, scale: float) -> str:
 
 
 def _drain(
-    backend: TwinBackend, job_json: str, seed: int, interrupt: Event
+    backend: TwinBackend, job_json: str, seed: int, interrupt: Event, precision: _core.Precision | None = None
 ) -> tuple[list[_core.Interval], _core.Recording]:
-    handle = backend.start(job_json, seed)
+    handle = backend.start(job_json, seed, precision=precision)
     intervals = []
     while not handle.done():
         if interrupt.is_set():
@@ -248,7 +280,9 @@ def _drain(
 
 
 def _criterion(job: dict, capacity_bytes: int) -> SteadyState:
-    """The combined criterion after the fill. Random writes have to cover their region once, not the whole drive."""
+    """Returns the combined criterion after the fill. Random writes have to cover their region once, not the whole
+    drive.
+    """
     ops = {op["op"] for op in job["mix"]["ops"]}
     at_random = "write" in ops and job["pattern"]["kind"] != "sequential"
     size = job["region"]["size"]
@@ -290,7 +324,7 @@ class _Judged:
         return self._rounds[-self._verdict.judged_rounds :] if self._verdict else ()
 
     def measured(self, limited_by: str | None) -> Measured:
-        """The figures of the window."""
+        """Returns the figures of the window."""
         window = self._window()
         steady = bool(self._verdict and self._verdict.steady)
         names = sorted({op.op for interval in window for op in interval.ops})
@@ -321,7 +355,7 @@ def _figures(window: Sequence[_core.Interval], name: str | None) -> OpFigures:
     return OpFigures(
         iops=n / seconds if seconds else 0.0,
         mbps=sum(op.bytes for op in ops) / 1e6 / seconds if seconds else 0.0,
-        mean_us=sum((op.mean_us or 0.0) * op.n for op in ops) / n if n else 0.0,
+        mean_us=mean_by_count((op.n, op.mean_us) for op in ops) or 0.0,
         bins=tuple(part for op in ops for part in op.service_bins),
         max_us=max((op.max_us or 0.0 for op in ops), default=0.0),
     )

@@ -10,14 +10,13 @@ from fathom.catalog import device_names, load_device
 from fathom.catalog.models import Device
 from fathom.errors import FathomError, UsageError
 from fathom.load.workers import Workers, as_they_end
-from fathom.validation.cases import Case, Trial, cases_of
-from fathom.validation.comparison import Compared, compare_case
+from fathom.validation.cases import Case, Trial
+from fathom.validation.comparison import Compared, compare_case, compare_system
+from fathom.validation.systems import SystemCase, every_case
 from fathom.validation.trial import LIMITS, Limits, Measured, run_trial
 
-SYSTEM_METHODS = {"fabric": "added-latency", "cluster": "cluster-scaling"}
-"""The method that a kind of system was published by."""
 Watch = Callable[[str, int, int], None]
-"""Told of every trial as it ends: what it is called, how many are through, how many there are."""
+"""Called for every trial as it ends: its name, how many are through, how many there are."""
 
 
 @dataclass(frozen=True)
@@ -32,41 +31,32 @@ class Job:
 
 
 def devices_to_validate(names: Sequence[str]) -> list[Device]:
-    """The named devices, or every drive of the catalogue that has a twin; systems have methods of their own.
+    """Returns the named devices, or every one of the catalogue that has a twin and rows to hold it to.
 
     Raises:
         CatalogError: no device of that name, or its file is wrong.
-        UsageError: a named device has no twin, or is a system.
+        UsageError: a named device has no twin, or nothing measured is published of it.
     """
     devices = [load_device(name) for name in names or device_names()]
     if not names:
-        return [device for device in devices if device.twin and not device.starts_settled]
+        return [device for device in devices if device.twin and every_case(device)]
     for device in devices:
-        if device.starts_settled:
-            raise UsageError(
-                f"{device.name}: the report of its method compares figures of systems and their drives with the "
-                "published ones",
-                " or ".join(f"`{command}`" for command in _methods_of(device)),
-            )
         if device.twin is None:
             raise UsageError(
                 f"{device.name} has no twin, so there is nothing to validate",
                 "`fathom catalog` lists those that do",
             )
+        if device.starts_settled and not every_case(device):
+            systems = " or ".join(f"`fathom validate {name}`" for name in _systems_with(device.name))
+            raise UsageError(
+                f"{device.name}: nothing that was measured on it alone is published", systems or None
+            )
     return devices
 
 
-def _methods_of(device: Device) -> list[str]:
-    """The commands whose reports have the published figures of a system, or of the systems that a drive is in."""
-    if device.twin and device.twin.kind in SYSTEM_METHODS:
-        return [f"fathom run {SYSTEM_METHODS[device.twin.kind]} twin:{device.name}"]
-    systems = [system for name in device_names() if (system := load_device(name)).twin]
-    return [
-        command
-        for system in systems
-        if system.twin and device.name in system.twin.members
-        for command in _methods_of(system)
-    ]
+def _systems_with(device: str) -> list[str]:
+    """Returns the systems that have such a drive."""
+    return [name for name in device_names() if (twin := load_device(name).twin) and device in twin.members]
 
 
 def validate(
@@ -81,21 +71,34 @@ def validate(
     Raises:
         FathomError: a catalogue file is wrong, or a twin refuses its parameters.
     """
-    cases = [case for device in devices for case in cases_of(device)]
+    cases = [case for device in devices for case in every_case(device)]
     jobs: dict[tuple[str, Trial], Job] = {}
     for case in cases:
-        for device in (case.device, case.other):
-            if case.trial and device:
-                key = (device.name, case.trial)
-                jobs.setdefault(key, _job(device, case.row.workload, case.trial, seed, limits))
+        for device, trial in _runs(case):
+            jobs.setdefault((device.name, trial), _job(device, case.row.workload, trial, seed, limits))
     found = dict(zip(jobs, in_parallel(list(jobs.values()), workers, watch), strict=True))
-    return [row for case in cases for row in compare_case(case, *_measured(case, found))]
+    return [row for case in cases for row in _compared(case, found)]
+
+
+def _runs(case: Case) -> list[tuple[Device, Trial]]:
+    """What has to be run for a case: each trial, with the device that runs it."""
+    if isinstance(case, SystemCase):
+        return [run for reading in case.readings for run in reading.runs]
+    devices = (case.device, case.other)
+    return [(device, case.trial) for device in devices if device and case.trial]
+
+
+def _compared(case: Case, found: Mapping[tuple[str, Trial], Measured]) -> list[Compared]:
+    if isinstance(case, SystemCase):
+        runs = [[found[device.name, trial] for device, trial in one.runs] for one in case.readings]
+        return compare_system(case, runs)
+    return compare_case(case, *_measured(case, found))
 
 
 def _measured(
     case: Case, found: Mapping[tuple[str, Trial], Measured]
 ) -> tuple[Measured | None, Measured | None]:
-    """What was measured on the case's device, and on the other one that its row relates it to."""
+    """Returns what was measured on the case's device, and on the other one that its row relates it to."""
     if case.trial is None:
         return None, None
     return found[case.device.name, case.trial], found[case.other.name, case.trial] if case.other else None
@@ -108,7 +111,7 @@ def _job(device: Device, workload: str, trial: Trial, seed: int, limits: Limits)
 
 
 def in_parallel(jobs: Sequence[Job], workers: Workers, watch: Watch | None = None) -> list[Measured]:
-    """The results in the order of the jobs. Raises the first failure."""
+    """Returns the results in the order of the jobs. Raises the first failure."""
     futures = {
         workers.submit(run_trial, job.parameters_json, job.trial, job.seed, job.limits): job for job in jobs
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::Options;
-use recording::Remark;
+use recording::{Limit, LimitedBy, Remark};
 use workload::{Arrival, Op};
 
 use crate::support::*;
@@ -46,8 +46,8 @@ fn a_thread_that_spins_until_the_next_arrival_is_not_called_busy() {
         let cpu_ns =
             recording.counters.cpu_user_ns.unwrap() + recording.counters.cpu_sys_ns.unwrap();
         assert!(cpu_ns > 0, "the CPU time itself is told in full");
-        let limit = recording.limited_by().unwrap();
-        assert!(!limit.starts_with("load generator CPU"), "{limit}");
+        let limit = recording.limit().unwrap();
+        assert!(!is_generator(&limit), "{limit:?}");
     }
 }
 
@@ -56,8 +56,12 @@ fn a_load_that_the_generator_cannot_make_is_put_down_to_it() {
     let mut job = job(Op::Read);
     job.load = open(100e6, Arrival::Exponential, 64);
     job.until = time(Duration::from_secs(1));
-    let limit = run(&job, &null_spec(), &Options::default()).limited_by();
-    assert!(limit.unwrap().starts_with("load generator CPU"));
+    let limit = run(&job, &null_spec(), &Options::default()).limit();
+    assert!(is_generator(&limit.unwrap()));
+}
+
+fn is_generator(limit: &Limit) -> bool {
+    matches!(&limit.by, LimitedBy::Saturated(one) if one.resource == "load generator CPU")
 }
 
 #[test]

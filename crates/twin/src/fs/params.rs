@@ -172,7 +172,7 @@ impl FsParams {
             if bytes < least || !bytes.is_multiple_of(block) || bytes > 1 << 50 {
                 return fail(
                     name,
-                    format!("{bytes} is no multiple of {block} from {least} to 2^50"),
+                    format!("{bytes} is not a multiple of {block} from {least} to 2^50"),
                 );
             }
         }
@@ -188,7 +188,7 @@ impl FsParams {
             ("journal_bytes", self.journal_bytes),
         ] {
             if !bytes.is_multiple_of(block) {
-                return fail(name, format!("{bytes} is no multiple of {block}"));
+                return fail(name, format!("{bytes} is not a multiple of {block}"));
             }
         }
         if self.zone_bytes > 0 && self.placement == Placement::InPlace {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Control, run};
-use recording::Recording;
+use recording::{LimitedBy, Recording};
 use workload::Job as WorkloadJob;
 
 const HOST: &str = r#"{"cores": 64, "submit_us": 0.1, "complete_us": 0.1, "wake_us": 0.0,
@@ -114,13 +114,20 @@ fn reads_wait_for_a_slice_of_a_program_not_for_the_whole() {
     assert!(read_us > 71.0 && read_us < 171.0, "{read_us}");
 }
 
+fn saturated(recording: &Recording, resource: &str) {
+    let by = recording.limit().expect("a limit").by;
+    assert!(
+        matches!(&by, LimitedBy::Saturated(one) if one.resource == resource),
+        "{by:?}"
+    );
+}
+
 #[test]
 fn a_shelf_is_limited_by_its_internal_link_and_spends_the_time_there() {
     let mut shelf = system(FABRIC, 24);
     let recording = measured(&mut shelf, "read", "4KiB", 24, 64);
     about(iops(&recording) * (4096.0 + 128.0), 8e9, 0.01);
-    let limit = recording.limited_by().expect("a limit");
-    assert!(limit.starts_with("internal link (read)"), "{limit}");
+    saturated(&recording, "internal link (read)");
     assert!(spent_us(&recording, "internal link (read)") > 100.0);
 }
 
@@ -232,12 +239,7 @@ fn a_cluster_does_what_its_cores_allow() {
     about(iops(&reads), cores / 22e-6, 0.03);
     let writes = measured(&mut cluster, "write", "4KiB", 384, 8);
     about(iops(&writes), cores / 108e-6, 0.05);
-    assert!(
-        writes
-            .limited_by()
-            .expect("a limit")
-            .starts_with("server CPU")
-    );
+    saturated(&writes, "server CPU");
 }
 
 #[test]

@@ -62,18 +62,20 @@ RULES: tuple[Rule, ...] = (
 
 
 SHORT_OF_CORES = ("client-limits", "generator-cpu", of_run.WAITS)
-"""Rules that tell, each by a figure of its own, that the machine that makes the load has no processor time left."""
+"""Rules that show, each by a figure of its own, that the machine that makes the load has no processor time left."""
 
 
 def notes(view: RunView) -> list[Note]:
-    """Every note on the run, the gravest first; notes of one level in the order of the rules."""
+    """Returns every note on the run, the gravest first; notes of one level in the order of the rules."""
     order = ("error", "warning", "info")
     found = _of_one_cause([note for rule in RULES for note in rule(view)], view)
     return sorted(found, key=lambda note: order.index(note.level))
 
 
 def _of_one_cause(found: Sequence[Note], view: RunView) -> list[Note]:
-    """The notes with those of a target that is loaded by a machine short of cores as one, at the place of the first."""
+    """Returns the notes with those of a target that is loaded by a machine short of cores as one, at the place of the
+    first.
+    """
     short: dict[str | None, list[Note]] = {}
     for note in found:
         if note.rule in SHORT_OF_CORES:

@@ -24,7 +24,7 @@ class Note:
     next_step: str
 
     def record(self) -> NoteRecord:
-        """As run.json keeps it."""
+        """Returns the note as run.json keeps it."""
         return NoteRecord(
             rule=self.rule,
             level=self.level,

@@ -13,7 +13,9 @@ MAXIMUM_GAP = 0.05
 
 
 def unsettled_maximum(view: RunView) -> Iterable[Note]:
-    """A curve's points say of its maximum that it is another: one note a target, of the curve that is furthest off."""
+    """Yields a note where a curve's points exceed or miss its maximum: one note a target, of the curve that is furthest
+    off.
+    """
     by_target: dict[str, list[tuple[float, Figures, Figures]]] = {}
     for (target, _), found in maximum_gaps(view).items():
         by_target.setdefault(target, []).append(found)
@@ -36,7 +38,9 @@ def unsettled_maximum(view: RunView) -> Iterable[Note]:
 
 
 def maximum_gaps(view: RunView) -> Mapping[tuple[str, str], tuple[float, Figures, Figures]]:
-    """Curves whose overloaded points did clearly more or less than their maximum: by how much, maximum and point."""
+    """Returns curves whose overloaded points did clearly more or less than their maximum: by how much, maximum and
+    point.
+    """
     found: dict[tuple[str, str], tuple[float, Figures, Figures]] = {}
     for key, (maximum, *points) in _curves(view).items():
         overloaded = [point for point in points if (point.offered_iops or 0.0) >= maximum.iops]
@@ -50,7 +54,7 @@ def maximum_gaps(view: RunView) -> Mapping[tuple[str, str], tuple[float, Figures
 
 
 def _curves(view: RunView) -> Mapping[tuple[str, str], Sequence[Figures]]:
-    """Of each curve that has points its maximum, then those; none of parts."""
+    """Yields the maximum of each curve that has points, then the points; none of parts."""
     rows = [row for row in view.points.to_pylist() if row["target"] not in view.totals]
     found: dict[tuple[str, str], list[Figures]] = {}
     for (target, step), own in groupby(rows, lambda row: (row["target"], row["step"])):

@@ -4,16 +4,20 @@ from collections.abc import Iterable
 
 from fathom.analysis.run_view import RunView, region_bytes
 from fathom.analysis.validity.note import Note
+from fathom.method.ops import WRITES
 from fathom.output.text import in_others, percent
 
 SMALL_REGION = 0.10
 UNMAPPED_LEAST = 0.005
-"""Fewer reads of blocks never written move no figure by what it is known to: the end of a region that the fill's block
-does not divide has some."""
+"""Fewer reads of blocks never written move no figure noticeably. A fill whose block does not divide the region leaves
+some at its end.
+"""
 
 
 def unmapped(view: RunView) -> Iterable[Note]:
-    """Blocks were read that were never written: one note a target, of the step with the greatest share of them."""
+    """Yields a note where blocks were read that were never written: one per target, on the step with the greatest
+    share.
+    """
     unmapped = view.total("unmapped_reads")
     found: dict[str, list[tuple[float, str]]] = {}
     for key, figures in view.steps.items():
@@ -37,13 +41,13 @@ def unmapped(view: RunView) -> Iterable[Note]:
 
 
 def compressible(view: RunView) -> Iterable[Note]:
-    """Written data can shrink on its way."""
+    """Yields a note where written data can shrink on its way."""
     kinds = {
         "compressible": ("compressible-data", "compresses away: a device that compresses writes less"),
         "dedup": ("duplicate-data", "are copies: a device that removes duplicates writes less"),
     }
     for name, job in view.jobs.items():
-        writes = any(op.get("op") in ("write", "append") for op in job["mix"]["ops"])
+        writes = any(op.get("op") in WRITES for op in job["mix"]["ops"])
         for key, (rule, effect) in kinds.items():
             share = job.get("content", {}).get(key, 0.0)
             if share and writes:
@@ -52,7 +56,7 @@ def compressible(view: RunView) -> Iterable[Note]:
 
 
 def small_region(view: RunView) -> Iterable[Note]:
-    """A small part of the device was touched."""
+    """Yields a note where a small part of the device was touched."""
     measured = {step for _, step in view.steps}
     jobs = [job for step, job in view.jobs.items() if step in measured]
     for target in view.real_targets:
@@ -79,7 +83,7 @@ def small_region(view: RunView) -> Iterable[Note]:
 
 
 def cut_region(view: RunView) -> Iterable[Note]:
-    """The target is smaller than the method means."""
+    """Yields a note where the target is smaller than the method means."""
     meant = max((job["region"]["size"].get("up-to", 0) for job in view.jobs.values()), default=0)
     for target in view.document.targets:
         parts = sum(other.part_of == target.name for other in view.document.targets)

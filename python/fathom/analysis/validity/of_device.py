@@ -15,7 +15,7 @@ CACHED_BELOW = 0.9
 
 
 def beyond_link(view: RunView) -> Iterable[Note]:
-    """More came back than the link can carry."""
+    """Yields a note where more came back than the link can carry."""
     for target in view.real_targets:
         limit_mbps = link_mbps(target)
         if limit_mbps is None:
@@ -37,7 +37,7 @@ def beyond_link(view: RunView) -> Iterable[Note]:
 
 
 def cached(view: RunView) -> Iterable[Note]:
-    """Part of the I/O did not reach the device."""
+    """Yields a note where part of the I/O did not reach the device."""
     moved, jobs = _moved_on_device(view), view.jobs
     for (target, step), device_bytes in _device_bytes(view).items():
         own = moved.get((target, step), 0)
@@ -66,7 +66,7 @@ def cached(view: RunView) -> Iterable[Note]:
 
 
 def foreign(view: RunView) -> Iterable[Note]:
-    """Others' I/O was on the device: one note a target and level, with the step that had most."""
+    """Yields a note where others' I/O was on the device: one per target and level, on the step that had most."""
     kinds = {target.name: target.kind for target in view.document.targets}
     moved = _moved_on_device(view)
     found: dict[tuple[str, Level], list[tuple[float, float, str]]] = {}
@@ -96,7 +96,7 @@ def foreign(view: RunView) -> Iterable[Note]:
 
 
 def throttled(view: RunView) -> Iterable[Note]:
-    """Heat held something back."""
+    """Yields a note where heat held something back."""
     names = {name for name in view.telemetry["name"].unique().to_pylist() if "throttle" in name}
     for name in sorted(names):
         for (target, step), amount in view.total(name).items():
@@ -114,7 +114,7 @@ def throttled(view: RunView) -> Iterable[Note]:
 
 
 def link(view: RunView) -> Iterable[Note]:
-    """The link runs below what the drive can do."""
+    """Yields a note where the link runs below what the drive can do."""
     for target in view.real_targets:
         now, most = _link_of(target, ""), _link_of(target, "max_")
         if now and most and now[0] * now[1] < most[0] * most[1]:
@@ -129,7 +129,7 @@ def link(view: RunView) -> Iterable[Note]:
 
 
 def link_mbps(target: TargetRecord) -> float | None:
-    """Raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not known.
+    """Returns raw rate of the target's PCIe link in one direction, 10^6 B/s, after line coding; `None` where not known.
 
     8b/10b up to 5 GT/s, 128b/130b from 8 GT/s on (PCI Express Base Specification 4.2).
     """
@@ -147,7 +147,7 @@ def _link_of(target: TargetRecord, which: str) -> tuple[float, int] | None:
 
 
 def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
-    """Bytes the device moved per (target, step), where its counters are known."""
+    """Returns bytes the device moved per (target, step), where its counters are known."""
     read, written = view.total("device_read"), view.total("device_written")
     return {
         (target, step): read[target, step] + written.get((target, step), 0.0)
@@ -157,7 +157,9 @@ def _device_bytes(view: RunView) -> dict[tuple[str, str], float]:
 
 
 def _moved_on_device(view: RunView) -> dict[tuple[str, str], int]:
-    """Bytes each step moved on a target's device: those of an array's members that share it count for each of them."""
+    """Returns bytes each step moved on a target's device: those of an array's members that share it count for each of
+    them.
+    """
     moved = view.moved_bytes()
     devices = {one.name: one.identity.get("dev") for one in view.document.targets if one.name in view.members}
     for (target, step), own in list(moved.items()):

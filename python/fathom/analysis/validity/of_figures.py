@@ -27,7 +27,9 @@ LEVEL_LEAST = 0.10
 
 
 def errors(view: RunView) -> Iterable[Note]:
-    """I/O failed, and how; reads that brought other data than were written are told apart."""
+    """Yields a note where I/O failed, and how; reads that brought other data than were written have a note of
+    their own.
+    """
     wrong: Counter[Key] = Counter()
     said: dict[Key, list[FailedIo]] = {}
     for remark in view.remarks:
@@ -55,7 +57,7 @@ def errors(view: RunView) -> Iterable[Note]:
 
 
 def _failed_text(share: float) -> str:
-    """The share of a step's I/O that failed, and what follows for its figures."""
+    """Returns the share of a step's I/O that failed, and what follows for its figures."""
     part = f"{100 * share:.2g} % of the step's"
     if is_withheld(share):
         return f"{part}: above {percent(WITHHELD_SHARE)}, no figures are shown"
@@ -63,7 +65,7 @@ def _failed_text(share: float) -> str:
 
 
 def hung(view: RunView) -> Iterable[Note]:
-    """I/O never returned, or had not when the window ended; and windows that ended early."""
+    """Yields a note where I/O never returned, or had not when the window ended; and windows that ended early."""
     for remark in view.remarks:
         if isinstance(remark.fact, LostIo):
             next_step = "look at the kernel log: the target, or the path to it, has stopped answering"
@@ -89,7 +91,7 @@ def hung(view: RunView) -> Iterable[Note]:
 
 
 def not_steady(view: RunView) -> Iterable[Note]:
-    """A workload was measured before it was steady."""
+    """Yields a note where a workload was measured before it was steady."""
     for (target, step), figures in view.steps.items():
         if any(row.steady is False for row in figures.rows):
             verdict = view.verdicts.get((target, figures.rows[0].workload))
@@ -105,7 +107,7 @@ def not_steady(view: RunView) -> Iterable[Note]:
 
 
 def level_change(view: RunView) -> Iterable[Note]:
-    """Where a closed load runs at several rates, so that the mean of the window is none of them: one note a target."""
+    """Yields a note where a closed load runs at several rates, so that its mean is none of them: one per target."""
     by_target: dict[str, list[tuple[float, str, str]]] = {}
     for (target, step), figures in view.steps.items():
         rates = view.rates(figures)
@@ -135,7 +137,7 @@ def level_change(view: RunView) -> Iterable[Note]:
 
 
 def depth(view: RunView) -> Iterable[Note]:
-    """Less was in flight than asked; of what thinks between its requests, none was asked to be."""
+    """Yields a note where less was in flight than asked. A job that thinks between its requests asks for no depth."""
     for (target, step), figures in view.steps.items():
         asked, kept = figures.asked_depth, figures.outstanding
         thinks = any(pace.get("think_ns") for pace in view.paces(step))
@@ -152,7 +154,7 @@ def depth(view: RunView) -> Iterable[Note]:
 
 
 def little(view: RunView) -> Iterable[Note]:
-    """Rate and latency contradict Little's law."""
+    """Yields a note where rate and latency contradict Little's law."""
     for (target, step), figures in view.steps.items():
         kept = figures.outstanding or figures.asked_depth
         if not kept or figures.mean_us is None:
@@ -172,7 +174,7 @@ def little(view: RunView) -> Iterable[Note]:
 
 
 def unsustained(view: RunView) -> Iterable[Note]:
-    """More was offered than was done."""
+    """Yields a note where more was offered than was done."""
     for (target, step), figures in view.steps.items():
         offered, backlog = figures.rows[0].offered_iops, figures.rows[0].backlog or 0
         if offered and figures.iops < SUSTAINED_LEAST * offered:
@@ -188,7 +190,9 @@ def unsustained(view: RunView) -> Iterable[Note]:
 
 
 def behind_its_share(view: RunView) -> Iterable[Note]:
-    """One of several streams did less than it was offered. A stream whose operations others issue too is not judged."""
+    """Yields a note where one of several streams did less than it was offered. A stream whose operations others issue
+    too is not judged.
+    """
     for (target, step), figures in view.steps.items():
         offered = view.offers.get(step)
         maximum = view.steps.get((target, offered.of)) if offered else None
@@ -213,9 +217,9 @@ def behind_its_share(view: RunView) -> Iterable[Note]:
 
 
 def small_n(view: RunView) -> Iterable[Note]:
-    """Percentiles are left out: one note a target, whichever they are.
+    """Yields a note where percentiles are left out: one per target, whichever they are.
 
-    Those beyond p99.99, of which most tables have none, only in steps that were made to tell them.
+    Percentiles beyond p99.99, which most tables lack, count only in steps that ask for them.
     """
     short: dict[str, dict[str, dict[str, int]]] = {}
     for (target, step), figures in view.steps.items():
@@ -246,6 +250,6 @@ def small_n(view: RunView) -> Iterable[Note]:
 
 
 def _percentile_name(column: str) -> str:
-    """`p9999_us` -> `p99.99`."""
+    """Returns `p9999_us` -> `p99.99`."""
     digits = column.removeprefix("p").removesuffix("_us")
     return f"p{digits[:2]}.{digits[2:]}" if len(digits) > 2 else f"p{digits}"

@@ -37,7 +37,8 @@ NETWORK_DEVICES = ("nbd", "rbd", "drbd")
 
 
 def generator_cpu(view: RunView) -> Iterable[Note]:
-    """The load generator had no processor time left: one note a target, of the step in which it had least.
+    """Yields a note where the load generator had no processor time left: one note a target, of the step in which it
+    had least.
 
     Threads that spin until the next arrival use processor time and have it left: what they were busy for says so. Of
     threads that poll a device nobody knows.
@@ -70,8 +71,10 @@ def generator_cpu(view: RunView) -> Iterable[Note]:
 
 
 def client_limits(view: RunView) -> Iterable[Note]:
-    """Where the hosts that load a target have no more to give, so that the figure is theirs: one note a target, of the
-    step in which their processors are busiest. Nothing limits a load that was served at the rate asked for.
+    """Yields a note where the hosts that load a target have no more to give, so that the figure is theirs.
+
+    One per target, on the step in which their processors are busiest. Nothing limits a load that was served at the rate
+    asked for.
     """
     real = {target.name: target for target in view.document.targets if target.kind in (*REAL, "array")}
     fleets = {total for part, total in view.totals.items() if part not in view.members}
@@ -100,7 +103,7 @@ def client_limits(view: RunView) -> Iterable[Note]:
 
 
 def stragglers(view: RunView) -> Iterable[Note]:
-    """A host or a drive far behind the others: Jain's index says that there is one, not which.
+    """Yields a note on a host or a drive far behind the others: Jain's index says that there is one, not which.
 
     A load that is split in shares is meant to be uneven, and not judged.
     """
@@ -130,7 +133,7 @@ def stragglers(view: RunView) -> Iterable[Note]:
 
 
 def cpu_steal(view: RunView) -> Iterable[Note]:
-    """A hypervisor took processor time."""
+    """Yields a note where a hypervisor took processor time."""
     mean_pct = view.mean("cpu_steal")
     if mean_pct is not None and mean_pct > STEAL_MOST_PCT:
         yield Note(
@@ -144,7 +147,7 @@ def cpu_steal(view: RunView) -> Iterable[Note]:
 
 
 def governor(view: RunView) -> Iterable[Note]:
-    """The processors may sleep."""
+    """Yields a note where the processors may sleep."""
     governor = view.document.environment.get("governor")
     if view.real_targets and isinstance(governor, str) and governor != "performance":
         yield Note(
@@ -158,7 +161,7 @@ def governor(view: RunView) -> Iterable[Note]:
 
 
 def numa(view: RunView) -> Iterable[Note]:
-    """Some I/O crosses between sockets."""
+    """Yields a note where some I/O crosses between sockets."""
     environment = view.document.environment
     nodes, load = environment.get("numa_nodes"), environment.get("load_numa_nodes")
     for target in view.real_targets:
@@ -184,7 +187,7 @@ def numa(view: RunView) -> Iterable[Note]:
 
 
 def virtual_disk(view: RunView) -> Iterable[Note]:
-    """The disk may be cached and rationed by a host."""
+    """Yields a note where the disk may be cached and rationed by a host."""
     hypervisor = view.document.environment.get("virtualisation")
     if view.real_targets and isinstance(hypervisor, str) and hypervisor != "none":
         yield Note(
@@ -199,7 +202,7 @@ def virtual_disk(view: RunView) -> Iterable[Note]:
 
 
 def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str]:
-    """What a client has none left of, in words, by its telemetry in percent."""
+    """Yields what a client has none left of, in words, by its telemetry in percent."""
     if (busy := shares.get("cpu_busy", 0.0)) > CLIENT_BUSY_PCT:
         yield f"had its processors {busy:.0f} % busy"
     if (used := shares.get(CPU_QUOTA, 0.0)) > QUOTA_MOST_PCT:
@@ -210,7 +213,7 @@ def _used_up(shares: Mapping[str, float], *, over_network: bool) -> Iterable[str
 
 
 def _part(view: RunView, part: str) -> str:
-    """What a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
+    """Returns what a person calls a part: drives are numbered behind their total's name, hosts stand in front of it."""
     total = view.totals[part]
     if part in view.members:
         return part
@@ -219,7 +222,7 @@ def _part(view: RunView, part: str) -> str:
 
 
 def _over_network(target: TargetRecord) -> bool:
-    """Whether I/O leaves the host: a file system of the network, NVMe over a fabric, a network block device."""
+    """Returns whether I/O leaves the host: a file system of the network, NVMe over a fabric, a network block device."""
     file_system, device = (str(target.identity.get(key) or "") for key in ("file_system", "device"))
     return (
         file_system.startswith(NETWORK_FILE_SYSTEMS)

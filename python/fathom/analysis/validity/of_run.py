@@ -22,7 +22,7 @@ WAITS = "cpu-wait"
 
 
 def unfinished(view: RunView) -> Iterable[Note]:
-    """The run did not come to its end."""
+    """Yields a note where the run did not come to its end."""
     status = view.document.status
     if status in ("interrupted", "failed"):
         text = f"the run was {status}: the figures cover what was measured until then"
@@ -32,7 +32,7 @@ def unfinished(view: RunView) -> Iterable[Note]:
 
 
 def quick(view: RunView) -> Iterable[Note]:
-    """The run was shortened."""
+    """Yields a note where the run was shortened."""
     quick = view.document.quick
     if quick:
         volumes = f", volumes by {quick.divide_volumes_by:g}" if quick.divide_volumes_by != 1 else ""
@@ -48,8 +48,10 @@ def quick(view: RunView) -> Iterable[Note]:
 
 
 def backend(view: RunView) -> Iterable[Note]:
-    """What the load generator had to say; how long its threads waited for cores and how late arrivals were, each once a
-    target, of the worst step; and steps that were left out, once for a target and a reason.
+    """Yields notes with the load generator's remarks.
+
+    Waits for cores and late arrivals have one per target, on the worst step. Steps that were left out have one per
+    target and reason.
     """
     said: dict[tuple[str, Fact], list[str]] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
@@ -89,7 +91,7 @@ def backend(view: RunView) -> Iterable[Note]:
 
 
 def not_measured(view: RunView) -> Iterable[Note]:
-    """What nobody could sample."""
+    """Yields a note on what nobody could sample."""
     for target in (one.name for one in view.document.targets if one.kind in (*REAL, "array")):
         pairs = [text.partition(": ") for text in view.not_measured.get(target, ())]
         if pairs:

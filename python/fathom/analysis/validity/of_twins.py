@@ -10,7 +10,7 @@ WINDOW_SLACK = 0.01
 
 
 def simulated_slice(view: RunView) -> Iterable[Note]:
-    """A twin is a slice of its drive."""
+    """Yields a note where a twin is a slice of its drive."""
     for target in view.document.targets:
         if target.kind == "twin" and target.scale is not None and target.scale < 1:
             yield Note(
@@ -26,7 +26,7 @@ def simulated_slice(view: RunView) -> Iterable[Note]:
 
 
 def early(view: RunView) -> Iterable[Note]:
-    """Twins ended windows early."""
+    """Yields a note where twins ended windows early."""
     twins = {target.name for target in view.document.targets if target.kind == "twin"}
     rows = view.points.select(["target", "step", "window_s"]).to_pylist()
     windows = {(row["target"], row["step"]): row["window_s"] for row in rows if row["target"] in twins}

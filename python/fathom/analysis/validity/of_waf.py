@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from fathom.analysis.run_view import JobJson, Key, RunView, region_bytes
 from fathom.analysis.validity.note import Note
+from fathom.method.ops import WRITES
 from fathom.output.text import in_others, percent
 from fathom.statistics.series import as_series
 from fathom.statistics.steady import WAF_LIMIT
@@ -19,7 +20,7 @@ LEAST_X = 1.0
 """Of its region, that a pattern writes before the WAF is its own: what was there before has then been replaced."""
 PARTS = 10
 """Parts of a window whose WAFs are compared: real drives count too coarsely for seconds."""
-WRITES = pc.field("op").isin(["write", "append"])
+WRITTEN = pc.field("op").isin(WRITES)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class _Unsettled:
 
 
 def unsettled_waf(view: RunView) -> Iterable[Note]:
-    """WAF was read on the way from one pattern's to that of the next: one note a target, of the worst step."""
+    """Yields a note where WAF was read between one pattern's and the next one's: one per target, on the worst step."""
     written = _written_x(view)
     for target in view.document.targets:
         found: list[_Unsettled] = []
@@ -68,8 +69,8 @@ def unsettled_waf(view: RunView) -> Iterable[Note]:
 
 
 def _written_x(view: RunView) -> dict[Key, float]:
-    """Per step what has been written of its region since its pattern began, by the step and those before it."""
-    sums = view.intervals.filter(WRITES).group_by(["target", "step"], use_threads=False)
+    """Returns per step what has been written of its region since its pattern began, by the step and those before it."""
+    sums = view.intervals.filter(WRITTEN).group_by(["target", "step"], use_threads=False)
     table = sums.aggregate([("bytes", "sum")]).to_pylist()
     bytes_ = {(row["target"], row["step"]): row["bytes_sum"] for row in table}
     out: dict[Key, float] = {}
@@ -89,7 +90,9 @@ def _written_x(view: RunView) -> dict[Key, float]:
 
 
 def _pattern(job: JobJson) -> str | None:
-    """Where and in what pieces a job writes; the size of pieces in sequence does not matter. None: it only reads."""
+    """Returns where and in what pieces a job writes; the size of pieces in sequence does not matter. None: it only
+    reads.
+    """
     if streams := job.get("streams"):
         found = [_pattern(stream["job"]) for stream in streams]
         return json.dumps(found) if any(found) else None
@@ -102,7 +105,9 @@ def _pattern(job: JobJson) -> str | None:
 
 
 def _drift(view: RunView, key: Key) -> float | None:
-    """How far WAF moves over a step's window, where that is surely beyond what a settled one may; otherwise None."""
+    """Returns how far WAF moves over a step's window, where that is surely beyond what a settled one may; otherwise
+    None.
+    """
     of_step = (pc.field("target") == key[0]) & (pc.field("step") == key[1])
     counted = view.telemetry.filter(of_step)
     media, host = (
@@ -110,7 +115,7 @@ def _drift(view: RunView, key: Key) -> float | None:
         for whose in ("media", "host")
     )
     if not host:
-        host = _by_start(view.intervals.filter(of_step & WRITES), "bytes")
+        host = _by_start(view.intervals.filter(of_step & WRITTEN), "bytes")
     starts = sorted(media.keys() & host.keys())
     length = len(starts) // PARTS
     if not length:

@@ -25,7 +25,7 @@ class Strict(BaseModel):
     )
 
     def to_dict(self) -> dict[str, object]:
-        """What the file says, with rows complete and absent keys left out; valid input of the same model."""
+        """Returns what the file says, with rows complete and absent keys left out; valid input of the same model."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
 
 
@@ -42,5 +42,5 @@ class Parameter(Strict):
 
 
 def values_of(parameters: dict[Key, Parameter]) -> dict[str, bool | int | float | str]:
-    """Name to value, without where each is from."""
+    """Returns the name to value, without where each is from."""
     return {name: parameter.value for name, parameter in parameters.items()}

@@ -36,7 +36,7 @@ class TwinModel(Strict):
     """The system it is driven from, where nothing else is asked for."""
     parameters: dict[Key, Parameter]
     members: dict[Name, Count] = Field(default_factory=dict)
-    """Of a system: its drives by name of their device, and how many."""
+    """A system's drives by the name of their device, and how many."""
     baseline: Name | None = None
     """Of a system: the device that stands for its drives attached directly."""
     reasons: dict[Name, Text] = Field(default_factory=dict)
@@ -98,7 +98,7 @@ class Device(Strict):
     def twin_params_json(
         self, bench: str | None = None, sharing: int = 1, slice_bytes: int | None = None
     ) -> str:
-        """The twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
+        """Returns the twin's parameters as crate `twin` takes them: name to value, the bench under `host`.
 
         Args:
             bench: name of the system to drive it from; the device's own bench if absent.

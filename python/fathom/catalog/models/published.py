@@ -204,11 +204,11 @@ class Published(Strict):
     name: Name
     identity: ProductIdentity
     parts: Many[Part] = ()
-    """Of a system: its servers, network adapters and drives."""
+    """A system's servers, network adapters and drives."""
     spec: Many[SpecGroup] = ()
     published: Many[ResultGroup] = ()
     results_in: Many[Name] = ()
-    """Files whose measured rows are about this product too, because their source does not tell products apart."""
+    """Files whose measured rows are about this product too, because their source does not separate products."""
 
     @property
     def ratings(self) -> tuple[SpecRow, ...]:

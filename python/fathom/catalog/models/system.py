@@ -55,7 +55,7 @@ class System(Strict):
     threads: Count | None = None
     """Threads that load one device, where the results show another number than their source names: see `note`."""
     position: Literal["shared"] | None = None
-    """Of the threads of a sequential test, where the bench's tool has them share one; absent: a part for each."""
+    """Where the bench's tool has the threads of a sequential test share one position; absent: a part for each."""
     prior: Many[Prior] = ()
     """What went before every test; absent: the device was filled twice, and each test runs until it is steady."""
     window_s: Positive | None = None
@@ -73,10 +73,10 @@ class System(Strict):
         return self
 
     def share(self, devices: int) -> dict[str, bool | int | float | str]:
-        """The parameters of what one of so many equally loaded devices gets of the bench.
+        """Returns the parameters of the bench's share for one of several equally loaded devices.
 
-        Cores are dealt out; devices that share a core each have it for their part of the time, so that CPU work takes
-        as many times as long. The adapter's rate is divided.
+        Cores are dealt out. Devices that share a core each have it for their part of the time, so CPU work takes that
+        many times as long. The adapter's rate is divided.
         """
         values = values_of(self.parameters)
         if devices == 1:

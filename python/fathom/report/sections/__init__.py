@@ -23,12 +23,12 @@ class SectionModule(Protocol):
     ORDER: int
 
     def build(self, comparison: Comparison) -> Section | None:
-        """The section, or None when the runs hold nothing to show in it."""
+        """Returns the section, or None when the runs hold nothing to show in it."""
         ...
 
 
 def modules() -> list[SectionModule]:
-    """All section modules in the order of the page."""
+    """Returns all section modules in the order of the page."""
     found = [
         cast(SectionModule, import_module(f"{__name__}.{module.name}")) for module in iter_modules(__path__)
     ]
@@ -36,7 +36,7 @@ def modules() -> list[SectionModule]:
 
 
 def build_all(comparison: Comparison) -> list[Section]:
-    """The sections of a page; the first of them opens with what all of them answer."""
+    """Returns the sections of a page; the first of them opens with what all of them answer."""
     built = [section for module in modules() if (section := module.build(comparison)) is not None]
     if (texts := answers(built)) and built:
         built[0] = replace(built[0], blocks=[Answer(texts), *built[0].blocks])
@@ -44,7 +44,7 @@ def build_all(comparison: Comparison) -> list[Section]:
 
 
 def answers(built: Sequence[Section]) -> list[str]:
-    """What the sections say to the questions of the runs' methods."""
+    """Returns what the sections say to the questions of the runs' methods."""
     own = [section for section in built if section.key in OF_ONE_METHOD and section.answer]
     overall = [section for section in built if section.key == "summary"]
     told = [*own, *overall] if own else built

@@ -9,9 +9,10 @@ from fathom.columns.schema import Point
 from fathom.output.text import signed_pct
 from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section, Table
 from fathom.report.comparison import Column, Comparison
-from fathom.report.reference import Pair, agreement, beside, find, reasons
+from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import grouped, plain
 from fathom.statistics.limits import limit_of
+from fathom.statistics.means import mean_by_count
 
 ORDER = 14
 METHOD = "added-latency"
@@ -28,6 +29,8 @@ PER_DRIVE = ("6x32", "1x32")
 """Loads of system and drive with as much in flight per drive (24 drives, four hosts)."""
 LOADS = (*DRIVE_LOADS, *SYSTEM_LOADS, PER_DRIVE[0])
 CONTROLLER = "controller"
+HEADLINE = "controller-share-headline"
+"""The published row that gives the controller's share of the latency in one figure."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def build(comparison: Comparison) -> Section | None:
     if controller := _controller(system):
         blocks.append(controller)
     pairs = _pairs(system, drive) if drive else []
-    told = [*_spent(system), *_reached(system), *([_worst(pairs)] if pairs else [])]
+    told = [*_spent(system), *_reached(system), *([_worst(pairs, system)] if pairs else [])]
     if pairs:
         blocks.append(_added(pairs))
     if times := _times(system):
@@ -93,7 +96,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _spent(system: _Measured) -> list[str]:
-    """What the controller itself adds, where the system tells."""
+    """Returns what the controller itself adds, where the system tells."""
     parts = []
     load = next(iter(SYSTEM_LOADS))
     for mix, (label, ops) in MIXES.items():
@@ -102,42 +105,59 @@ def _spent(system: _Measured) -> list[str]:
         added_us = system.times_us(mix, load).get(CONTROLLER)
         point = system.point(mix, load, ops[0])
         if added_us is not None and point is not None and point.mean_us:
-            parts.append(
-                f"{added_us:.1f} us of a {label} ({100 * added_us / point.mean_us:.1f} % of its latency)"
-            )
+            share = f"{100 * added_us / point.mean_us:.1f} % of its latency"
+            row = _added_row(system, mix, SYSTEM_LOADS[load], ops[0])
+            published = f"; published: {row.latency_us:g} us" if row and row.latency_us else ""
+            parts.append(f"{added_us:.1f} us of a {label} ({share}{published})")
     return [f"The controller of {system.name} takes {' and '.join(parts)}."] if parts else []
 
 
 def _reached(system: _Measured) -> list[str]:
-    """The most that the system gave of each mix, and what limited it there."""
+    """Returns the most that the system gave of each mix, what limited it there, and how far published loads are off."""
     parts = []
-    for mix, (label, ops) in MIXES.items():
-        totals = []
-        for load in LOADS:
-            points = [point for op in ops if (point := system.point(mix, load, op))]
-            if points:
-                totals.append((sum(point.iops or 0.0 for point in points), load, points[0].limited_by or ""))
-        if totals:
-            iops, _, limit = max(totals)
-            where = f", limited by {limit_of(plain(limit)).name}" if limit else ""
-            parts.append(f"{grouped(iops)} IOPS of {label}{where}{_beside_published(iops, system, mix)}")
+    for mix, (label, _) in MIXES.items():
+        totals = [(_total(system, mix, load), load) for load in LOADS]
+        if most := max(totals)[0]:
+            load = max(totals)[1]
+            point = next(point for op in MIXES[mix][1] if (point := system.point(mix, load, op)))
+            limit = f", limited by {limit_of(plain(point.limited_by)).name}" if point.limited_by else ""
+            where = f"{grouped(most)} IOPS of {label} at {_times_sign(load)}{limit}"
+            parts.append(where + _beside_published(system, mix))
     return [f"Its maximum is {'; '.join(parts)}."] if parts else []
 
 
-def _beside_published(iops: float, system: _Measured, mix: str) -> str:
-    """The most that is published of the mix, and how far off this is; nothing where nothing is."""
-    most = published_most(system.catalog, mix)
-    return f" (published: {grouped(most)}, {signed_pct(100 * (iops / most - 1))})" if most else ""
+def _total(system: _Measured, mix: str, load: str) -> float:
+    """Returns IOPS of all operations of a mix at a load; 0 where a half is missing."""
+    points = [system.point(mix, load, op) for op in MIXES[mix][1]]
+    rates = [point.iops or 0.0 for point in points if point]
+    return sum(rates) if len(rates) == len(points) else 0.0
 
 
-def published_most(device: str | None, mix: str) -> float | None:
-    """The most IOPS that are published of a mix, both halves together, at any load; None where a half is missing."""
+def _times_sign(load: str) -> str:
+    return load.replace("x", " x ")
+
+
+def _beside_published(system: _Measured, mix: str) -> str:
+    """Returns the most that is published of the mix beside what the system does at that very load."""
+    published = published_most(system.catalog, mix)
+    if published is None:
+        return ""
+    most, load = published
+    here = _total(system, mix, load)
+    if not here:
+        return f" (published: {grouped(most)} at {_times_sign(load)})"
+    off = signed_pct(100 * (here / most - 1))
+    return f" (published: {grouped(most)} at {_times_sign(load)}; here {grouped(here)}, {off})"
+
+
+def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
+    """Returns the most IOPS that are published of a mix and the load; None where a half is missing."""
     totals = []
-    for depth in SYSTEM_LOADS.values():
+    for load, depth in SYSTEM_LOADS.items():
         halves = [find(device, f"fio-{mix}", "iops", iodepth=depth, op=op) for op in MIXES[mix][1]]
         known = [row.iops for row in halves if row and row.iops]
         if len(known) == len(halves):
-            totals.append(sum(known))
+            totals.append((sum(known), load))
     return max(totals, default=None)
 
 
@@ -204,8 +224,9 @@ def _controller(system: _Measured) -> Table | None:
             points = [point for op in ops if (point := system.point(mix, load, op))]
             if added_us is None or not points:
                 continue
-            n = sum(point.n or 0 for point in points)
-            mean_us = sum((point.mean_us or 0) * (point.n or 0) for point in points) / n
+            mean_us = mean_by_count((point.n, point.mean_us) for point in points)
+            if mean_us is None:
+                continue
             cells = [beside(added_us, _added_row(system, mix, depth, ops[0]), "latency_us", 1)]
             cells.append(Item(f"{100 * added_us / mean_us:.1f}"))
             rows.append(Row(Item(f"{label}, {load.replace('x', ' x ')}"), cells))
@@ -276,14 +297,22 @@ def _added(pairs: Sequence[_Added]) -> Table:
     return Table("Added at equal load per drive (6 x 32 per host against 1 x 32)", head, [Group("", rows)])
 
 
-def _worst(pairs: Sequence[_Added]) -> str:
+def _headline(system: _Measured) -> str:
+    """What the published share of a controller is about, and how large it is where the source gives one figure."""
+    rows = rows_of(system.catalog) if system.catalog else ()
+    row = next((row for row in rows if row.workload == HEADLINE and row.value), None)
+    size = f", at most {row.value:g} %," if row else ""
+    return f"the published share{size} is of the controller alone."
+
+
+def _worst(pairs: Sequence[_Added], system: _Measured) -> str:
     worst = max(pairs, key=lambda one: one.added_us)
     where = (
         f", most of it waiting where the system is limited ({worst.limited_by})" if worst.limited_by else ""
     )
     return (
         f"At the drive's own depth, the system adds most to {worst.label}: {worst.added_us:+.0f} us{where}. That "
-        "covers the whole system; the published share is the controller's alone."
+        f"covers the whole system, and no source gives it; {_headline(system)}"
     )
 
 

@@ -37,7 +37,7 @@ class Amplified:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """WAF over time and the table of its steps."""
+    """Returns WAF over time and the table of its steps."""
     found = [one for column in comparison.columns if (one := _amplified(column))]
     if not found:
         return None
@@ -93,7 +93,7 @@ def _amplified(column: Column) -> Amplified | None:
 
 
 def _bars(found: Sequence[Amplified]) -> list[Chart]:
-    """A bar per step and target; none for so few that the table is as quick to read, or too many to draw."""
+    """Returns a bar per step and target; none for so few that the table is as quick to read, or too many to draw."""
     labels = {
         point.step: plain(one.column.run.steps[point.step].label) for one in found for point in one.points
     }

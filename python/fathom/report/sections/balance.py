@@ -19,7 +19,7 @@ NONE = Item("–", tone="quiet")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """A table for every system whose members were told apart."""
+    """Returns a table for every system whose members were told apart."""
     blocks = [block for column in comparison.columns for block in _blocks(column)]
     return Section("balance", "How the load was spread", blocks, short="Balance") if blocks else None
 
@@ -116,7 +116,7 @@ def _spread(members: Sequence[Share], count: int) -> list[Item]:
 
 
 def _slow(run: RunData, kind: str, steps: dict[str, Sequence[Share]]) -> list[str]:
-    """Members that lag in some step, each with the step where it does so most."""
+    """Returns members that lag in some step, each with the step where it does so most."""
     lags: dict[int, tuple[float, str]] = {}
     for step, members in steps.items():
         means = {share.member: share.mean_us for share in members if share.mean_us is not None}

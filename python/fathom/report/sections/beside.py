@@ -54,7 +54,7 @@ class Beside:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Percentiles over the share, and their table."""
+    """Returns percentiles over the share, and their table."""
     found = [one for column in comparison.columns for one in _of(column)]
     if not found:
         return None
@@ -102,7 +102,7 @@ def _offered(run: RunData, step: str) -> Offered | None:
 
 
 def _alone(column: Column, step: str, offered_stream: str, op: str) -> list[SharePoint]:
-    """The same I/O measured with nothing beside it."""
+    """Returns the same I/O measured with nothing beside it."""
     run = column.run
     shapes = [
         _shape(stream["job"])
@@ -127,7 +127,7 @@ def _shape(job: JobJson) -> list[object]:
 
 
 def _sentence(one: Beside) -> str:
-    """The tail from the least to the most beside it; empty where too few I/Os were beside any share."""
+    """Returns the tail from the least to the most beside it; empty where too few I/Os were beside any share."""
     known = [(step, grouped(step.point.p99_us)) for step in one.steps if step.point.p99_us is not None]
     alone = [f"{p99} us alone" for step, p99 in known if step.beside is None]
     beside = [(f"{100 * step.share:g}", p99) for step, p99 in known if step.beside]

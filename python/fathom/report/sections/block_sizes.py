@@ -9,6 +9,7 @@ from fathom.output.text import span
 from fathom.report.blocks import Block, Group, Item, Points, Row, Section, Table
 from fathom.report.comparison import Comparison
 from fathom.report.drive_array import (
+    ALL_REACHED,
     BLOCKS,
     IN_MEMORY,
     KINDS,
@@ -54,10 +55,11 @@ def _table(found: Sequence[Disk]) -> Table:
         f"Of one drive{': a total over its drives, all at work at once' if several else ''}. Sequential in MB/s "
         "(10⁶ B/s), random in IOPS; ± is half the 95 % interval of the mean rate. Ratios with their 95 % interval; "
         "level: it includes 1.",
-        "Rates are those behind the transient at the start of a step (MSER-5), in which caches fill; rates of whole "
-        "windows are among the results above.",
-        f"memory: even then more than {IN_MEMORY:g} times what arm and platters allow, so of the page cache. Less than "
-        "that is left to random writes that hit a page which is dirty already, and reach the disk once.",
+        "Rates are those that reached the medium behind the transient at the start of a step (MSER-5), in which caches "
+        "fill. Beneath stands what the host saw where its page cache took more; whole windows, cache included, are "
+        "among the results.",
+        f"memory: what the host saw is more than {IN_MEMORY:g} times what arm and platters allow. The verdict leaves "
+        "such a workload out.",
         *(f"[{number}] {source}" for number, source in enumerate(sources, 1)),
     ]
     return Table("One drive", [Item(label) for label, _ in BLOCKS.values()], groups, footnotes)
@@ -94,6 +96,8 @@ def _figure(disk: Disk, step: str) -> Item:
     said = [f"± {width:.1f} %" if width is not None else "no interval"]
     if start_s := disk.transient_s(step):
         said.append(f"after {start_s} s")
+    if disk.reached(step) < ALL_REACHED:
+        said.append(f"{grouped(value / disk.reached(step))} with the cache")
     if disk.in_memory(step):
         said.append("memory")
     return Item(grouped(value), " · ".join(said), tone="strong")
@@ -108,7 +112,7 @@ def _ratio(disk: Disk, reference: Disk, step: str) -> Item:
 
 
 def _published(rows: Sequence[PublishedRow], kind: str, block: str, sources: list[str]) -> Item:
-    """What is printed for the block, or for the order and direction without one; a range is two rows."""
+    """Returns what is printed for the block, or for the order and direction without one; a range is two rows."""
     exact = [row for row in rows if row.workload == f"fio-{block}-{kind}"]
     stated = exact or [row for row in rows if row.workload == f"fio-{kind}"]
     relations = [row for row in rows if row.workload == f"fio-{block}-{kind}-relation"]
@@ -138,7 +142,7 @@ def _values(rows: Sequence[PublishedRow], kind: str, block_bytes: int) -> str:
 
 
 def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
-    """The row's figure as the table has it: MB/s of what is sequential, else IOPS."""
+    """Returns the row's figure as the table has it: MB/s of what is sequential, else IOPS."""
     mbps = row.mbps or (row.mibps * MIB_PER_MB if row.mibps else None)
     if kind.startswith("seq"):
         return mbps or (row.iops * block_bytes / 1e6 if row.iops else None)
@@ -146,7 +150,7 @@ def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
 
 
 def _limits(found: Sequence[Disk]) -> list[Block]:
-    """Measured beside what arm and platters allow, and what follows in words."""
+    """Returns measured beside what arm and platters allow, and what follows in words."""
     known = [disk for disk in found if disk.mechanics]
     if not known:
         return []
@@ -245,7 +249,7 @@ def _short_strokes(found: Sequence[Disk]) -> list[str]:
 
 
 def _many_readers(found: Sequence[Disk]) -> list[str]:
-    """What the order of commands adds, by the same reads with one and with several in flight at each drive."""
+    """Returns what the order of commands adds, by the same reads with one and with several in flight at each drive."""
     said = [
         f"{disk.name} at {BLOCKS[block][0]} {together:.0f} IOPS, {together / alone:.1f} times those of one reader"
         for disk in found
@@ -257,12 +261,12 @@ def _many_readers(found: Sequence[Disk]) -> list[str]:
         return []
     return [
         f"8 readers on each drive let it order their commands: {'; '.join(said)}. "
-        "Published figures are those of one thread on each of 8 drives, and stand beside that."
+        "The source of the method says 8 threads per disk; its figures are nearer to those of one reader."
     ]
 
 
 def _touched(disk: Disk) -> float:
-    """Bytes of a drive that the steps address."""
+    """Returns bytes of a drive that the steps address."""
     target = disk.column.target
     each = round(target.capacity_bytes / disk.drives * (target.scale or 1))
     return max(job.region_size(each) for job in disk.column.run.jobs.values())
@@ -331,7 +335,7 @@ def _zones(found: Sequence[Disk]) -> list[str]:
 
 
 def _spread(found: Sequence[Disk]) -> Table | None:
-    """Least, median and greatest drive of each array."""
+    """Returns least, median and greatest drive of each array."""
     arrays = [disk for disk in found if len(disk.parts) > 1]
     if not arrays:
         return None

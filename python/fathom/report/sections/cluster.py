@@ -10,6 +10,7 @@ from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
 from fathom.statistics.limits import limit_of
+from fathom.statistics.means import mean_by_count
 
 ORDER = 15
 METHOD = "cluster-scaling"
@@ -71,14 +72,12 @@ def _series(column: Column, workload: str) -> list[_At]:
         points = [p for p in column.run.points if p.target == column.target.name and p.step == step]
         if not points:
             continue
-        n = sum(point.n or 0 for point in points)
-        total_us = sum((point.mean_us or 0) * (point.n or 0) for point in points)
         found.append(
             _At(
                 depth,
                 sum(point.iops or 0 for point in points),
                 sum(point.mbps or 0 for point in points),
-                total_us / n if n else None,
+                mean_by_count((point.n, point.mean_us) for point in points),
                 points[0].limited_by,
             )
         )
@@ -86,7 +85,7 @@ def _series(column: Column, workload: str) -> list[_At]:
 
 
 def _best(series: Sequence[_At]) -> _At | None:
-    """The maximum over depths; the least depth that comes within 1 % of it."""
+    """Returns the maximum over depths; the least depth that comes within 1 % of it."""
     if not series:
         return None
     most = max(at.mbps for at in series)
@@ -135,7 +134,7 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
 
 
 def _reached(column: Column) -> str:
-    """The most that the clients got out of a cluster, small and large, and at which depth."""
+    """Returns the most that the clients got out of a cluster, small and large, and at which depth."""
     parts = []
     for workload, (label, _) in (SMALL | LARGE).items():
         best = _best(_series(column, workload)) if workload in HEADLINES else None
@@ -217,7 +216,7 @@ def _per_tb(columns: Sequence[Column]) -> list[Block]:
 
 
 def _capacities(column: Column) -> tuple[float | None, float]:
-    """Raw and usable TB, the raw one from the drives that the catalogue names."""
+    """Returns raw and usable TB, the raw one from the drives that the catalogue names."""
     from fathom.catalog import CatalogError, load_device
 
     usable = column.target.capacity_bytes / TB

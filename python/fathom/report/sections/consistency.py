@@ -93,7 +93,7 @@ class Long:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The longest measured steps, where there are no more than two of them and they take 100 s or more."""
+    """Returns the longest measured steps, where there are no more than two of them and they take 100 s or more."""
     longs = [long for column in comparison.columns for long in _longs(column)]
     if not longs:
         return None
@@ -109,7 +109,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _sentence(long: Long, window: str, why: Unsettled | None) -> str:
-    """The rate held at the end, how evenly, for how much power, and how many I/Os took long.
+    """Returns the rate held at the end, how evenly, for how much power, and how many I/Os took long.
 
     A target that had not settled holds nothing; a shortened run claims no more than what was done.
     """
@@ -162,7 +162,7 @@ class _End:
 
 
 def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None:
-    """A step, or it and the next one under the same load, which is then its end."""
+    """Returns a step, or it and the next one under the same load, which is then its end."""
     target = column.target.name
     last = _last_part(column.run, step)
     ends = [end for run in column.run.repeats if (end := _end(run, target, last or step, whole=bool(last)))]
@@ -185,7 +185,9 @@ def _long(column: Column, step: str, intervals: Sequence[Second]) -> Long | None
 
 
 def _last_part(run: RunData, step: str) -> str | None:
-    """The measured step right behind that goes on with the same workload, as a suite has it that states its window."""
+    """Returns the measured step right behind that goes on with the same workload, as a suite has it that states its
+    window.
+    """
     names = list(run.steps)
     behind = names[names.index(step) + 1 :][:1]
     same = [name for name in behind if run.steps[name].kind == "measure"]
@@ -220,7 +222,7 @@ def _latency(known: Sequence[tuple[Histogram, Bounds] | None]) -> tuple[Histogra
 
 
 def _efficiency_of(known: Sequence[Efficiency | None]) -> Efficiency | None:
-    """Mean over repeats with its interval; None where one has none."""
+    """Returns the mean over repeats with its interval; None where one has none."""
     found = [one for one in known if one]
     if not found or len(found) < len(known):
         return None
@@ -270,7 +272,7 @@ def _table(longs: Sequence[Long], window: str) -> Table:
 
 
 def _percentiles(longs: Sequence[Long]) -> list[Row]:
-    """The window's percentiles, where latencies were kept."""
+    """Returns the window's percentiles, where latencies were kept."""
     if not any(long.latency for long in longs):
         return []
     return [
@@ -346,7 +348,7 @@ def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
 
 
 def thinned(whole: Sequence[Second], every: int) -> list[Second]:
-    """One second in `every`, and of each stretch of `STRETCH_DOTS` times as many the least and the greatest.
+    """Returns one second in `every`, and of each stretch of `STRETCH_DOTS` times as many the least and the greatest.
 
     A plain pick would mostly miss the worst second, which is what such a figure is looked at for.
     """
@@ -360,7 +362,7 @@ def thinned(whole: Sequence[Second], every: int) -> list[Second]:
 
 
 def _dots_table(longs: Sequence[Long]) -> Table:
-    """A tenth of the step a row: what the dots show, for those who read tables."""
+    """Returns a tenth of the step a row: what the dots show, for those who read tables."""
     groups = []
     for long in longs:
         rows = []
@@ -421,7 +423,7 @@ def _bars(longs: Sequence[Long]) -> list[Figure]:
 
 
 def _ranges(longs: Sequence[Long]) -> Figure:
-    """Latency in the ranges that the suite shows."""
+    """Returns the latency in the ranges that the suite shows."""
     known = [(long, long.latency) for long in longs if long.latency is not None]
     shares = [100 * latency.bucket_shares(BUCKET_EDGES_MS) for _, latency in known]
     names = [f"{label} ms" for label in BUCKET_LABELS]
@@ -453,7 +455,7 @@ def _ranges(longs: Sequence[Long]) -> Figure:
 
 
 def _beyond(known: Sequence[tuple[Long, Histogram]]) -> Chart | None:
-    """The complementary distribution on two logarithmic axes, a point for each bin that an eye can tell apart.
+    """Returns the complementary distribution on two logarithmic axes, a point for each bin that an eye can tell apart.
 
     None where no latency but one was seen.
     """

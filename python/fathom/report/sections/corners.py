@@ -26,7 +26,7 @@ NONE = Item("–", tone="quiet", title="does not apply, or was not recorded")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The table of corners."""
+    """Returns the table of corners."""
     if not comparison.corners:
         return None
     sources: list[str] = []
@@ -53,7 +53,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _far(comparison: Comparison) -> list[str]:
-    """Why twins are far from published figures, where they are; uncertain figures are left out."""
+    """Returns why twins are far from published figures, where they are; uncertain figures are left out."""
     lines = []
     for corner in comparison.corners:
         for cell in (corner.cell(column) for column in comparison.columns if column.is_twin):
@@ -67,7 +67,7 @@ def _far(comparison: Comparison) -> list[str]:
 
 
 def head(column: Column) -> Item:
-    """A target's column heading."""
+    """Returns a target's column heading."""
     return Item(column.label, column.kind, slot=slot(column.index))
 
 
@@ -77,7 +77,7 @@ def _rows(
     sources: list[str],
     out: Mapping[tuple[str, str], Unsettled],
 ) -> list[Row]:
-    """A corner's rows; one in which no target has anything to say is left out.
+    """Returns a corner's rows; one in which no target has anything to say is left out.
 
     So is p99.999, which takes ten million I/Os, where no target has it and none was measured for it.
     """
@@ -124,13 +124,13 @@ def _rows(
 
 
 def _tells_five_nines(cell: Cell) -> bool:
-    """Whether the step was made to tell p99.999, as those of the standard's histograms are."""
+    """Returns whether the step was made to tell p99.999, as those of the standard's histograms are."""
     told = cell.column.run.percentile(cell.step.name)
     return told is not None and told > QUANTILES["p9999_us"]
 
 
 def _headline(cell: Cell, corner: Corner, why: Unsettled | None) -> Item:
-    """The figure with its margin and its place among `corner`, the cells that may be ranked."""
+    """Returns the figure with its margin and its place among `corner`, the cells that may be ranked."""
     if cell.value is None:
         return NONE
     if why:
@@ -174,7 +174,9 @@ def _largest(point: Point) -> Item:
 
 
 def _marked(item: Item, cell: Cell) -> Item:
-    """A figure with the share of its I/O that failed, where that is more than a little; in place of one withheld."""
+    """Returns a figure with the share of its I/O that failed, where that is more than a little; in place of one
+    withheld.
+    """
     if not cell.failed:
         return item
     if item.tone == "quiet":

@@ -77,7 +77,7 @@ class Workload:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Panels, the table of points, and capacities where curves have an objective."""
+    """Returns panels, the table of points, and capacities where curves have an objective."""
     workloads = _workloads(comparison)
     if not workloads:
         return None
@@ -97,7 +97,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _sentence(workload: Workload, one: Drawn, why: Unsettled | None) -> str:
-    """Latency at half of the maximum and at the most that is sustained, and what becomes of more.
+    """Returns the latency at half of the maximum and at the most that is sustained, and what becomes of more.
 
     Points are shares of the maximum: where the target had not settled by then, none of them is claimed.
     """
@@ -134,7 +134,7 @@ def _margin(dot: Dot) -> str:
 
 
 def _workloads(comparison: Comparison) -> list[Workload]:
-    """Curves of different runs meet by workload."""
+    """Returns curves of different runs meet by workload."""
     found: dict[str, list[Drawn]] = {}
     labels: dict[str, str] = {}
     for column in comparison.columns:
@@ -204,7 +204,9 @@ def _rounded(x: float, y: float) -> list[float | None]:
 
 
 def _limit(workload: Workload, latency: Latency) -> Limit | None:
-    """The objective, in the panel of the latency that it is about. It limits p99, so means lie well below it."""
+    """Returns the objective, in the panel of the latency that it is about. It limits p99, so means lie well
+    below it.
+    """
     for one in workload.drawn:
         if one.curve.slo and one.curve.latency == latency:
             return Limit(one.curve.slo.p99_us, f"SLO: p99 {grouped(one.curve.slo.p99_us)} us")
@@ -298,7 +300,7 @@ def _row(dot: Dot, bend: Dot | None) -> Row:
 
 
 def _latencies(dot: Dot, kind: Latency) -> list[Item]:
-    """Mean and percentiles with their intervals; a response latency that grows without end has none."""
+    """Returns the mean and percentiles with their intervals; a response latency that grows without end has none."""
     growing = kind == "response" and not dot.figures.sustained
     prefix, why = PREFIXES[kind], GROWING if growing else FEW
     mean = latency(dot.row, f"{prefix}mean_us", why) or NONE
@@ -308,7 +310,7 @@ def _latencies(dot: Dot, kind: Latency) -> list[Item]:
 
 
 def _capacities(comparison: Comparison, workloads: Sequence[Workload]) -> Table:
-    """The highest sustained rate within the objective, per workload and target."""
+    """Returns the highest sustained rate within the objective, per workload and target."""
     rows = []
     for workload in workloads:
         of = {one.column.index: one for one in workload.drawn}

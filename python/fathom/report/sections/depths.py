@@ -60,7 +60,7 @@ class Scaling:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Two panels a workload that was measured at four depths or more."""
+    """Returns two panels a workload that was measured at four depths or more."""
     found = series(swept(comparison), _workload, lambda one: one.depth, LEAST_DEPTHS)
     if not found:
         return None
@@ -99,14 +99,14 @@ def _label(one: Swept) -> str:
 
 
 def _told(label: str, one: Scaling, out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
-    """The sentence on what had settled, and one on what had not."""
+    """Returns the sentence on what had settled, and one on what had not."""
     left, unclaimed = claimed(one.steps, out, LEAST_DEPTHS, f"{one.column.label}, {label}")
     said = [_sentence(label, Scaling(one.column, left))] if left else []
     return [*said, *([unclaimed] if unclaimed else [])]
 
 
 def _sentence(label: str, one: Scaling) -> str:
-    """Where the rate saturates, and what the load beyond costs."""
+    """Returns where the rate saturates, and what the load beyond costs."""
     enough, last = one.enough, one.steps[-1]
     text = f"{one.column.label}, {label}: "
     if enough is last:
@@ -194,7 +194,7 @@ def _row(one: Scaling, step: Swept) -> Row:
 
 
 def _p99(halves: Sequence[Point]) -> Item:
-    """The slower operation's; none as soon as one operation's is unknown: the slower could be that one."""
+    """Returns the slower operation's; none as soon as one operation's is unknown: the slower could be that one."""
     slower = max(halves, key=lambda half: half.p99_us or 0.0)
     known = all(half.p99_us is not None for half in halves)
     return (latency(slower, "p99_us") if known else None) or NONE

@@ -61,11 +61,11 @@ class Judgement:
     in_memory: Sequence[str]
 
     def of(self, word: str, steps: Sequence[str]) -> list[Judged]:
-        """Those of the steps with that outcome."""
+        """Returns those of the steps with that outcome."""
         return [one for step in steps if (one := self.judged.get(step)) and one.word == word]
 
     def answer(self, steps: Sequence[str]) -> str | None:
-        """One word for a use; None where none of its workloads tells disks apart."""
+        """Returns one word for a use; None where none of its workloads tells disks apart."""
         words = {one.word for step in steps if (one := self.judged.get(step))}
         if not words:
             return None
@@ -117,8 +117,8 @@ def _sentences(judgement: Judgement, prices: Prices) -> list[str]:
     own, other = judgement.disk.name, judgement.reference.name
     judged = [one for step in STEPS if (one := judgement.judged.get(step))]
     said = [
-        f"{own} against {other}, without the first seconds, which caches take: {len(judged)} of {len(STEPS)} workloads "
-        "can be judged;"
+        f"{own} against {other}, by what reached the medium after the first seconds, which caches take: {len(judged)} "
+        f"of {len(STEPS)} workloads can be judged;"
     ]
     for word, extra in (
         ("as fast", f" (level, or within {100 * AS_FAST:.0f} %)"),
@@ -179,7 +179,7 @@ def _lower(use: str) -> str:
 
 
 def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
-    """Host-managed disks need software that knows zones; from how many drives that pays is published."""
+    """Returns host-managed disks need software that knows zones; from how many drives that pays is published."""
     each = saved_per_tb * judgement.disk.tb
     text = (
         f"It needs software that writes zones in order, as a file system with zone support does. Each drive saves "
@@ -261,8 +261,8 @@ def _uses(judgement: Judgement) -> Table:
     names = f"{judgement.disk.name} to {judgement.reference.name}"
     notes = [
         f"Ratio of {names} over the workloads of a use, with its 95 % interval.",
-        "Rates leave out the first seconds, in which caches take what the disk cannot (MSER-5). Sentences of the "
-        "summary compare whole windows, so their ratios differ where caches take much.",
+        "Rates are those that reached the medium after the first seconds, in which caches take what the disk cannot "
+        "(MSER-5). The summary compares whole windows, page cache included, so its ratios of writes differ.",
     ]
     return Table("Use", head, [Group("", rows)], notes)
 

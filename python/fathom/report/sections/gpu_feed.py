@@ -91,7 +91,7 @@ def _gpu(column: Column) -> Gpu | None:
 
 
 def _drives(feed: Feed, gbps: float, derate: float) -> int:
-    """Drives for a rate, by the same rule as `fathom size`."""
+    """Returns drives for a rate, by the same rule as `fathom size`."""
     figure = Rated(feed.least_gbps * 1e9, "measured", feed.column.run.document.id)
     drive = Drive(feed.column.short, feed.column.label, {("bandwidth", "read"): figure})
     return size(drive, [parse_need(f"{gbps:g} GB/s read")], derate, GPU_LINK).drives or 0
@@ -117,7 +117,7 @@ def _sentence(feed: Feed) -> str:
 
 
 def _landed(feed: Feed, gpu: Gpu) -> str:
-    """What the GPU of the run takes, measured."""
+    """Returns what the GPU of the run takes, measured."""
     taken = max(cell.point.mbps or 0.0 for cell in feed.cells.values()) / 1e3 / gpu.copies_gbps
     if taken >= FULL:
         rest = f"and these take {percent(taken)} of it: the way to the GPU limits, not the target."
@@ -131,7 +131,7 @@ def _landed(feed: Feed, gpu: Gpu) -> str:
 
 
 def _bricks(feeds: Sequence[Feed]) -> str:
-    """Whether reading bricks in any order costs anything."""
+    """Returns whether reading bricks in any order costs anything."""
     parts = []
     for feed in feeds:
         rates = [feed.cells[name].point.mbps or 0.0 for name in WORKLOADS if name in feed.cells]
@@ -193,7 +193,7 @@ def _count(feed: Feed, gbps: float, derate: float) -> Item:
 
 
 def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
-    """What so many drives give together, against the GPU's link."""
+    """Returns what so many drives give together, against the GPU's link."""
     label, raw = link_of(GPU_LINK)
     first, *others = {feed.gpu for feed in feeds}
     if first and not others:

@@ -11,6 +11,7 @@ from fathom.report.comparison import Comparison, is_drive, part_name
 from fathom.report.data import RunData
 from fathom.report.style import grouped, plain, seconds
 from fathom.runs.document import TargetRecord
+from fathom.statistics.means import mean_by_count
 
 ORDER = 27
 HEAD = ("IOPS", "MB/s", "Share", "Latency, mean", "p99", "Window, n")
@@ -18,7 +19,7 @@ NONE = Item("–", tone="quiet")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """A table for each total that has parts."""
+    """Returns a table for each total that has parts."""
     blocks = [
         block
         for run in comparison.runs
@@ -77,13 +78,12 @@ def _cells(point: Point, moved: float) -> list[Item]:
 
 def _totals(points: Sequence[Point], whole: Point) -> list[Row]:
     n = sum(point.n or 0 for point in points)
-    sum_us = sum((point.mean_us or 0) * (point.n or 0) for point in points)
     longest_s = max(point.window_s or 0 for point in points)
     summed = [
         _number(sum(point.iops or 0 for point in points)),
         _number(sum(point.mbps or 0 for point in points)),
         Item("100.0"),
-        _number(sum_us / n if n else None),
+        _number(mean_by_count((point.n, point.mean_us) for point in points)),
         NONE,
         Item(seconds(longest_s), f"n {n:,}"),
     ]

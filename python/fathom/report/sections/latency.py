@@ -21,7 +21,7 @@ TICKS = (float(np.log10(2)), 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Two figures over the corners that have histograms."""
+    """Returns two figures over the corners that have histograms."""
     corners = [corner for corner in comparison.corners if any(cell.histogram for cell in corner.cells)]
     if not corners:
         return None
@@ -74,7 +74,7 @@ def _last_place(n: int) -> float:
 
 
 def _places(n: int) -> list[float]:
-    """Where a curve is drawn: every 0.05 from the median to the last place, and at the labelled percentiles."""
+    """Returns where a curve is drawn: every 0.05 from the median to the last place, and at the labelled percentiles."""
     last = _last_place(n)
     return sorted(
         {*np.arange(TICKS[0], last, 0.05).tolist(), *(tick for tick in TICKS if tick <= last), last}
@@ -121,7 +121,7 @@ def rebinned(histogram: Histogram) -> tuple[Floats, Floats]:
 
 
 def _ranges(corners: Sequence[Corner], window: str) -> Table:
-    """Shares in the ranges of milliseconds that reviews print."""
+    """Returns shares in the ranges of milliseconds that reviews print."""
     groups = []
     for corner in corners:
         found = [(cell, 100 * histogram.bucket_shares(BUCKET_EDGES_MS)) for cell, histogram in _cells(corner)]

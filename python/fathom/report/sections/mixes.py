@@ -77,7 +77,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _is_tracked(load: Load) -> bool:
-    """Whether one of its steps decides when rounds end."""
+    """Returns whether one of its steps decides when rounds end."""
     places = (one.column.run.round_of(one.halves[0].step) for steps in load for one in steps)
     return any(place.step in place.track for place in places if place)
 
@@ -92,13 +92,13 @@ def _label(one: Swept) -> str:
 
 
 def _told(label: str, steps: Sequence[Swept], out: Mapping[tuple[str, str], Unsettled]) -> list[str]:
-    """The sentence on what had settled, and one on what had not."""
+    """Returns the sentence on what had settled, and one on what had not."""
     left, unclaimed = claimed(steps, out, LEAST_SHARES, f"{steps[0].column.label}, {label}")
     return [*([_sentence(label, left)] if left else []), *([unclaimed] if unclaimed else [])]
 
 
 def _sentence(label: str, steps: Sequence[Swept]) -> str:
-    """The two ends, the least rate between them, and what reads wait for beside writes."""
+    """Returns the two ends, the least rate between them, and what reads wait for beside writes."""
     first, last = steps[0], steps[-1]
     low = min(steps, key=lambda one: one.iops)
     text = (
@@ -122,7 +122,7 @@ def _sentence(label: str, steps: Sequence[Swept]) -> str:
 
 
 def _rate_text(one: Swept, unit: str = "") -> str:
-    """`476k IOPS (± 0.8 %)`."""
+    """Returns `476k IOPS (± 0.8 %)`."""
     return f"{compact(one.iops)}{unit}" + (f" ({one.margin})" if one.margin else "")
 
 

@@ -8,14 +8,14 @@ ORDER = 60
 
 
 def build(comparison: Comparison) -> Section | None:
-    """The notes of all runs, the gravest first."""
+    """Returns the notes of all runs, the gravest first."""
     notes = [_note(group) for group in comparison.notes]
     block = Notes(notes) if notes else Prose(["No rule found anything that limits these figures."])
     return Section("notes", "Validity notes", [block], short="Notes")
 
 
 def _note(group: NoteGroup) -> NoteItem:
-    """One sentence per step; a group of one step names it beside the target."""
+    """Returns one sentence per step; a group of one step names it beside the target."""
     several = len(group.notes) > 1
     step = "" if several else group.notes[0].step or ""
     texts = [f"{note.step}: {note.text}" if several and note.step else note.text for note in group.notes]

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from fathom.analysis.finding import joined
 from fathom.columns.schema import Point, Stream
+from fathom.method.ops import WRITES
 from fathom.output.text import span
 from fathom.report.blocks import Chart, Figure, Group, Item, Row, Section, Table
 from fathom.report.charts import Axis, Line, line_chart, time_axis
@@ -67,16 +68,16 @@ class Variant:
     @property
     def written_bps(self) -> float:
         """Bytes that the host wrote per second."""
-        return sum((point.mbps or 0.0) * 1e6 for point in self.points if point.op in ("write", "append"))
+        return sum((point.mbps or 0.0) * 1e6 for point in self.points if point.op in WRITES)
 
 
 def counted_in(points: Sequence[Point]) -> Point | None:
-    """The operation of a step whose row has the WAF of all."""
+    """Returns the operation of a step whose row has the WAF of all."""
     return next((point for point in points if point.waf is not None), None)
 
 
 def build(comparison: Comparison) -> Section | None:
-    """What each load came to, its WAF over time, and the table of the streams."""
+    """Returns what each load came to, its WAF over time, and the table of the streams."""
     found = [(column, load) for column in comparison.columns if column.run.streams for load in _loads(column)]
     if not found:
         return None
@@ -96,7 +97,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _sentence(column: Column, load: Sequence[Variant]) -> str:
-    """What the media take per byte of the load, with one handle and apart.
+    """Returns what the media take per byte of the load, with one handle and apart.
 
     A job that names no handle, with nothing to compare it to, may still have several: one for each namespace.
     """
@@ -110,14 +111,14 @@ def _sentence(column: Column, load: Sequence[Variant]) -> str:
 
 
 def _loads(column: Column) -> Iterator[list[Variant]]:
-    """The column's variants by what they issue, those with one handle first."""
+    """Yields the column's variants by what they issue, those with one handle first."""
     run, target = column.run, column.target.name
     loads: dict[str, list[Variant]] = {}
     for name, step in run.steps.items():
         streams = [row for row in run.streams if row.target == target and row.step == name]
         if not streams or _is_offered(run.raw_steps.get(name)):
             continue
-        handles = {row.placement for row in streams if row.op in ("write", "append")}
+        handles = {row.placement for row in streams if row.op in WRITES}
         points = [point for point in run.points if point.target == target and point.step == name]
         variant = Variant(
             name,
@@ -133,12 +134,14 @@ def _loads(column: Column) -> Iterator[list[Variant]]:
 
 
 def _is_offered(step: JsonValue) -> bool:
-    """Whether one of its streams is offered a share of a rate: what that does to the others is a section of its own."""
+    """Returns whether one of its streams is offered a share of a rate: what that does to the others is a section of its
+    own.
+    """
     return isinstance(step, dict) and bool(step.get("offered"))
 
 
 def _without_placement(step: JsonValue) -> str:
-    """The streams of a step but for their handles, as text."""
+    """Returns the streams of a step but for their handles, as text."""
     entry = cast("Mapping[str, Mapping[str, Sequence[Mapping[str, Mapping[str, JsonValue]]]]]", step)
     streams = entry["job"]["streams"] if entry else ()
     return json.dumps([{**stream, "job": {**stream["job"], "placement": []}} for stream in streams])
@@ -180,7 +183,7 @@ def _chart(column: Column, load: Sequence[Variant]) -> Chart | None:
 
 
 def _lines(found: Sequence[tuple[Column, list[Variant]]]) -> Table:
-    """What is drawn of each load: how long, and WAF at its ends and between them."""
+    """Returns what is drawn of each load: how long, and WAF at its ends and between them."""
     heads = [Item(text) for text in ("Length", "First", "Least", "Greatest", "Last")]
     groups: dict[str, list[Row]] = {}
     for column, load in found:
@@ -241,7 +244,7 @@ def _total(column: Column, variant: Variant, shared: Variant | None) -> Row:
 
 
 def saved(variant: Variant, shared: Variant | None) -> Item | None:
-    """How much less the media take with a handle per stream; None where one of both is not known.
+    """Returns how much less the media take with a handle per stream; None where one of both is not known.
 
     Better or worse only where the interval of the ratio excludes 1, else level; without an interval neither is said.
     """

@@ -14,7 +14,7 @@ ORDER = 70
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Targets, environments, methods."""
+    """Returns targets, environments, methods."""
     blocks: list[Block] = [_targets(comparison), *_loads(comparison), _environments(comparison)]
     for text in dict.fromkeys(run.document.method.text for run in comparison.runs):
         name = next(run.document.method.name for run in comparison.runs if run.document.method.text == text)
@@ -37,7 +37,7 @@ def flat(value: Mapping[str, JsonValue], prefix: str = "") -> dict[str, str]:
 
 
 def _with_units(facts: Mapping[str, str]) -> dict[str, str]:
-    """Counts of bytes as people read them: `memory bytes: 25276514304` becomes `memory: 23.54 GiB`."""
+    """Returns counts of bytes as people read them: `memory bytes: 25276514304` becomes `memory: 23.54 GiB`."""
     return {
         name.removesuffix(" bytes"): size(int(text)) if name.endswith(" bytes") and text.isdigit() else text
         for name, text in facts.items()
@@ -69,7 +69,7 @@ def _facts(column: Column) -> dict[str, str]:
 
 
 def _loads(comparison: Comparison) -> list[Block]:
-    """How the load on real targets was made: what was achieved of what was asked for."""
+    """Returns how the load on real targets was made: what was achieved of what was asked for."""
     made = {
         column.index: {aspect: _ways(ways, column.run) for aspect, ways in aspects.items()}
         for column in comparison.columns
@@ -83,7 +83,7 @@ def _loads(comparison: Comparison) -> list[Block]:
 
 
 def _ways(ways: Mapping[str, str], run: RunData) -> str:
-    """The one way; where steps differ, each with the first step of its kind."""
+    """Returns the one way; where steps differ, each with the first step of its kind."""
     if len(ways) == 1:
         return plain(next(iter(ways)))
     return "; ".join(f"{plain(way)} (first in {plain(run.called(step))})" for way, step in ways.items())
@@ -106,6 +106,6 @@ def _machine(run: RunData) -> dict[str, str]:
 
 
 def _union(facts: list[dict[str, str]]) -> list[Row]:
-    """One row per name that any column has, in order of first appearance."""
+    """Returns one row per name that any column has, in order of first appearance."""
     names = dict.fromkeys(name for column in facts for name in column)
     return [Row(Item(name), [Item(column.get(name, "–")) for column in facts]) for name in names]

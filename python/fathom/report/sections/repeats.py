@@ -26,7 +26,7 @@ LEAST = 1e-4
 
 
 def build(comparison: Comparison) -> Section | None:
-    """A table per target that was measured more than once."""
+    """Returns a table per target that was measured more than once."""
     columns = [column for column in comparison.columns if column.repeats > 1]
     if not columns:
         return None
@@ -75,7 +75,9 @@ def _table(column: Column, comparison: Comparison, rounds: Mapping[str, Sequence
 
 
 def _tracked(one: OnTarget) -> list[Row]:
-    """The steps by which rounds are judged; all of rounds that are not. The others' means are in their own section."""
+    """Returns the steps by which rounds are judged; all of rounds that are not. The others' means are in their own
+    section.
+    """
     unit = UNITS[one.place.metric]
     reached = f"{len(one.steady)} of {len(one.repeats)} steady" if one.place.judged else ""
     steps = [step for step in one.steps if step in one.place.track] or one.steps
@@ -110,7 +112,7 @@ def _cells(
     values: Sequence[float | None],
     of: str = "",
 ) -> list[Item]:
-    """The mean with its margin and what it is of, by how much repeats differ, and what each of them came to."""
+    """Returns the mean with its margin and what it is of, by how much repeats differ, and what each of them came to."""
     known = [value for value in values if value is not None]
     spread = np.std(known, ddof=1) / np.mean(known) if len(known) > 1 else None
     beneath = " · ".join(part for part in (margin_of(mean, *interval) if interval else "", of) if part)
@@ -127,7 +129,7 @@ def _values(cell: Cell, corner: Corner) -> list[float | None]:
 
 
 def _value(cell: Cell, corner: Corner, place: int) -> float | None:
-    """The headline of one repeat, as the cell has it of all."""
+    """Returns the headline of one repeat, as the cell has it of all."""
     run, point = cell.column.run.repeats[place], cell.point
     of_step = [one for one in run.points if (one.target, one.step) == (point.target, point.step)]
     halves = [one for one in of_step if point.op in (TOTAL, one.op)]

@@ -31,8 +31,8 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _windows(members: Sequence[OnTarget], comparison: Comparison) -> Table:
-    """The standard's steady-state table of every repeat: mean, excursion and slope of the last rounds, against what is
-    allowed. A verdict on one run's rounds in order: there is nothing in it to pool.
+    """Returns the standard's steady-state table of every repeat: mean, excursion and slope of the last rounds, against
+    what is allowed. A verdict on one run's rounds in order: there is nothing in it to pool.
     """
     unit = UNITS[members[0].place.metric]
     heads = [
@@ -72,7 +72,7 @@ def _window(series: Series, verdict: WindowVerdict) -> Row:
 
 
 def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
-    """A panel per tracked step: its figure over rounds, a line for every repeat."""
+    """Returns a panel per tracked step: its figure over rounds, a line for every repeat."""
     place = members[0].place
     unit = UNITS[place.metric]
     repeats = [
@@ -117,7 +117,7 @@ def _convergence(members: Sequence[OnTarget], comparison: Comparison) -> Figure:
 
 
 def _means(members: Sequence[OnTarget]) -> Table:
-    """Every step's mean over the window, as a matrix where the steps were swept over two keys."""
+    """Returns every step's mean over the window, as a matrix where the steps were swept over two keys."""
     place = members[0].place
     unit = UNITS[place.metric]
     groups = []

@@ -40,12 +40,12 @@ class Saturation:
         return self.stretches[-1].capacities
 
     def at(self, capacities: float) -> Stretch | None:
-        """Where so much has been written; None where the run ended before."""
+        """Returns where so much has been written; None where the run ended before."""
         return next((one for one in self.stretches if one.capacities >= NEARLY * capacities), None)
 
 
 def build(comparison: Comparison) -> Section | None:
-    """One line per target."""
+    """Returns one line per target."""
     found = [one for column in comparison.columns if (one := _saturation(column))]
     if not found:
         return None

@@ -36,7 +36,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _prose(told: Told) -> list[Block]:
-    """A single workload or target needs no list."""
+    """Returns a single workload or target needs no list."""
     several = len(told.outcomes) > 1
     blocks: list[Block] = [Points(told.outcomes, shown=SHOWN) if several else Prose(told.outcomes)]
     if told.agreement:
@@ -64,13 +64,13 @@ def _verdict(corner: Corner) -> str:
     if len(corner.ranking) == 1:
         return best.column.short
     if level:
-        said = "level with" if corner.told_apart else "with too few seconds to tell it from"
+        said = "level with" if corner.told_apart else "with too few seconds to separate it from"
         return f"{best.column.short}, {said} {joined([cell.column.short for cell in level])}"
     return f"{best.column.short}, {_ahead(corner.lead_pct)} {corner.ranking[1].column.short}"
 
 
 def _ahead(lead_pct: float) -> str:
-    """How far, up to the name of the second."""
+    """Returns how far, up to the name of the second."""
     return f"{lead_pct:.1f}\u00a0% ahead of" if lead_pct < 100 else f"{1 + lead_pct / 100:.1f} times"
 
 

@@ -42,7 +42,7 @@ class Stretch:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """One panel per target that has intervals."""
+    """Returns one panel per target that has intervals."""
     lines = [(column, _stretches(column)) for column in comparison.columns]
     lines = [(column, stretches) for column, stretches in lines if stretches]
     if not lines:
@@ -63,7 +63,9 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _stretches(column: Column) -> list[Stretch]:
-    """Steps laid end to end; the pauses between them are not drawn, nor purges, which read and write nothing."""
+    """Returns steps laid end to end; the pauses between them are not drawn, nor purges, which read and write
+    nothing.
+    """
     at_s = 0.0
     stretches = []
     steps = column.run.steps
@@ -79,12 +81,12 @@ def _stretches(column: Column) -> list[Stretch]:
 
 
 def bucket_seconds(stretches: Sequence[Stretch]) -> int:
-    """Intervals per drawn point, so that a target has at most about MAX_BUCKETS of them."""
+    """Returns intervals per drawn point, so that a target has at most about MAX_BUCKETS of them."""
     return math.ceil(sum(len(stretch.seconds) for stretch in stretches) / MAX_BUCKETS)
 
 
 def _buckets(stretches: Sequence[Stretch], size: int) -> list[list[Bucket]]:
-    """Per step, its intervals in groups of `size`."""
+    """Returns per step, its intervals in groups of `size`."""
     return [
         [_bucket(stretch.seconds[first : first + size]) for first in range(0, len(stretch.seconds), size)]
         for stretch in stretches
@@ -139,7 +141,8 @@ def _chart(
 
 
 def _shading(lines: Sequence[tuple[Column, Sequence[Stretch]]]) -> list[list[Span]]:
-    """Measured steps of each target, shaded strongly and labelled: as in tables if all labels have room, else shorter.
+    """Returns measured steps of each target, shaded strongly and labelled: as in tables if all labels have room, else
+    shorter.
 
     Neighbours that are called alike have one label. Where the shortest have no room either, those that would run into
     the one before are left out.
@@ -158,7 +161,7 @@ def _shading(lines: Sequence[tuple[Column, Sequence[Stretch]]]) -> list[list[Spa
 
 
 def _names(column: Column, name: str) -> tuple[str, ...]:
-    """What a step may be called, the shortest last; nothing for one that is not measured."""
+    """Returns what a step may be called, the shortest last; nothing for one that is not measured."""
     run = column.run
     step = run.steps.get(name)
     if step is not None and step.kind not in ("measure", "point"):
@@ -171,7 +174,7 @@ def _names(column: Column, name: str) -> tuple[str, ...]:
 
 
 def _joined(stretches: Sequence[Stretch], names: Sequence[str]) -> list[Span]:
-    """A span for each stretch, one for neighbours of one name; names in lines."""
+    """Returns a span for each stretch, one for neighbours of one name; names in lines."""
     spans: list[Span] = []
     for stretch, name in zip(stretches, map(_in_two_lines, names), strict=True):
         start_s = stretch.start_s
@@ -182,7 +185,7 @@ def _joined(stretches: Sequence[Stretch], names: Sequence[str]) -> list[Span]:
 
 
 def _in_two_lines(label: str) -> str:
-    """A label of several words, divided where the longer line is shortest."""
+    """Returns a label of several words, divided where the longer line is shortest."""
     spaces = [place for place, char in enumerate(label) if char == " "]
     at = min(spaces, key=lambda place: max(place, len(label) - place - 1), default=None)
     return label if at is None else f"{label[:at]}\n{label[at + 1 :]}"

@@ -120,7 +120,7 @@ impl SsdParams {
             return fail(
                 "reclaim_unit_bytes",
                 format!(
-                    "{} is no multiple of {row_bytes}, an erase unit of each of a group's {} dies",
+                    "{} is not a multiple of {row_bytes}, an erase unit of each of a group's {} dies",
                     self.reclaim_unit_bytes,
                     self.dies() / groups
                 ),
@@ -255,7 +255,7 @@ impl SsdParams {
             return fail(
                 "zone_capacity_bytes",
                 format!(
-                    "{} is no multiple of {row_bytes}, a programming unit of each of {} dies, up to zone_bytes, {}",
+                    "{} is not a multiple of {row_bytes}, a programming unit of each of {} dies, up to zone_bytes, {}",
                     zones.zone_capacity_bytes,
                     self.dies_of_zone(),
                     zones.zone_bytes
@@ -266,7 +266,7 @@ impl SsdParams {
         if !zones.zone_bytes.is_multiple_of(u64::from(UNIT_BYTES)) || zones.zone_bytes >= 1 << 32 {
             return fail(
                 "zone_bytes",
-                format!("{} is no multiple of 4096 below 4 GiB", zones.zone_bytes),
+                format!("{} is not a multiple of 4096 below 4 GiB", zones.zone_bytes),
             );
         }
         // Every active zone may hold a unit that waits for its last pages.

@@ -1,0 +1,149 @@
+//! Virtual devices from their parameters: a drive, a drive under a file system, or a system.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use recording::{Interval, Recording};
+use serde_json::{Map, Value};
+use twin::Device;
+use workload::Job;
+
+use crate::LoadError;
+
+/// A virtual device. Its state (mapping, wear, page cache, virtual clock) lasts from job to job. Clones share it.
+#[derive(Clone)]
+pub struct TwinDevice {
+    device: Arc<Mutex<dyn RunsJobs>>,
+    capacity_bytes: u64,
+    scale: f64,
+    dirty_limit_bytes: u64,
+}
+
+impl TwinDevice {
+    /// Makes a fresh device from its parameters: JSON of plain values, in which `kind` names the model (`ssd` where it
+    /// is missing). A drive gets the named file system.
+    ///
+    /// # Errors
+    /// The model does not exist, cannot have these parameters, or cannot have the file system.
+    pub fn new(
+        parameters_json: &str,
+        seed: u64,
+        file_system: Option<&str>,
+    ) -> Result<Self, LoadError> {
+        let (kind, text) = kind_and_parameters(parameters_json)?;
+        match kind.as_ref().map_or(Some("ssd"), Value::as_str) {
+            Some("ssd") => {
+                let ssd = twin::Ssd::new(&twin::SsdParams::from_json(&text)?, seed)?;
+                Self::under(ssd, file_system, false)
+            }
+            Some("disk") => {
+                let disk = twin::Disk::new(&twin::DiskParams::from_json(&text)?)?;
+                Self::under(disk, file_system, true)
+            }
+            Some("system") if file_system.is_some() => Err(LoadError::LayeredSystem),
+            Some("system") => {
+                let parameters = twin::SystemParams::from_json(&text)?;
+                Ok(Self::of(twin::System::new(&parameters, seed)))
+            }
+            _ => Err(LoadError::UnknownKind(kind.unwrap_or_default())),
+        }
+    }
+
+    /// Bytes that jobs address: the simulated slice.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Simulated capacity / real capacity.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// Bytes that the page cache takes before writers wait for the drive; 0 without a file system.
+    pub fn dirty_limit_bytes(&self) -> u64 {
+        self.dirty_limit_bytes
+    }
+
+    /// Runs a job to its end; waits for another one that runs on the same device.
+    pub(crate) fn run(
+        &self,
+        job: &Job,
+        seed: u64,
+        control: &twin::Control,
+        stopping: Option<&twin::StoppingRule>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<Recording, twin::TwinError> {
+        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        device.run(job, seed, control, stopping, on_interval)
+    }
+
+    /// The drive under a file system, or bare.
+    fn under<D: Device + Send + 'static>(
+        drive: D,
+        file_system: Option<&str>,
+        rotational: bool,
+    ) -> Result<Self, LoadError> {
+        let Some(name) = file_system else {
+            return Ok(Self::of(drive));
+        };
+        let mut params = twin::FsParams::preset(name, rotational)?;
+        if let Some(zones) = drive.zone_model() {
+            params = params.on_zones(&zones)?;
+        }
+        let layered = twin::FileSystem::new(drive, &params)?;
+        let dirty_limit_bytes = layered.dirty_limit_bytes();
+        Ok(Self {
+            dirty_limit_bytes,
+            ..Self::of(layered)
+        })
+    }
+
+    fn of<D: Device + Send + 'static>(device: D) -> Self {
+        Self {
+            capacity_bytes: device.capacity_bytes(),
+            scale: device.scale(),
+            dirty_limit_bytes: 0,
+            device: Arc::new(Mutex::new(device)),
+        }
+    }
+}
+
+/// Returns the parameters of an SSD with those that they leave to the model.
+///
+/// # Errors
+/// The model cannot have these parameters.
+pub fn ssd_parameters(parameters_json: &str) -> Result<twin::SsdParams, LoadError> {
+    let (_, text) = kind_and_parameters(parameters_json)?;
+    Ok(twin::SsdParams::from_json(&text)?)
+}
+
+/// The model that parameters name, and the parameters without it.
+fn kind_and_parameters(parameters_json: &str) -> Result<(Option<Value>, String), LoadError> {
+    let mut parameters: Map<String, Value> = serde_json::from_str(parameters_json)?;
+    let kind = parameters.remove("kind");
+    Ok((kind, Value::Object(parameters).to_string()))
+}
+
+/// Runs jobs on one kind of virtual device: a dynamic call per job, none per I/O.
+trait RunsJobs: Send {
+    fn run(
+        &mut self,
+        job: &Job,
+        seed: u64,
+        control: &twin::Control,
+        stopping: Option<&twin::StoppingRule>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<Recording, twin::TwinError>;
+}
+
+impl<D: Device + Send> RunsJobs for D {
+    fn run(
+        &mut self,
+        job: &Job,
+        seed: u64,
+        control: &twin::Control,
+        stopping: Option<&twin::StoppingRule>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<Recording, twin::TwinError> {
+        twin::run_until_precise(job, self, seed, control, stopping, on_interval)
+    }
+}
