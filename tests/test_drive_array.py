@@ -136,7 +136,7 @@ def test_no_claim_is_made_of_how_many_threads_the_published_figures_are(comparis
 def test_the_verdict_follows_prices_and_ratios(comparison: Comparison) -> None:
     text = str(disk_verdict.build(comparison))
     assert "A TB of HC650 (host-managed SMR) costs 25 % less than one of HC560 (CMR)." in text
-    assert "Each drive saves 100 (EUR), 100,000 over the 1,000 drives" in text
+    assert "Each drive saves 100 (EUR): 100,000 over 1,000 drives" in text
 
 
 def test_a_use_is_answered_by_its_slowest_workload_and_five_percent_decide_nothing(

@@ -115,7 +115,7 @@ def test_a_shelf_is_said_to_add_latency_to_its_drive_not_to_lead_it(shelf: Run) 
     comparison = compare([load(shelf.path)], catalogue)
     summary = build_all(comparison)[0].blocks
     assert isinstance(summary[0], Answer)
-    controller, most, added = summary[0].texts
+    controller, most, added = summary[0].texts[:3]
     assert controller.startswith("The controller of ATTO XstreamCORE 9400, 24 drives takes 2.5 us of a 4 KiB")
     assert controller.endswith("% of its latency; published: 2.7 us).")
     assert "limited by internal link (read)" in most

@@ -74,7 +74,7 @@ def test_a_step_made_for_five_nines_that_is_too_short_says_so(tmp_path: Path) ->
     assert item.text == "n too small"
     assert item.title.startswith("needs 10,000,000 I/Os, has ")
     [note] = [note for note in run.notes if note.rule == "n-too-small"]
-    assert "p99.999 in 1 step (it takes 10,000,000 I/Os)" in note.text
+    assert "p99.999 in 1 step (needs 10,000,000 I/Os)" in note.text
 
 
 def test_a_run_of_a_version_without_five_nines_is_read_and_says_that_they_were_not_recorded(
