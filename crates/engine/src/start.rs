@@ -190,7 +190,11 @@ impl<'o> Starter<'o> {
             .collect())
     }
 
-    fn spawn_ring_threads(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
+    fn spawn_ring_threads(
+        &mut self,
+        index: usize,
+        target: &Arc<Target>,
+    ) -> Result<(), EngineError> {
         for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
             let cpu = self.cpus.next();
             let reap_min = self.options.reap_min.max(part.job.pace.reap);
