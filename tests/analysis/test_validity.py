@@ -148,7 +148,8 @@ def test_more_bytes_than_the_link_carries_are_an_error():
 
 def test_io_served_by_the_page_cache_is_an_error_with_its_share():
     own = 60e6 * 4096
-    note = only(sound(telemetry=[sample("device_read", 0.25 * own), sample("device_written", 0.0)]))
+    job = JOB | {"direct": False}
+    note = only(sound(job=job, telemetry=[sample("device_read", 0.25 * own), sample("device_written", 0.0)]))
     assert (note.rule, note.level) == ("page-cache", "error")
     assert "only 25 % of the bytes reached the device: the page cache served the rest" in note.text
 
