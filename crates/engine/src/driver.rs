@@ -19,13 +19,13 @@ use workload::{Job, Limits, Load, Op, Request, RequestStream};
 
 use crate::{
     clock::Clock,
-    lane::{Meter, Offered, Post},
+    load_thread::{Meter, Offered, Post},
     queue_pair::QueuePair,
     target::Target,
 };
 
 /// What one load thread is to do.
-pub(crate) struct Lane {
+pub(crate) struct ThreadSpec {
     pub(crate) job: Arc<Job>,
     pub(crate) target: Arc<Target>,
     pub(crate) stream: RequestStream,
@@ -43,19 +43,19 @@ pub(crate) struct Lane {
     pub(crate) post: Post,
 }
 
-/// Runs the lane's job and drains; the record, and the queues for what they hold.
-pub(crate) fn drive<Q: QueuePair>(lane: &Lane, queues: Q, clock: Clock) -> (Meter, Q) {
-    let iodepth = lane.job.load.iodepth() as u16;
-    let stream = lane.stream.clone();
-    let mut driver = Driver::new(queues, stream, iodepth, lane.limits, clock, &lane.post);
-    driver.reap_min = lane.reap_min.max(1) as usize;
+/// Runs the thread's job and drains; the record, and the queues for what they hold.
+pub(crate) fn drive<Q: QueuePair>(spec: &ThreadSpec, queues: Q, clock: Clock) -> (Meter, Q) {
+    let iodepth = spec.job.load.iodepth() as u16;
+    let stream = spec.stream.clone();
+    let mut driver = Driver::new(queues, stream, iodepth, spec.limits, clock, &spec.post);
+    driver.reap_min = spec.reap_min.max(1) as usize;
     driver.batch = BATCH.max(driver.reap_min);
-    let ended = match (lane.job.load, lane.job.pace.think_ns) {
+    let ended = match (spec.job.load, spec.job.pace.think_ns) {
         (Load::Closed { .. }, 0) => driver.closed(),
         (Load::Closed { .. }, think_ns) => driver.thinking(think_ns),
         (Load::Open { .. }, _) => driver.open(),
     };
-    let drained = driver.drain(lane.drain_timeout);
+    let drained = driver.drain(spec.drain_timeout);
     if let Err(error) = ended.and(drained) {
         driver.meter.give_up(format!("the load failed: {error}"));
     }

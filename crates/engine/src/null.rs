@@ -10,41 +10,41 @@ use crate::{
     affinity::pinned,
     buffers::Pages,
     clock::Clock,
-    driver::{self, Lane},
-    lane::TICK_NS,
+    driver::{self, ThreadSpec},
+    load_thread::TICK_NS,
     queue_pair::{QueuePair, SPIN_NS},
 };
 
 /// The body of a load thread: waits for the start, runs, reports.
-pub(crate) fn run(lane: Lane) {
+pub(crate) fn run(spec: ThreadSpec) {
     let mut notes = Vec::new();
-    let cpus = pinned(lane.cpu, &mut notes);
-    notes.extend(lane.target.placement_note(&lane.job));
-    if lane.sqpoll {
+    let cpus = pinned(spec.cpu, &mut notes);
+    notes.extend(spec.target.placement_note(&spec.job));
+    if spec.sqpoll {
         notes.push("SQPOLL was asked for and has no effect: null: has no ring, nop: has".into());
     }
-    if lane.huge_pages {
+    if spec.huge_pages {
         notes.push("huge pages were asked for and have no effect: null: has no buffers".into());
     }
-    if lane.gpu {
+    if spec.gpu {
         notes.push("a GPU was asked for and has no effect: null: has no buffers".into());
     }
-    lane.post.ready(Ok(TargetSetup {
+    spec.post.ready(Ok(TargetSetup {
         backend: "in-process".into(),
         huge_pages: Pages::Small.name().into(),
         cpus,
         notes,
         ..TargetSetup::default()
     }));
-    let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
+    let Some(clock) = spec.post.shared.wait_for_start(spec.clock) else {
         return;
     };
     let queue = InProcess {
-        queued: VecDeque::with_capacity(lane.job.load.iodepth() as usize),
+        queued: VecDeque::with_capacity(spec.job.load.iodepth() as usize),
         clock,
         idle_ns: 0,
     };
-    let (meter, _) = driver::drive(&lane, queue, clock);
+    let (meter, _) = driver::drive(&spec, queue, clock);
     meter.finish();
 }
 

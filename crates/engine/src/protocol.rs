@@ -50,7 +50,7 @@ pub(crate) trait Protocol {
     /// The result of a request when all went well: the bytes that it moves where the target tells them, else 0.
     fn success(&self, request: &Request) -> i32;
 
-    /// Tag and result of a completion: bytes or 0, or a negative errno (see [`crate::lane::describe_errno`]).
+    /// Tag and result of a completion: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
     fn outcome(completion: &Self::Completion) -> (u64, i32);
 
     /// Hears of each completion before its slot is used again; whether it was good after all.

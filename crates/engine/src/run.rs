@@ -13,7 +13,7 @@ use recording::{InFlight, Interval, Recording};
 use crate::{
     EngineError, SetupReport,
     clock::Clock,
-    lane::{Issuing, Message, Shared, Summary, TICK_NS},
+    load_thread::{Issuing, Message, Shared, Summary, TICK_NS},
     track::Track,
 };
 

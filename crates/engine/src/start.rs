@@ -17,8 +17,8 @@ use crate::{
     Backend, EngineError, Options, Run, SetupReport, TargetKind, TargetSetup, TargetSpec,
     affinity::allowed_cpus,
     clock::Clock,
-    driver::Lane,
-    lane::{Message, Post, Shared},
+    driver::ThreadSpec,
+    load_thread::{Message, Post, Shared},
     null, ring,
     run::{Member, Patience, Timing},
     target::Target,
@@ -62,7 +62,7 @@ pub fn start(job: &Job, targets: &[TargetSpec], options: &Options) -> Result<Run
     let mut starter = Starter::new(jobs, options, targets);
     for (index, target) in opened.iter().enumerate() {
         let spawned = match &fallback {
-            None => starter.spawn_lanes(index, target),
+            None => starter.spawn_ring_threads(index, target),
             Some(reason) => starter.spawn_workers(index, target, reason),
         };
         if let Err(error) = spawned {
@@ -190,11 +190,15 @@ impl<'o> Starter<'o> {
             .collect())
     }
 
-    fn spawn_lanes(&mut self, index: usize, target: &Arc<Target>) -> Result<(), EngineError> {
+    fn spawn_ring_threads(
+        &mut self,
+        index: usize,
+        target: &Arc<Target>,
+    ) -> Result<(), EngineError> {
         for (thread, part) in self.parts(index, target)?.into_iter().enumerate() {
             let cpu = self.cpus.next();
             let reap_min = self.options.reap_min.max(part.job.pace.reap);
-            let lane = Lane {
+            let spec = ThreadSpec {
                 job: part.job,
                 target: Arc::clone(target),
                 stream: part.requests,
@@ -210,12 +214,12 @@ impl<'o> Starter<'o> {
                 seed: self.content_seed(),
                 post: self.post(index, thread, part.stream),
             };
-            let of = lane.post.clone();
+            let of = spec.post.clone();
             let body = match target.spec.kind {
                 TargetKind::Null => null::run,
                 _ => uring::run,
             };
-            self.spawn(target, &of, move || body(lane))?;
+            self.spawn(target, &of, move || body(spec))?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::{
     affinity::pinned,
     buffers::Buffers,
     clock::Clock,
-    lane::{Meter, Offered, Post, TICK_NS},
+    load_thread::{Meter, Offered, Post, TICK_NS},
     target::Target,
 };
 

@@ -14,16 +14,16 @@ use crate::{
     affinity::pinned,
     buffers::{Buffers, Pages},
     clock::Clock,
-    driver::{self, Lane},
+    driver::{self, ThreadSpec},
     gpu::{Gpu, GpuMemory},
-    journal::Journal,
     landing::Landed,
-    lane::Meter,
+    load_thread::Meter,
     nvme::Commands,
     protocol::Protocol,
     ring::{Ring, Wishes, describe},
     submission::{Encoder, Nops, discard},
     verify::Checked,
+    write_journal::WriteJournal,
     zones::{Layer, Part},
 };
 
@@ -31,71 +31,71 @@ use crate::{
 const PROBE: u64 = u64::MAX - 1;
 
 /// The body of a load thread: sets up, waits for the start, runs, drains, reports.
-pub(crate) fn run(lane: Lane) {
-    let target = Arc::clone(&lane.target);
+pub(crate) fn run(spec: ThreadSpec) {
+    let target = Arc::clone(&spec.target);
     if target.spec.kind == TargetKind::Nop {
-        return run_with(&lane, empty);
+        return run_with(&spec, empty);
     }
-    if lane.gpu {
+    if spec.gpu {
         return match target.namespace {
-            None => run_to_gpu(&lane, plain),
-            Some(_) => run_to_gpu(&lane, passthrough),
+            None => run_to_gpu(&spec, plain),
+            Some(_) => run_to_gpu(&spec, passthrough),
         };
     }
-    let facts = (&target.namespace, &target.zoned, lane.job.content.verify);
+    let facts = (&target.namespace, &target.zoned, spec.job.content.verify);
     match facts {
-        (None, None, None) => run_with(&lane, plain),
-        (None, None, Some(_)) => run_with(&lane, |l, r| checked(l, plain(l, r)?)),
-        (Some(_), None, None) => run_with(&lane, passthrough),
-        (Some(_), None, Some(_)) => run_with(&lane, |l, r| checked(l, passthrough(l, r)?)),
-        (None, Some(_), None) => run_with(&lane, |l, r| zoned(l, plain(l, r)?)),
-        (None, Some(_), Some(_)) => run_with(&lane, |l, r| zoned(l, checked(l, plain(l, r)?)?)),
-        (Some(_), Some(_), None) => run_with(&lane, |l, r| zoned(l, passthrough(l, r)?)),
+        (None, None, None) => run_with(&spec, plain),
+        (None, None, Some(_)) => run_with(&spec, |l, r| checked(l, plain(l, r)?)),
+        (Some(_), None, None) => run_with(&spec, passthrough),
+        (Some(_), None, Some(_)) => run_with(&spec, |l, r| checked(l, passthrough(l, r)?)),
+        (None, Some(_), None) => run_with(&spec, |l, r| zoned(l, plain(l, r)?)),
+        (None, Some(_), Some(_)) => run_with(&spec, |l, r| zoned(l, checked(l, plain(l, r)?)?)),
+        (Some(_), Some(_), None) => run_with(&spec, |l, r| zoned(l, passthrough(l, r)?)),
         (Some(_), Some(_), Some(_)) => {
-            run_with(&lane, |l, r| zoned(l, checked(l, passthrough(l, r)?)?))
+            run_with(&spec, |l, r| zoned(l, checked(l, passthrough(l, r)?)?))
         }
     }
 }
 
 /// `run` in the protocol that `make` makes.
 fn run_with<P: Protocol>(
-    lane: &Lane,
-    make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
+    spec: &ThreadSpec,
+    make: impl FnOnce(&ThreadSpec, &mut Ring<P>) -> Result<P, EngineError>,
 ) {
-    match set_up(lane, make) {
+    match set_up(spec, make) {
         Ok((prepared, setup)) => {
-            lane.post.ready(Ok(setup));
-            run_prepared(lane, prepared);
+            spec.post.ready(Ok(setup));
+            run_prepared(spec, prepared);
         }
-        Err(error) => lane.post.ready(Err(error)),
+        Err(error) => spec.post.ready(Err(error)),
     }
 }
 
 /// As `run_with`, with reads that end in the memory of a GPU; in that of the host where there is none, and a note says so.
 fn run_to_gpu<P: Protocol>(
-    lane: &Lane,
-    make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
+    spec: &ThreadSpec,
+    make: impl FnOnce(&ThreadSpec, &mut Ring<P>) -> Result<P, EngineError>,
 ) {
-    let (prepared, mut setup) = match set_up(lane, make) {
+    let (prepared, mut setup) = match set_up(spec, make) {
         Ok(ready) => ready,
-        Err(error) => return lane.post.ready(Err(error)),
+        Err(error) => return spec.post.ready(Err(error)),
     };
     if prepared.buffers.read_bytes() == 0 {
-        lane.post.ready(Ok(setup));
-        return run_prepared(lane, prepared);
+        spec.post.ready(Ok(setup));
+        return run_prepared(spec, prepared);
     }
-    match Gpu::memory_for(&prepared.buffers, lane.job.load.iodepth()) {
+    match Gpu::memory_for(&prepared.buffers, spec.job.load.iodepth()) {
         Ok((gpu, memory)) => {
             setup.gpu = Some(gpu);
-            lane.post.ready(Ok(setup));
-            run_landing(lane, prepared, memory);
+            spec.post.ready(Ok(setup));
+            run_landing(spec, prepared, memory);
         }
         Err(reason) => {
             setup.notes.push(format!(
                 "reads end in host memory, not in a GPU's as the job asks: {reason}"
             ));
-            lane.post.ready(Ok(setup));
-            run_prepared(lane, prepared);
+            spec.post.ready(Ok(setup));
+            run_prepared(spec, prepared);
         }
     }
 }
@@ -107,17 +107,17 @@ struct Prepared<P: Protocol> {
     encoder: P,
 }
 
-fn run_prepared<P: Protocol>(lane: &Lane, prepared: Prepared<P>) {
-    run_by(lane, prepared, |queues, clock| {
-        let (meter, queues) = driver::drive(lane, queues, clock);
+fn run_prepared<P: Protocol>(spec: &ThreadSpec, prepared: Prepared<P>) {
+    run_by(spec, prepared, |queues, clock| {
+        let (meter, queues) = driver::drive(spec, queues, clock);
         (meter, queues.into_memory())
     });
 }
 
-fn run_landing<P: Protocol>(lane: &Lane, prepared: Prepared<P>, gpu: GpuMemory) {
-    run_by(lane, prepared, |queues, clock| {
-        let landed = Landed::new(queues, gpu, lane.job.load.iodepth(), clock);
-        let (meter, landed) = driver::drive(lane, landed, clock);
+fn run_landing<P: Protocol>(spec: &ThreadSpec, prepared: Prepared<P>, gpu: GpuMemory) {
+    run_by(spec, prepared, |queues, clock| {
+        let landed = Landed::new(queues, gpu, spec.job.load.iodepth(), clock);
+        let (meter, landed) = driver::drive(spec, landed, clock);
         let (queues, gpu) = landed.into_parts();
         // The GPU lets go of the buffers before they are unmapped.
         (meter, (gpu, queues.into_memory()))
@@ -127,11 +127,11 @@ fn run_landing<P: Protocol>(lane: &Lane, prepared: Prepared<P>, gpu: GpuMemory) 
 /// Waits for the start, has `drive` run the job, and lets go of what I/O in flight may refer to, which `drive` gives
 /// back, and of the target; then the thread's last word.
 fn run_by<P: Protocol, M>(
-    lane: &Lane,
+    spec: &ThreadSpec,
     prepared: Prepared<P>,
     drive: impl FnOnce(Queues<'_, P>, Clock) -> (Meter, M),
 ) {
-    let Some(clock) = lane.post.shared.wait_for_start(lane.clock) else {
+    let Some(clock) = spec.post.shared.wait_for_start(spec.clock) else {
         return;
     };
     let Prepared {
@@ -157,33 +157,33 @@ fn no_ring(error: io::Error) -> EngineError {
 }
 
 fn set_up<P: Protocol>(
-    lane: &Lane,
-    make: impl FnOnce(&Lane, &mut Ring<P>) -> Result<P, EngineError>,
+    spec: &ThreadSpec,
+    make: impl FnOnce(&ThreadSpec, &mut Ring<P>) -> Result<P, EngineError>,
 ) -> Result<(Prepared<P>, TargetSetup), EngineError> {
-    let (job, target) = (&*lane.job, &*lane.target);
+    let (job, target) = (&*spec.job, &*spec.target);
     let mut notes = Vec::new();
-    let cpus = pinned(lane.cpu, &mut notes);
+    let cpus = pinned(spec.cpu, &mut notes);
     let only_moves_data = job
         .mix
         .ops
         .iter()
         .all(|b| matches!(b.op, Op::Read | Op::Write));
-    let poll = lane.poll && target.pollable && only_moves_data;
+    let poll = spec.poll && target.pollable && only_moves_data;
     let iodepth = job.load.iodepth();
     let wishes = Wishes {
         poll,
-        spin: matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0 || lane.gpu,
-        sqpoll: lane.sqpoll,
+        spin: matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0 || spec.gpu,
+        sqpoll: spec.sqpoll,
     };
     let mut ring = Ring::new(iodepth, wishes).map_err(no_ring)?;
     let slots = match target.spec.kind {
         TargetKind::Nop => 0,
         _ => iodepth,
     };
-    let buffers = Buffers::new(job, slots, lane.seed, lane.huge_pages)?;
+    let buffers = Buffers::new(job, slots, spec.seed, spec.huge_pages)?;
     ring.register(target.fd(), &buffers).map_err(no_ring)?;
-    let encoder = make(lane, &mut ring)?;
-    let not_huge = lane.huge_pages.then(|| buffers.huge_page_note()).flatten();
+    let encoder = make(spec, &mut ring)?;
+    let not_huge = spec.huge_pages.then(|| buffers.huge_page_note()).flatten();
     let pages = match not_huge {
         Some(_) => Pages::Small,
         None => buffers.pages,
@@ -212,8 +212,8 @@ fn set_up<P: Protocol>(
 }
 
 /// Operations that bring no data.
-fn empty(lane: &Lane, ring: &mut Ring<Nops>) -> Result<Nops, EngineError> {
-    if lane.gpu {
+fn empty(spec: &ThreadSpec, ring: &mut Ring<Nops>) -> Result<Nops, EngineError> {
+    if spec.gpu {
         ring.notes
             .push("a GPU was asked for and has no effect: nop: brings no data".into());
     }
@@ -222,10 +222,10 @@ fn empty(lane: &Lane, ring: &mut Ring<Nops>) -> Result<Nops, EngineError> {
 
 /// Reads and writes through the kernel's block and file layers.
 fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
-    lane: &Lane,
+    spec: &ThreadSpec,
     ring: &mut Ring<P>,
 ) -> Result<Encoder, EngineError> {
-    let (job, target) = (&*lane.job, &*lane.target);
+    let (job, target) = (&*spec.job, &*spec.target);
     let trims_device =
         target.spec.kind == TargetKind::BlockDevice && job.mix.ops.iter().any(|b| b.op == Op::Trim);
     let discard_command = trims_device && knows_discard(ring).map_err(no_ring)?;
@@ -240,37 +240,40 @@ fn plain<P: Protocol<Entry = squeue::Entry, Completion = cqueue::Entry>>(
 }
 
 /// NVMe commands to a generic device.
-fn passthrough<P: Protocol>(lane: &Lane, ring: &mut Ring<P>) -> Result<Commands, EngineError> {
-    let target = &*lane.target;
+fn passthrough<P: Protocol>(
+    spec: &ThreadSpec,
+    ring: &mut Ring<P>,
+) -> Result<Commands, EngineError> {
+    let target = &*spec.target;
     let Some(namespace) = &target.namespace else {
         return Err(no_ring(io::Error::other("the target is no NVMe namespace")));
     };
     Ok(Commands::new(
         namespace,
         &target.placement_ids,
-        &lane.job,
+        &spec.job,
         ring.registered_buffers,
     ))
 }
 
 /// Blocks that describe themselves, over `below`.
-fn checked<P: Protocol>(lane: &Lane, below: P) -> Result<Checked<P>, EngineError> {
-    let (job, thread) = (&*lane.job, lane.post.member);
+fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, EngineError> {
+    let (job, thread) = (&*spec.job, spec.post.member);
     let journal = match (&job.journal, job.content.verify) {
         (Some(directory), Some(verify)) => {
-            let (directory, target) = (Path::new(directory), &lane.target.spec.path);
-            Some(Journal::create(
-                directory, target, thread, verify, lane.clock,
+            let (directory, target) = (Path::new(directory), &spec.target.spec.path);
+            Some(WriteJournal::create(
+                directory, target, thread, verify, spec.clock,
             )?)
         }
         _ => None,
     };
-    Ok(Checked::new(below, job, thread, lane.clock, journal))
+    Ok(Checked::new(below, job, thread, spec.clock, journal))
 }
 
 /// The rules of zones over `below`.
-fn zoned<P: Protocol>(lane: &Lane, below: P) -> Result<Layer<P>, EngineError> {
-    let (job, target) = (&*lane.job, &*lane.target);
+fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Layer<P>, EngineError> {
+    let (job, target) = (&*spec.job, &*spec.target);
     let Some(device) = &target.zoned else {
         return Err(no_ring(io::Error::other("the target has no zones")));
     };
@@ -282,7 +285,7 @@ fn zoned<P: Protocol>(lane: &Lane, below: P) -> Result<Layer<P>, EngineError> {
         Pattern::Zones { open } => Some(Part {
             job,
             region: job.region.resolve(target.geometry).map_err(stream_error)?,
-            thread: lane.post.member as u32,
+            thread: spec.post.member as u32,
             open,
         }),
         _ => None,

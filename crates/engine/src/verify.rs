@@ -2,7 +2,7 @@
 //! the seed and the generation of the pass that wrote them, and a checksum; every read is checked, and what is
 //! wrong is told apart. Since a sector depends only on its place and its pass, writes that overlap in flight do no
 //! harm, and nothing has to be remembered: a later pass, or one after a crash, needs the job alone. With a journal each
-//! sector carries the number of its write too, and acknowledged writes go into the [`crate::journal`].
+//! sector carries the number of its write too, and acknowledged writes go into the [`crate::write_journal`].
 
 use std::mem::discriminant;
 
@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{
     buffers::Buffers,
     clock::Clock,
-    journal::{Journal, Record},
     protocol::Protocol,
+    write_journal::{Record, WriteJournal},
 };
 
 /// Result of an I/O that brought other data than were written.
@@ -208,7 +208,7 @@ pub(crate) struct Checked<P> {
     found: [u64; KINDS.len()],
     told: Vec<String>,
     clock: Clock,
-    journal: Option<Journal>,
+    journal: Option<WriteJournal>,
 }
 
 impl<P> Checked<P> {
@@ -219,7 +219,7 @@ impl<P> Checked<P> {
         job: &Job,
         thread: usize,
         clock: Clock,
-        journal: Option<Journal>,
+        journal: Option<WriteJournal>,
     ) -> Self {
         let idle = Flight {
             offset_bytes: 0,
@@ -366,7 +366,12 @@ impl<P: Protocol> Protocol for Checked<P> {
                 "verify: thread {thread}: {checked} blocks read, {bad} wrong{kinds}"
             ));
         }
-        notes.extend(self.journal.as_mut().into_iter().flat_map(Journal::finish));
+        notes.extend(
+            self.journal
+                .as_mut()
+                .into_iter()
+                .flat_map(WriteJournal::finish),
+        );
         notes.extend(self.below.notes());
         notes
     }

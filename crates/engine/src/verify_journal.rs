@@ -28,8 +28,8 @@ use self::{
 };
 use crate::{
     EngineError,
-    journal::{Kind, Record},
     verify::{Finding, KINDS, SECTOR_BYTES, combine, find, signature},
+    write_journal::{Kind, Record},
 };
 
 /// Read at once; an error spoils no more.

@@ -69,11 +69,11 @@ impl TwinDevice {
         job: &Job,
         seed: u64,
         control: &twin::Control,
-        judge: Option<&twin::Judge>,
+        stopping: Option<&twin::StoppingRule>,
         on_interval: &mut dyn FnMut(Interval),
     ) -> Result<Recording, twin::TwinError> {
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
-        device.run(job, seed, control, judge, on_interval)
+        device.run(job, seed, control, stopping, on_interval)
     }
 
     /// The drive under a file system, or bare.
@@ -130,7 +130,7 @@ trait RunsJobs: Send {
         job: &Job,
         seed: u64,
         control: &twin::Control,
-        judge: Option<&twin::Judge>,
+        stopping: Option<&twin::StoppingRule>,
         on_interval: &mut dyn FnMut(Interval),
     ) -> Result<Recording, twin::TwinError>;
 }
@@ -141,9 +141,9 @@ impl<D: Device + Send> RunsJobs for D {
         job: &Job,
         seed: u64,
         control: &twin::Control,
-        judge: Option<&twin::Judge>,
+        stopping: Option<&twin::StoppingRule>,
         on_interval: &mut dyn FnMut(Interval),
     ) -> Result<Recording, twin::TwinError> {
-        twin::run_until_precise(job, self, seed, control, judge, on_interval)
+        twin::run_until_precise(job, self, seed, control, stopping, on_interval)
     }
 }

@@ -37,18 +37,18 @@ pub fn start_twins(
         });
     }
     let jobs = job.of_targets(devices.len())?;
-    let judge = precision.map(|rule| {
+    let stopping = precision.map(|rule| {
         let round_ns = hold_every_ns;
-        twin::Judge::new(twin::Precision { round_ns, ..rule }, devices.len())
+        twin::StoppingRule::new(twin::Precision { round_ns, ..rule }, devices.len())
     });
     let (count, devices, seeds) = (devices.len(), devices.to_vec(), seeds.to_vec());
     let control = twin::Control::default();
     let run = {
         let control = control.clone();
         move |side: &mut TwinSide, index: usize| {
-            let judge = judge.as_ref();
+            let stopping = stopping.as_ref();
             let deliver = &mut |interval| side.deliver(interval);
-            Ok(devices[index].run(&jobs[index], seeds[index], &control, judge, deliver)?)
+            Ok(devices[index].run(&jobs[index], seeds[index], &control, stopping, deliver)?)
         }
     };
     let handle = TwinsHandle::start(count, hold_every_ns, control, run);

@@ -29,7 +29,7 @@ pub use error::TwinError;
 use crate::device::Device;
 use crate::host::adapter::Adapter;
 use crate::host::meter::Meter;
-use crate::host::precision::{Batches, Judge, Seat};
+use crate::host::precision::{Batches, Member, StoppingRule};
 use crate::host::zoned_job::Zoning;
 use crate::sim::event::us_to_ns;
 use crate::sim::slab::Slab;
@@ -82,7 +82,7 @@ pub fn run<D: Device>(
 }
 
 /// As [`run`], but the window may end before the job's time, or go on in rounds that do, as soon as
-/// its figures, or those of all devices of the judge together, are known to a precision.
+/// its figures, or those of all devices under the rule together, are known to a precision.
 ///
 /// # Errors
 /// As [`run`].
@@ -91,14 +91,15 @@ pub fn run_until_precise<D: Device>(
     device: &mut D,
     seed: u64,
     control: &Control,
-    judge: Option<&Judge>,
+    stopping: Option<&StoppingRule>,
     mut on_interval: impl FnMut(Interval),
 ) -> Result<Recording, TwinError> {
-    let seat = judge.map(Seat::new);
+    let member = stopping.map(Member::new);
     let mut driver = Driver::new(job, device, seed)?;
     let medium = driver.meter.medium(driver.device);
     let window_ns = (driver.start_ns, driver.end_ns);
-    driver.batches = seat.map(|seat| Batches::new(seat, window_ns, driver.recorders.len(), medium));
+    driver.batches =
+        member.map(|member| Batches::new(member, window_ns, driver.recorders.len(), medium));
     driver.begin();
     driver.measure(control, &mut on_interval)?;
     driver.drain()?;

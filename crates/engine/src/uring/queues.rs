@@ -16,7 +16,7 @@ use workload::Request;
 use crate::{
     buffers::Buffers,
     clock::Clock,
-    lane::TICK_NS,
+    load_thread::TICK_NS,
     protocol::Protocol,
     queue_pair::{QueuePair, SPIN_NS},
     ring::{Ring, register_ring_fd},

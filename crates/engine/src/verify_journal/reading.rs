@@ -10,7 +10,7 @@ use std::{
 use super::refuse;
 use crate::{
     EngineError,
-    journal::{HEADER_BYTES, Header, RECORD_BYTES, Record, SCHEMA, SUFFIX},
+    write_journal::{HEADER_BYTES, Header, RECORD_BYTES, Record, SCHEMA, SUFFIX},
 };
 
 /// The journals of one target, found and not yet read.

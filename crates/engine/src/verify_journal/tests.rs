@@ -1,8 +1,8 @@
 use super::*;
 use crate::{
     clock::Clock,
-    journal::{HEADER_BYTES, Journal, RECORD_BYTES, Record},
     verify::seal,
+    write_journal::{HEADER_BYTES, RECORD_BYTES, Record, WriteJournal},
 };
 
 const PASS: Verify = Verify {
@@ -14,7 +14,7 @@ const BLOCK: u64 = 4096;
 /// A target of zeroes and the journal of a pass over it.
 struct Crash {
     directory: PathBuf,
-    journal: Journal,
+    journal: WriteJournal,
     data: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl Crash {
         let directory = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&directory);
         let target = directory.join("target");
-        let journal = Journal::create(&directory, &target, 0, PASS, Clock::new());
+        let journal = WriteJournal::create(&directory, &target, 0, PASS, Clock::new());
         Self {
             journal: journal.expect("made"),
             data: vec![0; 16 * BLOCK as usize],

@@ -49,7 +49,7 @@ pub struct Precision {
 
 /// Decides when the windows of devices that are loaded at once end: of one, or of all together.
 #[derive(Debug)]
-pub struct Judge {
+pub struct StoppingRule {
     rule: Precision,
     state: Mutex<Looks>,
     changed: Condvar,
@@ -69,7 +69,7 @@ struct Looks {
     settled: bool,
 }
 
-impl Judge {
+impl StoppingRule {
     /// For so many devices, each of which runs one job.
     pub fn new(rule: Precision, devices: usize) -> Self {
         Self {
@@ -127,16 +127,16 @@ impl Judge {
     }
 }
 
-/// A device before its judge; when its job is over, the others no longer wait for it.
-pub(crate) struct Seat<'a>(&'a Judge);
+/// A device under a stopping rule; when its job is over, the others no longer wait for it.
+pub(crate) struct Member<'a>(&'a StoppingRule);
 
-impl<'a> Seat<'a> {
-    pub(crate) fn new(judge: &'a Judge) -> Self {
-        Self(judge)
+impl<'a> Member<'a> {
+    pub(crate) fn new(stopping: &'a StoppingRule) -> Self {
+        Self(stopping)
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Member<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.running -= 1;
@@ -146,7 +146,7 @@ impl Drop for Seat<'_> {
 
 /// The batches of a window.
 pub(crate) struct Batches<'a> {
-    seat: Seat<'a>,
+    member: Member<'a>,
     /// When the job's time is up.
     limit_ns: u64,
     length_ns: u64,
@@ -166,13 +166,13 @@ impl<'a> Batches<'a> {
     /// From now on, to `limit_ns` at the latest, of a job of so many streams (one at least) on a device with these
     /// totals.
     pub(crate) fn new(
-        seat: Seat<'a>,
+        member: Member<'a>,
         (now_ns, limit_ns): (u64, u64),
         streams: usize,
         medium: Option<Medium>,
     ) -> Self {
         let mut batches = Self {
-            seat,
+            member,
             limit_ns,
             length_ns: 0,
             start_ns: 0,
@@ -191,7 +191,7 @@ impl<'a> Batches<'a> {
     }
 
     fn rule(&self) -> &Precision {
-        &self.seat.0.rule
+        &self.member.0.rule
     }
 
     /// Begins a window or round.
@@ -280,7 +280,7 @@ impl<'a> Batches<'a> {
         self.full.push(std::mem::replace(&mut self.open, fresh));
         let settled = self.full.len().is_multiple_of(LOOK_EVERY) && {
             let ops: Vec<Tallies> = self.full.iter().map(Batch::ops).collect();
-            self.seat.0.agree(&ops, self.full_window(), self.drains())
+            self.member.0.agree(&ops, self.full_window(), self.drains())
         };
         if self.full.len() == MOST_BATCHES {
             self.join();

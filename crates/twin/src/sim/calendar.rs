@@ -2,10 +2,10 @@
 //! of several kinds always in the same order.
 //!
 //! Most kinds of event follow their cause after a fixed time, or from a server that takes one after the other: they are
-//! pushed in order, and wait in a lane of their kind. What does not fit behind its lane tries four that all kinds share,
-//! and goes else to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the lanes' and
+//! pushed in order, and wait in a ring of their kind. What does not fit behind its ring tries four that all kinds share,
+//! and goes else to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the rings' and
 //! the calendar's firsts, found without a branch: the kinds' own are compared each time, of the others only the least,
-//! which is kept. Nothing is allocated once lanes and calendar have grown.
+//! which is kept. Nothing is allocated once rings and calendar have grown.
 //!
 //! A bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower buckets would save a step in a list
 //! and cost a cache miss: time runs through the whole ring.
@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 
 use crate::sim::event::INDEX_BITS;
 
-/// Lanes, and last the calendar. What did not fit behind a lane found a later event there, which is still there when the
+/// Rings, and last the calendar. What did not fit behind a ring found a later event there, which is still there when the
 /// time comes: so at equal times nothing of its kind passes it if the places further on come later.
 const PLACES: usize = 12;
 const PLACE_BITS: u32 = 4;
@@ -40,15 +40,15 @@ struct Pending {
 
 /// Pending events with a 32-bit payload each, whose top bits are their kind.
 pub struct Calendar {
-    /// The first of each kind's own lane, its time and the place in the low bits, and last the least of the shared ones.
+    /// The first of each kind's own ring, its time and the place in the low bits, and last the least of the shared ones.
     firsts: [u64; SHARED + 1],
     /// Likewise the first of each shared place.
     shared: [u64; PLACES - SHARED],
     payloads: [u32; PLACES],
-    /// The time of each lane's last event.
+    /// The time of each ring's last event.
     lasts_ns: [u64; CALENDAR],
-    /// What follows each lane's first.
-    lanes: [Lane; CALENDAR],
+    /// What follows each ring's first.
+    rings: [EventRing; CALENDAR],
     ring: Ring,
 }
 
@@ -59,7 +59,7 @@ impl Default for Calendar {
             shared: [NEVER; PLACES - SHARED],
             payloads: [0; PLACES],
             lasts_ns: [0; CALENDAR],
-            lanes: std::array::from_fn(|_| Lane::default()),
+            rings: std::array::from_fn(|_| EventRing::default()),
             ring: Ring::default(),
         }
     }
@@ -93,12 +93,12 @@ impl Calendar {
         }
     }
 
-    /// Adds an event to a lane that has a first, if it fits behind its last.
+    /// Adds an event to a ring that has a first, if it fits behind its last.
     #[inline]
     fn follow(&mut self, place: usize, event: Pending) -> bool {
         let fits = event.at_ns >= self.lasts_ns[place];
         if fits {
-            self.lanes[place].push(event);
+            self.rings[place].push(event);
             self.lasts_ns[place] = event.at_ns;
         }
         fits
@@ -158,7 +158,7 @@ impl Calendar {
         let payload = self.payloads[place];
         if place >= SHARED {
             self.pop_shared(place);
-        } else if let Some(next) = self.lanes[place].pop() {
+        } else if let Some(next) = self.rings[place].pop() {
             self.firsts[place] = next.first(place);
             self.payloads[place] = next.payload;
         } else {
@@ -173,7 +173,7 @@ impl Calendar {
             self.ring.pop();
             self.ring.first()
         } else {
-            self.lanes[place].pop()
+            self.rings[place].pop()
         };
         match next {
             Some(next) => self.set_shared(place, next),
@@ -191,13 +191,13 @@ impl Calendar {
 }
 
 /// Events in the order they come out, in a ring whose length is a power of two.
-struct Lane {
+struct EventRing {
     events: Box<[Pending]>,
     first: usize,
     count: usize,
 }
 
-impl Default for Lane {
+impl Default for EventRing {
     fn default() -> Self {
         let none = Pending {
             at_ns: 0,
@@ -211,7 +211,7 @@ impl Default for Lane {
     }
 }
 
-impl Lane {
+impl EventRing {
     #[inline]
     fn push(&mut self, event: Pending) {
         if self.count == self.events.len() {

@@ -1,7 +1,7 @@
 //! What the drive tells of itself: bytes moved, energy, wear, temperature, and how long each of its resources was busy.
 
 use super::Ssd;
-use super::superblocks::UnitState;
+use super::buffer::UnitState;
 use crate::device::{Account, ResourceTime};
 use crate::ssd::ftl::NONE;
 use crate::ssd::ftl::wear::EraseCounts;
@@ -21,14 +21,16 @@ impl Ssd {
     pub fn mapped_pages(&self) -> u32 {
         let map =
             self.geometry.logical_pages..self.geometry.logical_pages + self.geometry.map_pages;
-        let stored = map.filter(|&page| self.ftl.lookup(page) != NONE).count() as u32;
-        self.ftl.mapped_pages() - stored
+        let stored = map
+            .filter(|&page| self.translation.ftl.lookup(page) != NONE)
+            .count() as u32;
+        self.translation.ftl.mapped_pages() - stored
     }
 
     /// Bytes of host memory that the translation state takes per logical page of the slice.
     pub fn bytes_per_page(&self) -> f64 {
         let physical = f64::from(self.geometry.physical_pages());
-        let units = self.units.len() * size_of::<UnitState>();
+        let units = self.buffer.units.len() * size_of::<UnitState>();
         4.0 + (4.0 * physical + units as f64) / f64::from(self.geometry.logical_pages)
     }
 
@@ -36,32 +38,8 @@ impl Ssd {
     pub fn erase_counts(&self) -> EraseCounts {
         match &self.zns {
             Some(zns) => zns.wear.counts(),
-            None => self.ftl.erase_counts(),
+            None => self.translation.ftl.erase_counts(),
         }
-    }
-
-    /// Energy since the drive was made, J.
-    pub(super) fn joules(&self) -> f64 {
-        let p = &self.params;
-        let counts = &self.flash.counts;
-        let unit_bytes = f64::from(UNIT_BYTES);
-        let slc_programs = counts.slc_programs as f64;
-        let programmed = counts.programs as f64 + slc_programs / f64::from(p.pages_per_program);
-        let channel_bytes =
-            counts.units_out as f64 * unit_bytes + programmed * p.program_bytes() as f64;
-        let micro = self.commands as f64 * p.command_uj
-            + counts.senses as f64 * p.read_sense_uj
-            + counts.programs as f64 * p.program_uj
-            // The array takes about the same power however it programs.
-            + slc_programs * p.program_uj * p.slc_program_us / p.program_us.max(f64::MIN_POSITIVE)
-            + counts.erases as f64 * p.erase_uj;
-        let nano =
-            self.link.bytes as f64 * p.link_nj_per_byte + channel_bytes * p.channel_nj_per_byte;
-        let saved_j = self
-            .governor
-            .as_ref()
-            .map_or(0.0, |governor| governor.saved_j(self.now_ns));
-        p.idle_w * self.now_ns as f64 * 1e-9 - saved_j + micro * 1e-6 + nano * 1e-9
     }
 
     /// The account up to now.
@@ -73,11 +51,11 @@ impl Ssd {
         into.media_write_bytes =
             (counts.programs * pages + counts.slc_programs) * self.params.program_bytes() / pages;
         into.media_erase_bytes = counts.erases * self.params.erase_unit_bytes;
-        into.unmapped_reads = self.unmapped_reads;
+        into.unmapped_reads = self.translation.unmapped_reads;
         into.joules = self.joules();
         let rated = self.params.rated_pe_cycles;
         into.wear_pct = (rated > 0).then(|| self.erase_counts().mean * 100.0 / f64::from(rated));
-        let climate = self.governor.as_ref();
+        let climate = self.power.governor.as_ref();
         let climate = climate.and_then(|governor| governor.temperature(now_ns, into.joules));
         into.temperature_c = climate.map(|(celsius, _)| celsius);
         into.throttled_ns = climate.map(|(_, throttled_ns)| throttled_ns);
@@ -87,7 +65,7 @@ impl Ssd {
         }
         into.resources.clear();
         let joules = into.joules;
-        into.place_waited_ns = self.place_waits.total_ns(now_ns);
+        into.place_waited_ns = self.queue.place_waits.total_ns(now_ns);
         let mut add = |resource, busy: &mut dyn Iterator<Item = u64>, waited_ns| {
             into.resources.push(ResourceTime {
                 resource,
@@ -98,11 +76,11 @@ impl Ssd {
         for (way, busy_ns, waited_ns) in self.link.used_ns(now_ns) {
             add(way, &mut std::iter::once(busy_ns), waited_ns);
         }
-        let pipelines = &self.pipelines;
+        let pipelines = &self.queue.pipelines;
         add(
             "controller",
             &mut pipelines.busy_ns(now_ns),
-            self.pipeline_waits.total_ns(now_ns),
+            self.queue.pipeline_waits.total_ns(now_ns),
         );
         let flash = &self.flash;
         let (for_channel_ns, for_die_ns) = flash.reads_waited_ns(now_ns);
@@ -112,7 +90,12 @@ impl Ssd {
             for_channel_ns,
         );
         add("flash dies", &mut flash.dies_busy_ns(now_ns), for_die_ns);
-        if let Some(governor) = self.governor.as_ref().filter(|governor| governor.has_cap()) {
+        if let Some(governor) = self
+            .power
+            .governor
+            .as_ref()
+            .filter(|governor| governor.has_cap())
+        {
             let busy_ns = governor.busy_ns(joules);
             add("power cap", &mut std::iter::once(busy_ns), 0);
         }

@@ -28,6 +28,7 @@ use self::die::{CleaningJob, Die};
 use self::reads::{ReadOp, ReadServer};
 use self::times::Times;
 use crate::sim::calendar::Calendar;
+use crate::sim::event::us_to_ns;
 use crate::sim::server::Waits;
 use crate::ssd::params::SsdParams;
 
@@ -90,6 +91,8 @@ pub struct Flash {
     /// Duration of a transfer by its 4 KiB units.
     transfers_ns: [u64; Self::READ_UNITS_MAX as usize + 1],
     rng: Xoshiro256PlusPlus,
+    /// Time that decoding takes after a read.
+    pub ecc_ns: u64,
     /// What was done.
     pub counts: FlashCounts,
 }
@@ -140,6 +143,7 @@ impl Flash {
             planes: params.planes_per_die,
             transfers_ns: std::array::from_fn(|units| times.transfer_ns(units as u32)),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            ecc_ns: us_to_ns(params.ecc_us),
             counts: FlashCounts::default(),
             times,
         }

@@ -2,15 +2,15 @@
 //! ones, a victim, the host's account with cleaning and a share of the write buffer of its own, and its writes wait for
 //! nobody else's. Everything else is the drive's: addresses and their map, link, controller, channels.
 //!
-//! The fields of `Ssd` that are a group's own hold those of the group at hand; the others' are parked here, and
+//! What is a group's own of the buffer and the cleaner is that of the group at hand; the others' is parked here, and
 //! exchanged when something happens in another group. So a drive with one group pays nothing for it.
 
-use std::collections::VecDeque;
 use std::mem::swap;
 
 use workload::Request;
 
-use super::cleaning::Victim;
+use super::buffer::GroupBuffer;
+use super::cleaner::GroupCleaning;
 use super::{EINVAL, Ssd};
 use crate::ssd::ftl::Ftl;
 use crate::ssd::geometry::Geometry;
@@ -19,14 +19,8 @@ use crate::ssd::params::SsdParams;
 /// What a group has to itself, while another is at hand.
 #[derive(Default)]
 struct Parked {
-    waiting: VecDeque<u32>,
-    buffered: u32,
-    cleaning_buffered: u32,
-    victim: Option<Victim>,
-    levelled: bool,
-    draining: u32,
-    credit: i64,
-    host_waits: bool,
+    buffer: GroupBuffer,
+    cleaning: GroupCleaning,
 }
 
 /// How far a group is from being full.
@@ -37,8 +31,29 @@ struct Room {
     pages: u32,
 }
 
-/// The groups of a drive with several.
+/// Reclaim groups, of which a drive has one at least.
 pub(super) struct Groups {
+    pub(super) at_hand: u32,
+    pub(super) others: Option<Box<Others>>,
+    /// Handles whose writes need no group chosen for them: none where there are several.
+    pub(super) plain_handles: u16,
+}
+
+impl Groups {
+    pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Self {
+        Self {
+            at_hand: 0,
+            others: Others::new(params, geometry),
+            plain_handles: match params.reclaim_groups {
+                1 => params.placement_handles as u16,
+                _ => 0,
+            },
+        }
+    }
+}
+
+/// The groups of a drive with several.
+pub(super) struct Others {
     parked: Box<[Parked]>,
     rooms: Box<[Room]>,
     /// Valid pages at which a group is full: its share of the addresses, and half of what it has beyond.
@@ -49,9 +64,9 @@ pub(super) struct Groups {
     spill: u32,
 }
 
-impl Groups {
+impl Others {
     /// `None` for a drive with one.
-    pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
+    fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
         let count = geometry.groups;
         (count > 1).then(|| {
             let share = geometry.logical_pages.div_ceil(count);
@@ -109,7 +124,7 @@ impl Groups {
     pub(super) fn buffered(&self) -> u64 {
         let parked = self.parked.iter();
         parked
-            .map(|group| u64::from(group.buffered + group.cleaning_buffered))
+            .map(|group| u64::from(group.buffer.host_pages + group.buffer.cleaning_pages))
             .sum()
     }
 }
@@ -120,10 +135,11 @@ impl Ssd {
     #[cold]
     pub(super) fn write_to_group(&mut self, slot: u32) {
         let request = self.requests[slot].request;
-        let (_, pages) = self.written_pages(&request);
+        let (_, pages) = self.translation.written_pages(&request);
         let named = u32::from(request.handle());
         let Some(groups) = self
             .groups
+            .others
             .as_mut()
             .filter(|_| named < self.params.placements())
         else {
@@ -131,7 +147,7 @@ impl Ssd {
         };
         let count = groups.count();
         let wanted = (request.placement != Request::NO_PLACEMENT).then_some(named % count);
-        let group = groups.choose(wanted, pages, &self.ftl);
+        let group = groups.choose(wanted, pages, &self.translation.ftl);
         self.requests[slot].request.placement = (named / count * count + group) as u16;
         self.enter_group(group);
         self.write(slot);
@@ -145,26 +161,20 @@ impl Ssd {
 
     /// Takes a group in hand.
     pub(super) fn enter_group(&mut self, group: u32) {
-        if group == self.group {
+        if group == self.groups.at_hand {
             return;
         }
-        self.exchange(self.group);
+        self.exchange(self.groups.at_hand);
         self.exchange(group);
-        self.group = group;
+        self.groups.at_hand = group;
     }
 
     fn exchange(&mut self, group: u32) {
-        let Some(groups) = &mut self.groups else {
+        let Some(groups) = &mut self.groups.others else {
             return;
         };
         let parked = &mut groups.parked[group as usize];
-        swap(&mut self.waiting, &mut parked.waiting);
-        swap(&mut self.buffered, &mut parked.buffered);
-        swap(&mut self.cleaning_buffered, &mut parked.cleaning_buffered);
-        swap(&mut self.victim, &mut parked.victim);
-        swap(&mut self.levelled, &mut parked.levelled);
-        swap(&mut self.draining, &mut parked.draining);
-        swap(&mut self.credit, &mut parked.credit);
-        swap(&mut self.host_waits, &mut parked.host_waits);
+        swap(&mut self.buffer.group, &mut parked.buffer);
+        swap(&mut self.cleaner.group, &mut parked.cleaning);
     }
 }

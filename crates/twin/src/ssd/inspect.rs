@@ -15,13 +15,17 @@ pub struct PageTotals {
 impl Ssd {
     /// Stream that wrote a mapped logical page.
     pub fn written_by(&self, logical: u32) -> Stream {
-        let superblock = self.geometry.superblock(self.ftl.lookup(logical));
-        self.superblocks[superblock as usize].stream
+        let superblock = self
+            .geometry
+            .superblock(self.translation.ftl.lookup(logical));
+        self.translation.superblocks[superblock as usize].stream
     }
 
     /// Die that holds a mapped logical page.
     pub fn die_of(&self, logical: u32) -> u32 {
-        self.geometry.place(self.ftl.lookup(logical)).die
+        self.geometry
+            .place(self.translation.ftl.lookup(logical))
+            .die
     }
 
     /// 4 KiB pages that dies have been asked for.
@@ -35,8 +39,12 @@ impl Ssd {
             placed: self.link.bytes / u64::from(UNIT_BYTES),
             relocated: self.flash.counts.units_out,
             programmed: self.flash.counts.programs * u64::from(self.geometry.unit_pages),
-            buffered: u64::from(self.buffered + self.cleaning_buffered)
-                + self.groups.as_ref().map_or(0, |groups| groups.buffered()),
+            buffered: u64::from(self.buffer.group.host_pages + self.buffer.group.cleaning_pages)
+                + self
+                    .groups
+                    .others
+                    .as_ref()
+                    .map_or(0, |groups| groups.buffered()),
         }
     }
 }

@@ -25,7 +25,7 @@ impl Ssd {
         let mut logical = first;
         let end = first + count;
         while logical < end {
-            let page = self.ftl.lookup(logical);
+            let page = self.translation.ftl.lookup(logical);
             if page == NONE {
                 unmapped = true;
                 dram_pages += 1;
@@ -33,14 +33,14 @@ impl Ssd {
                 continue;
             }
             let place = self.geometry.place(page);
-            if self.in_buffer.get(place.unit) {
+            if self.buffer.holds.get(place.unit) {
                 dram_pages += 1;
                 logical += 1;
                 continue;
             }
-            let room = (end - logical).min(self.merge_pages - self.by_merge.div_rem(page).1);
+            let room = (end - logical).min(self.translation.left_in_read(page));
             let mut run = 1;
-            while run < room && self.ftl.lookup(logical + run) == page + run {
+            while run < room && self.translation.ftl.lookup(logical + run) == page + run {
                 run += 1;
             }
             self.requests[slot].parts += 1;
@@ -55,10 +55,10 @@ impl Ssd {
     /// The part of a read that no die is asked for.
     #[inline]
     pub(super) fn answer_from_dram(&mut self, slot: u32, dram_pages: u32, unmapped: bool) {
-        self.unmapped_reads += u64::from(unmapped);
+        self.translation.unmapped_reads += u64::from(unmapped);
         if dram_pages > 0 {
             self.requests[slot].parts += 1;
-            self.arrived(slot, dram_pages, self.dram_ns);
+            self.arrived(slot, dram_pages, self.buffer.dram_ns);
         }
     }
 

@@ -172,13 +172,13 @@ impl Ssd {
             }
             let page = zns.physical(zone, offset);
             let place = zns.place(&self.geometry, page);
-            if offset >= written || self.in_buffer.get(place.unit) {
+            if offset >= written || self.buffer.holds.get(place.unit) {
                 unmapped |= offset >= written;
                 dram_pages += 1;
                 logical += 1;
                 continue;
             }
-            let left = self.merge_pages - self.by_merge.div_rem(page).1;
+            let left = self.translation.left_in_read(page);
             let run = (end - logical).min(written - offset).min(left);
             self.requests[slot].parts += 1;
             let share = Waits::share(run, count);
@@ -198,7 +198,7 @@ impl Ssd {
         } = self.requests[slot];
         let (first, count) = Self::pages(&request);
         while placed < count {
-            let room = self.buffer_pages.saturating_sub(self.buffered);
+            let room = self.buffer.room();
             let Some(zns) = self.zns.as_ref().filter(|_| room > 0) else {
                 break;
             };
@@ -219,11 +219,11 @@ impl Ssd {
         let left = self.geometry.left_in_stripe(page);
         let run = most.min(left);
         zns.placed[zone as usize] = offset + run;
-        self.buffered += run;
+        self.buffer.group.host_pages += run;
         if offset == 0 {
             let first = zone * self.geometry.superblock_units;
             (first..first + self.geometry.superblock_units)
-                .for_each(|unit| self.in_buffer.set(unit));
+                .for_each(|unit| self.buffer.holds.set(unit));
         }
         let place = zns.place(&self.geometry, page);
         if run == left {
@@ -237,7 +237,7 @@ impl Ssd {
         if let Some(zns) = self.zns.as_mut().filter(|zns| zns.padding.get(unit)) {
             return zns.padding.clear(unit);
         }
-        self.buffered -= self.geometry.unit_pages;
+        self.buffer.group.host_pages -= self.geometry.unit_pages;
         self.admit_waiting();
     }
 
@@ -263,13 +263,13 @@ impl Ssd {
     /// Writes into zones that are reset while they wait for room in the buffer end with an error.
     fn abandon_writes(&mut self, at: u64, bytes: u64) {
         let within = |request: &Request| (at..at + bytes).contains(&request.offset_bytes);
-        let (abandoned, left) = std::mem::take(&mut self.waiting)
+        let (abandoned, left) = std::mem::take(&mut self.buffer.group.waiting)
             .into_iter()
             .partition(|&slot| within(&self.requests[slot].request));
-        self.waiting = left;
+        self.buffer.group.waiting = left;
         let abandoned: VecDeque<u32> = abandoned;
         for slot in abandoned {
-            self.place_waits.end(self.now_ns, Waits::WHOLE);
+            self.queue.place_waits.end(self.now_ns, Waits::WHOLE);
             self.refuse(slot, Refusal::InvalidWrite.errno());
         }
     }
@@ -283,7 +283,7 @@ impl Ssd {
         if placed == 0 {
             return 0;
         }
-        self.buffered -= placed % geometry.unit_pages;
+        self.buffer.group.host_pages -= placed % geometry.unit_pages;
         let units = placed / geometry.unit_pages;
         let mut erases = 0;
         for index in 0..geometry.dies.min(units) {
@@ -348,7 +348,7 @@ impl Ssd {
         for offset in (from..zns.capacity_pages).step_by(self.geometry.unit_pages as usize) {
             let place = zns.place(&self.geometry, zns.physical(zone, offset));
             zns.padding.set(place.unit);
-            self.in_buffer.set(place.unit);
+            self.buffer.holds.set(place.unit);
             self.flash
                 .program(self.now_ns, &mut self.calendar, place.unit, place.die);
         }

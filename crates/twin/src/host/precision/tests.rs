@@ -40,8 +40,8 @@ fn autoregressive(count: usize, coefficient: f64, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-fn fed(judge: &Judge, rates: impl Iterator<Item = u64>) -> (Batches<'_>, bool) {
-    let mut batches = Batches::new(Seat::new(judge), (0, LIMIT_NS), 1, None);
+fn fed(stopping: &StoppingRule, rates: impl Iterator<Item = u64>) -> (Batches<'_>, bool) {
+    let mut batches = Batches::new(Member::new(stopping), (0, LIMIT_NS), 1, None);
     let mut counted = Tallies::default();
     let mut settled = false;
     for (number, count) in rates.enumerate() {
@@ -83,8 +83,8 @@ fn the_interval_of_a_correlated_series_covers_its_mean_about_as_often_as_it_says
 
 #[test]
 fn an_even_rate_settles_and_an_uneven_one_only_when_its_mean_is_known() {
-    let judge = || Judge::new(RULE, 1);
-    let (even, uneven) = (judge(), judge());
+    let stopping = || StoppingRule::new(RULE, 1);
+    let (even, uneven) = (stopping(), stopping());
     let even = fed(&even, (0..64).map(|_| 1_000));
     assert!(even.1);
     assert_eq!(even.0.full.len(), FEWEST_BATCHES);
@@ -217,9 +217,14 @@ fn write_amplification_that_comes_in_cycles_longer_than_the_window_is_not_known(
 
 #[test]
 fn what_was_programmed_before_the_window_is_not_of_its_batches() {
-    let judge = Judge::new(RULE, 1);
+    let stopping = StoppingRule::new(RULE, 1);
     let before = 1 << 40;
-    let mut batches = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, Some(medium(before)));
+    let mut batches = Batches::new(
+        Member::new(&stopping),
+        (0, LIMIT_NS),
+        1,
+        Some(medium(before)),
+    );
     let mut counted = Tallies::default();
     for batch in 1..=FEWEST_BATCHES as u64 {
         counted[Op::Write as usize].count += 1_000;
@@ -241,8 +246,8 @@ fn what_was_programmed_before_the_window_is_not_of_its_batches() {
 /// The window's batches, of reads of 1,000 ns in each first half of a batch and 2,000 ns in each second, the recorder cut
 /// every third batch.
 fn with_latencies(batches: u64) -> Vec<recording::Batch> {
-    let judge = Judge::new(RULE, 1);
-    let mut watched = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, None);
+    let stopping = StoppingRule::new(RULE, 1);
+    let mut watched = Batches::new(Member::new(&stopping), (0, LIMIT_NS), 1, None);
     let mut recorder = Recorder::new(0);
     let mut now_ns = 0;
     for batch in 1..=batches {
@@ -282,8 +287,8 @@ fn batches_have_the_latencies_of_their_own_time_whatever_is_cut_or_joined() {
 
 #[test]
 fn a_window_of_seconds_enough_keeps_no_latencies_of_batches() {
-    let judge = Judge::new(RULE, 1);
-    let mut watched = Batches::new(Seat::new(&judge), (0, u64::MAX), 1, None);
+    let stopping = StoppingRule::new(RULE, 1);
+    let mut watched = Batches::new(Member::new(&stopping), (0, u64::MAX), 1, None);
     let mut recorder = Recorder::new(0);
     recorder.record(Op::Read, 1_000, 4096);
     watched.see_latency(std::iter::once(recorder.bins()), FIRST_BATCH_NS);
@@ -296,15 +301,15 @@ fn a_window_of_seconds_enough_keeps_no_latencies_of_batches() {
 
 #[test]
 fn a_rate_that_still_moves_does_not_settle() {
-    let judge = Judge::new(RULE, 1);
-    let (_, settled) = fed(&judge, (0..4_096).map(|step| 1_000 + step));
+    let stopping = StoppingRule::new(RULE, 1);
+    let (_, settled) = fed(&stopping, (0..4_096).map(|step| 1_000 + step));
     assert!(!settled);
 }
 
 /// Batches, of 1,000 reads of 4 KiB each, until the window is settled; the medium is written in so many of them.
 fn read_while_the_medium_is_written(batches_written: u64, bytes_each: u64) -> u64 {
-    let judge = Judge::new(RULE, 1);
-    let mut batches = Batches::new(Seat::new(&judge), (0, LIMIT_NS), 1, Some(medium(0)));
+    let stopping = StoppingRule::new(RULE, 1);
+    let mut batches = Batches::new(Member::new(&stopping), (0, LIMIT_NS), 1, Some(medium(0)));
     let mut counted = Tallies::default();
     for batch in 1..=1_000 {
         counted[Op::Read as usize].count += 1_000;
@@ -339,7 +344,7 @@ fn devices_of_one_target_end_together_when_their_sum_is_known() {
         let rates = noise(100_000, seed).into_iter();
         rates.map(|z| (1_000.0 + 150.0 * z) as u64)
     };
-    let (alone, together) = (Judge::new(RULE, 1), Judge::new(RULE, 4));
+    let (alone, together) = (StoppingRule::new(RULE, 1), StoppingRule::new(RULE, 4));
     let alone_ns = fed(&alone, noisy(1)).0.end_ns;
     let ends_ns: Vec<u64> = std::thread::scope(|scope| {
         let together = &together;
@@ -361,10 +366,10 @@ fn devices_of_one_target_end_together_when_their_sum_is_known() {
 
 #[test]
 fn a_device_that_has_ended_is_not_waited_for() {
-    let judge = Judge::new(RULE, 2);
-    let brief = Seat::new(&judge);
+    let stopping = StoppingRule::new(RULE, 2);
+    let brief = Member::new(&stopping);
     std::thread::scope(|scope| {
-        let long = scope.spawn(|| fed(&judge, (0..64).map(|_| 1_000)).1);
+        let long = scope.spawn(|| fed(&stopping, (0..64).map(|_| 1_000)).1);
         drop(brief);
         assert!(long.join().expect("no panic"));
     });
@@ -389,8 +394,8 @@ fn a_window_that_ends_before_a_drive_has_settled_has_the_mean_of_the_full_one() 
     let mut ended_early = 0;
     for above in [0.01, 0.03, 0.1, 0.3, 1.0] {
         for within in [100.0, 1_000.0, 10_000.0, 100_000.0] {
-            let judge = Judge::new(rule, 1);
-            let (batches, settled) = fed(&judge, settling(above, within, 11));
+            let stopping = StoppingRule::new(rule, 1);
+            let (batches, settled) = fed(&stopping, settling(above, within, 11));
             let seen = (batches.end_ns - batches.length_ns) / FIRST_BATCH_NS;
             let mean_of = |count: usize| {
                 settling(above, within, 11).take(count).sum::<u64>() as f64 / count as f64
@@ -408,10 +413,10 @@ fn a_window_that_ends_before_a_drive_has_settled_has_the_mean_of_the_full_one() 
 
 #[test]
 fn a_rate_that_wanders_by_less_than_is_asked_settles_well_before_the_full_window() {
-    let judge = Judge::new(RULE, 1);
+    let stopping = StoppingRule::new(RULE, 1);
     let wander = autoregressive(1 << 16, 0.998, 3).into_iter();
     let (batches, settled) = fed(
-        &judge,
+        &stopping,
         wander.map(|shift| (100_000.0 * (1.0 + 0.000_05 * shift)) as u64),
     );
     assert!(settled);
@@ -424,12 +429,12 @@ fn a_window_of_slow_swings_ends_with_a_mean_that_is_known_seven_times_in_eight()
     let spread = 0.03 * (1.0 - coefficient * coefficient).sqrt();
     let errors: Vec<f64> = (1..=200)
         .filter_map(|seed| {
-            let judge = Judge::new(RULE, 1);
+            let stopping = StoppingRule::new(RULE, 1);
             let swings: Vec<u64> = autoregressive(1 << 16, coefficient, seed)
                 .into_iter()
                 .map(|shift| (100_000.0 * (1.0 + spread * shift)) as u64)
                 .collect();
-            let (batches, settled) = fed(&judge, swings.iter().copied());
+            let (batches, settled) = fed(&stopping, swings.iter().copied());
             let seen = ((batches.end_ns - batches.length_ns) / FIRST_BATCH_NS) as usize;
             let mean = swings[..seen].iter().sum::<u64>() as f64 / seen as f64;
             settled.then_some((mean / 100_000.0 - 1.0).abs())

@@ -6,14 +6,17 @@ use std::ops::Range;
 
 use crate::sim::event::Event;
 use crate::ssd::ftl::Stream;
-use crate::ssd::geometry::Cursor;
+use crate::ssd::geometry::{Cursor, Geometry};
 
-use super::superblocks::RESERVED_SUPERBLOCKS;
+use super::idle::IdleCleaning;
+use super::translation::RESERVED_SUPERBLOCKS;
 use super::{IDLE, Ssd};
+use crate::sim::slab::Slab;
+use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
 /// The superblock being cleaned.
 #[derive(Clone, Copy)]
-pub(super) struct Victim {
+struct Victim {
     superblock: u32,
     /// Where its pages go.
     stream: Stream,
@@ -31,7 +34,7 @@ const PREFETCHED_PAGES: u32 = 16;
 
 /// Where cleaning goes on to write: a place in a unit that it has begun.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Target {
+struct Target {
     page: u32,
     /// Pages to the end of the stripe.
     left: u32,
@@ -42,7 +45,7 @@ pub(super) struct Target {
 
 /// One cleaning read, and the units that its pages go to.
 #[derive(Clone, Copy)]
-pub(super) struct CleaningRead {
+struct CleaningRead {
     victim: u32,
     units: [u32; Self::UNITS_MAX],
     count: usize,
@@ -68,39 +71,84 @@ impl CleaningRead {
     }
 }
 
-impl Ssd {
-    /// Units that hold [`PREFETCHED_PAGES`].
-    pub(super) fn prefetched_units(unit_pages: u32) -> u32 {
-        PREFETCHED_PAGES.div_ceil(unit_pages)
+/// Where cleaning is in a reclaim group.
+#[derive(Default)]
+pub(super) struct GroupCleaning {
+    victim: Option<Victim>,
+    target: Target,
+    /// Whether the last victim was taken to level wear.
+    levelled: bool,
+    /// Superblocks whose reads are out: nearly free.
+    draining: u32,
+    credit: i64,
+    /// Whether the host waits for cleaning to catch up.
+    pub(super) host_waits: bool,
+}
+
+impl GroupCleaning {
+    /// The host has written `pages`.
+    #[inline]
+    fn pay(&mut self, pages: u32, victim: Victim) {
+        self.credit += i64::from(pages) * i64::from(victim.valid);
     }
 
+    /// Stops the host while it is more than `ahead_pages` ahead of cleaning (0: any number).
+    #[inline]
+    fn hold_host(&mut self, ahead_pages: i64) {
+        if ahead_pages > 0
+            && let Some(victim) = self.victim
+        {
+            self.host_waits |= self.credit > ahead_pages * i64::from(victim.valid);
+        }
+    }
+}
+
+/// What moves valid pages out of superblocks and frees them.
+pub(super) struct Cleaner {
+    /// The group at hand.
+    pub(super) group: GroupCleaning,
+    reads: Slab<CleaningRead>,
+    pub(super) idle: Option<IdleCleaning>,
+    ahead_pages: i64,
+    prefetched_units: u32,
+}
+
+impl Cleaner {
+    pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Self {
+        Self {
+            group: GroupCleaning::default(),
+            reads: Slab::default(),
+            idle: IdleCleaning::new(params, geometry),
+            ahead_pages: params.gc_ahead_bytes.div_ceil(u64::from(UNIT_BYTES)) as i64,
+            prefetched_units: PREFETCHED_PAGES.div_ceil(geometry.unit_pages),
+        }
+    }
+}
+
+impl Ssd {
     /// The host has written `pages`: cleaning may move its share.
     #[inline]
     pub(super) fn pace(&mut self, pages: u32) {
-        if let Some(victim) = self.victim {
-            self.credit += i64::from(pages) * i64::from(victim.valid);
-            if self.credit > 0 && self.has_cleaning_room() {
+        if let Some(victim) = self.cleaner.group.victim {
+            self.cleaner.group.pay(pages, victim);
+            if self.cleaner.group.credit > 0 && self.has_cleaning_room() {
                 self.clean();
             }
         } else {
             self.clean();
         }
-        if self.ahead_pages > 0
-            && let Some(victim) = self.victim
-        {
-            self.host_waits |= self.credit > self.ahead_pages * i64::from(victim.valid);
-        }
+        self.cleaner.group.hold_host(self.cleaner.ahead_pages);
     }
 
     /// The last command has ended.
     pub(super) fn begin_idle(&mut self) {
-        if self.kept_by_host.is_empty()
-            && let Some(governor) = &mut self.governor
+        if !self.queue.has_kept()
+            && let Some(governor) = &mut self.power.governor
             && governor.command_gone(self.now_ns)
         {
-            self.slots = 0;
+            self.queue.close();
         }
-        if let Some(idle) = &mut self.idle {
+        if let Some(idle) = &mut self.cleaner.idle {
             idle.since_ns = self.now_ns;
             if !std::mem::replace(&mut idle.booked, true) {
                 self.calendar.push(idle.begins_ns(), Event::Die.with(IDLE));
@@ -110,11 +158,11 @@ impl Ssd {
 
     /// Begins to clean if no command has come, or looks again when none might have.
     pub(super) fn look_idle(&mut self) {
-        let Some(idle) = &mut self.idle else {
+        let Some(idle) = &mut self.cleaner.idle else {
             return;
         };
         let begins_ns = idle.begins_ns();
-        idle.booked = self.commands_taken == 0 && begins_ns > self.now_ns;
+        idle.booked = self.queue.is_idle() && begins_ns > self.now_ns;
         if idle.booked {
             self.calendar.push(begins_ns, Event::Die.with(IDLE));
             return;
@@ -127,8 +175,8 @@ impl Ssd {
 
     /// Free superblocks up to which idle time is used for cleaning now.
     fn idle_target(&self) -> Option<u32> {
-        let idle = self.idle.as_ref()?;
-        let is_idle = self.commands_taken == 0 && self.now_ns >= idle.begins_ns();
+        let idle = self.cleaner.idle.as_ref()?;
+        let is_idle = self.queue.is_idle() && self.now_ns >= idle.begins_ns();
         is_idle.then_some(idle.free_superblocks)
     }
 
@@ -149,30 +197,32 @@ impl Ssd {
     /// Whether all that keeps cleaning from going on is room in DRAM, as mostly under load.
     #[inline]
     fn waits_for_room(&self) -> bool {
-        self.victim.is_some() && self.credit >= 0 && !self.has_cleaning_room()
+        self.cleaner.group.victim.is_some()
+            && self.cleaner.group.credit >= 0
+            && !self.has_cleaning_room()
     }
 
     fn clean_next(&mut self) -> bool {
-        let free = self.free_superblocks();
+        let free = self.translation.free_superblocks(self.groups.at_hand);
         let idle = self.idle_target();
-        if self.victim.is_none() {
+        if self.cleaner.group.victim.is_none() {
             let until = idle.unwrap_or(0).max(self.params.gc_free_superblocks);
-            self.victim = self.choose_victim(free, until);
+            self.cleaner.group.victim = self.choose_victim(free, until);
         }
-        let Some(victim) = self.victim else {
-            self.host_waits = false;
+        let Some(victim) = self.cleaner.group.victim else {
+            self.cleaner.group.host_waits = false;
             return false;
         };
         let urgent = free <= RESERVED_SUPERBLOCKS;
-        if self.credit < 0 && !urgent && idle.is_none() {
-            self.host_waits = false;
+        if self.cleaner.group.credit < 0 && !urgent && idle.is_none() {
+            self.cleaner.group.host_waits = false;
             return false;
         }
-        let credit = self.credit;
+        let credit = self.cleaner.group.credit;
         let cleaned = self.has_cleaning_room() && self.clean_unit(victim);
         if idle.is_some() {
             // What idle time gave is in the free superblocks; the host's account stays as it was.
-            self.credit = credit;
+            self.cleaner.group.credit = credit;
         }
         cleaned
     }
@@ -180,53 +230,54 @@ impl Ssd {
     /// Whether one more unit can be moved into DRAM.
     #[inline]
     fn has_cleaning_room(&self) -> bool {
-        self.cleaning_buffered + self.geometry.unit_pages <= self.cleaning_pages
+        self.buffer.has_cleaning_room(self.geometry.unit_pages)
     }
 
     /// The next superblock to clean, while fewer than `until` are free, or in idle time to fold.
     fn choose_victim(&mut self, free: u32, until: u32) -> Option<Victim> {
-        let enough = free + self.draining >= self.params.gc_free_superblocks;
+        let enough = free + self.cleaner.group.draining >= self.params.gc_free_superblocks;
         if enough && let Some(folded) = self.choose_cached() {
             return Some(folded);
         }
-        if free + self.draining >= until {
+        if free + self.cleaner.group.draining >= until {
             return None;
         }
         // Levelling gains no space, so the host gets its turn in between.
-        let lagging = if self.levelled {
+        let lagging = if self.cleaner.group.levelled {
             None
         } else {
-            self.ftl.take_lagging(self.group)
+            self.translation.ftl.take_lagging(self.groups.at_hand)
         };
-        self.levelled = lagging.is_some();
-        let (superblock, valid) = lagging.or_else(|| self.ftl.take_victim(self.group))?;
-        if self.ahead_pages == 0 {
-            self.credit = self.credit.min(0);
+        self.cleaner.group.levelled = lagging.is_some();
+        let (superblock, valid) =
+            lagging.or_else(|| self.translation.ftl.take_victim(self.groups.at_hand))?;
+        if self.cleaner.ahead_pages == 0 {
+            self.cleaner.group.credit = self.cleaner.group.credit.min(0);
         }
         Some(self.victim(superblock, valid))
     }
 
     /// In idle time the oldest superblock of the SLC cache.
     fn choose_cached(&mut self) -> Option<Victim> {
-        self.slc.as_ref()?;
+        self.translation.slc.as_ref()?;
         self.idle_target()?;
-        let cached = self.slc.as_mut()?.take_full()?;
-        let (superblock, valid) = self.ftl.take_cached(cached);
+        let cached = self.translation.slc.as_mut()?.take_full()?;
+        let (superblock, valid) = self.translation.ftl.take_cached(cached);
         Some(self.victim(superblock, valid))
     }
 
     fn victim(&self, superblock: u32, valid: u32) -> Victim {
-        let written_by = self.superblocks[superblock as usize].stream;
+        let written_by = self.translation.superblocks[superblock as usize].stream;
         let first = self.geometry.first_unit(superblock);
         let mut victim = Victim {
             superblock,
-            stream: self.streams.cleaning(written_by),
+            stream: self.translation.streams.cleaning(written_by),
             valid,
             units_left: self.geometry.superblock_units,
             next: first,
             ahead: first,
         };
-        for _ in 0..self.prefetched_units.min(victim.units_left) {
+        for _ in 0..self.cleaner.prefetched_units.min(victim.units_left) {
             self.prefetch(&mut victim);
         }
         victim
@@ -236,7 +287,7 @@ impl Ssd {
     #[inline]
     fn prefetch(&self, victim: &mut Victim) {
         for stripe in self.geometry.stripes(victim.ahead) {
-            self.ftl.prefetch_reverse(stripe);
+            self.translation.ftl.prefetch_reverse(stripe);
         }
         victim.ahead = self.geometry.next_unit(victim.ahead);
     }
@@ -245,8 +296,8 @@ impl Ssd {
     fn clean_unit(&mut self, victim: Victim) -> bool {
         let superblock = victim.superblock;
         if self.frontier(victim.stream).is_none()
-            || self.ftl.free_superblocks(self.group) == 0
-                && self.ftl.left_in_superblock(victim.stream) < self.geometry.unit_pages
+            || self.translation.ftl.free_superblocks(self.groups.at_hand) == 0
+                && self.translation.ftl.left_in_superblock(victim.stream) < self.geometry.unit_pages
         {
             return false;
         }
@@ -261,20 +312,21 @@ impl Ssd {
             senses += u32::from(of_stripe > 0);
             moved += of_stripe;
         }
-        self.credit -= i64::from(moved) * i64::from(self.geometry.superblock_pages - victim.valid);
-        self.cleaning_buffered += moved;
+        self.cleaner.group.credit -=
+            i64::from(moved) * i64::from(self.geometry.superblock_pages - victim.valid);
+        self.buffer.group.cleaning_pages += moved;
         if moved > 0 {
-            self.superblocks[superblock as usize].draining += 1;
+            self.translation.superblocks[superblock as usize].draining += 1;
             let die = victim.next.die;
-            let id = self.cleaning_reads.add(read);
+            let id = self.cleaner.reads.add(read);
             self.flash
                 .cleaning_read(self.now_ns, &mut self.calendar, die, id, senses, moved);
         }
         let units_left = victim.units_left - 1;
         if units_left == 0 {
-            self.superblocks[superblock as usize].issued = true;
-            self.draining += 1;
-            self.victim = None;
+            self.translation.superblocks[superblock as usize].issued = true;
+            self.cleaner.group.draining += 1;
+            self.cleaner.group.victim = None;
             self.release_if_drained(superblock);
         } else {
             let mut victim = Victim {
@@ -282,10 +334,10 @@ impl Ssd {
                 next: self.geometry.next_unit(victim.next),
                 ..victim
             };
-            if units_left >= self.prefetched_units {
+            if units_left >= self.cleaner.prefetched_units {
                 self.prefetch(&mut victim);
             }
-            self.victim = Some(victim);
+            self.cleaner.group.victim = Some(victim);
         }
         true
     }
@@ -299,7 +351,7 @@ impl Ssd {
             && let Some(first) = self.frontier(victim.stream)
         {
             let target = self.target(first);
-            let (count, resume) = self.ftl.relocate(
+            let (count, resume) = self.translation.ftl.relocate(
                 victim.stream,
                 victim.superblock,
                 page..stripe.end,
@@ -310,15 +362,15 @@ impl Ssd {
                 break;
             }
             moved += count;
-            self.target = Target {
+            self.cleaner.group.target = Target {
                 page: first + count,
                 left: target.left - count,
                 ..target
             };
             if let Some(namespaces) = &mut self.namespaces {
-                namespaces.moved(self.ftl.owners(first, count));
+                namespaces.moved(self.translation.ftl.owners(first, count));
             }
-            let state = &mut self.units[target.unit as usize];
+            let state = &mut self.buffer.units[target.unit as usize];
             state.incoming += u16::from(read.add(target.unit));
             state.filled |= target.fills_unit && count == target.left;
         }
@@ -328,8 +380,8 @@ impl Ssd {
     /// Where in its unit a page lies that cleaning is to write: mostly it goes on where it was.
     #[inline]
     fn target(&self, page: u32) -> Target {
-        if self.target.page == page && self.target.left > 0 {
-            return self.target;
+        if self.cleaner.group.target.page == page && self.cleaner.group.target.left > 0 {
+            return self.cleaner.group.target;
         }
         let place = self.geometry.place(page);
         Target {
@@ -341,32 +393,23 @@ impl Ssd {
     }
 
     pub(super) fn cleaning_arrived(&mut self, id: u32) {
-        let read = self.cleaning_reads[id];
-        self.cleaning_reads.release(id);
-        if self.groups.is_some() {
+        let read = self.cleaner.reads[id];
+        self.cleaner.reads.release(id);
+        if self.groups.others.is_some() {
             self.enter_group(self.geometry.group(read.victim));
         }
         for &unit in read.units() {
-            self.units[unit as usize].incoming -= 1;
+            self.buffer.units[unit as usize].incoming -= 1;
             self.program_if_complete(unit, self.geometry.unit_die(unit));
         }
-        self.superblocks[read.victim as usize].draining -= 1;
+        self.translation.superblocks[read.victim as usize].draining -= 1;
         self.release_if_drained(read.victim);
         self.clean();
         self.admit_waiting();
     }
 
-    /// Frees a superblock whose valid pages are all safe in the buffer.
     fn release_if_drained(&mut self, superblock: u32) {
-        let state = &mut self.superblocks[superblock as usize];
-        if !state.issued || state.draining > 0 {
-            return;
-        }
-        state.issued = false;
-        self.draining -= 1;
-        self.ftl.release(superblock);
-        if let Some(slc) = &mut self.slc {
-            slc.released(superblock);
-        }
+        let released = self.translation.release_if_drained(superblock);
+        self.cleaner.group.draining -= u32::from(released);
     }
 }

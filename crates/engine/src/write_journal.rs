@@ -7,6 +7,8 @@
 //! A file is a line of JSON padded to 512 bytes, then records of 48 bytes, each with a checksum, so that a torn
 //! end is seen. [`crate::verify_journal`] reads it back.
 
+mod place;
+
 use std::{
     fs::{File, OpenOptions},
     hash::{BuildHasher, Hasher, RandomState},
@@ -22,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use workload::Verify;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{EngineError, affinity::unpin, clock::Clock, journal_place};
+use crate::{EngineError, affinity::unpin, clock::Clock};
 
 pub(crate) const SCHEMA: &str = "fathom-journal/2";
 pub(crate) const SUFFIX: &str = "journal";
@@ -148,7 +150,7 @@ impl Desk {
 
 /// One load thread's journal being written.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct WriteJournal {
     path: PathBuf,
     thread: usize,
     run: u64,
@@ -160,7 +162,7 @@ pub(crate) struct Journal {
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl Journal {
+impl WriteJournal {
     /// A new journal of a thread of `target` in a directory, which is made if it is not there.
     pub(crate) fn create(
         directory: &Path,
@@ -195,7 +197,7 @@ impl Journal {
             });
         Ok(Self {
             writer: Some(writer.map_err(refuse)?),
-            caveat: journal_place::caveat(directory, target),
+            caveat: place::caveat(directory, target),
             path,
             thread,
             run: header.run,
@@ -260,7 +262,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for WriteJournal {
     /// One whose load never began is of no pass: it goes, so that it stands in the way of none and of no verification.
     fn drop(&mut self) {
         let began = self.writer.is_none() || self.numbers > 0 || thread::panicking();
@@ -430,7 +432,7 @@ mod tests {
     fn the_load_waits_when_a_journal_does_not_keep_up_so_that_its_memory_is_bounded() {
         let desk = Arc::new(Desk::default());
         // Nobody writes: the test takes the records.
-        let mut journal = Journal {
+        let mut journal = WriteJournal {
             path: PathBuf::new(),
             thread: 0,
             run: 0,
@@ -476,7 +478,7 @@ mod tests {
             pinned.spawn(|| {
                 pin_to(last).unwrap();
                 let target = Path::new("/dev/null");
-                let journal = Journal::create(&directory.0, target, 0, VERIFY, Clock::new());
+                let journal = WriteJournal::create(&directory.0, target, 0, VERIFY, Clock::new());
                 // Writers of other tests are none that this one has to find.
                 wait_until(|| {
                     let writers = of_writers();

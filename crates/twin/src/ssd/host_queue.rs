@@ -1,0 +1,188 @@
+//! The host queue: which commands the drive takes at once, which the host keeps until a slot is free, and the
+//! pipeline that all of them pass.
+
+use std::collections::VecDeque;
+
+use workload::{Op, Request};
+
+use super::Ssd;
+use crate::sim::event::{Event, us_to_ns};
+use crate::sim::server::{Fifo, Waits};
+use crate::ssd::params::{SsdParams, UNIT_BYTES};
+
+/// Commands between the host and the drive's controller.
+pub(super) struct HostQueue {
+    /// Commands in the drive, and how many it takes now.
+    taken: u32,
+    slots: u32,
+    /// How many it takes while nothing holds it back.
+    slots_max: u32,
+    /// Commands that the host keeps until there is a slot.
+    kept: VecDeque<u32>,
+    /// Commands on their way that are not taken yet, whether commands come in the order in which they are
+    /// submitted, and until when the drive runs by itself.
+    submits_pending: u32,
+    pub(super) in_order: bool,
+    pub(super) limit_ns: u64,
+    pub(super) pipelines: Fifo,
+    /// I/O that wait for a slot or for room in the buffer, and for a pipeline.
+    pub(super) place_waits: Waits,
+    pub(super) pipeline_waits: Waits,
+    /// Commands so far.
+    pub(super) commands: u64,
+    command_ps: u64,
+    read_unit_ps: u64,
+    write_unit_ps: u64,
+    latency_ns: u64,
+}
+
+impl HostQueue {
+    pub(super) fn new(params: &SsdParams) -> Self {
+        let ps = |ns: f64| (ns * 1000.0).round() as u64;
+        Self {
+            taken: 0,
+            // A drive that may rest looks at every command that comes when there is none.
+            slots: match params.idle_state_after_us > 0.0 {
+                true => 0,
+                false => params.command_slots,
+            },
+            slots_max: params.command_slots,
+            kept: VecDeque::new(),
+            submits_pending: 0,
+            in_order: false,
+            limit_ns: 0,
+            pipelines: Fifo::new(params.command_pipelines),
+            place_waits: Waits::default(),
+            pipeline_waits: Waits::default(),
+            commands: 0,
+            command_ps: ps(params.command_ns),
+            read_unit_ps: ps(params.read_unit_ns),
+            write_unit_ps: ps(params.write_unit_ns),
+            latency_ns: us_to_ns(params.command_latency_us),
+        }
+    }
+
+    /// Whether the drive has no command.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.taken == 0
+    }
+
+    /// Whether the host keeps commands.
+    pub(super) fn has_kept(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Takes no further command until `open`.
+    pub(super) const fn close(&mut self) {
+        self.slots = 0;
+    }
+
+    /// Takes commands again.
+    pub(super) const fn open(&mut self) {
+        self.slots = self.slots_max;
+    }
+
+    /// Whether a command can be taken before its time: it will find a slot, and nothing will come before it.
+    #[inline]
+    const fn takes_ahead(&self, at_ns: u64) -> bool {
+        self.in_order
+            && self.submits_pending == 0
+            && at_ns <= self.limit_ns
+            && self.taken < self.slots
+    }
+
+    /// Takes a command if there is a slot for it.
+    #[inline]
+    const fn take(&mut self) -> bool {
+        let free = self.taken < self.slots;
+        self.taken += free as u32;
+        free
+    }
+
+    /// Leaves a command with the host.
+    fn keep(&mut self, slot: u32, now_ns: u64) {
+        self.kept.push_back(slot);
+        self.place_waits.begin(now_ns, Waits::WHOLE);
+    }
+
+    /// Takes the next command that the host has kept, if there is one and a slot for it.
+    fn take_kept(&mut self, now_ns: u64) -> Option<u32> {
+        if self.taken >= self.slots {
+            return None;
+        }
+        let next = self.kept.pop_front()?;
+        self.place_waits.end(now_ns, Waits::WHOLE);
+        self.taken += 1;
+        Some(next)
+    }
+
+    /// A command has ended.
+    pub(super) const fn complete(&mut self) {
+        self.taken -= 1;
+    }
+
+    /// Puts a command through the pipeline that arrives at `at_ns`, after all others so far. Returns when it is out.
+    #[inline(always)]
+    fn serve(&mut self, request: &Request, at_ns: u64) -> u64 {
+        let unit_ps = match request.op {
+            Op::Read => self.read_unit_ps,
+            Op::Write => self.write_unit_ps,
+            _ => 0,
+        };
+        let pages = u64::from(request.size_bytes.div_ceil(UNIT_BYTES));
+        self.commands += 1;
+        let start_ps = self
+            .pipelines
+            .serve(at_ns, self.command_ps + pages * unit_ps);
+        self.pipeline_waits
+            .add(start_ps / 1000 - at_ns, Waits::WHOLE);
+        (start_ps + self.command_ps).div_ceil(1000) + self.latency_ns
+    }
+}
+
+impl Ssd {
+    /// A command sets out for the drive.
+    #[inline]
+    pub(super) fn submit_command(&mut self, slot: u32, at_ns: u64) {
+        // With a governor or idle cleaning, somebody asks how busy the drive is before the command is there.
+        if self.queue.takes_ahead(at_ns)
+            && self.power.governor.is_none()
+            && self.cleaner.idle.is_none()
+        {
+            self.queue.taken += 1;
+            self.enter_pipeline(slot, at_ns);
+        } else {
+            self.queue.submits_pending += 1;
+            self.calendar.push(at_ns, Event::Submit.with(slot));
+        }
+    }
+
+    /// A command has come to the drive.
+    #[inline]
+    pub(super) fn take_command(&mut self, slot: u32) {
+        self.queue.submits_pending -= 1;
+        if self.queue.take() {
+            return self.enter_pipeline(slot, self.now_ns);
+        }
+        self.queue.keep(slot, self.now_ns);
+        if self.queue.is_idle() {
+            self.wake_up();
+        }
+    }
+
+    #[inline(always)]
+    fn enter_pipeline(&mut self, slot: u32, at_ns: u64) {
+        let out_ns = self.queue.serve(&self.requests[slot].request, at_ns);
+        self.calendar.push(out_ns, Event::Dispatch.with(slot));
+        if self.power.governor.is_some() {
+            self.govern();
+        }
+    }
+
+    /// Takes commands that the host has kept, as far as there are slots.
+    pub(super) fn take_kept(&mut self) {
+        while let Some(next) = self.queue.take_kept(self.now_ns) {
+            self.enter_pipeline(next, self.now_ns);
+        }
+    }
+}
