@@ -199,7 +199,11 @@ mod tests {
         let whole = sized(Extent::Fraction(1.0));
         assert_eq!(whole.span(geometry).size_bytes, 100 * MIB);
         assert_eq!(whole.nominal(geometry).size_bytes, 100 * MIB + 4096);
-        for part in [Extent::Fraction(0.29), Extent::Bytes(MIB), Extent::UpTo(MIB)] {
+        for part in [
+            Extent::Fraction(0.29),
+            Extent::Bytes(MIB),
+            Extent::UpTo(MIB),
+        ] {
             assert_eq!(sized(part).nominal(geometry), sized(part).span(geometry));
         }
     }
