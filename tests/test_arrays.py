@@ -19,7 +19,7 @@ from fathom.plan.expect import expect
 from fathom.report import write_html
 from fathom.runs.reader import Run
 from fathom.session import Options, resume_run, start_run
-from fathom.statistics.limit_words import limited_by
+from fathom.statistics.limits import limit_of
 
 SHORT = str(Path(__file__).parent / "data" / "short.toml")
 PM9A3 = "twin:samsung-pm9a3-7.68tb"
@@ -214,7 +214,9 @@ def test_an_adapter_that_all_drives_share_limits_their_total() -> None:
             handle.poll()
         total = handle.result()[0]
         assert sum(op.bytes for op in total.ops) / total.window_s == pytest.approx(2000e6, rel=0.01)
-        assert "host adapter (read) 100 %" in (limited_by(total) or "")
+        limit = limit_of(total)
+        assert limit is not None
+        assert "host adapter (read) 100 %" in limit.words
 
 
 def precise(drives: int) -> list[_core.Recording]:

@@ -1,24 +1,94 @@
-"""What is said of a limit beyond what a recording knows."""
+"""What limits a step, in values and in words."""
 
+from types import SimpleNamespace
+from typing import cast
+
+import pyarrow as pa
 import pytest
 
-from fathom.statistics.limits import limit_of, with_client
+from fathom import _core
+from fathom.columns.schema import POINTS
+from fathom.statistics.limits import Busy, Limit, LimitKind, limit_in, limit_of, with_client, with_think_time
 
-UNTOLD = "target or outstanding I/O (32), busiest load generator CPU 40 %"
+DIES = Busy("dies", 64, 0.96, 0.97)
+HOT = Busy("dies", 64, 0.30, 0.45)
+LINK = Busy("PCIe link (read)", 1, 0.71, 0.71)
+CPU = Busy("load generator CPU", 1, 0.4, 0.4)
+UNKNOWN = Limit(LimitKind.TARGET_OR_OUTSTANDING_IO, amount=32.0, next=CPU)
+LOAD = Limit(LimitKind.OUTSTANDING_IO, amount=9.5, next=HOT)
+WORDS = [
+    (Limit(LimitKind.SATURATED, DIES, next=LINK), "dies 97 %, next PCIe link (read) 71 %"),
+    (Limit(LimitKind.SATURATED, Busy("dies", 64, 0.2, 0.99)), "busiest of 64 dies 99 % (mean 20 %)"),
+    (Limit(LimitKind.SATURATED, LINK, next=HOT), "PCIe link (read) 71 %, next busiest of 64 dies 45 % (mean 30 %)"),
+    (Limit(LimitKind.QUEUE, HOT, waiting=14.0, next=LINK), "dies (14 waiting) 30 %, next PCIe link (read) 71 %"),
+    (Limit(LimitKind.QUEUE, DIES, waiting=2.13), "dies (2.1 waiting) 96 %"),
+    (Limit(LimitKind.OUTSTANDING_IO, amount=31.97, next=DIES), "outstanding I/O (32), busiest dies 97 %"),
+    (LOAD, "outstanding I/O (9.5), busiest of 64 dies 45 % (mean 30 %)"),
+    (Limit(LimitKind.OUTSTANDING_IO, amount=0.998), "outstanding I/O (1)"),
+    (Limit(LimitKind.OFFERED_RATE, amount=1005.0), "offered rate (1005 IOPS)"),
+    (UNKNOWN, "target or outstanding I/O (32), busiest load generator CPU 40 %"),
+    (with_think_time(UNKNOWN), "target or think time, busiest load generator CPU 40 %"),
+    (with_think_time(Limit(LimitKind.OUTSTANDING_IO, amount=2.0)), "think time"),
+]  # fmt: skip
 
 
-def test_a_queue_is_told_with_the_busy_share_of_what_is_waited_for() -> None:
-    limit = limit_of("flash dies (19 waiting) 34 %, next program power budget 70 %")
-    assert (limit.name, limit.share, limit.other) == ("flash dies", "34 %", "next program power budget 70 %")
+@pytest.mark.parametrize(("limit", "words"), WORDS)
+def test_a_limit_has_these_words(limit: Limit, words: str) -> None:
+    assert limit.words == words
 
 
-def test_a_client_without_processor_time_left_is_the_limit_of_a_target_that_tells_nothing() -> None:
-    assert with_client(UNTOLD, 96.2) == "client CPU 96 %"
-    assert with_client(UNTOLD, 84.0) == UNTOLD
+@pytest.mark.parametrize(("limit", "words"), WORDS)
+def test_a_limit_is_the_same_after_it_was_a_row_of_points(limit: Limit, words: str) -> None:
+    table = pa.Table.from_pylist([{"limited_by": words, "limit": limit.as_row()}], schema=POINTS)
+    [row] = table.to_pylist()
+    read = limit_in(row)
+    assert read == limit
+    assert read is not None
+    assert read.as_row() == limit.as_row()
+
+
+def test_a_queue_is_named_with_the_busy_share_of_what_is_waited_for() -> None:
+    limit = Limit(LimitKind.QUEUE, Busy("flash dies", 64, 0.34, 0.5), 19.0, next=LINK)
+    assert (limit.name, limit.share, limit.other) == ("flash dies", "34 %", "next PCIe link (read) 71 %")
+
+
+def test_a_run_that_has_only_words_keeps_them() -> None:
+    limit = limit_in({"limited_by": "flash dies 97 %, next controller 71 %", "limit": None})
+    assert limit is not None
+    assert limit.words == limit.name == "flash dies 97 %, next controller 71 %"
+    assert limit_in({"limited_by": None}) is None
+
+
+def test_a_client_without_processor_time_left_is_the_limit_of_a_target_that_says_nothing() -> None:
+    limit = with_client(UNKNOWN, 96.2)
+    assert limit is not None
+    assert limit.words == "client CPU 96 %"
+    assert with_client(UNKNOWN, 84.0) is UNKNOWN
 
 
 @pytest.mark.parametrize(
-    "known", ["load generator CPU 97 %", "offered rate (1005 IOPS)", "outstanding I/O (32)", None]
+    "known",
+    [
+        Limit(LimitKind.SATURATED, CPU),
+        Limit(LimitKind.OFFERED_RATE, amount=1005.0),
+        Limit(LimitKind.OUTSTANDING_IO, amount=32.0),
+        None,
+    ],
 )
-def test_what_is_known_to_limit_stays_the_limit_however_busy_the_client(known: str | None) -> None:
-    assert with_client(known, 99.0) == known
+def test_what_is_known_to_limit_stays_the_limit_however_busy_the_client(known: Limit | None) -> None:
+    assert with_client(known, 99.0) is known
+
+
+def use(resource: str, mean: float, most: float, waiting: float) -> SimpleNamespace:
+    return SimpleNamespace(resource=resource, servers=64, mean=mean, max=most, waiting=waiting)
+
+
+def test_a_recording_gives_its_limit_as_values() -> None:
+    found = SimpleNamespace(
+        kind="queue", resource=use("dies", 0.3, 0.45, 14.0), amount=None, next=use("links", 0.2, 0.2, 1.0)
+    )
+    limit = limit_of(cast("_core.Recording", SimpleNamespace(limit=lambda: found)))
+    assert limit is not None
+    assert (limit.kind, limit.resource, limit.waiting) == (LimitKind.QUEUE, HOT, 14.0)
+    assert limit.next == Busy("links", 64, 0.2, 0.2)
+    assert limit_of(_core.Recording()) is None

@@ -9,7 +9,7 @@ from fathom.analysis.finding import Finding
 from fathom.analysis.physics import physics_of
 from fathom.analysis.surprises import Physics, Rated, surprises
 from fathom.catalog.load import device_names, load_device
-from fathom.statistics.limits import limit_of
+from fathom.statistics.limits import Busy, Limit, LimitKind
 
 A, B = twin("a", "Drive A"), twin("b", "Drive B")
 JOB: Row = {
@@ -92,7 +92,7 @@ def test_only_the_best_figure_of_a_kind_is_held_against_the_data_sheet():
             "twin:a",
             [600_000.0] * 9,
             step="q64",
-            point={"limited_by": "host CPU 100 %, next controller 61 %"},
+            point={"limit": Limit(LimitKind.SATURATED, Busy("host CPU", 1, 1.0, 1.0)).as_row()},
         ),
     ]
     [off] = found(measured, rated=1e6)
@@ -144,26 +144,6 @@ def test_a_twin_s_ceilings_are_those_of_its_parameters():
     assert ceilings.link == "its PCIe 4.0 x4"
     assert ceilings.program_mbps == pytest.approx(125 * 2 * 16384 * 3 / 3000)
     assert ceilings.senses_per_s == pytest.approx(128 / 45e-6)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (
-            "flash dies 100 %, next program power budget 98 %",
-            ("flash dies", "100 %", "next program power budget 98 %"),
-        ),
-        (
-            "outstanding I/O (256), busiest flash dies 87 %",
-            ("outstanding I/O", "256", "busiest flash dies 87 %"),
-        ),
-        ("PCIe link (read) 99 %", ("PCIe link (read)", "99 %", "")),
-        ("controller", ("controller", "", "")),
-    ],
-)
-def test_a_limit_is_taken_apart(text: str, parts: tuple[str, str, str]):
-    limit = limit_of(text)
-    assert (limit.name, limit.share, limit.other) == parts
 
 
 def test_every_virtual_ssd_of_the_catalogue_has_its_ceilings() -> None:

@@ -13,8 +13,7 @@ import pytest
 from fathom._core import Recording
 from fathom.catalog import load_device
 from fathom.load.backend import TwinBackend
-from fathom.statistics.limit_words import limited_by
-from fathom.statistics.limits import limit_of
+from fathom.statistics.limits import Limit, limit_of
 from fathom.validation.trial import FILL
 
 DRIVES = ("samsung-pm9a3-7.68tb", "wd-ultrastar-dc-sn861-7.68tb")
@@ -58,7 +57,7 @@ FASTER: dict[str, tuple[Callable[[Parameters], Parameters], ...]] = {
 @dataclass(frozen=True)
 class Found:
     rate: float
-    limit: str
+    limit: Limit
     busy: dict[str, float]
 
 
@@ -80,9 +79,11 @@ def measure(drive: str, job: str, doubled: Collection[str] = frozenset(), outsta
     # Until the writes are random everywhere, or what the fill left in the buffer is programmed between the reads.
     run(twin, asked | {"until": {"written": "1x"} if job == "random write" else {"time": "0.3s"}})
     recording = run(twin, asked | {"until": {"time": "1s"}})
+    limit = limit_of(recording)
+    assert limit is not None
     return Found(
         sum(op.n for op in recording.ops) / recording.window_s,
-        limited_by(recording) or "",
+        limit,
         {one.resource: one.mean for one in recording.utilisation},
     )
 
@@ -104,10 +105,10 @@ def test_doubling_the_named_limit_moves_the_result_as_far_as_the_next_one(drive:
     found = measure(drive, job)
     full = frozenset(name for name, busy in found.busy.items() if busy >= FULL)
     if not full:
-        assert found.limit.startswith("outstanding I/O")
+        assert found.limit.words.startswith("outstanding I/O")
         assert measure(drive, job, outstanding_x=2).rate > 1.05 * found.rate
         return
-    assert found.limit.startswith(max(found.busy, key=lambda name: found.busy[name]))
+    assert found.limit.words.startswith(max(found.busy, key=lambda name: found.busy[name]))
     next_busy = max(busy for name, busy in found.busy.items() if name not in full)
     assert measure(drive, job, full).rate > 0.95 * min(2, 1 / next_busy) * found.rate
 
@@ -117,7 +118,7 @@ def test_outstanding_io_limits_where_more_of_it_moves_the_result_and_else_the_na
     drive: str, job: str
 ) -> None:
     found = measure(drive, job)
-    limit = limit_of(found.limit).name
+    limit = found.limit.name
     deeper = measure(drive, job, outstanding_x=2).rate / found.rate
     if limit == "outstanding I/O":
         assert deeper > 1.3
@@ -128,7 +129,7 @@ def test_outstanding_io_limits_where_more_of_it_moves_the_result_and_else_the_na
 
 def test_a_queue_limits_before_any_resource_is_saturated() -> None:
     found = measure("samsung-pm9a3-7.68tb", "8 KiB, 65 % read, 32 outstanding")
-    assert limit_of(found.limit).name == "flash dies"
+    assert found.limit.name == "flash dies"
     assert max(found.busy.values()) < 0.9
 
 

@@ -19,7 +19,6 @@ from fathom.analysis.settled import Unsettled, unsettled
 from fathom.analysis.surprises import PhysicsOf, RatedOf, surprises
 from fathom.columns.schema import Point
 from fathom.output.text import duration, percent, signed_pct, span
-from fathom.statistics.limits import limit_of
 from fathom.statistics.uncertainty import Comparison, compare, repeats_interval
 
 SURPRISE_PCT = 10.0
@@ -362,9 +361,9 @@ def _limits(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iterable[
     """Yields what limits each target, one sentence per target."""
     found: dict[str, dict[str, list[StepFigures]]] = {}
     for figures in (one for members in ranked for one in members):
-        limit = figures.rows[0].limited_by
+        limit = figures.rows[0].limit
         if limit:
-            found.setdefault(figures.target, {}).setdefault(limit_of(limit).name, []).append(figures)
+            found.setdefault(figures.target, {}).setdefault(limit.name, []).append(figures)
     for target, limits in found.items():
         parts = [
             f"by {limit} in {joined([one.label for one in members])}" for limit, members in limits.items()
@@ -414,8 +413,8 @@ def _consistency(view: RunView, ranked: Sequence[Sequence[StepFigures]]) -> Iter
 
 
 def _by(figures: StepFigures) -> str:
-    limit = figures.rows[0].limited_by
-    return f", limited by {limit_of(limit).name}" if limit else ""
+    limit = figures.rows[0].limit
+    return f", limited by {limit.name}" if limit else ""
 
 
 def _is_twin(view: RunView, figures: StepFigures) -> bool:

@@ -293,7 +293,7 @@ class RunView:
         """Without those that have no figures because too much of their I/O failed."""
         repeated = {step["name"] for step in self._steps if step.get("round")}
         rows: dict[Key, list[Point]] = {}
-        for row in (Point(**row) for row in self.points.to_pylist()):
+        for row in map(Point.of, self.points.to_pylist()):
             if not is_point(row.step) and row.step not in repeated:
                 rows.setdefault((row.target, row.step), []).append(row)
         return {

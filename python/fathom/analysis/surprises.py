@@ -11,7 +11,6 @@ from fathom.analysis.finding import Finding, cited, joined, number, rate_text
 from fathom.analysis.run_view import RunView, StepFigures
 from fathom.output.text import signed_pct
 from fathom.runs.document import TargetRecord
-from fathom.statistics.limits import limit_of
 
 LITTLE_GAP = 0.05
 BEYOND = 1.02
@@ -246,9 +245,9 @@ def _off(view: RunView, together: Sequence[_Rated], source: str) -> Finding:
 
 
 def _off_text(one: _Rated) -> str:
-    limit = one.figures.rows[0].limited_by
+    limit = one.figures.rows[0].limit
     return (
         f"{one.figures.label} {rate_text(one.figures)}, {abs(one.off_pct):.0f} % "
         f"{'above' if one.off_pct > 0 else 'below'} {number(one.stated)}"
-        + (f", limited by {limit_of(limit).name}" if limit else "")
+        + (f", limited by {limit.name}" if limit else "")
     )

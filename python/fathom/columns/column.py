@@ -5,7 +5,7 @@ A row class names its columns; each is annotated with its `Column`. The Arrow sc
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin
@@ -59,7 +59,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Named:
-    """A column at its place in a table: `type` is `str`, `int`, `float`, `bool` or a list of one."""
+    """A column at its place in a table.
+
+    `type` is `str`, `int`, `float`, `bool`, a list of one, or a data class, which becomes a struct.
+    """
 
     name: str
     type: Any
@@ -69,11 +72,31 @@ class Named:
     @property
     def arrow(self) -> pa.DataType:
         """The type in Parquet."""
-        if get_origin(self.type) is list:
-            return pa.list_(pa.string())
-        if self.type is int:
-            return pa.int32() if self.column.bits == 32 else pa.int64()
-        return {str: pa.string(), float: pa.float64(), bool: pa.bool_()}[self.type]
+        if self.type is int and self.column.bits == 32:
+            return pa.int32()
+        return _arrow(self.type)
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether its values have parts, which CSV has no form for."""
+        return is_dataclass(self.type)
+
+
+def _arrow(kind: Any) -> pa.DataType:  # noqa: ANN401
+    if get_origin(kind) is list:
+        return pa.list_(pa.string())
+    if is_dataclass(kind):
+        stored = [one for one in fields(kind) if one.metadata.get("is_stored", True)]
+        return pa.struct([(one.name, _arrow(_without_none(one.type))) for one in stored])
+    if issubclass(kind, str):
+        return pa.string()
+    return {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kind]
+
+
+def _without_none(kind: Any) -> Any:  # noqa: ANN401
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    [only] = [one for one in kinds if one is not NoneType]
+    return only
 
 
 def columns_of(row: type) -> dict[str, Named]:
@@ -86,9 +109,7 @@ def _named(name: str, annotation: Any) -> Named:  # noqa: ANN401
     if column is None:
         raise TypeError(f"column {name} has no definition")
     (inner, *_) = get_args(annotation)
-    kinds = get_args(inner) if isinstance(inner, UnionType) else (inner,)
-    [kind] = [one for one in kinds if one is not NoneType]
-    return Named(name, kind, column, may_be_null=NoneType in kinds)
+    return Named(name, _without_none(inner), column, may_be_null=NoneType in get_args(inner))
 
 
 def schema_of(row: type) -> pa.Schema:

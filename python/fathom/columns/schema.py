@@ -4,11 +4,13 @@ Schemas, rows of reports, headings of `--csv` and the tables of docs/reference/r
 means the same in every table, so it has one `Column`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from fathom.columns.column import Column, Rule, schema_of
+from fathom.columns.column import Column, Rule, columns_of, schema_of
 from fathom.statistics.censored import edge_of, is_lower_bound
+from fathom.statistics.limits import Limit, limit_in
 from fathom.statistics.percentiles import bounds_of
 
 RUN_SCHEMA = "fathom-run/1"
@@ -145,6 +147,16 @@ LIMITED_BY = Column(
     SAME,
     Rule.COMMONEST,
 )
+LIMIT = Column(
+    "",
+    "what bound the rate, as values. `kind`: saturated, queue, offered-rate, outstanding-io, target-or-outstanding-io, "
+    "think-time or target-or-think-time. `resource` and `next`, the busiest other one: mean and busiest share, 0..1. "
+    "`waiting`: I/Os that wait for it. `amount`: the offered rate in 1/s, or the mean in flight. Null in runs of "
+    'earlier versions, which have the words alone. SQL: `points."limit".kind`',
+    Rule.COMMONEST,
+    SAME,
+    Rule.COMMONEST,
+)
 STEADY = Column(
     "",
     "whether the precondition of this workload reached steady state; null: there was none, or a quick run",
@@ -253,9 +265,20 @@ class Point:
     outstanding: Annotated[float | None, OUTSTANDING]
     backlog: Annotated[int | None, BACKLOG]
     limited_by: Annotated[str | None, LIMITED_BY]
+    limit: Annotated[Limit | None, LIMIT]
     steady: Annotated[bool | None, STEADY]
     window_s: Annotated[float | None, WINDOW_S]
     n: Annotated[int | None, N]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Point":
+        """Returns a row that was read; in a run of an earlier version, words are all that its limit has."""
+        return cls(**{**values, "limit": limit_in(values)})
+
+    def as_row(self) -> dict[str, object]:
+        """Returns the values of the columns, in order, as Parquet and JSON have them."""
+        values: dict[str, object] = dict(vars(self))
+        return values | {"limit": self.limit.as_row() if self.limit else None}
 
     def interval(self, name: str) -> tuple[float, float] | None:
         """Returns the 95 % interval of a figure by its column; None where there is none."""
@@ -380,6 +403,9 @@ ROWS: dict[str, type] = {
 }
 TABLES = {name: schema_of(row) for name, row in ROWS.items()}
 POINTS, STREAMS, INTERVALS, LATENCY, TELEMETRY = TABLES.values()
+
+CSV_NAMES = [name for name, one in columns_of(Point).items() if not one.is_struct]
+"""Columns of points that CSV has: a struct is beside a column with its words."""
 
 SPARSE = frozenset({"streams"})
 """Tables that a step has only where there are rows."""

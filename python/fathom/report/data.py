@@ -394,7 +394,7 @@ def load(path: Path) -> RunData:
 def _point(row: dict[str, Any]) -> Point:
     """Returns a row of points; the share that failed was not kept by earlier versions, and follows from its counts."""
     row["failed_share"] = failed_share(row["n"], row["errors"])
-    return Point(**row)
+    return Point.of(row)
 
 
 def _step(entry: Mapping[str, JsonValue]) -> StepRecord:

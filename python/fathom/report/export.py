@@ -1,10 +1,9 @@
 """A run as one JSON document or one CSV table, for other programs. Rows and names are those of points.parquet."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from fathom.columns.schema import POINTS, RUN_SCHEMA
+from fathom.columns.schema import CSV_NAMES, RUN_SCHEMA
 from fathom.method.rounds import UNITS
 from fathom.output.printed import csv_text
 from fathom.report.capacity import capacities_of
@@ -26,7 +25,7 @@ def run_json(run: Path) -> dict[str, object]:
     return {
         "schema": RUN_SCHEMA,
         "run": document,
-        "points": [asdict(point) for point in data.points],
+        "points": [point.as_row() for point in data.points],
         "notes": notes,
     }
 
@@ -46,7 +45,7 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
         "schema": "fathom-runs/1",
         "runs": [run_json(run) for run in runs],
         "pooled": [
-            {"repeats": len(run.repeats)} | asdict(point)
+            {"repeats": len(run.repeats)} | point.as_row()
             for run, target in several
             for point in run.points
             if point.target == target and is_pooled(point.step, run)
@@ -109,7 +108,11 @@ def runs_csv(runs: Sequence[Path]) -> str:
     Raises FathomError when a run cannot be read.
     """
     loaded = [load(run) for run in runs]
-    rows = [([data.document.id], point) for data in loaded for point in data.points]
+    rows = [
+        [data.document.id, *(getattr(point, name) for name in CSV_NAMES)]
+        for data in loaded
+        for point in data.points
+    ]
     if len(runs) == 1:
-        return csv_text(POINTS.names, (list(vars(point).values()) for _, point in rows))
-    return csv_text(["run", *POINTS.names], ([*run, *vars(point).values()] for run, point in rows))
+        return csv_text(CSV_NAMES, (row[1:] for row in rows))
+    return csv_text(["run", *CSV_NAMES], rows)

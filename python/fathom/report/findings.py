@@ -112,8 +112,7 @@ def _table(column: Column) -> pa.Table:
         TABLES["points"],
         [point for point in column.run.points if point.target == column.target.name],
     )
-    columns = [pa.array([getattr(point, field.name) for point in own], field.type) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pa.Table.from_pylist([point.as_row() for point in own], schema=schema)
 
 
 def _seconds(columns: Sequence[Column]) -> list[list[pa.Table]]:

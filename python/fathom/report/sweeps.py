@@ -22,6 +22,7 @@ from fathom.report.rows import as_shown
 from fathom.report.style import compact, plain, seconds
 from fathom.report.totals import TOTAL, total
 from fathom.report.waf import waf_item
+from fathom.statistics.limits import Limit
 
 _COMPUTED = [name for name, one in columns_of(Point).items() if one.column.operations is Rule.COMPUTED]
 PATTERNS = {"uniform": "random", "sequential": "sequential"}
@@ -104,8 +105,13 @@ class Swept:
 
     @property
     def limited_by(self) -> str | None:
-        """What limits the step."""
+        """What limits the step, in words."""
         return self.halves[0].limited_by
+
+    @property
+    def limit(self) -> Limit | None:
+        """What limits the step."""
+        return self.halves[0].limit
 
     def half(self, op: str) -> Point | None:
         """Returns the step's reads or writes."""

@@ -22,7 +22,6 @@ from fathom.report.published import Lookup, catalogue
 from fathom.report.rounds import Mean, OnTarget, axes, rounds_of
 from fathom.report.sections import answers, build_all
 from fathom.report.style import grouped, plain
-from fathom.statistics.limits import limit_of
 
 LEVEL_STYLE = {"error": "bold red", "warning": "yellow", "info": "dim"}
 MOST_WORKLOADS_ACROSS = 5
@@ -100,7 +99,7 @@ def _print_beneath(console: Console, comparison: Comparison) -> None:
 
 
 def _limit(cell: Cell) -> str:
-    return limit_of(plain(cell.point.limited_by)).name if cell.point.limited_by else ""
+    return plain(cell.point.limit.name) if cell.point.limit else ""
 
 
 def _print_answers(console: Console, texts: Sequence[str]) -> None:

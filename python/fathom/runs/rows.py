@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 from fathom import _core
 from fathom._core import OpResult, Recording
@@ -17,8 +16,7 @@ from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings
 from fathom.runs.spool import Row, Spool
 from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
-from fathom.statistics.limit_words import limited_by
-from fathom.statistics.limits import with_client, with_think_time
+from fathom.statistics.limits import Limit, limit_in, limit_of, with_client, with_think_time
 from fathom.statistics.percentiles import PREFIXES, QUANTILES
 
 
@@ -164,7 +162,7 @@ class StepRows:
             if seconds and point["joules"] is None and isinstance(window_s := point["window_s"], float):
                 point["joules"] = joules / seconds * window_s
             if busy_pct is not None:
-                point["limited_by"] = with_client(cast("str | None", point["limited_by"]), busy_pct)
+                point |= _limit_columns(with_client(limit_in(point), busy_pct))
 
     def _point(self, recording: Recording, op: OpResult, method: str, steady: bool | None) -> Row:
         job, window_s = self.step.job, recording.window_s
@@ -195,18 +193,18 @@ class StepRows:
             **around("joules", counters.get("joules"), known.joules if known else None),
             "outstanding": recording.outstanding,
             "backlog": recording.backlog,
-            "limited_by": self._limited_by(recording) if _is_whole(recording, op) else None,
+            **_limit_columns(self._limit(recording) if _is_whole(recording, op) else None),
             "steady": steady,
         }
 
-    def _limited_by(self, recording: Recording) -> str | None:
+    def _limit(self, recording: Recording) -> Limit | None:
         """Returns what set the throughput; under the interactive response time law, think time where it outlasts the
         I/O.
         """
         jobs = [own for job in self._jobs() for own in job.streams.values() or (job,)]
         asked = sum(job.threads * job.iodepth for job in jobs)
         pauses = all(job.thinks for job in jobs) and (recording.outstanding or 0.0) < asked / 2
-        limit = limited_by(recording)
+        limit = limit_of(recording)
         return with_think_time(limit) if pauses else limit
 
     def _jobs(self) -> list[Job]:
@@ -261,6 +259,10 @@ def _measured(op: OpResult, window_s: float) -> Row:
 def _latencies(op: OpResult, prefix: str) -> Row:
     """Returns the mean and percentiles of one latency, us."""
     return {name: getattr(op, name) for name in (f"{prefix}mean_us", *(prefix + one for one in QUANTILES))}
+
+
+def _limit_columns(limit: Limit | None) -> Row:
+    return {"limited_by": limit.words if limit else None, "limit": limit.as_row() if limit else None}
 
 
 def _is_whole(recording: Recording, op: OpResult) -> bool:

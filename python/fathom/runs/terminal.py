@@ -1,5 +1,6 @@
 """Lists of runs and query results on a terminal."""
 
+import json
 import math
 import sys
 from typing import TYPE_CHECKING
@@ -104,10 +105,13 @@ def json_rows(table: pa.Table) -> list[dict[str, object]]:
 
 
 def print_csv(table: pa.Table) -> None:
-    """Prints a query's rows as CSV on stdout."""
+    """Prints a query's rows as CSV on stdout; a struct is JSON in its cell."""
     from fathom.output.printed import csv_text
 
-    columns = [column.to_pylist() for column in table.columns]
+    columns = [
+        [json.dumps(value) if isinstance(value, dict) else value for value in column.to_pylist()]
+        for column in table.columns
+    ]
     sys.stdout.write(csv_text(table.column_names, zip(*columns, strict=True)))
 
 

@@ -50,7 +50,8 @@ def write_tables(table: pa.Table, folder: Path) -> None:
 
 
 def _write_csv(table: pa.Table, into: io.BytesIO) -> None:
-    """As CSV, with no text that is a formula."""
+    """Writes CSV without structs, and with no text that is a formula."""
+    table = table.drop_columns([field.name for field in table.schema if pa.types.is_struct(field.type)])
     for number, field in enumerate(table.schema):
         if field.type == pa.string():
             texts = [text and cell_text(text) for text in table[number].to_pylist()]

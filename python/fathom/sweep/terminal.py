@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fathom.output.table import Name, flush_table
 from fathom.report.style import grouped, plain
-from fathom.statistics.limits import limit_of
+from fathom.statistics.limits import limit_in
 from fathom.sweep.grid import Axis
 from fathom.sweep.study import Outcome
 
@@ -39,8 +39,6 @@ def shown(name: str, value: object) -> str:
     """Returns a cell's text."""
     if value is None:
         return "–"
-    if name == "limited_by":
-        return limit_of(plain(str(value))).name
     if isinstance(value, float):
         return grouped(value) if name in FIGURES else f"{value:.10g}"
     return plain(str(value))
@@ -57,6 +55,8 @@ def print_sweep(console: Console, axes: Sequence[Axis], table: pa.Table, outcome
             heading, justify="right" if right else "left", overflow="fold", no_wrap=name in FIGURES
         )
     for row in table.to_pylist():
+        limit = limit_in(row)
+        row["limited_by"] = limit.name if limit else None
         printed.add_row(*(Name(shown(name, row[name])) for name in names))
     console.print(printed)
     for outcome in outcomes:

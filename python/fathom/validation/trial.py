@@ -24,7 +24,7 @@ from fathom.load.backend import NS_PER_S, TwinBackend, sync_twins
 from fathom.report.sections.added_latency import CONTROLLER
 from fathom.session.filled import FILL, settled
 from fathom.session.stepper import POINT_COUNT, WITHOUT_LIMIT
-from fathom.statistics.limit_words import limited_by
+from fathom.statistics.limits import limit_of
 from fathom.statistics.means import mean_by_count
 from fathom.statistics.steady import SteadyState, Verdict
 from fathom.statistics.uncertainty import mean_interval
@@ -183,7 +183,7 @@ def _run(parameters_json: str, trial: Trial, seed: int, limits: Limits, interrup
     recording = handle.result()[0]
     if interrupt.is_set():
         raise InterruptedRunError("interrupted")
-    return judged.measured(limited_by(recording))
+    return judged.measured(_limited_by(recording))
 
 
 def _fill(backend: TwinBackend, trial: Trial, job: dict, seed: int, interrupt: Event) -> None:
@@ -221,7 +221,7 @@ def _after_prior(
         interval_pct=None,
         steady=True,
         grounds="as on the bench",
-        limited_by=limited_by(recording),
+        limited_by=_limited_by(recording),
         depths=depths,
     )
 
@@ -239,7 +239,7 @@ def _at_rest(backend: TwinBackend, trial: Trial, precision: float, seed: int, in
         interval_pct=None,
         steady=True,
         grounds="a system is at rest from the start",
-        limited_by=limited_by(recording),
+        limited_by=_limited_by(recording),
         rates=tuple(_rate(interval) for interval in intervals),
         added_us=sum(map(mul, added, counts)) / sum(counts) if sum(counts) else 0.0,
     )
@@ -338,6 +338,11 @@ class _Judged:
             grounds=self._criterion.conclude().reason if self._verdict else "no round finished",
             limited_by=limited_by,
         )
+
+
+def _limited_by(recording: _core.Recording) -> str | None:
+    limit = limit_of(recording)
+    return limit.words if limit else None
 
 
 def _rate(interval: _core.Interval) -> float:

@@ -11,7 +11,6 @@ from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Pair, agreement, beside, find, reasons, rows_of
 from fathom.report.style import grouped, plain
-from fathom.statistics.limits import limit_of
 from fathom.statistics.means import mean_by_count
 
 ORDER = 14
@@ -120,7 +119,7 @@ def _reached(system: _Measured) -> list[str]:
         if most := max(totals)[0]:
             load = max(totals)[1]
             point = next(point for op in MIXES[mix][1] if (point := system.point(mix, load, op)))
-            limit = f", limited by {limit_of(plain(point.limited_by)).name}" if point.limited_by else ""
+            limit = f", limited by {plain(point.limit.name)}" if point.limit else ""
             where = f"{grouped(most)} IOPS of {label} at {_times_sign(load)}{limit}"
             parts.append(where + _beside_published(system, mix))
     return [f"Its maximum is {'; '.join(parts)}."] if parts else []

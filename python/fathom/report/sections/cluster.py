@@ -9,7 +9,7 @@ from fathom.report.blocks import Block, Group, Item, Points, Prose, Row, Section
 from fathom.report.comparison import Column, Comparison
 from fathom.report.reference import Figure, Pair, agreement, beside, find, reasons
 from fathom.report.style import grouped, plain
-from fathom.statistics.limits import limit_of
+from fathom.statistics.limits import Limit
 from fathom.statistics.means import mean_by_count
 
 ORDER = 15
@@ -46,7 +46,7 @@ class _At:
     iops: float
     mbps: float
     mean_us: float | None
-    limited_by: str | None
+    limit: Limit | None
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -78,7 +78,7 @@ def _series(column: Column, workload: str) -> list[_At]:
                 sum(point.iops or 0 for point in points),
                 sum(point.mbps or 0 for point in points),
                 mean_by_count((point.n, point.mean_us) for point in points),
-                points[0].limited_by,
+                points[0].limit,
             )
         )
     return found
@@ -108,7 +108,8 @@ def _maxima(columns: Sequence[Column]) -> list[Block]:
                 value = best.iops if figure == "iops" else best.mbps
                 pairs.append((value, row, figure))
                 cells.append(beside(value, row, figure))
-                cells.append(Item(f"depth {best.depth}", plain(best.limited_by or "–"), tone="quiet"))
+                limit = plain(best.limit.words) if best.limit else "–"
+                cells.append(Item(f"depth {best.depth}", limit, tone="quiet"))
             rows.append(Row(Item(label), cells))
         groups.append(Group(title, rows))
     head = [
@@ -146,7 +147,7 @@ def _reached(column: Column) -> str:
 
 def _conclusion(columns: Sequence[Column]) -> str:
     bests = [_best(_series(column, workload)) for column in columns for workload in SMALL | LARGE]
-    limits = Counter(limit_of(plain(best.limited_by)).name for best in bests if best and best.limited_by)
+    limits = Counter(plain(best.limit.name) for best in bests if best and best.limit)
     if len(limits) == 1:
         return f"All {limits.total()} maxima are limited by {next(iter(limits))}."
     parts = [f"{name} ({times})" for name, times in limits.most_common()]

@@ -17,7 +17,6 @@ from fathom.report.legend import legend_of
 from fathom.report.style import compact, grouped, plain, slot
 from fathom.report.sweeps import Swept, claimed, intervals_of, series, swept, window_of
 from fathom.statistics.knee import knee
-from fathom.statistics.limits import limit_of
 
 ORDER = 31
 LEAST_DEPTHS = 4
@@ -114,8 +113,8 @@ def _sentence(label: str, one: Scaling) -> str:
     else:
         share = percent(enough.iops / one.best.iops)
         text += f"depth {enough.depth} suffices: {compact(enough.iops)} IOPS, {share} of the maximum"
-        if one.best.limited_by:
-            text += f", limited by {limit_of(plain(one.best.limited_by)).name}"
+        if one.best.limit:
+            text += f", limited by {plain(one.best.limit.name)}"
     if one.crossing:
         text += f"; the asymptotes cross at {one.crossing:.3g} in flight"
     if enough is not last and enough.mean_us and last.mean_us:

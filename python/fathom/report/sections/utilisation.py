@@ -10,7 +10,6 @@ from fathom.report.charts import Axis, bar_chart
 from fathom.report.comparison import Cell, Comparison, Corner
 from fathom.report.legend import window_of
 from fathom.report.style import plain, slot
-from fathom.statistics.limits import limit_of
 
 ORDER = 50
 MAX_PANELS = 12
@@ -52,10 +51,11 @@ def _cells(corner: Corner) -> list[Cell]:
 
 
 def _limit(cell: Cell | None) -> Item:
-    if cell is None or not cell.point.limited_by:
+    if cell is None or not cell.point.limit:
         return Item("–", tone="quiet")
-    limit = limit_of(plain(cell.point.limited_by))
-    return Item(f"{limit.name} ({limit.share})" if limit.share else limit.name, limit.other, tone="strong")
+    limit = cell.point.limit
+    share = f" ({limit.share})" if limit.share else ""
+    return Item(f"{plain(limit.name)}{share}", plain(limit.other), tone="strong")
 
 
 def _resources(cells: Sequence[Cell]) -> list[str]:
