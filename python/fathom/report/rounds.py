@@ -122,8 +122,8 @@ class Repeated:
     def over(self, windows: Sequence[Sequence[float]]) -> tuple[float, Interval | None]:
         """Returns the mean of a figure over the last rounds of every repeat that is pooled, and its 95 % interval.
 
-        Of a single run it is Student's over rounds, each round being a repeat. Of several it is Student's over repeats,
-        never narrower than the rounds inside say; None where only one of them is pooled.
+        A single run has Student's interval over rounds, each round being a repeat. Several have Student's over repeats,
+        never narrower than the rounds inside say. None where only one of them is pooled.
         """
         own = [means_interval(values) for values in windows]
         means = [float(np.mean(values)) for values in windows]
@@ -301,7 +301,7 @@ def _combined(one: Rounds) -> str:
 
 
 def _reasons(one: Rounds) -> list[tuple[bool, str]]:
-    """Of each tracked step whether the combined criterion calls it steady, and why."""
+    """Returns whether the combined criterion calls each tracked step steady, and why."""
     reasons = []
     for series in one.tracked:
         state = SteadyState(

@@ -1,7 +1,7 @@
 """The result as one table in the terminal, then the validity notes that a reader must not miss.
 
-Targets are rows where there are few workloads, so that any number of targets fits 80 columns; workloads are rows
-otherwise, of one line for one target and of two at most for several, so that thirty of them fit a screen.
+Few workloads make targets the rows, so that any number of targets fits 80 columns. Otherwise workloads are the rows:
+one line for one target, two at most for several, so that thirty fit a screen.
 """
 
 from collections import Counter

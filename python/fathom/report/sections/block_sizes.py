@@ -36,7 +36,7 @@ NONE = Item("–", tone="quiet", title="not measured, or nothing published")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Nothing for runs of other methods."""
+    """Returns the section, None for runs of other methods."""
     found = disks(comparison)
     if not found:
         return None

@@ -210,7 +210,9 @@ def _end(run: RunData, target: str, step: str, *, whole: bool) -> _End | None:
 
 
 def _latency(known: Sequence[tuple[Histogram, Bounds] | None]) -> tuple[Histogram | None, Bounds]:
-    """Of all repeats, with the intervals between them; of one its own. None where one has none."""
+    """Returns the histogram of all repeats with the intervals between them; one repeat has its own. None where a repeat
+    has none.
+    """
     found = [one for one in known if one]
     if len(found) < len(known):
         return None, {}

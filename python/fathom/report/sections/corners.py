@@ -124,7 +124,7 @@ def _rows(
 
 
 def _tells_five_nines(cell: Cell) -> bool:
-    """Returns whether the step was made to tell p99.999, as those of the standard's histograms are."""
+    """Returns whether the step was made to resolve p99.999, as the steps of the standard's histograms are."""
     told = cell.column.run.percentile(cell.step.name)
     return told is not None and told > QUANTILES["p9999_us"]
 

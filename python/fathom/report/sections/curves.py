@@ -51,7 +51,7 @@ class Drawn:
 
     @property
     def maximum(self) -> Figures:
-        """What the closed loop did, of which points are shares."""
+        """What the closed loop did; points are shares of it."""
         return self.top.figures
 
     @property
