@@ -76,6 +76,7 @@ def meaning(result: Result) -> list[str]:
     texts = [
         f"A change is new against base. The {result.compared} intervals hold together with 95 % (each with {each}).",
         f"{Verdict.LEVEL.value.capitalize()}: the whole interval is within {result.level_pct:g} %. "
+        f"{Verdict.UNKNOWN.value.capitalize()}: the interval includes no change.",
     ]
     if needed := [row.repeats_needed for row in result.rows if row.repeats_needed]:
         least, most = min(needed), max(needed)

@@ -123,7 +123,7 @@ class Cell:
 
     @property
     def iops_interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the IOPS, in which `repeats` are too."""
+        """The 95 % interval of the IOPS, the unit of `repeats`."""
         low, high = self.point.iops_low, self.point.iops_high
         return None if low is None or high is None else (low, high)
 
@@ -283,8 +283,7 @@ class Comparison:
         ]
 
     def label_of(self, run: RunData, target: str) -> str:
-        """Returns the column label of a target's name; for a part, the label of its whole with the part's name in it.
-        """
+        """Returns the column label of a target's name; for a part, the label of its whole with the part's name in it."""
         column = self._column_of(run, target)
         if column:
             return column.label

@@ -127,9 +127,14 @@ class Verdict:
 class SteadyState:
     """The combined steady-state criterion, fed round by round.
 
-    Steady means that the SNIA window passes and `required` was written since the purge. Further, over the later half of
-    the rounds, never fewer than the window:  *  The later half is judged, not the last five rounds, because any slow
-    decay looks flat in a short window.
+    Steady means that the SNIA window passes and `required` was written since the purge. Over the later half of the
+    rounds, never fewer than the window, it also means:
+
+    - the Theil-Sen interval of the drift lies within +-5 %, and the last window is at the level of that half;
+    - WAF drifts by no more than 5 % where it is known, and nothing throttled;
+    - a drift that exceeds the noise, extrapolated, ends within 5 % of the rate.
+
+    The later half is judged, not the last five rounds, because any slow decay looks flat in a short window.
 
     `before` is what was written since the purge before the first round, `pattern` is what the rounds write.
     `required` defaults to 2x sequential, and 1x random for a random pattern. `least_x` is what the rounds have to write

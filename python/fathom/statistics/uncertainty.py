@@ -416,7 +416,7 @@ def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random
 
 def _student(confidence: float, freedom: float) -> float:
     """Returns the two-sided Student quantile, exact for 1 and 2 degrees of freedom. From 3 on it is a Cornish-Fisher
-    expansion (Abramowitz & Stegun 26.7.5), between 2 and 3 interpolated in 1 / freedom.
+    expansion (Abramowitz & Stegun 26.7.5), in between it is interpolated in 1 / freedom.
     """
     p = (1 + confidence) / 2
     if freedom <= 1:
