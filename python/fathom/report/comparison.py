@@ -283,7 +283,8 @@ class Comparison:
         ]
 
     def label_of(self, run: RunData, target: str) -> str:
-        """Returns the column label of a target's name; for a part, the label of its whole with the part's name in it."""
+        """Returns the column label of a target's name. A part has the label of its whole, with the part's name in it.
+        """
         column = self._column_of(run, target)
         if column:
             return column.label

@@ -108,7 +108,7 @@ class RunData:
         return called(step, cast("Steps", self.raw_steps))
 
     def percentile(self, step: str) -> float | None:
-        """Returns the highest percentile, 0..1, that the step was made to resolve; None where the method says nothing."""
+        """Returns the highest percentile, 0..1, that the step is made to resolve; None where the method gives none."""
         entry = self.raw_steps.get(step)
         told = entry.get("percentile") if isinstance(entry, dict) else None
         return told if isinstance(told, float) else None
