@@ -104,7 +104,7 @@ class Line:
         return series
 
     def _data(self, colour: str) -> list[JsonValue]:
-        """Returns points with their own look are objects, the others plain pairs."""
+        """Returns points for the chart: objects where they have a look of their own, plain pairs otherwise."""
         empty: Option = {"color": "$panel", "borderColor": colour, "borderWidth": 1.5}
         hollow = self.hollow or [False] * len(self.points)
         return [

@@ -283,8 +283,7 @@ class Comparison:
         ]
 
     def label_of(self, run: RunData, target: str) -> str:
-        """Returns the column label of a target's name. A part has the label of its whole, with the part's name in it.
-        """
+        """Returns the column label of a target's name. A part has the label of its whole, with the part's name in it."""
         column = self._column_of(run, target)
         if column:
             return column.label
@@ -342,7 +341,7 @@ def shortened(run: RunData) -> str | None:
 
 
 def run_letter(index: int) -> str:
-    """Returns a, B, ... Z, A2, ..."""
+    """Returns the letter of a run: A, B, ... Z, A2, ..."""
     turn, place = divmod(index, 26)
     return ascii_uppercase[place] + (str(turn + 1) if turn else "")
 
@@ -375,7 +374,7 @@ def compare(
 
 
 def _columns(runs: Sequence[RunData], *, pool: bool) -> list[Column]:
-    """Returns labels are unique; short ones drop the capacity unless that would confuse two targets."""
+    """Returns the columns. Their labels are unique; short ones drop the capacity unless that would confuse two targets."""
     found = repeats_by_target(runs, by_hand=pool)
     apart = len({tuple(map(id, members)) for members, _ in found}) > 1
     labels: list[str] = []
@@ -430,7 +429,7 @@ def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str
 
 
 def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) -> Cell:
-    """Returns a mixed step's halves have no published counterpart: reviews print the total."""
+    """Returns the cell of a step. Halves of a mix get no published figure: reviews print the total."""
     run = column.run
     point = total(run, halves)
     step = run.steps[point.step]

@@ -283,7 +283,7 @@ def _found(one: Rounds) -> str:
 
 
 def _pct(value: float) -> str:
-    """Returns two digits, `0.83 %`, `140 %`; what floating point leaves of nothing is `< 0.001 %`."""
+    """Returns a percentage in two digits, `0.83 %`, `140 %`. Residues of floating point become `< 0.001 %`."""
     if value < LEAST_PCT:
         return f"< {LEAST_PCT:g} %"
     return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"

@@ -234,7 +234,7 @@ def _workload(corner: Corner) -> Text:
 
 
 def _cell(cell: Cell | None, corner: Corner) -> Text:
-    """Returns measured, how far from published, and what bound it."""
+    """Returns the figure, how far it is from the published one, and what bound it."""
     text = _value(cell, corner)
     if cell is None or cell.value is None:
         return text
@@ -250,7 +250,7 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
 
 
 def _short(cell: Cell | None, corner: Corner) -> Text:
-    """Returns measured, and below it how well that is known over repeats and how far it is from published."""
+    """Returns the figure; below it stand its interval over repeats and how far it is from the published one."""
     text = _value(cell, corner)
     if cell is None or cell.value is None:
         return text

@@ -150,7 +150,7 @@ def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
 
 
 def _limits(found: Sequence[Disk]) -> list[Block]:
-    """Returns measured beside what arm and platters allow, and what follows in words."""
+    """Returns a table of measured figures beside what arm and platters allow, and what follows in words."""
     known = [disk for disk in found if disk.mechanics]
     if not known:
         return []

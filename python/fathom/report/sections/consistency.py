@@ -350,7 +350,7 @@ def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
 
 
 def thinned(whole: Sequence[Second], every: int) -> list[Second]:
-    """Returns one second in `every`, and of each stretch of `STRETCH_DOTS` times as many the least and the greatest.
+    """Returns one second in `every`, and the least and the greatest of each stretch of `STRETCH_DOTS` times as many.
 
     A plain pick would mostly miss the worst second, which is what such a figure is looked at for.
     """

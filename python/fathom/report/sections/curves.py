@@ -134,7 +134,7 @@ def _margin(dot: Dot) -> str:
 
 
 def _workloads(comparison: Comparison) -> list[Workload]:
-    """Returns curves of different runs meet by workload."""
+    """Returns the curves of all runs, grouped by workload."""
     found: dict[str, list[Drawn]] = {}
     labels: dict[str, str] = {}
     for column in comparison.columns:

@@ -179,7 +179,7 @@ def _lower(use: str) -> str:
 
 
 def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
-    """Returns host-managed disks need software that knows zones; from how many drives that pays is published."""
+    """Returns what host-managed disks ask of software, and the published number of drives from which they pay."""
     each = saved_per_tb * judgement.disk.tb
     text = (
         f"It needs software that writes zones in order, as a file system with zone support does. Each drive saves "
