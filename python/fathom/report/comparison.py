@@ -283,7 +283,7 @@ class Comparison:
         ]
 
     def label_of(self, run: RunData, target: str) -> str:
-        """Returns the column label of a target's name. A part has the label of its whole, with the part's name in it."""
+        """Returns the column label of a target's name. A part has its whole's label, with the part's name in it."""
         column = self._column_of(run, target)
         if column:
             return column.label
@@ -374,7 +374,7 @@ def compare(
 
 
 def _columns(runs: Sequence[RunData], *, pool: bool) -> list[Column]:
-    """Returns the columns. Their labels are unique; short ones drop the capacity unless that would confuse two targets."""
+    """Returns the columns. Labels are unique; short ones drop the capacity unless that would confuse two targets."""
     found = repeats_by_target(runs, by_hand=pool)
     apart = len({tuple(map(id, members)) for members, _ in found}) > 1
     labels: list[str] = []
