@@ -23,8 +23,12 @@ test: test-rust test-python ## Every test: Rust, then Python (in a real browser 
 test-rust:
 	cargo test --workspace --exclude bindings --quiet
 
+# Fuzzing takes what the other tests leave of the processors.
 test-python: $(TOOLS)
-	$(BIN)/pytest
+	@mkdir -p target
+	@nice -n 19 $(BIN)/pytest tests/fuzz >target/fuzz.log 2>&1 & fuzz=$$!; status=0; \
+	  $(BIN)/pytest --ignore=tests/fuzz || status=$$?; \
+	  wait $$fuzz || status=$$?; cat target/fuzz.log; exit $$status
 
 test-full: test ## Also the long tests: ten minutes of fuzzing per parser, hundreds of kills, hours of soak
 	FATHOM_FUZZ_SECONDS=600 FATHOM_FUZZ_SEED=$$(date +%s) $(BIN)/pytest tests/fuzz

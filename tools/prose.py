@@ -37,14 +37,7 @@ NO_VERBS = frozenset(
     )
 )
 """Words that end in s and begin no sentence with a verb."""
-NOT_YET: tuple[str, ...] = (
-    "crates/",
-    "python/fathom/api.py",
-    "python/fathom/compare/",
-    "python/fathom/report/",
-    "python/fathom/statistics/",
-    "python/fathom/targets/",
-)
+NOT_YET: tuple[str, ...] = ("crates/",)
 """Code that does not hold the rules yet (issue 24), by the beginning of its path. The list shrinks."""
 
 

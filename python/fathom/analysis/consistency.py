@@ -25,7 +25,7 @@ def floor_of(rates: Sequence[float] | NDArray[np.float64]) -> float | None:
 
 
 def tail_s(length_s: float) -> float:
-    """Returns seconds at the end of a step of that length that its figures are of."""
+    """Returns how many seconds at the end of a step of `length_s` s its figures cover."""
     return min(TAIL_S, length_s * TAIL_SHARE)
 
 

@@ -53,7 +53,7 @@ def rate_text(figures: StepFigures) -> str:
 
 
 def number(value: float) -> str:
-    """Returns four significant digits, grouped: finer than any of these figures is known."""
+    """Returns a number in four significant digits, grouped: finer than any of these figures is known."""
     if value >= 1000:
         digits = len(str(int(value))) - 4
         return f"{round(value, -digits):,.0f}"

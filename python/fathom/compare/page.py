@@ -121,7 +121,7 @@ def _table(pair: Compared) -> Table:
 def _row(row: Row) -> TableRow:
     why = (
         plain(row.why)
-        or (f"{row.repeats_needed} repeats would tell" if row.repeats_needed else "")
+        or (f"{row.repeats_needed} repeats would decide" if row.repeats_needed else "")
         or "; ".join(limits(row))
     )
     verdict = Item(

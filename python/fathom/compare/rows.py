@@ -48,8 +48,7 @@ class Row:
 class Compared:
     """A target of the new side beside its base.
 
-    `missing` names the workloads that could not be compared, `unsettled` those of which nothing may be claimed;
-    both say why.
+    `missing` names the workloads that could not be compared, `unsettled` those that support no claim; both say why.
     """
 
     label: str

@@ -45,7 +45,7 @@ def _gates(result: Result) -> list[str]:
 
 
 def _needs(row: Row) -> str:
-    return f"; {row.repeats_needed} repeats would tell" if row.repeats_needed else ""
+    return f"; {row.repeats_needed} repeats would decide" if row.repeats_needed else ""
 
 
 def _named(result: Result, which: Verdict, heading: str) -> list[str]:
@@ -75,12 +75,13 @@ def meaning(result: Result) -> list[str]:
     each = f"{100 * result.confidence:.3g} %"
     texts = [
         f"A change is new against base. The {result.compared} intervals hold together with 95 % (each with {each}).",
-        f"Level: the whole interval is within {result.level_pct:g} %. Cannot tell: the interval includes no change.",
+        f"{Verdict.LEVEL.value.capitalize()}: the whole interval is within {result.level_pct:g} %. "
+        f"{Verdict.UNKNOWN.value.capitalize()}: the interval includes no change.",
     ]
     if needed := [row.repeats_needed for row in result.rows if row.repeats_needed]:
         least, most = min(needed), max(needed)
         many = f"{least}" if least == most else f"{least} to {most}"
-        texts.append(f"{many} repeats of each would tell what cannot be told now.")
+        texts.append(f"{many} repeats of each would decide what is open now.")
     return texts
 
 

@@ -8,6 +8,7 @@ from fathom.columns.schema import Reading
 from fathom.load.array import EngineArray
 from fathom.load.backend import Backend, EngineBackend
 from fathom.load.resolve import resolve_targets
+from fathom.targets.absent import Absent
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import Telemetry
@@ -22,8 +23,8 @@ class Sampler(Protocol):
     """Samples the machines and devices while a target runs."""
 
     @property
-    def absent(self) -> Sequence[str]:
-        """What cannot be sampled here, each with its reason: `subject: why`."""
+    def absent(self) -> Sequence[Absent]:
+        """What cannot be sampled here."""
         ...
 
     def step(self, name: str) -> None:

@@ -53,7 +53,7 @@ class Capacity:
 
     @property
     def share(self) -> float | None:
-        """Of the maximum, mean over repeats."""
+        """Share of the maximum, mean over repeats."""
         shares = [one.best.iops / one.maximum_iops for one in self.searches if one.best and one.maximum_iops]
         return float(np.mean(shares)) if shares else None
 
@@ -71,7 +71,9 @@ class Capacity:
 
 
 def capacities_of(run: RunData, target: str) -> dict[str, Capacity]:
-    """Of every curve of a target that has an objective, by the curve's step, over the run's repeats."""
+    """Returns the capacity of every curve of a target that has an objective, by the curve's step, over the run's
+    repeats.
+    """
     curves = {p.step: run.curve(p.step) for p in run.points if p.target == target and not is_point(p.step)}
     return {
         step: Capacity(curve, [found for one in run.repeats if (found := _search(one, target, step, curve))])

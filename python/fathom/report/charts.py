@@ -104,7 +104,7 @@ class Line:
         return series
 
     def _data(self, colour: str) -> list[JsonValue]:
-        """Returns points with their own look are objects, the others plain pairs."""
+        """Returns points for the chart: objects where they have a look of their own, plain pairs otherwise."""
         empty: Option = {"color": "$panel", "borderColor": colour, "borderWidth": 1.5}
         hollow = self.hollow or [False] * len(self.points)
         return [
@@ -212,7 +212,7 @@ class Switch:
 
 
 def time_axis(end_s: float) -> Axis:
-    """From zero to the end, with at most ten ticks at round seconds, minutes or hours."""
+    """Returns the axis from zero to the end, with at most ten ticks at round seconds, minutes or hours."""
     steps = [size * step for size in (1, 60) for step in (1, 2, 5, 10, 20, 30)]
     steps += [3600 * step for step in (1, 2, 4, 6, 12, 24, 48, 96)]
     step = next((step for step in steps if step * 10 >= end_s), steps[-1])
@@ -271,7 +271,7 @@ def scatter_chart(
 def bar_chart(
     x: Axis, categories: Sequence[str], bars: Sequence[tuple[str, int, Sequence[float | None]]]
 ) -> Option:
-    """Horizontal bars, grouped by category; each of `bars` is (series name, slot, one value per category)."""
+    """Returns horizontal bars, grouped by category; each of `bars` is (series name, slot, one value per category)."""
     return _frame(8, x) | {
         "xAxis": x.option(vertical=False) | {"splitLine": {"show": True, "lineStyle": {"color": "$rule"}}},
         "yAxis": _names(categories),

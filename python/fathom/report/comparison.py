@@ -123,7 +123,7 @@ class Cell:
 
     @property
     def iops_interval(self) -> tuple[float, float] | None:
-        """The same of the IOPS, as `repeats` are."""
+        """The 95 % interval of the IOPS, the unit of `repeats`."""
         low, high = self.point.iops_low, self.point.iops_high
         return None if low is None or high is None else (low, high)
 
@@ -161,7 +161,7 @@ class Corner:
 
     @cached_property
     def ranking(self) -> list[Cell]:
-        """Cells that have a figure, best first; none of which so much I/O failed that its figures carry it."""
+        """Cells that have a figure, best first. Cells whose share of failed I/O is marked are left out."""
         able = (cell for cell in self.cells if cell.value and not cell.failed)
         return sorted(able, key=lambda cell: -(cell.value or 0))
 
@@ -181,7 +181,7 @@ class Corner:
 
     @cached_property
     def level_with_best(self) -> list[Cell]:
-        """Cells that cannot be told from the best: the interval of their ratio includes 1, or cannot be known."""
+        """Cells that may be as good as the best: the interval of their ratio includes 1, or cannot be known."""
         return [cell for cell, ratio in self.contest if ratio is None or ratio.verdict != "a"]
 
     @property
@@ -283,7 +283,7 @@ class Comparison:
         ]
 
     def label_of(self, run: RunData, target: str) -> str:
-        """Returns the column label of a target's name; of a part that of its whole, with what tells the part there."""
+        """Returns the column label of a target's name. A part has its whole's label, with the part's name in it."""
         column = self._column_of(run, target)
         if column:
             return column.label
@@ -296,14 +296,14 @@ class Comparison:
 
 
 def is_drive(part: TargetRecord, total: TargetRecord) -> bool:
-    """Returns whether a part of a total is a drive, or a host: drives are numbered behind the array's name, or are its
-    members; hosts stand in front of the target's.
+    """Returns whether a part of a total is a drive; else it is a host. Drives are numbered behind the array's name, or
+    are its members. Hosts stand in front of the target's name.
     """
     return total.kind == "array" or part.name.startswith(f"{total.name}#")
 
 
 def part_name(part: TargetRecord, total: TargetRecord) -> str:
-    """Returns what tells a part among those of its total: `drive 7`, a host, a member's name."""
+    """Returns what a part is called among those of its total: `drive 7`, a host, a member's name."""
     if total.kind == "array":
         return plain(part.name)
     if is_drive(part, total):
@@ -327,7 +327,7 @@ def _of_repeats(said: Sequence[NoteRecord], repeats: int) -> NoteRecord:
 
 
 def shortened(run: RunData) -> str | None:
-    """By what factors a quick run is shorter, in words; None when it ran in full."""
+    """Returns by what factors a quick run is shorter, in words; None when it ran in full."""
     quick = run.document.quick
     if quick is None:
         return None
@@ -341,7 +341,7 @@ def shortened(run: RunData) -> str | None:
 
 
 def run_letter(index: int) -> str:
-    """Returns a, B, ... Z, A2, ..."""
+    """Returns the letter of a run: A, B, ... Z, A2, ..."""
     turn, place = divmod(index, 26)
     return ascii_uppercase[place] + (str(turn + 1) if turn else "")
 
@@ -374,7 +374,7 @@ def compare(
 
 
 def _columns(runs: Sequence[RunData], *, pool: bool) -> list[Column]:
-    """Returns labels are unique; short ones drop the capacity unless that would confuse two targets."""
+    """Returns the columns. Labels are unique; short ones drop the capacity unless that would confuse two targets."""
     found = repeats_by_target(runs, by_hand=pool)
     apart = len({tuple(map(id, members)) for members, _ in found}) > 1
     labels: list[str] = []
@@ -429,7 +429,7 @@ def _corner_of(run: RunData, point: Point, points: Sequence[Point]) -> tuple[str
 
 
 def _cell(column: Column, halves: Sequence[Point], whole: bool, lookup: Lookup) -> Cell:
-    """Returns a mixed step's halves have no published counterpart: reviews print the total."""
+    """Returns the cell of a step. Halves of a mix get no published figure: reviews print the total."""
     run = column.run
     point = total(run, halves)
     step = run.steps[point.step]

@@ -34,8 +34,9 @@ UTILISATION = "utilisation: "
 TIME_IN = "time in: "
 """How telemetry names the mean time of an I/O in a part of a system."""
 IOPS_OF, MEAN_OF, HOST_OF, MEDIA_OF = "iops of: ", "mean of: ", "host writes of: ", "media writes of: "
-"""How telemetry names the rate and the mean latency of a member of a system, `iops of: port 1`, and the bytes
-that a namespace wrote and that were programmed for it."""
+"""How telemetry names figures of a part: rate and mean latency of a member of a system, as `iops of: port 1`. For a
+namespace: the bytes that it wrote, and those programmed for it.
+"""
 WRITTEN = """
     with media as (
         select target, step, start_s, sum(value) as media, min(ordinal) as place from rows
@@ -77,7 +78,7 @@ class RunData:
 
     @cached_property
     def steps(self) -> dict[str, StepRecord]:
-        """The method's steps by name, in order; of a step that the method does not tell of, what its points say."""
+        """The method's steps by name, in order; a step that the method lacks has what its points say."""
         untold = {
             p.step: StepRecord(
                 p.step, "point" if is_point(p.step) else "measure", p.workload, p.workload, None
@@ -108,7 +109,7 @@ class RunData:
         return called(step, cast("Steps", self.raw_steps))
 
     def percentile(self, step: str) -> float | None:
-        """Returns the highest percentile, 0..1, that the step was made to tell; None where the method says nothing."""
+        """Returns the highest percentile, 0..1, that the step is made to resolve; None where the method gives none."""
         entry = self.raw_steps.get(step)
         told = entry.get("percentile") if isinstance(entry, dict) else None
         return told if isinstance(told, float) else None
@@ -148,7 +149,7 @@ class RunData:
         return written if kind == "measure" else []
 
     def busy(self, target: str, step: str) -> list[Busy]:
-        """Utilisation of resources over a step; empty where none was recorded."""
+        """Returns the utilisation of resources over a step; empty where none was recorded."""
         return self._busy.get((target, step), [])
 
     def times_us(self, target: str, step: str) -> dict[str, float]:
@@ -200,8 +201,8 @@ class RunData:
         return together_us(self)
 
     def latency_from(self, target: str, step: str, start_s: float) -> tuple[Histogram, Bounds] | None:
-        """Service latency of a step from a second on, all operations together, and the 95 % intervals in us of its
-        percentiles by column; None where nothing was counted.
+        """Returns the service latency of a step from a second on, all operations together. Its percentiles' 95 %
+        intervals, us, come with it, by column. None where nothing was counted.
         """
         seconds = self.query(
             "latency",
@@ -216,7 +217,7 @@ class RunData:
         return (whole, intervals_us([parts], {key: whole})[key]) if whole.n else None
 
     def energies(self, target: str, step: str) -> list[tuple[float, float, float]]:
-        """(start in s, length in s, J) of every stretch of a step whose energy is known, in order."""
+        """Returns (start in s, length in s, J) of every stretch of a step whose energy is known, in order."""
         return self._energies.get((target, step), [])
 
     def meter_accuracy(self, target: str, step: str) -> float | None:

@@ -31,13 +31,14 @@ KINDS = {
 SCATTERED = "scattered"
 """Ends the names of sequential reads of the file that random writes have scattered."""
 READERS = "8-readers"
-"""Ends the names of random reads by so many on each drive, where the others have one."""
+"""Ends the names of random reads by eight readers on each drive, where the others have one."""
 ENDINGS = {SCATTERED: " of the scattered file", READERS: ", 8 readers on each drive"}
 IN_MEMORY = 1.25
 """A rate this many times the most that the medium allows is that of the host's memory: it decides nothing.
 
-Up to a ninth more comes from the load: one in ten random writes to 50 GiB hits a page that is dirty already (5 GB of
-32 GiB for each drive may be), and reaches the disk once. Figures leave it out where media writes are counted.
+Up to a ninth more comes from the load: one in ten random writes to 50 GiB hits a page that is dirty already. Such a
+page reaches the disk once; 5 GB of 32 GiB may be dirty for each drive. Figures leave it out where media writes are
+counted.
 """
 ALL_REACHED = 0.995
 """Part of the writes from which all of them count as written to the medium."""

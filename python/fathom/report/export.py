@@ -34,8 +34,9 @@ def runs_json(runs: Sequence[Path], *, pool: bool = False) -> dict[str, object]:
     """Returns `{"schema": "fathom-runs/1", "runs": [...], "pooled": [...], "rounds": [...], "capacities": [...]}`; a
     single run as by `run_json`.
 
-    `pooled` are points over all repeats of a target, each with `repeats`, their number, in front; `rounds` the means of
-    its rounds over the window, and `capacities` what its searches for an SLO found, where it has them.
+    `pooled` are points over all repeats of a target, each with `repeats`, their number, in front. `rounds` are the
+    means of its rounds over the window, where it has rounds. `capacities` are what its searches for an SLO found, where
+    it has searches.
     """
     if len(runs) == 1:
         return run_json(runs[0])

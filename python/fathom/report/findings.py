@@ -1,7 +1,7 @@
-"""The findings of `fathom.analysis` over all columns of a report at once, told in order.
+"""The findings of `fathom.analysis` over all columns of a report at once, in order.
 
-All runs are shown to the analysis as one, each target under its label, so that targets of different runs are compared
-as those of one run are.
+The analysis sees all runs as one, each target under its label. So it compares targets of different runs like targets of
+one run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from fathom.sizing.drive import rated_drive
 class Told:
     """Findings in words: the outcome in a sentence, workload by workload, how it compares, surprises, what to mind.
 
-    What limits each target is told by its own section.
+    What limits each target is in a section of its own.
     """
 
     overall: str
@@ -67,7 +67,7 @@ def _rated(device: str) -> Mapping[tuple[str, str | None], Rated]:
 
 
 def gate(comparison: Comparison) -> Mapping[tuple[str, str], Unsettled]:
-    """Returns the steps of which nothing may be claimed, by the column's short label and the step's name."""
+    """Returns the steps that support no claim, by the column's short label and the step's name."""
     return unsettled(one_view(comparison, comparison.columns))
 
 

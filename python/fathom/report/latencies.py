@@ -32,7 +32,7 @@ def with_interval(value_us: float, bounds: tuple[float, float] | None, why_none:
 
 
 def percentile(point: Point, name: str, why_none: str = FEW) -> Item:
-    """Returns the same of a percentile, which too few I/Os do not have."""
+    """Returns a percentile as `latency` does, or why the point has none: too few I/Os, or not recorded."""
     found = latency(point, name, why_none)
     if found:
         return found

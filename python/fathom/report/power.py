@@ -17,7 +17,7 @@ NOTE = (
 
 
 def power_item(column: Column, point: Point, drives: int = 1) -> Item | None:
-    """Watts over the window, of one of so many equal drives; None where no energy is known."""
+    """Returns the watts of one of `drives` equal drives over the window; None where no energy is known."""
     if not point.joules or not point.window_s:
         return None
     found = _over(column, point)
@@ -46,7 +46,7 @@ def _over(column: Column, point: Point) -> Power | None:
 
 
 def _of_one(run: RunData, point: Point) -> Power | None:
-    """Returns what a twin knew of its own window, else what the stretches tell."""
+    """Returns what a twin knew of its own window, else what the stretches add up to."""
     bounds = point.interval("joules")
     if bounds is None or not point.joules or not point.window_s:
         return power(run.energies(point.target, point.step), run.meter_accuracy(point.target, point.step))

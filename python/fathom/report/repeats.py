@@ -69,8 +69,8 @@ def pool(runs: Sequence[RunData]) -> RunData:
 
 
 def is_pooled(step: str, first: RunData) -> bool:
-    """Returns whether a step is the same in all repeats: not where a search led, nor the number of a round on the way
-    to steadiness. Of these the first repeat's stand.
+    """Returns whether a step is the same in all repeats. Points of a search and rounds on the way to steadiness are
+    not; the report shows those of the first repeat.
     """
     return not is_search(step) and first.round_of(step) is None
 

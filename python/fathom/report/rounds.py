@@ -122,8 +122,8 @@ class Repeated:
     def over(self, windows: Sequence[Sequence[float]]) -> tuple[float, Interval | None]:
         """Returns the mean of a figure over the last rounds of every repeat that is pooled, and its 95 % interval.
 
-        Of a single run it is Student's over rounds, each round being a repeat. Of several it is Student's over repeats,
-        never narrower than the rounds inside say; None where only one of them is pooled.
+        A single run has Student's interval over rounds, each round being a repeat. Several have Student's over repeats,
+        never narrower than the rounds inside say. None where only one of them is pooled.
         """
         own = [means_interval(values) for values in windows]
         means = [float(np.mean(values)) for values in windows]
@@ -283,7 +283,7 @@ def _found(one: Rounds) -> str:
 
 
 def _pct(value: float) -> str:
-    """Returns two digits, `0.83 %`, `140 %`; what floating point leaves of nothing is `< 0.001 %`."""
+    """Returns a percentage in two digits, `0.83 %`, `140 %`. Residues of floating point become `< 0.001 %`."""
     if value < LEAST_PCT:
         return f"< {LEAST_PCT:g} %"
     return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
@@ -301,7 +301,7 @@ def _combined(one: Rounds) -> str:
 
 
 def _reasons(one: Rounds) -> list[tuple[bool, str]]:
-    """Of each tracked step whether the combined criterion calls it steady, and why."""
+    """Returns whether the combined criterion calls each tracked step steady, and why."""
     reasons = []
     for series in one.tracked:
         state = SteadyState(

@@ -6,8 +6,9 @@ from fathom.statistics.uncertainty import LEAST_BEYOND
 
 LIGHT = ("#1466ba", "#e53b00", "#219c6e", "#8a2a7d", "#af8c3d", "#2b96c0", "#892d47", "#73767f")
 DARK = ("#03a5ee", "#ea864b", "#7ce49b", "#db76b0", "#f7c149", "#8fdcfb", "#dc788a", "#d5ccca")
-"""Contrast to the page 3:1 or more (WCAG 1.4.11); any two differ by more than 15 in CIE L*a*b*, for protanopes and
-deuteranopes too."""
+"""Contrast to the page is 3:1 or more (WCAG 1.4.11). Any two differ by more than 15 in CIE L*a*b*, for protanopes and
+deuteranopes too.
+"""
 
 DASHES: tuple[str | list[float], ...] = (
     "solid",
@@ -77,5 +78,5 @@ def when(iso: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Untrusted text with control characters made visible, so that it can move no cursor."""
+    """Returns untrusted text with its control characters made visible, so that it can move no cursor."""
     return "".join(char if char.isprintable() else "�" for char in text)

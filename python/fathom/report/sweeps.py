@@ -1,7 +1,7 @@
 """Measured steps of a run that differ in one thing only: their share of reads, or how many I/Os they keep in flight.
 
-Sections draw figures over either. Steps of rounds are taken as their means over the last rounds of the window, of every
-repeat that is pooled; points of curves are left out, they have a section of their own.
+Sections draw figures over either. Steps of rounds are taken as their means over the last rounds of the window, in every
+repeat that is pooled. Points of curves are left out: they have a section of their own.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -129,9 +129,9 @@ def swept(comparison: Comparison) -> list[Swept]:
 def claimed(
     steps: Sequence[Swept], out: Mapping[tuple[str, str], Unsettled], least: int, named: str
 ) -> tuple[Sequence[Swept], str]:
-    """Leaves the steps of which a sentence may claim a rate, and says which it may not: `out` is the report's gate.
+    """Returns the steps whose rate a sentence may claim, and a text that names the others; `out` is the report's gate.
 
-    Fewer than `least` show no course, so none is left. `named` is the target with its workload; the text is empty where
+    Fewer than `least` show no trend, so none is left. `named` is the target with its workload; the text is empty where
     all had settled.
     """
     reasons = [why for one in steps if (why := _unsettled(one, out))]
@@ -178,7 +178,7 @@ def intervals_of(steps: Sequence[Swept]) -> list[str]:
 
 
 def of_rounds(steps: Sequence[Swept]) -> list[str]:
-    """Of which rounds and repeats means are, in sentences; none of steps that are no rounds."""
+    """Returns sentences that say over which rounds and repeats the means are; none for steps without rounds."""
     rounds = list({id(one.rounds): (one.column, one.rounds) for one in steps if one.rounds}.values())
     if not rounds:
         return []
@@ -306,7 +306,7 @@ def _mean(rounds: Repeated, windows: Sequence[Sequence[Point]]) -> Point:
 
 
 def _shape(run: RunData, step: str) -> Shape | None:
-    """Returns sizes and pattern of a step's job; None where the method does not tell, and of flushes, which have
+    """Returns sizes and pattern of a step's job; None where the method does not say, and for flushes, which have
     neither. Reads and writes of equal sizes are the same I/O as either of them alone.
     """
     job = run.jobs.get(step)

@@ -1,7 +1,7 @@
 """The result as one table in the terminal, then the validity notes that a reader must not miss.
 
-Targets are rows where there are few workloads, so that any number of targets fits 80 columns; workloads are rows
-otherwise, of one line for one target and of two at most for several, so that thirty of them fit a screen.
+Few workloads make targets the rows, so that any number of targets fits 80 columns. Otherwise workloads are the rows:
+one line for one target, two at most for several, so that thirty fit a screen.
 """
 
 from collections import Counter
@@ -234,7 +234,7 @@ def _workload(corner: Corner) -> Text:
 
 
 def _cell(cell: Cell | None, corner: Corner) -> Text:
-    """Returns measured, how far from published, and what bound it."""
+    """Returns the figure, how far it is from the published one, and what bound it."""
     text = _value(cell, corner)
     if cell is None or cell.value is None:
         return text
@@ -250,7 +250,7 @@ def _cell(cell: Cell | None, corner: Corner) -> Text:
 
 
 def _short(cell: Cell | None, corner: Corner) -> Text:
-    """Returns measured, and below it how well that is known over repeats and how far it is from published."""
+    """Returns the figure; below it stand its interval over repeats and how far it is from the published one."""
     text = _value(cell, corner)
     if cell is None or cell.value is None:
         return text

@@ -33,7 +33,7 @@ SECONDS = f"""
     select target, step, latency, name, list(second) as second, list(n) as n, list(beyond) as beyond,
         list(mean_us) as mean_us from seconds group by all
 """
-"""Of each edge the I/Os per whole second: all, beyond it, and their mean latency from the middles of their bins."""
+"""For each edge, per whole second: all I/Os, those beyond it, and their mean latency from the middles of their bins."""
 
 EDGES = pa.schema(
     [
@@ -85,7 +85,7 @@ def together_us(run: "RunData") -> dict[tuple[str, str], dict[str, Bounds]]:
 
 
 def _portions(edges: Sequence[Edge]) -> Iterator[list[Edge]]:
-    """Yields the edges in portions of so many seconds as fit in memory: a day of many targets has tens of millions."""
+    """Yields the edges in portions whose seconds fit in memory: a day of many targets has tens of millions."""
     portion: list[Edge] = []
     seconds = 0
     for edge in edges:

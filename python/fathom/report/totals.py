@@ -1,7 +1,7 @@
 """A step of several operations as one: a mixed workload as reviews print it, reads and writes together.
 
-Latencies are of all its I/Os, their percentiles those of the merged histograms, their intervals those of the seconds
-(`fathom.report.together`) or of repeats, as a single operation has them.
+Latencies are over all its I/Os, percentiles are from the merged histograms. Intervals are from seconds
+(`fathom.report.together`) or repeats, as for a single operation.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def total_rates(run: RunData, halves: Sequence[Point]) -> Floats:
 
 
 def rates_of_repeats(run: RunData, halves: Sequence[Point]) -> list[Floats]:
-    """Returns the same of each repeat that has them."""
+    """Returns `total_rates` of each repeat that has any."""
     series = [total_rates(repeat, halves) for repeat in run.repeats]
     return [one for one in series if len(one)]
 

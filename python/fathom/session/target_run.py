@@ -31,6 +31,7 @@ from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Schedule
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
+from fathom.targets.absent import Absent, Quantity
 from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
 
@@ -68,9 +69,9 @@ class TargetRun:
                 self.remark_log.absent(self.target.name, self._absent(sampler))
                 self._run_steps(self.schedule.keys, backend, sampler)
 
-    def _absent(self, sampler: Sampler) -> list[str]:
+    def _absent(self, sampler: Sampler) -> list[Absent]:
         """Returns what the sampler lacks; a power meter has the energy that a drive does not report."""
-        return [text for text in sampler.absent if not (self.meter and text.startswith("energy of "))]
+        return [one for one in sampler.absent if not (self.meter and one.quantity is Quantity.ENERGY)]
 
     @property
     def _keeps_state(self) -> bool:

@@ -1,7 +1,7 @@
 """What failed I/O does to a row of figures. One definition, for every table and every decision.
 
 Failed I/O is in no rate and no latency, so a row describes the I/O that succeeded. Above a share of 0.1 % the p99.9 of
-what was asked for lies among the failures: the row is marked with the share, and nothing is ranked or sized by it.
+what was asked for lies among the failures. The row is marked with the share, and nothing is ranked or sized by it.
 Above 1 % its p99 does too, and fewer than the 99 % of a sustained load were done: the row has no figures.
 """
 

@@ -16,8 +16,8 @@ def knee(
     """Returns the index of the knee of an increasing curve, x ascending; `None` where it is too short, flat or
     straight.
 
-    Kneedle (Satopaa et al., ICDCSW 2011) without smoothing: both axes are scaled to 0..1, and the knee is the point
-    farthest from the diagonal, above it where the curve saturates (rate over depth), below where it explodes (latency
+    Kneedle (Satopaa et al., ICDCSW 2011) without smoothing: both axes are scaled to 0..1. The knee is the point
+    farthest from the diagonal: above it where the curve saturates (rate over depth), below where it explodes (latency
     over rate).
     """
     if len(x) < LEAST_POINTS or x[-1] <= x[0] or max(y) <= min(y):

@@ -70,8 +70,8 @@ def _pelt(y: Floats, penalty: float, least: int) -> list[int]:
 def _long_run_variance(y: Floats) -> float:
     """Long-run variance of the noise around a piecewise constant level, as of an AR(1) process.
 
-    From first differences, whose few jumps are clipped: differences of an AR(1) with coefficient p have variance
-    2 s^2 (1 - p) and lag-one correlation -(1 - p) / 2.
+    It comes from first differences, whose few jumps are clipped. With coefficient p, differences of an AR(1) have
+    variance 2 s^2 (1 - p) and lag-one correlation -(1 - p) / 2.
     """
     step = np.diff(y)
     scale = 1.4826 * float(np.median(np.abs(step)))

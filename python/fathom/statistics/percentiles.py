@@ -1,8 +1,8 @@
 """The one percentile function: percentiles, tails and shares from latency histograms, never from averages.
 
 Input are bins [low_ns, high_ns) with their counts, as in latency.parquet; seconds, threads and targets are merged by
-adding counts. A percentile is the middle of the bin that holds the value of rank ceil(q n), as crate `recording` has
-it, and is given only if at least 100 I/Os lie beyond it.
+adding counts. A percentile is the middle of the bin that holds the value of rank ceil(q n), as in crate `recording`. It
+is given only if at least 100 I/Os lie beyond it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -116,10 +116,9 @@ class Histogram:
         """Returns 95 % interval of quantile q in us, from the I/Os beyond `edge_ns` and in all of each of equally long
         parts: seconds, or batches.
 
-        `queued_us`, of an open load, is each part's mean latency: there, few long queues make the tail, and a window
-        that missed them looks as if it had many short ones. What all its latencies say of its memory counts then.
-        `None` as for `quantile`, for fewer parts than an interval of a mean takes, and where too few I/Os are
-        independent.
+        `queued_us` is each part's mean latency under an open load. There, few long queues make the tail, and a window
+        that missed them looks as if it had many short ones. The memory is then taken from all its latencies. `None` as
+        for `quantile`, for fewer parts than an interval of a mean takes, and where too few I/Os are independent.
         """
         if np.size(total) < LEAST_SAMPLES:
             return None

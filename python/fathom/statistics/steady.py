@@ -1,7 +1,7 @@
 """When a drive may be called steady: the SNIA window and the combined criterion.
 
-Everything here judges a series of rates (rounds, or seconds) that somebody else measured; nothing here runs a
-round or decides how long to go on. Definitions, sources and measured error rates: docs/explanation/statistics.md.
+Everything here judges a series of rates (rounds, or seconds) that others measured. Nothing here runs a round or decides
+how long to go on. Definitions, sources and measured error rates: docs/explanation/statistics.md.
 """
 
 from dataclasses import dataclass, field
@@ -54,8 +54,8 @@ def snia_window(
     range_fraction: float = 0.20,
     slope_fraction: float = 0.10,
 ) -> WindowVerdict:
-    """Returns SNIA SSS PTS 2.0: over the last `window` rounds, max - min <= 20 % of the mean, and the least-squares
-    line moves by at most 10 % of the mean from the first to the last round of the window.
+    """Returns the verdict of SNIA SSS PTS 2.0 on the last `window` rounds. They pass if max - min <= 20 % of the mean,
+    and the least-squares line moves by at most 10 % of the mean within the window.
 
     With fewer rounds than `window` the figures are those of the rounds there are, and the window does not pass.
     """
@@ -110,6 +110,8 @@ class Verdict:
     window: WindowVerdict
     drift: Slope | None
     volume: Volume
+    missing: tuple[str, ...]
+    """What keeps it from being steady; empty where the criterion holds."""
     reasons: tuple[str, ...]
 
     @property
@@ -127,11 +129,14 @@ class Verdict:
 class SteadyState:
     """The combined steady-state criterion, fed round by round.
 
-    Steady means all of: the SNIA window passes; `required` was written since the purge; and over the later half of
-    the rounds (never fewer than the window) the Theil-Sen interval of the drift lies within +-5 %, the last window is
-    at the level of that half, WAF drifts by no more than 5 % where it is known, nothing throttled, and a drift that
-    can be told from noise, extrapolated, ends within 5 % of the rate. The later half is judged, not the last five
-    rounds, because any slow decay looks flat in a short window.
+    Steady means that the SNIA window passes and `required` was written since the purge. Over the later half of the
+    rounds, never fewer than the window, it also means:
+
+    - the Theil-Sen interval of the drift lies within +-5 %, and the last window is at the level of that half;
+    - WAF drifts by no more than 5 % where it is known, and nothing throttled;
+    - a drift that exceeds the noise, extrapolated, ends within 5 % of the rate.
+
+    The later half is judged, not the last five rounds, because any slow decay looks flat in a short window.
 
     `before` is what was written since the purge before the first round, `pattern` is what the rounds write.
     `required` defaults to 2x sequential, and 1x random for a random pattern. `least_x` is what the rounds have to write
@@ -174,6 +179,7 @@ class SteadyState:
             window=now.window,
             drift=now.drift,
             volume=now.volume,
+            missing=now.missing,
             reasons=(f"steady state not reached in {now.rounds} rounds", *now.reasons),
         )
 
@@ -195,11 +201,12 @@ class SteadyState:
         if throttled:
             reasons.append(f"throttled in {throttled} of the last {min(judged, len(rates))} rounds")
         status: Status = "not-yet" if reasons else "steady"
+        missing = tuple(reasons)
         if self.quick:
             status, reasons = "not-claimed", ["quick run: not claimed", *reasons]
         elif not reasons:
             reasons = [self._grounds(window, drift, judged)]
-        return Verdict(status, len(rates), judged, window, drift, self._volume(), tuple(reasons))
+        return Verdict(status, len(rates), judged, window, drift, self._volume(), missing, tuple(reasons))
 
     def _volume(self) -> Volume:
         added = sum(self._written_x)

@@ -113,9 +113,9 @@ def repeats_interval(
 ) -> Interval | None:
     """Returns the interval of the mean over repeats of a run: repeats are drawn first, then blocks inside each.
 
-    With few repeats a plain hierarchical bootstrap is too narrow: the draw between repeats is scaled by
-    sqrt(R / (R - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`.
-    `None` where a repeat alone has none.
+    With few repeats a plain hierarchical bootstrap is too narrow. So the draw between repeats is scaled by sqrt(R / (R
+    - 1)) and widened to Student's t with R - 1 degrees of freedom. One repeat gives `mean_interval`. `None` where a
+    repeat alone has none.
     """
     runs = [as_series(repeat) for repeat in repeats]
     if len(runs) == 1:
@@ -129,7 +129,7 @@ def repeats_interval(
 def means_interval(
     means: ArrayLike, half_widths: Sequence[float | None] = (), confidence: float = 0.95
 ) -> Interval | None:
-    """Returns the interval of the mean over repeats of which only the means are known; `None` for fewer than two.
+    """Returns the interval of the mean over repeats that are known by their means alone; `None` for fewer than two.
 
     Student's t with R - 1 degrees of freedom, never narrower than what the repeats' own half-widths, where all are
     known, say of their mean.
@@ -180,7 +180,7 @@ def compare(
 
 
 def compare_intervals(a: Bounds, b: Bounds, *, higher_is_better: bool = True) -> Comparison | None:
-    """Returns the ratio of two means of which only their 95 % intervals (low, high) are known, measured independently.
+    """Returns the ratio of two independent means, each known by its 95 % interval (low, high) alone.
 
     The relative half-widths add in squares (delta method on the logarithm). `None` where `b` is not clear of zero.
     """
@@ -277,7 +277,7 @@ def effective_latencies(means: ArrayLike, counts: ArrayLike, variance: float) ->
     """Returns how many independent I/Os would fix the mean latency as well as these seconds do.
 
     `means` and `counts` are those of each second, `variance` is that of single latencies, in the square of their unit.
-    Of a queue this is its window in relaxation times, in whatever seconds that falls. Never more than the I/Os there
+    For a queue this is its window in relaxation times, wherever the seconds are cut. Never more than the I/Os there
     are.
     """
     y, n = as_series(means), as_series(counts)
@@ -415,8 +415,8 @@ def _repeat_deviations(runs: Sequence[Floats], confidence: float, rng: np.random
 
 
 def _student(confidence: float, freedom: float) -> float:
-    """Returns two-sided Student quantile: exact for 1 and 2 degrees of freedom, Cornish-Fisher expansion from 3 on
-    (Abramowitz & Stegun 26.7.5), interpolated in 1 / freedom between them.
+    """Returns the two-sided Student quantile, exact for 1 and 2 degrees of freedom. From 3 on it is a Cornish-Fisher
+    expansion (Abramowitz & Stegun 26.7.5), in between it is interpolated in 1 / freedom.
     """
     p = (1 + confidence) / 2
     if freedom <= 1:

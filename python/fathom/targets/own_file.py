@@ -2,8 +2,8 @@
 
 The mark is the extended attribute `user.fathom`, or where the file system keeps none a side-car `.NAME.fathom-mark` of
 the same user. It holds inode, time of birth, size, a random UUID, and when Fathom last wrote to the file. The trailer
-is a block behind the bytes that a load sees and holds the UUID again. So a copy, a restored backup, another file of
-the name, another name of the file, and a file that others wrote to since are not taken for Fathom's.
+is a block behind the bytes that a load sees and holds the UUID again. So a copy, a restored backup, another file of the
+name and another name of the file are not taken for Fathom's. A file that others wrote to since is not either.
 """
 
 import os

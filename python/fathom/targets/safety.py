@@ -1,9 +1,8 @@
 """Decides whether a block device may be written: who uses it, what is on it, and whether the user named it.
 
-`check_device` gives every reason against; `authorise_destroy` compares the token that the user typed;
-`ExclusiveHold` keeps the device for one run; `recheck_identity` makes sure, before each destructive step,
-that it is still the same device. Reading never harms, so only what makes reading impossible blocks a
-reading run.
+`check_device` gives every reason against. `authorise_destroy` compares the token that the user typed. `ExclusiveHold`
+keeps the device for one run. `recheck_identity` makes sure, before each destructive step, that it is still the same
+device. Reading never harms, so only what makes reading impossible blocks a reading run.
 """
 
 import errno

@@ -1,8 +1,8 @@
-"""What lies on what: of which bytes of which devices and files every block device is made. Decides nothing.
+"""What lies on what: the bytes of devices and files that make up every block device. Decides nothing.
 
 Partitions, loop devices, device-mapper, md and bcache are followed down to disks and files. Two devices whose bytes
 overlap anywhere on the way are relatives: what uses one of them uses the other. A device-mapper or md device lies
-somewhere on its members: the kernel keeps those of one member apart, and only they are trusted to be apart.
+somewhere on its members. The kernel keeps those of one member apart, and only they are trusted to be apart.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
 """Formats that no long magic number marks: short ones beside which other fields must make sense, and moving ones.
 
 Each row of `STRUCTURES` says where to look, how much to read, and how to know the format. A short magic alone would be
-found in one of 65,536 random sectors, so the neighbours that random data would not get right are looked at too.
+found in one of 65,536 random sectors. So its neighbours are looked at too: random data would not get them right.
 """
 
 import struct

@@ -21,8 +21,8 @@ class ExtendedStat:
     """What statx(2) adds to stat(2).
 
     `born_ns` is the time of birth since the epoch, None where the file system keeps none.
-    `direct_align_bytes` is the O_DIRECT alignment of offset and length: 0 when O_DIRECT is not supported,
-    None when the kernel (before 6.1) or the file system does not say.
+    `direct_align_bytes` is the O_DIRECT alignment of offset and length. It is 0 when O_DIRECT is not supported, None
+    when the kernel (before 6.1) or the file system does not say.
     """
 
     born_ns: int | None

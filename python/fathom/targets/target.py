@@ -24,13 +24,13 @@ KIND_IN_WORDS: Mapping[Kind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Which thing was measured, as the kernel tells it; None where the kernel does not say.
+    """Which thing was measured, as the kernel reports it; None where the kernel does not say.
 
     For files and directories the device fields describe the block device below the file system, where there
-    is exactly one. `dev` is `major:minor`; `diskseq` is a number the kernel never gives twice between two
-    boots, so it tells a device from another that took its name. `link_max_*` is what the device can do,
-    `link_*` what it negotiated. `file_uuid` is of a file that Fathom made, `file_system_uuid` of a file system that
-    it made: a resumed run goes on with no others.
+    is exactly one. `dev` is `major:minor`. `diskseq` is a number the kernel never gives twice between two boots, so
+    another device that took the name is recognised. `link_max_*` is what the device can do, `link_*` what it
+    negotiated. `file_uuid` is of a file that Fathom made, `file_system_uuid` of a file system that it made: a resumed
+    run goes on with no others.
     """
 
     device: str | None = None
@@ -97,15 +97,15 @@ class Target:
     for twins, `null:` and `nop:`). `capacity_bytes` is the size of the device or file, or the size that the file
     shall get. `logical_block_bytes` is the smallest I/O; `direct_align_bytes` the alignment that O_DIRECT
     needs of offset and length, 0 where O_DIRECT is not possible. `catalog` names the twin's catalogue
-    entry. `notes` are things the user must be told about the target before its figures are read. `parts` names the
-    drives of an array, each of which gets every job whole; `capacity_bytes` is then of all together. `number` tells
-    equal twins apart: it picks the seed. `placement_handles` is how many writes can choose from, 1 without placement,
-    None where only the drive knows. `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which
-    remains what is checked and held. `makes` names the file system that a device is to get, with a file of
-    `capacity_bytes` on it; `made` says that an earlier session of the run has made it, or the file that the target
-    is. `members` are the real targets of an array of them, in the order of `parts`, which has their names. `held` is
-    what a claim found the name to be, so that the engine opens nothing else that has taken it. `bound` is the name by
-    which a method's steps know the target, None where they name none.
+    entry. `notes` are what the user must know about the target before reading its figures. `parts` names the drives of
+    an array. Each drive gets every job whole; `capacity_bytes` is then their sum. `number` distinguishes equal twins:
+    it picks the seed. `placement_handles` is how many writes can choose from, 1 without placement, None where only the
+    drive knows. `passthrough` is the NVMe generic device that I/O goes to instead of `path`, which remains what is
+    checked and held. `makes` names the file system that a device is to get, with a file of `capacity_bytes` on it.
+    `made` says that an earlier session of the run has made it, or the file that the target is. `members` are the real
+    targets of an array of them, in the order of `parts`, which has their names. `held` is what a claim found the name
+    to be, so that the engine opens nothing else that has taken it. `bound` is the name by which a method's steps know
+    the target, None where they name none.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Who uses a device, or bytes that it shares with others: mounts, swap, stacks, open files, exports, `/` itself.
 
-Everything that has bytes in common with the device is looked at: what it lies on, what lies on it, and what lies beside
-it on the same bytes.
+It looks at everything that has bytes in common with the device: what it lies on, what lies on it, and what shares its
+bytes.
 """
 
 from collections.abc import Iterator

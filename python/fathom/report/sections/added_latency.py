@@ -62,7 +62,7 @@ class _Measured:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Nothing for runs of other methods. The first target is the system, the last one its drive."""
+    """Returns the section, None for runs of other methods. The first target is the system, the last one its drive."""
     columns = [
         _Measured(column) for column in comparison.columns if column.run.document.method.name == METHOD
     ]
@@ -95,7 +95,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _spent(system: _Measured) -> list[str]:
-    """Returns what the controller itself adds, where the system tells."""
+    """Returns what the controller itself adds, where the system reports it."""
     parts = []
     load = next(iter(SYSTEM_LOADS))
     for mix, (label, ops) in MIXES.items():
@@ -163,7 +163,7 @@ def published_most(device: str | None, mix: str) -> tuple[float, str] | None:
 def _figures(
     measured: _Measured, mix: str, loads: dict[str, int]
 ) -> Iterator[tuple[str, str, Point, PublishedRow | None, PublishedRow | None]]:
-    """Of each load and operation that was measured: its point, and its published rate and latency."""
+    """Yields load, operation, point, published rate and published latency for each load and operation measured."""
     for load, depth in loads.items():
         for op in MIXES[mix][1]:
             if point := measured.point(mix, load, op):

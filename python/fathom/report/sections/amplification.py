@@ -1,7 +1,6 @@
 """Write amplification: what the media took for each byte of the host, over time and per step, and the rated life.
 
-Shown where two or more measured steps that write have a WAF; a step of a curve, of rounds or of streams is not among
-them.
+Shown where two or more measured steps that write have a WAF. Steps of curves, rounds and streams do not count.
 """
 
 from collections.abc import Sequence
@@ -164,7 +163,7 @@ def _row(one: Amplified, point: Point, rated_bytes: float | None) -> Row:
 
 
 def endurance(column: Column) -> float | None:
-    """Rated host writes in bytes; None where no data sheet is known."""
+    """Returns the rated host writes in bytes; None where no data sheet is known."""
     if column.target.catalog is None:
         return None
     try:

@@ -13,7 +13,7 @@ from fathom.report.waf import NOTE, waf_interval, waf_text
 
 ORDER = 26
 SLOW = 1.25
-"""A member whose mean latency is beyond so many times the median of its kind is named."""
+"""A member is named when its mean latency is more than this many times the median of its kind."""
 MOST_NAMED = 4
 NONE = Item("–", tone="quiet")
 

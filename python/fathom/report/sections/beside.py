@@ -1,7 +1,7 @@
 """Beside a load: latency of one stream while another is offered shares of what it achieved alone.
 
-Shown where a method's steps have `offered` for one of their streams. What the other streams do by themselves is a step
-of its own, where the method has one: the same I/O without a stream beside it.
+Shown where a method's steps have `offered` for one of their streams. What the other streams do alone is a step of its
+own, where the method has one.
 """
 
 from collections.abc import Iterator, Sequence

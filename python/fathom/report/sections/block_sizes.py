@@ -36,7 +36,7 @@ NONE = Item("–", tone="quiet", title="not measured, or nothing published")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Nothing for runs of other methods."""
+    """Returns the section, None for runs of other methods."""
     found = disks(comparison)
     if not found:
         return None
@@ -150,7 +150,7 @@ def _in_unit(row: PublishedRow, kind: str, block_bytes: int) -> float | None:
 
 
 def _limits(found: Sequence[Disk]) -> list[Block]:
-    """Returns measured beside what arm and platters allow, and what follows in words."""
+    """Returns a table of measured figures beside what arm and platters allow, and what follows in words."""
     known = [disk for disk in found if disk.mechanics]
     if not known:
         return []

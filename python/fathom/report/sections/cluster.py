@@ -50,7 +50,7 @@ class _At:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Nothing for runs of other methods."""
+    """Returns the section, None for runs of other methods."""
     columns = [column for column in comparison.columns if column.run.document.method.name == METHOD]
     if not columns:
         return None

@@ -210,7 +210,9 @@ def _end(run: RunData, target: str, step: str, *, whole: bool) -> _End | None:
 
 
 def _latency(known: Sequence[tuple[Histogram, Bounds] | None]) -> tuple[Histogram | None, Bounds]:
-    """Of all repeats, with the intervals between them; of one its own. None where one has none."""
+    """Returns the histogram of all repeats with the intervals between them; one repeat has its own. None where a repeat
+    has none.
+    """
     found = [one for one in known if one]
     if len(found) < len(known):
         return None, {}
@@ -348,7 +350,7 @@ def _dots_chart(long: Long, switch: Switch, every: int) -> Chart:
 
 
 def thinned(whole: Sequence[Second], every: int) -> list[Second]:
-    """Returns one second in `every`, and of each stretch of `STRETCH_DOTS` times as many the least and the greatest.
+    """Returns one second in `every`, and the least and the greatest of each stretch of `STRETCH_DOTS` times as many.
 
     A plain pick would mostly miss the worst second, which is what such a figure is looked at for.
     """

@@ -81,7 +81,7 @@ def _rows(
 
     So is p99.999, which takes ten million I/Os, where no target has it and none was measured for it.
     """
-    five_nines = any(cell.point.p99999_us is not None or _tells_five_nines(cell) for cell in corner.cells)
+    five_nines = any(cell.point.p99999_us is not None or _resolves_five_nines(cell) for cell in corner.cells)
     ranked = ranked_of(corner, comparison, out)
     wanted: list[tuple[str, str, Callable[[Cell], Item]]] = [
         (
@@ -123,8 +123,8 @@ def _rows(
     return rows
 
 
-def _tells_five_nines(cell: Cell) -> bool:
-    """Returns whether the step was made to tell p99.999, as those of the standard's histograms are."""
+def _resolves_five_nines(cell: Cell) -> bool:
+    """Returns whether the step was made to resolve p99.999, as the steps of the standard's histograms are."""
     told = cell.column.run.percentile(cell.step.name)
     return told is not None and told > QUANTILES["p9999_us"]
 

@@ -51,7 +51,7 @@ class Drawn:
 
     @property
     def maximum(self) -> Figures:
-        """What the closed loop did, of which points are shares."""
+        """What the closed loop did; points are shares of it."""
         return self.top.figures
 
     @property
@@ -134,7 +134,7 @@ def _margin(dot: Dot) -> str:
 
 
 def _workloads(comparison: Comparison) -> list[Workload]:
-    """Returns curves of different runs meet by workload."""
+    """Returns the curves of all runs, grouped by workload."""
     found: dict[str, list[Drawn]] = {}
     labels: dict[str, str] = {}
     for column in comparison.columns:

@@ -1,4 +1,4 @@
-"""Which disk for which use: what a TB costs, where the other disk is as fast as the first and where not.
+"""Which disk suits which use: what a TB costs, and where the other disk is as fast as the first.
 
 Every sentence follows from the run's ratios and the price list; the uses are those that the source of the method names.
 """
@@ -45,7 +45,7 @@ class Judged:
 
     @property
     def word(self) -> str:
-        """`as fast` includes what cannot be told apart."""
+        """The verdict in a word or two; `as fast` includes ratios whose interval includes 1."""
         if self.ratio.verdict == "level" or abs(self.ratio.ratio - 1) < AS_FAST:
             return "as fast"
         return "faster" if self.ratio.ratio > 1 else "slower"
@@ -65,7 +65,7 @@ class Judgement:
         return [one for step in steps if (one := self.judged.get(step)) and one.word == word]
 
     def answer(self, steps: Sequence[str]) -> str | None:
-        """Returns one word for a use; None where none of its workloads tells disks apart."""
+        """Returns one word for a use; None where none of its workloads was judged."""
         words = {one.word for step in steps if (one := self.judged.get(step))}
         if not words:
             return None
@@ -75,7 +75,7 @@ class Judgement:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Nothing where there are no two targets of the method to compare."""
+    """Returns the section, None where there are no two targets of the method to compare."""
     found = disks(comparison)
     reference = reference_of(found)
     if reference is None:
@@ -179,7 +179,7 @@ def _lower(use: str) -> str:
 
 
 def _adoption(judgement: Judgement, saved_per_tb: float, prices: Prices) -> str:
-    """Returns host-managed disks need software that knows zones; from how many drives that pays is published."""
+    """Returns what host-managed disks ask of software, and the published number of drives from which they pay."""
     each = saved_per_tb * judgement.disk.tb
     text = (
         f"It needs software that writes zones in order, as a file system with zone support does. Each drive saves "

@@ -60,7 +60,7 @@ class Feed:
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Nothing for runs of other methods."""
+    """Returns the section, None for runs of other methods."""
     out = gate(comparison)
     feeds = [feed for column in comparison.columns if (feed := _feed(comparison, column, out))]
     if not feeds:
@@ -193,7 +193,7 @@ def _count(feed: Feed, gbps: float, derate: float) -> Item:
 
 
 def _figure(comparison: Comparison, feeds: Sequence[Feed]) -> Figure:
-    """Returns what so many drives give together, against the GPU's link."""
+    """Returns what drives give together by their number, against the GPU's link."""
     label, raw = link_of(GPU_LINK)
     first, *others = {feed.gpu for feed in feeds}
     if first and not others:

@@ -112,7 +112,9 @@ def _histogram(corner: Corner) -> Chart:
 
 
 def rebinned(histogram: Histogram) -> tuple[Floats, Floats]:
-    """Lower edges in us and share in percent of bins of equal width on a log axis, gaps filled with zeros."""
+    """Returns the lower edges in us and the shares in percent of bins of equal width on a log axis, gaps filled with
+    zeros.
+    """
     middle_us = (histogram.low_ns + np.minimum(histogram.high_ns, OVERFLOW_NS + 1) - 1) / 2000
     place = np.floor(np.log10(middle_us.clip(1e-3)) * BINS_PER_DECADE).astype(int)
     first = int(place.min())

@@ -36,8 +36,8 @@ Load = Sequence[Sequence[Swept]]
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Up to four panels a load that was measured at four shares of reads or more, those of a load in whole lines; maps
-    where there are several loads.
+    """Returns up to four panels per load that was measured at four or more shares of reads, each load on lines of its
+    own. Several loads get maps.
     """
     loads = series(
         swept(comparison), lambda one: (one.shape.key, one.load), lambda one: one.read_pct, LEAST_SHARES

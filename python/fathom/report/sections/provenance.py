@@ -23,7 +23,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def flat(value: Mapping[str, JsonValue], prefix: str = "") -> dict[str, str]:
-    """Nested values as dotted names and text: `{"cpu": {"model": "x"}}` becomes `cpu model: x`."""
+    """Returns nested values as joined names and text: `{"cpu": {"model": "x"}}` becomes `cpu model: x`."""
     out: dict[str, str] = {}
     for key, entry in value.items():
         name = f"{prefix} {key}".strip().replace("_", " ")

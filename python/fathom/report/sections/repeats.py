@@ -20,7 +20,7 @@ from fathom.statistics.uncertainty import Interval
 ORDER = 23
 NONE = Item("–", tone="quiet", title="this repeat has no such figure")
 FEW = 3
-"""Below so many repeats the interval is too wide to decide much."""
+"""With fewer repeats the interval is too wide to decide much."""
 LEAST = 1e-4
 """Repeats that differ by less are as good as equal."""
 

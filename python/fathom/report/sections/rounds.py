@@ -18,7 +18,7 @@ NONE = Item("–", tone="quiet", title="does not apply to this target")
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Convergence, windows and means of every rounds, one after the other."""
+    """Returns convergence, windows and means of all rounds, one after the other."""
     found = rounds_of(comparison)
     if not found:
         return None

@@ -36,7 +36,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _prose(told: Told) -> list[Block]:
-    """Returns a single workload or target needs no list."""
+    """Returns the summary's blocks; a single workload or target needs no list."""
     several = len(told.outcomes) > 1
     blocks: list[Block] = [Points(told.outcomes, shown=SHOWN) if several else Prose(told.outcomes)]
     if told.agreement:

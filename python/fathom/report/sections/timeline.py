@@ -63,8 +63,8 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _stretches(column: Column) -> list[Stretch]:
-    """Returns steps laid end to end; the pauses between them are not drawn, nor purges, which read and write
-    nothing.
+    """Returns the steps laid end to end, without the pauses between them. Purges, which read and write nothing, are
+    left out.
     """
     at_s = 0.0
     stretches = []
