@@ -589,7 +589,7 @@ def test_load_threads_are_not_pinned_where_one_interrupt_serves_all_cores(
 
 def test_an_error_that_does_not_name_its_target_gets_its_name(tmp_path: Path) -> None:
     [target] = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
-    [twin] = parse_targets([PM9A3])
+    [twin] = resolve_targets([PM9A3])
     of_engine = _core.BackendError(f"{target.path}: input/output error")
     with pytest.raises(FathomError) as of_checks, naming(target.name):
         raise FathomError("the file is another")
