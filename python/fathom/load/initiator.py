@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from fathom.columns.schema import Reading
+from fathom.errors import naming
 from fathom.load.array import EngineArray
 from fathom.load.backend import Backend, EngineBackend
 from fathom.load.resolve import resolve_targets
@@ -109,7 +110,8 @@ class ThisMachine:
 
     def recheck(self, target: Target, *, writes: bool) -> None:
         """Checks as `fathom.targets.claim.recheck` does."""
-        recheck(target, writes=writes)
+        with naming(target.name):
+            recheck(target, writes=writes)
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
         """Returns the io_uring engine, and the samples of this machine and the device, or the devices of an array."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from fathom import _core
 from fathom.catalog import load_device
-from fathom.errors import FathomError, RefusedError
+from fathom.errors import FathomError, RefusedError, naming
 from fathom.load.array import ArrayBackend
 from fathom.load.backend import Backend, TwinBackend
 from fathom.load.initiator import Sampler
@@ -225,7 +225,7 @@ class TargetRun:
         told: list[str] = []
         for drive in self.target.members or (self.target,):
             try:
-                with sampler.paused():
+                with naming(drive.name), sampler.paused():
                     sent, took_s = send_purge(drive, self.options.purge, self._erasing(drive))
             except FathomError as failure:
                 self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))
