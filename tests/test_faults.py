@@ -178,6 +178,17 @@ def test_a_stall_at_the_end_is_in_the_largest_latency_as_a_lower_bound(mount: Mo
     assert sum(row["count"] for row in rows) == point["censored"]
 
 
+def test_the_seconds_of_a_stall_count_as_seconds_without_io(mount: Mount, tmp_path: Path):
+    run_on(method(tmp_path, step("writes", "write", 'time = "5s"')), mount("write:hang:1:1.5:2.2"))
+    run = Run.open("last")
+    seconds = run.intervals.to_pylist()
+    assert [row["index"] for row in seconds] == list(range(len(seconds)))
+    assert min(row["iops"] for row in seconds) == 0
+    [point] = run.points.to_pylist()
+    whole = [row["n"] for row in seconds if row["length_s"] > 0.999]
+    assert sum(whole) / len(whole) == pytest.approx(point["iops"], rel=0.05)
+
+
 def test_a_second_interrupt_ends_a_run_whose_io_hangs_and_keeps_what_was_measured(
     mount: Mount, tmp_path: Path
 ):

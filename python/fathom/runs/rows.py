@@ -1,7 +1,7 @@
 """From what a backend returns to rows of the run's tables."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from fathom.columns.schema import TABLES, Reading
 from fathom.method.method import Step
 from fathom.runs.bins import BIN_COLUMNS, latency_of
 from fathom.runs.sampled import Sampled
-from fathom.runs.seconds import VALUE_COLUMNS, interval_row, readings
+from fathom.runs.seconds import VALUE_COLUMNS, interval_rows, readings
 from fathom.runs.spool import Row, Spool
 from fathom.runs.window import Window, around, waf_bounds
 from fathom.statistics.failed import failed_share, is_withheld
@@ -76,14 +76,15 @@ class StepRows:
 
     def _add(self, interval: _core.Interval) -> None:
         common, ops = self._common(), interval.ops
-        self.intervals += [interval_row(common, self.step.kind, interval, op) for op in ops]
+        self.intervals += interval_rows(common, self.step.kind, interval, self._asked)
         self.telemetry.add_rows(*readings(self.target, self.step.name, interval), VALUE_COLUMNS)
         whole_second = interval.length_s == 1.0
         self._last_index = interval.index if self.each_second else None
-        self._load.add(common, interval.index, ops, whole_second=whole_second)
+        self._load.add(common, interval.index, ops, self._asked, whole_second=whole_second)
         if self._is_measured and self._streams:
             for name, own in interval.streams.items():
-                self._streams[name].add(common, interval.index, own, whole_second=whole_second)
+                asked = self.step.job.streams[name].weights
+                self._streams[name].add(common, interval.index, own, asked, whole_second=whole_second)
         media = interval.counters.get("media_write_bytes")
         if whole_second and media is not None:
             self._host_bytes.append(_host_writes(ops))
@@ -93,7 +94,7 @@ class StepRows:
         common, ops = self._common(), interval.ops
         of_values, values = readings(self.target, self.step.name, interval)
         return {
-            "intervals": [interval_row(common, self.step.kind, interval, op) for op in ops],
+            "intervals": interval_rows(common, self.step.kind, interval, self._asked),
             "latency": [
                 of_bins | dict(zip(BIN_COLUMNS, bin, strict=True))
                 for op in ops
@@ -126,6 +127,11 @@ class StepRows:
             for op in own:
                 self.streams.append(self._stream(recording, name, job, op))
             self._streams[name].keep(own, [batch.streams.get(name, []) for batch in recording.batches])
+
+    @property
+    def _asked(self) -> Collection[str]:
+        """The operations that the job asks for; none of an idle step."""
+        return () if self.step.kind == "idle" else self.step.job.weights
 
     @property
     def _is_measured(self) -> bool:

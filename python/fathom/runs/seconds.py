@@ -1,5 +1,7 @@
 """Rows of intervals and telemetry from one second of a backend."""
 
+from collections.abc import Collection, Sequence
+
 from fathom._core import Interval, OpResult
 from fathom.runs.spool import Row
 
@@ -42,6 +44,31 @@ def interval_row(common: Row, kind: str, interval: Interval, op: OpResult) -> Ro
         "offered": interval.offered,
         "backlog": interval.backlog,
     }
+
+
+def interval_rows(common: Row, kind: str, interval: Interval, asked: Collection[str]) -> list[Row]:
+    """Returns a second's rows of intervals: one per operation that the job asks for, whether or not any of it ended.
+
+    Without the second of a stall, the worst second and the deviation would be those of the others.
+    """
+    rows = [interval_row(common, kind, interval, op) for op in interval.ops]
+    nothing: Row = {
+        "kind": kind,
+        "index": interval.index,
+        "start_s": interval.start_s,
+        "length_s": interval.length_s,
+        **dict.fromkeys(("n", "bytes", "errors"), 0),
+        **dict.fromkeys(("iops", "mbps"), 0.0),
+        **dict.fromkeys(("mean_us", "p50_us", "p99_us", "max_us")),
+        "offered": interval.offered,
+        "backlog": interval.backlog,
+    }
+    return rows + [common | nothing | {"op": op} for op in absent(asked, interval.ops)]
+
+
+def absent(asked: Collection[str], ops: Sequence[OpResult]) -> list[str]:
+    """Returns the operations that a job asks for and that completed nothing."""
+    return [name for name in asked if all(op.op != name for op in ops)]
 
 
 def readings(target: str, step: str, interval: Interval) -> tuple[Row, list[tuple[str, float, str]]]:

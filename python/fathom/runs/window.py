@@ -1,13 +1,14 @@
 """The 95 % intervals of a window, from its seconds or from what the load generator watched."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import cast
 
 from fathom._core import OpBins, OpHalfWidths, OpResult
 from fathom.columns.schema import TABLES
 from fathom.runs.bins import add_censored, add_latency, bins_of, censored_bins_of
+from fathom.runs.seconds import absent
 from fathom.runs.spool import Row, Spool
 from fathom.statistics.censored import edge_of, is_lower_bound
 from fathom.statistics.percentiles import PREFIXES, Histogram, OpLatency, Parts, bounds_of, intervals_us
@@ -31,13 +32,17 @@ class Window:
         self._seconds: dict[str, Seconds] = {}
         self._whole: dict[OpLatency, Histogram] = {}
 
-    def add(self, common: Row, index: int, ops: Sequence[OpResult], *, whole_second: bool) -> None:
-        """Takes in what was done from one cut to the next."""
+    def add(
+        self, common: Row, index: int, ops: Sequence[OpResult], asked: Collection[str], *, whole_second: bool
+    ) -> None:
+        """Takes in what was done from one cut to the next, of the operations that were asked for."""
         if self._each_second:
             self.add_latency(common, index, ops)
         if whole_second:
             for op in ops:
                 self._seconds.setdefault(op.op, Seconds()).add(op)
+            for name in absent(asked, ops):
+                self._seconds.setdefault(name, Seconds()).add(None)
 
     def add_latency(self, common: Row, index: int | None, ops: Sequence[OpResult]) -> None:
         """Takes in the histograms of a second, or of no second but the whole step."""
@@ -122,11 +127,11 @@ class Seconds:
         """Returns the number of whole seconds."""
         return len(self.n)
 
-    def add(self, op: OpResult) -> None:
-        """Takes a second in."""
-        self.n.append(op.n)
-        self.mean_us.append(op.mean_us or 0.0)
-        self.response_us.append(op.response_mean_us or 0.0)
+    def add(self, op: OpResult | None) -> None:
+        """Takes a second in; None for one in which nothing was completed."""
+        self.n.append(op.n if op else 0.0)
+        self.mean_us.append((op and op.mean_us) or 0.0)
+        self.response_us.append((op and op.response_mean_us) or 0.0)
 
 
 def waf_bounds(host: Sequence[float], media: Sequence[float]) -> Row:
