@@ -63,7 +63,8 @@ impl EngineTarget {
 }
 
 /// Starts a job on real targets, all at once: now, or at a time of the system's clock. `pin` gives each load thread a
-/// core of its own, which is for a process that has the cores to itself; `sqpoll` lets a thread of the kernel submit for each.
+/// core of its own; it is for a process that has the cores to itself. `sqpoll` lets a thread of the kernel submit for
+/// each.
 #[pyfunction]
 #[pyo3(signature = (job_json, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false))]
 #[expect(

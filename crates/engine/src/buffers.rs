@@ -1,10 +1,10 @@
 //! I/O buffers of one load thread: one mapped region, laid out and filled before the run.
 //!
 //! Every slot (one I/O in flight) has a read buffer and a write buffer of its own, so data read
-//! never becomes data written. Write buffers are filled once with random bytes of the asked-for
-//! compressibility; per I/O only a number is stamped into each 4 KiB, so that no two blocks ever
-//! written are equal (a drive that deduplicates gains nothing) at the cost of one store. Where a job
-//! asks for duplicates, that share of the 4 KiB units is copied from a small pool instead.
+//! never becomes data written. Write buffers are filled once with random bytes of the asked-for compressibility. Per
+//! I/O only a number is stamped into each 4 KiB, at the cost of one store. So no two blocks ever written are equal, and
+//! a drive that deduplicates gains nothing. Where a job asks for duplicates, that share of the 4 KiB units is copied
+//! from a small pool instead.
 
 use std::{fs, io, ops::Range, ptr, ptr::NonNull, slice};
 
@@ -57,7 +57,7 @@ pub(crate) struct Buffers {
     duplicates: Option<Duplicates>,
 }
 
-/// Units of which copies are written: the same in every thread, target and run.
+/// Units whose copies are written: the same in every thread, target and run.
 #[derive(Debug)]
 struct Duplicates {
     /// A unit is a copy when the hash of its running number is at most this.
@@ -192,8 +192,8 @@ impl Buffers {
                 unsafe { ptr::copy_nonoverlapping(unit.as_ptr(), data.add(at), bytes) };
                 continue;
             }
-            // SAFETY: `at` is below the block's size and every slot is whole pages, so eight bytes
-            // fit; the slot is not in flight, so nobody else reads or writes it.
+            // SAFETY: `at` is below the block's size and every slot is whole pages, so eight bytes fit. The slot is not
+            // in flight, so nobody else reads or writes it.
             unsafe { data.add(at).cast::<u64>().write_unaligned(self.stamp) };
         }
         data
@@ -253,7 +253,7 @@ fn map(bytes: usize, huge: bool) -> io::Result<(NonNull<u8>, usize, Pages)> {
 }
 
 /// Share of the mappings that hold `range` in transparent huge pages, by `/proc/self/smaps`; the kernel joins the buffers
-/// of neighbouring threads to one mapping. `None` where it does not tell.
+/// of neighbouring threads to one mapping. `None` where it does not report them.
 fn huge_share(smaps: &str, range: Range<usize>) -> Option<f64> {
     let (mut bytes, mut huge) = (0, 0);
     let mut inside = false;

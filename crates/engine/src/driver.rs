@@ -6,8 +6,8 @@
 //! business of the [`QueuePair`].
 //!
 //! A batch costs one system call, and its first request waits until the last is submitted. A target that completes
-//! requests within the call gains by long batches; a device that works on its own could have begun meanwhile, so how
-//! long it is kept waiting is bounded. Which of the two a target is shows once a second.
+//! requests within the call gains by long batches. A device that works on its own could have begun meanwhile, so its
+//! wait is bounded. Which of the two a target is shows once a second.
 
 #[cfg(test)]
 mod tests;
@@ -91,8 +91,8 @@ const NOTHING_ALIKE: Alike = Alike {
     n: 0,
 };
 
-/// How long the first request of a batch may wait for the last. On a virtio disk, where submitting one takes 4 us, rounds
-/// sent whole had it wait 60 us and lowered the rate at iodepth 32 by an eighth; 12 to 32 us cost nothing.
+/// How long the first request of a batch may wait for the last. On a virtio disk submitting one takes 4 us. There,
+/// rounds sent whole made it wait 60 us and lowered the rate at iodepth 32 by an eighth; 12 to 32 us cost nothing.
 const HOLD_NS: u64 = 20_000;
 /// Requests in the first batch, which shows what submitting one costs.
 const BATCH: usize = 8;

@@ -1,6 +1,6 @@
-//! Tells data that this engine wrote from data of others, long after the run: a device that a run has overwritten may be
-//! overwritten again, one that a database has used since may not. Every 512 bytes of write data hold a checksum of
-//! themselves, put there when the buffers are filled, so that it costs nothing per I/O. Data that describe themselves
+//! Recognises data that this engine wrote, long after the run. A device that a run has overwritten may be overwritten
+//! again; one that a database has used since may not. Every 512 bytes of write data hold a checksum of themselves, put
+//! there when the buffers are filled, so that it costs nothing per I/O. Data that describe themselves
 //! (`content.verify`) have a checksum of their own.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;

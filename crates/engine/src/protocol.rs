@@ -1,6 +1,6 @@
 //! How one target is spoken to over a ring: which entries carry a request, and what a completion says.
-//! The load loop is generic over it, so each kind of target has a loop of its own and pays for nothing
-//! that only another kind needs.
+//! The load loop is generic over it, so each kind of target has a loop of its own. No kind pays for what only another
+//! needs.
 
 use io_uring::{
     cqueue,
@@ -31,8 +31,8 @@ pub(crate) trait Protocol {
     /// Queues the entry for `request` in `slot`, tagged with the slot. May move the request to where the target takes
     /// it. Fails only where the queue is full.
     ///
-    /// Implementations write each kind of entry straight into the queue: one that is chosen first and copied then
-    /// is read back sooner than its fields have reached the cache, which costs a fifth of the loop's time.
+    /// Implementations write each kind of entry straight into the queue. An entry that is chosen first and then copied
+    /// is read back before its fields have reached the cache. That costs a fifth of the loop's time.
     fn queue(
         &mut self,
         request: &mut Request,
@@ -47,7 +47,8 @@ pub(crate) trait Protocol {
         true
     }
 
-    /// The result of a request when all went well: the bytes that it moves where the target tells them, else 0.
+    /// Returns the result of a request when all went well: the bytes that it moves where the target reports them, else
+    /// 0.
     fn success(&self, request: &Request) -> i32;
 
     /// Tag and result of a completion: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).

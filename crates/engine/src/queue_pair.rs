@@ -18,8 +18,8 @@ pub(crate) trait QueuePair {
         true
     }
 
-    /// Queues `request` in `slot`, of which the loop has at most one in flight. May move the request to where the
-    /// target takes it.
+    /// Queues `request` in `slot`; the loop has at most one request per slot in flight. May move the request to where
+    /// the target takes it.
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()>;
 
     /// Submits what is queued, without waiting; how many completions have arrived.
@@ -28,8 +28,8 @@ pub(crate) trait QueuePair {
     /// Submits what is queued and waits for `want` completions, at most about a tick; whether they are there.
     fn submit(&mut self, want: usize) -> io::Result<bool>;
 
-    /// Submits what is queued and waits for a completion until `until_ns`, at most about a tick: asleep while that
-    /// is far, spinning when it is near.
+    /// Submits what is queued and waits for a completion until `until_ns`, at most about a tick. It sleeps while that
+    /// is far and spins when it is near.
     fn submit_until(&mut self, until_ns: u64) -> io::Result<()>;
 
     /// The next completion that has arrived: its slot, and its result as [`QueuePair::settle`] wants it.
@@ -41,7 +41,7 @@ pub(crate) trait QueuePair {
     /// The request failed: a negative errno, or the bytes that a short one moved.
     fn settle(&mut self, slot: u16, request: &Request, result: i32) -> Result<(), i32>;
 
-    /// How long the thread has spun so far with nothing to do, ns; `None` where that cannot be told from work.
+    /// Returns how long the thread has spun so far with nothing to do, ns; `None` where that looks like work.
     fn idle_ns(&self) -> Option<u64>;
 
     /// What a reader of the figures must know, once the run is over.

@@ -1,5 +1,5 @@
-//! Setting up one thread's ring: the newest features the kernel takes, tried one rung after the
-//! other, with one registered file and one registered buffer region.
+//! Setting up one thread's ring, with one registered file and one registered buffer region. It takes the newest
+//! features that the kernel accepts, tried one rung after the other.
 
 use std::{io, os::fd::RawFd};
 
@@ -141,8 +141,8 @@ impl<P: Protocol> Ring<P> {
         Ok(())
     }
 
-    /// Lets go of the target's descriptor now; closing the ring would do so some time later, and
-    /// the target could not be unmounted or opened exclusively until then.
+    /// Lets go of the target's descriptor now. Closing the ring would do so some time later, and the target could not
+    /// be unmounted or opened exclusively until then.
     pub(crate) fn unregister(&self) {
         let submitter = self.io.submitter();
         // For empty operations nothing is registered; there is nothing to undo then.

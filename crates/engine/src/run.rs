@@ -1,5 +1,5 @@
-//! Following a running job: messages of the load threads become one interval per target and
-//! second, in order, and one recording per target at the end.
+//! Following a running job. Messages of the load threads become one interval per target and second, in order, and one
+//! recording per target at the end.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +19,7 @@ use crate::{
 
 /// How much longer than the drain a thread may take to report before it is given up.
 const GRACE: Duration = Duration::from_secs(3);
-/// The same of a run that is abandoned.
+/// The grace of a run that is abandoned.
 const ABANDONED_GRACE: Duration = Duration::from_millis(200);
 
 /// How long a run waits for what does not come.
@@ -245,8 +245,8 @@ impl Run {
         }
     }
 
-    /// A thread that is blocked in the kernel (an I/O that never returns) or has died cannot
-    /// report: once the run should long be over it is taken as finished, its I/O as lost.
+    /// Takes silent threads as finished, and their I/O as lost, once the run should long be over. A thread that has
+    /// died or is blocked in the kernel (an I/O that never returns) cannot report.
     fn give_up_silent_threads(&mut self) {
         let dead = |member: &Member| member.handle.is_finished();
         let over = self.shared.stopped() || self.timing.end.is_some_and(|end| Instant::now() > end);

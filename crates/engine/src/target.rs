@@ -383,9 +383,9 @@ fn open_held(
     Ok((file, found))
 }
 
-/// Reads leave the time of the last access alone where the kernel allows it (owner or root): it costs each read a
-/// look, some reads a write of the inode, and neither is the target's.
-/// A link put in a checked file's place is not followed; those of `/proc` are descriptors, which nobody can redirect.
+/// Opens a file. Reads leave the time of the last access alone where the kernel allows it (owner or root). Keeping it
+/// costs each read a look and some reads a write of the inode; neither is the target's. A link put in a checked file's
+/// place is not followed; those of `/proc` are descriptors, which nobody can redirect.
 fn open_file(spec: &TargetSpec, writes: bool, direct: bool) -> Result<File, EngineError> {
     let may_be_link = spec.kind != TargetKind::File || spec.path.starts_with("/proc");
     let flags = libc::O_CLOEXEC
@@ -464,8 +464,8 @@ fn check_kind(spec: &TargetSpec, found: std::fs::FileType) -> Result<(), EngineE
     })
 }
 
-/// What offsets, lengths and addresses of direct I/O must be multiples of; `None`: no direct I/O.
-/// Kernels before 6.1 do not tell for files: 4096 satisfies every file system.
+/// Returns what offsets, lengths and addresses of direct I/O must be multiples of; `None`: no direct I/O. Kernels
+/// before 6.1 do not report it for files: 4096 satisfies every file system.
 fn direct_alignment(file: &File, kind: TargetKind) -> Option<u32> {
     if kind == TargetKind::BlockDevice {
         let mut block_bytes: libc::c_int = 0;

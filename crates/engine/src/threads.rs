@@ -1,6 +1,6 @@
 //! The load loop where io_uring is not to be had: one thread per outstanding I/O, each doing
-//! `pread` and `pwrite`. The `iodepth` threads of a load thread draw from one request stream behind
-//! a lock, so the I/O is the same as io_uring's; the cost per I/O is not, and the setup says so.
+//! `pread` and `pwrite`. The `iodepth` threads of a load thread draw from one request stream behind a lock. So the I/O
+//! is the same as io_uring's; the cost per I/O is not, and the setup says so.
 
 use std::{
     io, iter,

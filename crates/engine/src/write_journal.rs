@@ -1,10 +1,10 @@
 //! The write journal: which writes were acknowledged, on another device than the target, so that after a crash
 //! each of them can be looked for. A load thread notes its writes; a thread of their own gathers them for a few
 //! milliseconds, appends and syncs. The load waits for it only when it is a million writes behind. What is in the
-//! journal was acknowledged; what was acknowledged and not yet synced when the crash came is not looked for, and
-//! the journal tells how long that took at most.
+//! journal was acknowledged. Writes acknowledged but not yet synced when the crash came are not looked for; the journal
+//! holds the longest time that took.
 //!
-//! A file is a line of JSON padded to 512 bytes, then records of 48 bytes, each with a checksum, so that a torn
+//! A file is a line of JSON padded to 512 bytes, then records of 48 bytes. Each record has a checksum, so that a torn
 //! end is seen. [`crate::verify_journal`] reads it back.
 
 mod place;
@@ -47,7 +47,7 @@ pub(crate) struct Header {
     pub(crate) thread: usize,
     pub(crate) generation: u32,
     pub(crate) seed: u64,
-    /// Chance: tells the writes of this journal from those of an earlier one that used the same numbers.
+    /// Random: distinguishes the writes of this journal from those of an earlier one that used the same numbers.
     pub(crate) run: u64,
 }
 
@@ -224,7 +224,7 @@ impl WriteJournal {
             let woken = self.desk.taken.wait(waiting);
             waiting = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        // Of a writer that has failed `finish` tells.
+        // `finish` reports a writer that has failed.
         if waiting.ended {
             return;
         }

@@ -32,7 +32,7 @@ pub struct FaultCounter {
 }
 
 impl FaultCounter {
-    /// Of a target with so many bytes.
+    /// Counts faults of a target of `capacity_bytes`.
     pub fn new(capacity_bytes: u64) -> Self {
         Self {
             part_bytes: capacity_bytes.div_ceil(PARTS).max(PART_BYTES_MIN),

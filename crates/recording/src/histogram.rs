@@ -1,7 +1,7 @@
 //! The log-linear latency histogram.
 //!
-//! Values are nanoseconds. Below 256 ns a bin is 1 ns wide; above, every power of two is split in
-//! 128 bins, so a bin is at most 1/128 of its lower edge (0.78 %) wide and its middle is at most
+//! Values are nanoseconds. Below 256 ns a bin is 1 ns wide; above, every power of two is split in 128 bins. So a bin is
+//! at most 1/128 of its lower edge (0.78 %) wide. Its middle is at most 0.4 % from any value in it.
 //! 0.4 % from any value in it. The last bin counts everything from 2^47 ns (39 h) up: an overloaded
 //! open load's responses are as late as the run is long.
 
@@ -239,8 +239,8 @@ impl SparseHistogram {
         (self.count > 0).then_some(self.max_ns)
     }
 
-    /// The value at quantile `q` in 0..=1: the middle of the bin that holds the value of rank
-    /// `ceil(q n)`, never above the largest value seen; of the last bin its lower edge. `None` when empty.
+    /// Returns the value at quantile `q` in 0..=1: the middle of the bin that holds the value of rank `ceil(q n)`. It
+    /// is never above the largest value seen; the last bin gives its lower edge. `None` when empty.
     pub fn quantile_ns(&self, q: f64) -> Option<f64> {
         if self.count == 0 {
             return None;

@@ -151,9 +151,9 @@ impl Recorder {
         })
     }
 
-    /// Ends the interval at `now_ns` and starts the next there. `in_flight_age_ns` is the summed
-    /// age, at `now_ns`, of the I/O in flight: with it the mean outstanding I/O is exact, since the
-    /// area under the in-flight curve is the completed latencies plus the ages' increase.
+    /// Ends the interval at `now_ns` and starts the next there. `in_flight_age_ns` is the summed age, at `now_ns`, of
+    /// the I/O in flight. It makes the mean outstanding I/O exact: the area under the in-flight curve is the completed
+    /// latencies plus the ages' increase.
     pub fn cut(&mut self, now_ns: u64, in_flight_age_ns: u64) -> Interval {
         let mut ops = BTreeMap::new();
         let mut completed_ns = u128::from(std::mem::take(&mut self.failed_ns));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Position {
     /// Over the threads of a job or stream.
     pub threads: ThreadPositions,
-    /// Over the operations of a mix. `None`: as the pattern has it, which is together for `sequential`; where a part of
+    /// Over the operations of a mix. `None`: as the pattern has it, which is together for `sequential`. Where a part of
     /// the requests is random, reads follow reads and everything else follows writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationPositions>,

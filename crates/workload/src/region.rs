@@ -11,13 +11,13 @@ pub struct Span {
     pub size_bytes: u64,
 }
 
-/// Fractions of a capacity resolve to whole MiB, so that every step of a method that names the same
-/// fraction touches the same bytes whatever its block size: what was filled is what is read.
+/// Fractions of a capacity resolve to whole MiB. So all steps of a method that name the same fraction touch the same
+/// bytes whatever their block size: what was filled is what is read.
 const FRACTION_GRAIN_BYTES: u64 = 1 << 20;
 
 impl Region {
-    /// The region on a target. Byte extents are rounded down to the target's block; fractions to
-    /// 1 MiB, or to the target's block when they come to less than 1 MiB.
+    /// Returns the region on a target. Byte extents are rounded down to the target's block. Fractions are rounded down
+    /// to 1 MiB, or to the target's block when they come to less than 1 MiB.
     ///
     /// # Errors
     /// The region ends beyond the target.
@@ -75,9 +75,9 @@ pub(crate) fn part_start(whole: u64, part: u32, parts: u32) -> u64 {
 }
 
 impl Job {
-    /// When thread `thread` (0-based) ends, in a region of `region_bytes`: time is the same for every thread; bytes and
-    /// counts are divided and add up exactly, bytes in whole blocks where all blocks have one size. As many I/O as the
-    /// region has places for them are one pass of it: each thread's part is then that which its pattern gives it.
+    /// Returns when thread `thread` (0-based) ends, in a region of `region_bytes`. Time is the same for every thread.
+    /// Bytes and counts are divided and add up exactly, bytes in whole blocks where all blocks have one size. As many
+    /// I/O as the region has places are one pass of it: each thread's part is then what its pattern gives it.
     pub fn limits_of(&self, thread: u32, region_bytes: u64) -> Limits {
         let (threads, block_bytes) = (self.load.threads(), self.only_size());
         let grain_bytes = block_bytes.unwrap_or(1);

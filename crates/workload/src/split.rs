@@ -1,5 +1,5 @@
-//! One load for several targets together: which part of it each of them gets. A static division, so that every
-//! target's part is a job of its own; it does not move I/O from a slow target to a fast one while they run.
+//! One load for several targets together: which part of it each of them gets. The division is static, so every target's
+//! part is a job of its own. It does not move I/O from a slow target to a fast one while they run.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +53,9 @@ pub enum SplitError {
 }
 
 impl Job {
-    /// What each of `targets` targets does: the job itself, or its part of a load that is for all of them together.
-    /// The I/O in flight add up to exactly `threads` x `iodepth`, the rates to the rate; a target has at most its
-    /// share of the threads (rounded up), fewer where they could not carry the same iodepth.
+    /// Returns what each of `targets` targets does: the job itself, or its part of a load that is for all of them
+    /// together. The I/O in flight add up to exactly `threads` x `iodepth`, the rates to the rate. A target has at most
+    /// its share of the threads (rounded up), fewer where they could not carry the same iodepth.
     ///
     /// # Errors
     /// The load cannot be divided so.
@@ -144,8 +144,8 @@ impl Job {
     }
 }
 
-/// `total` in whole parts as near to `shares` as they add up to it: the largest remainders are rounded up, the first
-/// of equal ones first.
+/// Returns whole parts that add up to `total`, as near to `shares` as they can be. The largest remainders are rounded
+/// up, the first of equal ones first.
 fn whole_parts(total: u64, shares: &[f64]) -> Vec<u64> {
     let exact = |share: &f64| total as f64 * share;
     let mut parts: Vec<u64> = shares.iter().map(|share| exact(share) as u64).collect();

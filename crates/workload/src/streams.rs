@@ -1,6 +1,6 @@
-//! Several workloads at once on one target: streams, each with I/O and load of its own. A job of streams is their
-//! sum: its own fields say what they come to together, so that whoever asks a job what it writes, where, and with
-//! how many threads need not know of streams. Requests come from the streams' own jobs.
+//! Several workloads at once on one target: streams, each with I/O and load of its own. A job of streams is their sum:
+//! its own fields say what they come to together. So code that asks a job what it writes, where, and with how many
+//! threads need not know of streams. Requests come from the streams' own jobs.
 
 use serde::{Deserialize, Serialize};
 
@@ -88,8 +88,8 @@ impl Job {
     }
 }
 
-/// Every operation and block size of the streams, weighted by the I/O that they keep in flight: what share each has
-/// of the I/O that are done, only a run can tell.
+/// Returns every operation and block size of the streams, weighted by the I/O that they keep in flight. Only a run can
+/// show the share that each has of the I/O done.
 fn mix_of(streams: &[Stream]) -> Mix {
     let of_op = |op: Op| {
         let mut whole = Block {

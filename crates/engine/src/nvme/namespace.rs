@@ -26,12 +26,12 @@ const HANDLE_BYTES: usize = 32;
 
 /// Blocks of a command that counts them in 16 bits, from zero.
 const COUNTED_BLOCKS: u64 = 1 << 16;
-/// The controller's unit of sizes (CAP.MPSMIN), which passthrough does not tell: the least there is.
+/// The controller's unit of sizes (CAP.MPSMIN), which passthrough does not report: the least there is.
 const LEAST_PAGE_BYTES: u64 = 4096;
 
 const PAGE_BYTES: usize = 4096;
 
-/// What a command fills with facts. In whole pages, so that it is one segment however the kernel describes it: devices
+/// What a command fills with facts. In whole pages, so that it is one segment however the kernel describes it. Devices
 /// refuse a list with more segments than their answer needs (QEMU, data SGL length invalid).
 #[repr(align(4096))]
 #[derive(Clone)]
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(limited.trim_bytes, 400 * KIB);
     }
 
-    /// A device with so many handles, of identifiers 7, 8, 9...
+    /// Lists the handles of a device that has `count`, of identifiers 7, 8, 9...
     fn listed(count: u16) -> Vec<u16> {
         let mut status = vec![0; STATUS_HEADER_BYTES];
         status[14..].copy_from_slice(&count.to_le_bytes());

@@ -19,7 +19,7 @@ pub(super) struct Journals {
     pub paths: Vec<PathBuf>,
     /// Bytes of files whose header a crash has kept from the disk.
     pub torn_bytes: u64,
-    /// What tells the writes of these journals from those of earlier ones.
+    /// What distinguishes the writes of these journals from those of earlier ones.
     pub runs: HashSet<u64>,
 }
 
@@ -115,7 +115,7 @@ fn listed(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
 /// How a journal begins.
 enum Begin {
     Header(Header),
-    /// So many bytes, and nothing else.
+    /// This number of zero bytes, and nothing else.
     Zeroes(u64),
 }
 

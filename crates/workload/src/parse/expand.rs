@@ -1,6 +1,6 @@
 //! Short forms of steps, written out: `sweep`, `rounds`, what `fill`, `overwrite` and `settle` put before a step, and the jobs that
-//! `purge` and `idle` leave out. Tree to tree, before the grammar, so that every step that results keeps the line it came from and nothing behind this module
-//! knows of the short forms.
+//! `purge` and `idle` leave out. It maps tree to tree, before the grammar. So every step that results keeps the line it
+//! came from, and nothing behind this module knows of the short forms.
 
 use super::Refusal;
 use super::fields::Fields;
