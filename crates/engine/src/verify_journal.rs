@@ -1,9 +1,9 @@
 //! After a crash: every write that a journal says was acknowledged is looked for on the target.
 //!
-//! A sector passes if it carries the latest write to its place that the journal knows, or one of the same run that may
-//! have come later. Such a write overlapped that one in time, or is unknown to the journal. Unknown writes were not
-//! acknowledged when the crash came, or acknowledged too late for the journal. Anything else is classified as by reads
-//! under verify. Reads through the page cache, which a crash has emptied.
+//! A sector passes if it carries the latest write to its place that the journal knows, or one of its run that may be
+//! later. Such a write overlapped that one in time, or is unknown to the journal. Unknown writes were not acknowledged
+//! when the crash came, or acknowledged too late for the journal. Anything else is classified as by reads under verify.
+//! Reads through the page cache, which a crash has emptied.
 //!
 //! Journals are streamed, twice where blocks hold another write than their latest: only then it matters when that one
 //! was acknowledged. What is kept in memory grows with the blocks that were written, not with the writes.

@@ -2,7 +2,7 @@
 //! each of them can be looked for. A load thread notes its writes; a thread of their own gathers them for a few
 //! milliseconds, appends and syncs. The load waits for it only when it is a million writes behind. What is in the
 //! journal was acknowledged. Writes acknowledged but not yet synced when the crash came are not looked for; the journal
-//! holds the longest time that took.
+//! holds the longest such delay.
 //!
 //! A file is a line of JSON padded to 512 bytes, then records of 48 bytes. Each record has a checksum, so that a torn
 //! end is seen. [`crate::verify_journal`] reads it back.

@@ -16,7 +16,7 @@ pub struct HalfWidths {
     #[serde(default)]
     pub streams: BTreeMap<String, BTreeMap<Op, OpHalfWidths>>,
     /// Half-width of the write amplification; `None` where nothing was written, the medium's bytes are not counted, or
-    /// they came in cycles too long for the window.
+    /// their cycles are too long for the window.
     #[serde(default)]
     pub waf: Option<f64>,
     /// Half-width of the energy, and so of the mean power; `None` where it is not known.

@@ -52,10 +52,10 @@ pub struct Account {
     pub wear_pct: Option<f64>,
     /// Every resource, always in the same order.
     pub resources: Vec<ResourceTime>,
-    /// Time that I/O waited for a place in the device, a command slot or room in the write buffer, summed over them, ns:
-    /// they wait for whatever empties it.
+    /// Time that I/O waited for a place in the device (a command slot or room in the write buffer), summed over I/Os,
+    /// ns. They wait for whatever empties it.
     pub place_waited_ns: u64,
-    /// Where I/O spent its time; empty for a device that does not tell.
+    /// Where I/O spent its time; empty for a device that does not report it.
     pub residence: Vec<Residence>,
     /// What each host, port or drive of a system had; empty for a device without such members.
     pub shares: Vec<Share>,

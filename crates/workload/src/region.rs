@@ -11,8 +11,8 @@ pub struct Span {
     pub size_bytes: u64,
 }
 
-/// Fractions of a capacity resolve to whole MiB. So all steps of a method that name the same fraction touch the same
-/// bytes whatever their block size: what was filled is what is read.
+/// Fractions of a capacity resolve to whole MiB. So steps of a method that name the same fraction touch the same bytes,
+/// whatever their block size: what was filled is read.
 const FRACTION_GRAIN_BYTES: u64 = 1 << 20;
 
 impl Region {

@@ -1,6 +1,6 @@
-//! Zones that are written at their write pointers, of a host-managed disk (ZAC/ZBC) or of a zoned
-//! namespace (NVMe Zoned Namespace Command Set 1.1): their conditions, the limits on open and active
-//! ones, and what is refused. State alone: the device gives it time, and says what lies behind it.
+//! Zones that are written at their write pointers: their conditions, the limits on open and active ones, and what is
+//! refused. They are those of a host-managed disk (ZAC/ZBC) or of a zoned namespace (NVMe Zoned Namespace Command Set
+//! 1.1). State alone: the device gives it time, and says what lies behind it.
 
 use std::collections::VecDeque;
 
@@ -50,7 +50,7 @@ impl Condition {
 /// What a host asks of a zone beside reads and writes (Zone Management Send).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneAction {
-    /// Keep it open until told otherwise.
+    /// Keep it open until another action.
     Open,
     /// Give up its place among the open ones.
     Close,
@@ -109,7 +109,7 @@ impl Refusal {
     }
 }
 
-/// One zone, as Report Zones tells it.
+/// One zone, as Report Zones describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneInfo {
     /// Its first byte.
@@ -137,7 +137,7 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// All empty, on a device of so many bytes.
+    /// Returns empty zones on a device of `device_bytes`.
     pub fn new(model: ZoneModel, device_bytes: u64) -> Self {
         Self {
             model,
@@ -295,8 +295,7 @@ impl Zones {
         Ok(place)
     }
 
-    /// The zones that lie wholly in a range; refused where a part of one would be cut, and where it is one
-    /// that cannot be reset.
+    /// Returns the zones that lie wholly in a range. Refuses to cut a zone, or to take one that cannot be reset.
     pub fn whole(&self, at: u64, bytes: u64) -> Result<std::ops::Range<u32>, Refusal> {
         let (first, last) = (self.zone(at), self.zone(at + bytes - 1));
         if at != self.start(first) || first < self.model.conventional {

@@ -1,11 +1,10 @@
-//! Where a byte lies: recording zone, cylinder, head and angle. Addresses run from the outer to the
-//! inner diameter; inside a zone one head fills some tracks, then the next head goes back over the
-//! same cylinders (serpentine), so that a head switch needs no long seek. Spare sectors and defects are
-//! left out.
+//! Where a byte lies: recording zone, cylinder, head and angle. Addresses run from the outer to the inner diameter.
+//! Inside a zone one head fills some tracks, then the next head goes back over the same cylinders (serpentine). So a
+//! head switch needs no long seek. Spare sectors and defects are left out.
 //!
-//! Everything is one function: the *streaming time* of a byte, at which a head that started at
-//! address 0 and never lost a turn would meet it. Skews are part of it, so its remainder by the turn
-//! is the angle of the byte, and a difference of two is the time to pass over what lies between.
+//! Everything is one function: the *streaming time* of a byte. A head that started at address 0 and never lost a turn
+//! would meet the byte then. Skews are part of it, so its remainder by the turn is the byte's angle. A difference of
+//! two is the time to pass over what lies between.
 
 use super::DiskParams;
 use crate::sim::event::us_to_ns;

@@ -1,9 +1,8 @@
-//! Drive-managed shingled tracks: a drive that takes any write and keeps by itself the order that
-//! shingling asks for (as found in drives by Aghayev and Desnoyers, "Skylight", FAST 2015). Tracks
-//! overlap within a band; a band is written from its pointer on, or as a whole. Any other write goes to
-//! the end of a log, the media cache, in the innermost tracks; a band is cleaned by reading it and its
-//! parts of the log, and writing it anew. Only places are kept here; the arm and its time are not.
-//! Left out: the log's own table, and holes in it, whose room counts as free at once.
+//! Drive-managed shingled tracks: the drive takes any write and keeps the order that shingling asks for by itself.
+//! Aghayev and Desnoyers found drives to do so ("Skylight", FAST 2015). Tracks overlap within a band; a band is written
+//! from its pointer on, or as a whole. Any other write goes to the end of a log, the media cache, in the innermost
+//! tracks. A band is cleaned by reading it and its parts of the log, and writing it anew. Only places are kept here;
+//! the arm and its time are not. Left out: the log's own table, and holes in it, whose room counts as free at once.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -49,7 +48,7 @@ impl MediaCache {
         self.held.is_empty()
     }
 
-    /// Whether the log takes so many bytes more.
+    /// Returns whether the log takes `bytes` more.
     pub fn has_room(&self, bytes: u64) -> bool {
         self.held_bytes + bytes <= self.log_bytes
     }

@@ -1,7 +1,7 @@
-//! Commands that wait for the arm, and which of them is next: the one with the shortest positioning
-//! time, seek and rotation together, less what it is forgiven for its age. Without that a far request
-//! starves while near ones keep coming (Seltzer, Chen and Ousterhout, "Disk scheduling revisited", 1990;
-//! Jacobson and Wilkes, "Disk scheduling algorithms based on rotational position", 1991).
+//! Commands that wait for the arm, and which of them is next. It is the one with the shortest positioning time, seek
+//! and rotation together, less an allowance for its age. Without that a far request starves while near ones keep
+//! coming. Sources: Seltzer, Chen and Ousterhout, "Disk scheduling revisited", 1990; Jacobson and Wilkes, "Disk
+//! scheduling algorithms based on rotational position", 1991.
 
 use super::layout::{Layout, Place};
 use super::params::Scheduling;

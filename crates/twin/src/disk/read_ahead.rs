@@ -1,4 +1,4 @@
-//! Reading ahead: while nothing else is asked for the head goes on over what follows a read, and reads that it will soon
+//! Reading ahead: while nothing else is asked for, the head goes on over what follows a read. Reads that it will soon
 //! come by are promised their bytes.
 
 use super::Disk;
@@ -21,7 +21,7 @@ pub(super) struct Stream {
     pub(super) from_stream_ns: u64,
     /// Where it stops by itself.
     pub(super) limit: u64,
-    /// Reads were told that they will get the bytes up to here.
+    /// Reads are promised the bytes up to here.
     pub(super) promised: u64,
 }
 

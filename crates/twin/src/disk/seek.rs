@@ -1,7 +1,7 @@
-//! How long the arm takes. The curve is the usual one (Ruemmler and Wilkes, "An introduction to disk
-//! drive modeling", IEEE Computer 1994): the root of the distance while the arm speeds up and slows
-//! down, a straight line once it moves at full speed, on top of the time to settle. The two pieces
-//! meet with equal slope; the one free factor follows from the average seek in closed form.
+//! How long the arm takes. The curve is the usual one (Ruemmler and Wilkes, "An introduction to disk drive modeling",
+//! IEEE Computer 1994). It is the root of the distance while the arm speeds up and slows down. It is a straight line
+//! once the arm moves at full speed. The time to settle comes on top. The two pieces meet with equal slope; the one
+//! free factor follows from the average seek in closed form.
 
 use super::layout::Place;
 use super::{DiskParams, Layout};

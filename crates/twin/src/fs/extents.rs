@@ -1,6 +1,6 @@
-//! Where the blocks of the file are on the device: extents, as every file system of today keeps them,
-//! found through a table of 4 MiB parts of the file. A part in one piece is a number, one in a few pieces
-//! a list, one that random writes have scattered a table of its blocks.
+//! Where the blocks of the file are on the device: extents, as today's file systems keep them. A table of 4 MiB parts
+//! of the file leads to them. A part in one piece is a number, one in a few pieces a list. One that random writes have
+//! scattered is a table of its blocks.
 
 use prefetch_index::prefetch_index;
 

@@ -15,9 +15,9 @@ fn distinct(leaves: f64, touches: f64) -> f64 {
     leaves * -(-touches / leaves).exp_m1()
 }
 
-/// Bytes that a commit writes after `changes` extents were written, with `extents` in the file and
-/// `data_bytes` of data. Copy-on-write rewrites every leaf that was touched, of the tree of files, of
-/// extents (a reference added, one dropped) and of checksums; the few nodes above them are left out.
+/// Returns the bytes that a commit writes after `changes` extents were written, with `extents` in the file and
+/// `data_bytes` of data. Copy-on-write rewrites every touched leaf in the trees of files, of extents (a reference
+/// added, one dropped) and of checksums. The few nodes above them are left out.
 pub fn commit_bytes(params: &FsParams, changes: u64, extents: u64, data_bytes: u64) -> u64 {
     if params.placement == Placement::InPlace {
         return params.journal_bytes;

@@ -1,6 +1,6 @@
-//! A set of blocks: dirty pages, pages under write-back, pages read ahead, free space. A bit for each
-//! block, in leaves of 4 MiB that take memory while they hold some blocks but not all, and a bit for each
-//! leaf that holds any: what is scattered costs no more than what is in order.
+//! A set of blocks: dirty pages, pages under write-back, pages read ahead, free space. It has a bit for each block, in
+//! leaves of 4 MiB that take memory while they hold some blocks but not all. Each leaf that holds any has a bit too. So
+//! what is scattered costs no more than what is in order.
 
 use prefetch_index::prefetch_index;
 
@@ -98,7 +98,7 @@ fn mask(first: u64, low: u64, high: u64) -> u64 {
     (u64::MAX >> (WORD - (high - low))) << low
 }
 
-/// The first bit at or behind `from` in so many words.
+/// Returns the first bit at or behind `from` in `words` words.
 #[inline]
 fn first_bit(from: u64, words: usize, word: impl Fn(usize) -> u64) -> Option<u64> {
     (from as usize / 64..words).find_map(|index| {

@@ -96,7 +96,7 @@ pub struct Commit {
     pub changes: u64,
     /// Blocks that are free after the next one.
     pub pinned: Vec<(u64, u64)>,
-    /// The same of the one under way.
+    /// The blocks that the commit under way frees.
     freeing: Vec<(u64, u64)>,
     running: bool,
     /// Asked for before its time.

@@ -1,5 +1,5 @@
-//! The host bus adapter between the load generator and a device: one server each way, through which
-//! data passes in the order in which it comes. It adds no latency of its own.
+//! The host bus adapter between the load generator and a device: one server each way. Data passes it in the order in
+//! which it comes. It adds no latency of its own.
 
 use recording::Utilisation;
 use workload::Op;

@@ -1,5 +1,5 @@
 //! The window that is measured: virtual seconds and batches until the job's time, volume or precision is reached, and
-//! what is told of each second.
+//! the report on each second.
 
 use recording::{Interval, Recorder};
 

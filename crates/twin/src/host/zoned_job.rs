@@ -1,6 +1,6 @@
 //! Jobs on devices with write pointers. With the pattern `zones` each thread writes in zones of its own
-//! ([`workload::ZoneShare`]): what crate `engine` does on a real device. Whatever the pattern, a refused write is told
-//! with its zone and pointer. Nothing here takes time: resets are requests of the device.
+//! ([`workload::ZoneShare`]): what crate `engine` does on a real device. Whatever the pattern, a refused write is
+//! reported with its zone and pointer. Nothing here takes time: resets are requests of the device.
 
 use recording::Remark;
 use workload::{Job, Op, Pattern, Placed, Request, Span, Zone, ZoneDevice, ZoneLimits, ZoneShare};
@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::device::zones::{ZoneAction, ZoneModel};
 use crate::host::error::TwinError;
 
-/// Refused writes that are told one by one.
+/// Refused writes that are reported one by one.
 const TOLD: usize = 4;
 
 /// A device as its zones' users see it.
@@ -47,8 +47,8 @@ impl Zoning {
     /// What a job needs on a device; `None` on one without zones.
     ///
     /// # Errors
-    /// The pattern asks for zones that are not there or more than may be open; or writes would go
-    /// anywhere in zones that must be written in order.
+    /// The pattern asks for zones that are not there or more than may be open. Or writes would go anywhere in zones
+    /// that must be written in order.
     pub fn new<D: Device>(
         job: &Job,
         device: &mut D,

@@ -1,11 +1,12 @@
-//! The event queue. Events come out in time order; those of one kind at the same time in the order they went in, those
-//! of several kinds always in the same order.
+//! The event queue. Events come out in time order. At the same time, those of one kind come in the order they went in,
+//! those of several kinds always in the same order.
 //!
-//! Most kinds of event follow their cause after a fixed time, or from a server that takes one after the other: they are
-//! pushed in order, and wait in a ring of their kind. What does not fit behind its ring tries four that all kinds share,
-//! and goes else to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the rings' and
-//! the calendar's firsts, found without a branch: the kinds' own are compared each time, of the others only the least,
-//! which is kept. Nothing is allocated once rings and calendar have grown.
+//! Most kinds of event follow their cause after a fixed time, or come from a server that takes one after the other.
+//! They are pushed in order, and wait in a ring of their kind. What does not fit behind its ring tries four that all
+//! kinds share. Else it goes to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies
+//! beyond. The earliest event is the least of the first events of the rings and the calendar, found without a branch.
+//! The kinds' own are compared each time; for the others, only the least is compared, which is kept. Nothing is
+//! allocated once rings and calendar have grown.
 //!
 //! A bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower buckets would save a step in a list
 //! and cost a cache miss: time runs through the whole ring.
@@ -15,8 +16,8 @@ use std::collections::BinaryHeap;
 
 use crate::sim::event::INDEX_BITS;
 
-/// Rings, and last the calendar. What did not fit behind a ring found a later event there, which is still there when the
-/// time comes: so at equal times nothing of its kind passes it if the places further on come later.
+/// Rings, and last the calendar. What did not fit behind a ring found a later event there, which is still there when
+/// the time comes. So at equal times nothing of its kind passes it if the places further on come later.
 const PLACES: usize = 12;
 const PLACE_BITS: u32 = 4;
 /// The first of the places that are no kind's own.

@@ -1,9 +1,9 @@
 //! First-come first-served servers whose customers arrive in time order.
 //!
-//! Because arrivals come in order, the state of such a queue is the time at which it will be free:
-//! no events are needed. Nothing here may be booked for a future arrival: a resource that sees
-//! arrivals out of order has a queue of its own and events (`flash`). Times are kept in
-//! picoseconds: 4 KiB take 282 ns on a PCIe 5 x4 link, and a rounding of 0.2 % would show.
+//! Because arrivals come in order, the state of such a queue is the time at which it will be free. No events are
+//! needed. Nothing here may be booked for a future arrival. A resource that sees arrivals out of order has a queue of
+//! its own and events (`flash`). Times are kept in picoseconds: 4 KiB take 282 ns on a PCIe 5 x4 link, and a rounding
+//! of 0.2 % would show.
 
 const PS: u64 = 1000;
 
@@ -14,8 +14,8 @@ pub struct Fifo {
     others: Box<[Server]>,
 }
 
-/// Time spent waiting, summed over all that wait: a queue tells when each comes and goes, in any order. A part of
-/// an I/O counts as the share of the I/O that it is, so that parts side by side wait no longer than the whole.
+/// Time spent waiting, summed over all that wait: a queue reports when each comes and goes, in any order. A part of an
+/// I/O counts with its share of the I/O. So parts side by side wait no longer than the whole.
 #[derive(Default)]
 pub struct Waits {
     /// Departures less arrivals, ns times shares.

@@ -1,4 +1,5 @@
-//! What the drive tells of itself: bytes moved, energy, wear, temperature, and how long each of its resources was busy.
+//! What the drive reports of itself: bytes moved, energy, wear, temperature, and how long each of its resources was
+//! busy.
 
 use super::Ssd;
 use super::buffer::UnitState;

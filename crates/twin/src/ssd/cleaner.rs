@@ -1,6 +1,6 @@
-//! Cleaning: which superblock is next, what of it moves and when, and what idle time is used for. The
-//! pace is the host's, as `ssd` says; it is kept as credit: pages written times the victim's valid
-//! ones, less pages moved times its invalid ones.
+//! Cleaning: which superblock is next, what of it moves and when, and what idle time is used for. The pace is the
+//! host's, as `ssd` says. It is kept as credit: pages written times the victim's valid ones, less pages moved times its
+//! invalid ones.
 
 use std::ops::Range;
 
@@ -28,8 +28,8 @@ struct Victim {
     ahead: Cursor,
 }
 
-/// Pages whose map entries are fetched into the processor's cache before they are moved: several units may be cleaned at
-/// once, and then one after the other takes less time than memory does.
+/// Pages whose map entries are fetched into the processor's cache before they are moved. Several units may be cleaned
+/// at once, and then one after the other takes less time than memory does.
 const PREFETCHED_PAGES: u32 = 16;
 
 /// Where cleaning goes on to write: a place in a unit that it has begun.

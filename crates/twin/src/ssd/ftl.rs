@@ -112,8 +112,8 @@ impl Ftl {
         end - page
     }
 
-    /// Gives a stream a fresh superblock of a reclaim group, of cold data if wear is levelled a worn one; `None` when
-    /// none is free there.
+    /// Gives a stream a fresh superblock of a reclaim group; for cold data, if wear is levelled, a worn one. `None`
+    /// when none is free there.
     pub fn open(&mut self, stream: Stream, group: u32, cold: bool) -> Option<u32> {
         debug_assert!(self.frontier(stream).is_none());
         let free = &mut self.free[group as usize];

@@ -1,11 +1,11 @@
 //! Where a physical page lies: the layout of a superblock over dies, planes and word lines.
 //!
-//! A *superblock* is one erase unit, or several, of every die; where the dies are split into reclaim groups, of every
-//! die of one group, whose superblocks are numbered in a row. A *unit* is what one program operation of one die
-//! writes (all planes, all pages of a word line); a *row* is one unit of every die. Data fills a row
-//! in *stripes* of one page per plane: first the lower pages of every die, then the middle, then the
-//! upper ones, so that neighbouring data lies on neighbouring dies, which is what makes sequential
-//! reads parallel. Physical page numbers count 4 KiB pages in that filling order.
+//! A *superblock* is one erase unit, or several, of every die. Where the dies are split into reclaim groups, it is of
+//! every die of one group, and a group's superblocks are numbered in a row. A *unit* is what one program operation of
+//! one die writes (all planes, all pages of a word line). A *row* is one unit of every die. Data fills a row in
+//! *stripes* of one page per plane: first the lower pages of every die, then the middle, then the upper ones. So
+//! neighbouring data lies on neighbouring dies, which makes sequential reads parallel. Physical page numbers count 4
+//! KiB pages in that filling order.
 
 use std::ops::Range;
 
@@ -123,8 +123,8 @@ impl Geometry {
             0 => 0,
             _ => logical_pages.div_ceil(indirection_pages * u64::from(MapFlush::ENTRIES)),
         };
-        // Free superblocks hold no data, so they come on top of the space that does: else a slice
-        // with few, large superblocks would have less room for cleaning than the whole drive.
+        // Free superblocks hold no data, so they come on top of the space that does. Else a slice with few, large
+        // superblocks would have less room for cleaning than the whole drive.
         let holding = (physical_bytes / f64::from(groups) / superblock_bytes as f64).round() as u64;
         let slc_superblock_bytes = superblock_bytes / u64::from(params.pages_per_program);
         let slc_superblocks = (params.slc_bytes / slice).div_ceil(slc_superblock_bytes);
@@ -165,9 +165,9 @@ impl Geometry {
         })
     }
 
-    /// Layout of the slice of a zoned drive, which has fewer zones of the same size: superblock i is what lies
-    /// behind zone i, and `dies` are those of one zone. No page is mapped. `None`: no zone is left, or
-    /// there are too many pages for 32-bit page numbers.
+    /// Returns the layout of the slice of a zoned drive, which has fewer zones of the same size. Superblock i is what
+    /// lies behind zone i, and `dies` are those of one zone. No page is mapped. `None`: no zone is left, or there are
+    /// too many pages for 32-bit page numbers.
     pub fn zoned(params: &SsdParams) -> Option<Self> {
         let model = params.zone_model()?;
         let dies = params.dies_of_zone();

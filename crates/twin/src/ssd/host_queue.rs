@@ -1,5 +1,5 @@
-//! The host queue: which commands the drive takes at once, which the host keeps until a slot is free, and the
-//! pipeline that all of them pass.
+//! The host queue. It decides which commands the drive takes at once and which the host keeps until a slot is free. All
+//! pass its pipeline.
 
 use std::collections::VecDeque;
 
@@ -19,8 +19,8 @@ pub(super) struct HostQueue {
     slots_max: u32,
     /// Commands that the host keeps until there is a slot.
     kept: VecDeque<u32>,
-    /// Commands on their way that are not taken yet, whether commands come in the order in which they are
-    /// submitted, and until when the drive runs by itself.
+    /// Commands on their way that are not taken yet. Then: whether commands come in the order of submission, and until
+    /// when the drive runs by itself.
     submits_pending: u32,
     pub(super) in_order: bool,
     pub(super) limit_ns: u64,

@@ -15,8 +15,8 @@ const COMPLETION_BYTES: u32 = 20;
 /// Most data in a SATA frame, and its start, header, CRC and end (Serial ATA 3.x, Data FIS).
 const SATA_PAYLOAD_BYTES: u32 = 8192;
 const SATA_OVERHEAD_BYTES: u32 = 16;
-/// Frames of a queued command that are not data, with their bytes: command (20), its release (20),
-/// DMA setup (28), set device bits (8), each with start, CRC and end (12).
+/// Frames of a queued command that are not data, with their bytes: command (20), its release (20), DMA setup (28), set
+/// device bits (8). Each has start, CRC and end too (12).
 const SATA_COMMAND_FRAMES: u32 = 4;
 const SATA_COMMAND_BYTES: u32 = 20 + 20 + 28 + 8 + SATA_COMMAND_FRAMES * 12;
 

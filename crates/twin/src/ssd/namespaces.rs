@@ -1,6 +1,6 @@
 //! Namespaces: consecutive ranges of a drive's addresses that share its link, its flash, its cleaning and its wear. A
-//! request belongs to the namespace of its first byte. Each has placement handles of its own, numbered from
-//! 0, as far as the drive has enough of them, else all have the same; and its own count of I/O and their time.
+//! request belongs to the namespace of its first byte. Each has placement handles of its own, numbered from 0, if the
+//! drive has enough of them; else all have the same. Each counts its I/O and their time.
 
 use workload::{Op, Request};
 

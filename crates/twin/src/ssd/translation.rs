@@ -1,5 +1,5 @@
-//! Superblocks from their first page to the end of their last program: taken when a stream needs one, filled stripe by
-//! stripe, and programmed unit by unit as their data is complete.
+//! Superblocks from their first page to the end of their last program. One is taken when a stream needs it, filled
+//! stripe by stripe, and programmed unit by unit as its data is complete.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! A zoned drive (NVMe ZNS): instead of mapping pages it gives each zone the same erase units for ever, one
-//! or more on each of `zone_dies` dies; zones take turns round the groups of dies. A zone is written unit by unit, die
-//! after die, so that many open ones hold little in the buffer: one zone is as fast as its dies, many are as fast as
-//! the drive. Nothing is cleaned. A reset erases what was written of the zone and completes when the last die has;
-//! a finish fills up the unit that was begun, or pads the zone. What is refused and why: `device::zones`.
+//! A zoned drive (NVMe ZNS). Instead of mapping pages it gives each zone the same erase units for ever, one or more on
+//! each of `zone_dies` dies. Zones take turns round the groups of dies. A zone is written unit by unit, die after die,
+//! so that many open ones hold little in the buffer. One zone is as fast as its dies, many are as fast as the drive.
+//! Nothing is cleaned. A reset erases what was written of the zone and completes when the last die has. A finish fills
+//! up the unit that was begun, or pads the zone. What is refused and why: `device::zones`.
 
 use std::collections::VecDeque;
 
@@ -121,7 +121,7 @@ impl Zns {
 }
 
 impl Ssd {
-    /// The zones as Report Zones tells them; none on a drive without.
+    /// Returns the zones as Report Zones lists them; none on a drive without.
     pub fn report_zones(&self) -> impl Iterator<Item = ZoneInfo> {
         let zones = self.zns.as_ref().map(|zns| &zns.zones);
         zones
@@ -212,7 +212,7 @@ impl Ssd {
         placed == count
     }
 
-    /// Puts pages of one unit into the buffer, at most so many; a full unit goes to its die.
+    /// Puts pages of one unit into the buffer, at most `most`; a full unit goes to its die.
     fn place_in_zone(&mut self, zone: u32, offset: u32, most: u32) -> u32 {
         let Some(zns) = &mut self.zns else { return 0 };
         let page = zns.physical(zone, offset);

@@ -18,7 +18,7 @@ pub enum Pick {
     Server,
     /// That of the next server: parity and copies go there.
     Peer,
-    /// Those of the servers that hold data of its stripe, at most so many: each does its part.
+    /// Servers that hold data of its stripe, at most this number: each does its part.
     Stripe(u32),
 }
 

@@ -9,8 +9,8 @@ use workload::Op;
 
 /// Fewest batches that an interval is taken from.
 pub(super) const FEWEST_BATCHES: usize = 16;
-/// Correlation of neighbours above which batches are too short to be judged: on autoregressive series of 32 to 64
-/// batches their interval covers the mean 87 to 92 times in 100 there, and fewer beyond.
+/// Correlation of neighbours above which batches are too short to be judged. At this value, on autoregressive series of
+/// 32 to 64 batches, their interval covers the mean 87 to 92 times in 100. It does so less often beyond.
 const MOST_CORRELATION: f64 = 0.7;
 /// Student's t, 97.5 %, at 15 degrees of freedom: the fewest batches; a little wide for more.
 pub(super) const STUDENT_T: f64 = 2.13;
@@ -55,7 +55,7 @@ fn merge(sum: &mut Latencies, other: &Latencies) {
 /// What happened in a batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    /// Of each stream of the job, in order; of a job of one workload, its own.
+    /// Tallies of each stream of the job, in order; a job of one workload has one.
     pub streams: Vec<Tallies>,
     /// What it cost the medium; `None` where the device does not know.
     pub medium: Option<Medium>,
@@ -112,10 +112,11 @@ pub(super) fn add(sum: &mut Tallies, other: &Tallies) {
         .for_each(|(sum, other)| sum.add(other));
 }
 
-/// Whether a mean is on its way elsewhere, or cannot be told: batches resemble their neighbours too much, or the straight
-/// line through them has more slope than chance gives and leads the mean away, by the end of a full window of `full` batches, by
-/// more than `rate_most` of the rate or `latency_most` of the mean latency. What settles slows down, so the line leads too far
-/// rather than too near. A round is not asked: its mean is judged against other rounds'.
+/// Returns whether a mean is on its way elsewhere, or not known to stay. Either batches resemble their neighbours too
+/// much, or the straight line through them has more slope than chance gives. The line must also lead the mean away by
+/// more than `rate_most` of the rate or `latency_most` of the mean latency. That counts at the end of a full window of
+/// `full` batches. What settles slows down, so the line leads too far rather than too near. A round is not asked: its
+/// mean is judged against other rounds'.
 pub(super) fn is_drifting(
     batches: &[Tallies],
     full: f64,
@@ -218,7 +219,8 @@ fn of_waf(batches: &[Batch], ops: &[Tallies]) -> Option<f64> {
     (correlation(&residuals) <= MOST_CORRELATION).then(|| half_width(&residuals) / mean(&media))
 }
 
-/// Of the energy; `None` where it is not known or 0, and where batches resemble their neighbours, as above.
+/// Returns the half-width of the energy. `None` where it is not known or 0, and where batches resemble their
+/// neighbours, as above.
 fn of_joules(batches: &[Batch]) -> Option<f64> {
     let joules = of_medium(batches, |medium| medium.joules)?;
     let known = mean(&joules) > 0.0 && correlation(&joules) <= MOST_CORRELATION;

@@ -1,7 +1,7 @@
-//! Program/erase cycles of every superblock, and what keeps them level. Free superblocks are taken oldest
-//! first, which levels those in use; data that nobody overwrites would keep its superblock out of that
-//! for ever, so static levelling moves it once its superblock lags far enough behind (the
-//! swap of hot and cold blocks of Chang, ACM SAC 2007). What wear does to read errors and timing is not modelled.
+//! Program/erase cycles of every superblock, and what keeps them level. Free superblocks are taken oldest first, which
+//! levels those in use. Data that nobody overwrites would keep its superblock out of that for ever. So static levelling
+//! moves it once its superblock lags far enough behind (the swap of hot and cold blocks of Chang, ACM SAC 2007). What
+//! wear does to read errors and timing is not modelled.
 
 use std::ops::Range;
 

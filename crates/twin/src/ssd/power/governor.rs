@@ -1,13 +1,13 @@
-//! What holds a drive back for its power and its temperature: the cap of the power state in force, the
-//! lower one that the firmware steps down to while the drive is hot, and the way back from a state that it rests
-//! in (`rest`). It decides when commands are
-//! taken; what a command then does is not slowed, so a read that is under way keeps its latency.
+//! What holds a drive back for its power and its temperature. There is the cap of the power state in force, and a lower
+//! one that the firmware steps down to while the drive is hot. There is also the way back from a state that the drive
+//! rests in (`rest`). The governor decides when commands are taken; what a command then does is not slowed, so a read
+//! that is under way keeps its latency.
 //!
 //! A cap is a bucket of joules that fills at the cap's rate and that everything the drive does is
 //! drawn from, cleaning included. It may be overdrawn, because work follows its command; commands wait
-//! until it is paid back, so the mean power is the cap exactly. Temperature is that of one heat
-//! capacity behind one thermal resistance, C dT/dt = P - (T - ambient) / R, solved exactly for a constant power
-//! between two looks. It is not scaled with the slice: a minute of heat takes a minute.
+//! until it is paid back, so the mean power is the cap exactly. Temperature is that of one heat capacity behind one
+//! thermal resistance, C dT/dt = P - (T - ambient) / R. It is solved exactly for a constant power between two looks. It
+//! is not scaled with the slice: a minute of heat takes a minute.
 
 use crate::ssd::params::SsdParams;
 use crate::ssd::power::rest::Rest;

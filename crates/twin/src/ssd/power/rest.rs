@@ -1,5 +1,5 @@
-//! A non-operational power state that the drive goes to by itself (NVMe autonomous power state transitions): after so
-//! long without a command (ITPT) it takes the entry latency (ENLAT) to get there, draws less, and takes the exit
+//! A non-operational power state that the drive goes to by itself (NVMe autonomous power state transitions). After the
+//! idle time ITPT without a command it takes the entry latency (ENLAT) to get there, and draws less. It takes the exit
 //! latency (EXLAT) to come back before it takes a command. A transition that has begun is completed first. Pure
 //! bookkeeping, from command to command; what the dies are still doing goes on meanwhile and is paid for.
 
