@@ -158,7 +158,7 @@ impl Buffers {
                 100.0 * share
             )),
             None => Some(
-                "the kernel does not tell whether the I/O buffers are in huge pages, which the job asks for".into(),
+                "the kernel does not report whether the I/O buffers are in huge pages, which the job asks for".into(),
             ),
         }
     }

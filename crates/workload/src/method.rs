@@ -100,8 +100,8 @@ pub struct Step {
     /// The catalogue's system that twins are driven from; `None`: each device's own. The method's if
     /// the step names none.
     pub bench: Option<String>,
-    /// A window or round in virtual time may end early at this half-width of the 95 % intervals of rate and mean
-    /// latency, as a fraction of them. `None`: all have their full length. The method's if the step gives none.
+    /// Half-width of the 95 % intervals of rate and mean latency, as a fraction of them. A window or round in virtual
+    /// time may end early at it. `None`: all have their full length. The method's if the step gives none.
     pub precision: Option<f64>,
     /// Only for [`StepKind::Measure`]: least share of the region that a window with writes writes before it may end
     /// early, 0..1. `None`: a quarter, since a drive may be far from settled under the step.

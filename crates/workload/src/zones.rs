@@ -2,7 +2,7 @@
 //! them open and writes at their pointers, one write in flight a zone (appends any number). A zone without room makes
 //! way for another, drawn at random and reset first, once nothing is in flight in it. To the device it is open until
 //! then, and its limit may be what is open already. Reads go to what was written. It is the same on a real device and
-//! on a twin: whoever drives the device issues the resets, which come in line with the load.
+//! on a twin: whoever drives the device passes it the resets, in line with the load.
 
 use crate::stream::random::{mix, scaled};
 use crate::{Job, Op, Request};

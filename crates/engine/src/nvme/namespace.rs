@@ -92,7 +92,7 @@ impl Namespace {
         let nsid = unsafe { libc::ioctl(file.as_raw_fd(), NVME_IOCTL_ID as _) };
         if nsid <= 0 {
             return Err(refused(
-                "it does not tell its namespace",
+                "it does not report its namespace",
                 io::Error::last_os_error(),
             ));
         }

@@ -289,9 +289,8 @@ impl<'a> Batches<'a> {
         settled
     }
 
-    /// Returns whether the medium is still being written under a load that writes nothing: with what the load before
-    /// left in the buffer, or with cleaning. Its batches agree with each other, and the next ones are several times as
-    /// fast.
+    /// Returns whether the medium is still being written under a load that writes nothing: what the load before left in
+    /// the buffer, or cleaning. Its batches agree with each other, and the next ones are several times as fast.
     fn drains(&self) -> bool {
         let later = &self.full[self.full.len() / 2..];
         let (mut moved, mut written, mut programmed) = (0, 0, 0);

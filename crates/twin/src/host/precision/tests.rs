@@ -243,8 +243,8 @@ fn what_was_programmed_before_the_window_is_not_of_its_batches() {
     assert_eq!(known.joules, Some(0.0));
 }
 
-/// Returns the window's batches. Reads take 1,000 ns in each first half of a batch and 2,000 ns in each second half;
-/// the recorder is cut every third batch.
+/// Returns the window's batches. Reads take 1,000 ns in the first half of a batch and 2,000 ns in the second. The
+/// recorder is cut every third batch.
 fn with_latencies(batches: u64) -> Vec<recording::Batch> {
     let stopping = StoppingRule::new(RULE, 1);
     let mut watched = Batches::new(Member::new(&stopping), (0, LIMIT_NS), 1, None);

@@ -1,5 +1,5 @@
-//! The page map on its way to flash: which parts of it have changed, when they are due, and how many per page of host
-//! data. Pure counting; `ssd` writes the pages.
+//! The page map on its way to flash: which parts have changed, when they are due, and how many per page of host data.
+//! Pure counting; `ssd` writes the pages.
 //!
 //! Firmware keeps the map in DRAM and a journal of its changes; before the journal is full, the
 //! changed parts of the map are written. That costs programming time, and it leaves superblocks in which nothing is
