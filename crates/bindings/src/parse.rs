@@ -47,7 +47,7 @@ pub fn parse_job(text: &str, file: &str) -> PyResult<String> {
     to_json(&job)
 }
 
-/// What each of `targets` targets does of a job in its normal form: its own, as JSON.
+/// Returns what each of `targets` targets does of a job in its normal form: its own, as JSON.
 #[pyfunction]
 pub fn split_job(job_json: &str, targets: usize) -> PyResult<Vec<String>> {
     let jobs = job_from_text(job_json, "job.json")?.of_targets(targets);
@@ -89,7 +89,7 @@ pub fn requests(
     Ok(all)
 }
 
-/// The job that a Python caller hands over.
+/// Returns the job that a Python caller hands over.
 pub fn job_from_text(text: &str, file: &str) -> PyResult<Job> {
     if file.ends_with(".json") {
         Job::from_json(text, file)

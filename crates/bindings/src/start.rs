@@ -20,7 +20,7 @@ fn refuse(error: impl std::fmt::Display) -> PyErr {
     BackendError::new_err(error.to_string())
 }
 
-/// Where the first 512 bytes begin that are neither blank nor written by the engine; None when there are none.
+/// Returns where the first 512 bytes begin that are neither blank nor written by the engine; None when there are none.
 #[pyfunction]
 pub fn first_foreign(data: &[u8]) -> Option<usize> {
     engine::first_foreign(data)
@@ -119,7 +119,8 @@ pub fn verify_journal(
     serde_json::to_string(&report).map_err(refuse)
 }
 
-/// The parameters of an SSD together with those that they leave to the model, as the model takes them; a JSON document.
+/// Returns the parameters of an SSD together with those that they leave to the model, as the model takes them; a JSON
+/// document.
 #[pyfunction]
 pub fn ssd_parameters(parameters_json: &str) -> PyResult<String> {
     let parameters = load::ssd_parameters(parameters_json).map_err(refuse)?;

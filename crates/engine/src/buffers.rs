@@ -84,7 +84,7 @@ impl Duplicates {
         })
     }
 
-    /// The unit that the one of this running number is a copy of, if it is one. Multiples of an
+    /// Returns the unit that the one of this running number is a copy of, if it is one. Multiples of an
     /// irrational number spread evenly (Weyl), so any run of units has its share of copies.
     fn original(&self, number: u64) -> Option<&[u8; PAGE_BYTES]> {
         let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -130,7 +130,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// The whole region, for registration.
+    /// Returns the whole region, for registration.
     pub(crate) fn region(&self) -> libc::iovec {
         libc::iovec {
             iov_base: self.base.as_ptr().cast(),
@@ -138,7 +138,7 @@ impl Buffers {
         }
     }
 
-    /// What the kernel gave less than was asked for, where huge pages were: the pages must have been touched or
+    /// Returns what the kernel gave less than was asked for, where huge pages were: the pages must have been touched or
     /// registered.
     pub(crate) fn huge_page_note(&self) -> Option<String> {
         let start = self.base.as_ptr() as usize;
@@ -163,12 +163,12 @@ impl Buffers {
         }
     }
 
-    /// Length of a slot's read buffer: no less than the job's largest read.
+    /// Returns the length of a slot's read buffer: no less than the job's largest read.
     pub(crate) fn read_bytes(&self) -> usize {
         self.write_at_bytes
     }
 
-    /// Where a slot's reads land.
+    /// Returns where a slot's reads land.
     #[inline]
     pub(crate) fn read_at(&self, slot: usize) -> *mut u8 {
         // SAFETY: slots are below the number the region was mapped for.
@@ -199,13 +199,13 @@ impl Buffers {
         data
     }
 
-    /// What a slot's read brought. Must not be called while the slot is in flight.
+    /// Returns what a slot's read brought. Must not be called while the slot is in flight.
     pub(crate) fn data_read(&self, slot: usize, size_bytes: u32) -> &[u8] {
         // SAFETY: a read part is at least one block long, and the device is done with it.
         unsafe { slice::from_raw_parts(self.read_at(slot), size_bytes as usize) }
     }
 
-    /// What a slot's write carries. Must not be called while the slot is in flight.
+    /// Returns what a slot's write carries. Must not be called while the slot is in flight.
     pub(crate) fn data_to_write(&mut self, slot: usize, size_bytes: u32) -> &mut [u8] {
         // SAFETY: as in `write_from`: the write part is at least one block long, and the slot is not in flight.
         unsafe {

@@ -27,7 +27,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Returns a clock that starts now.
     pub(crate) fn new() -> Self {
         static RATE: OnceLock<Rate> = OnceLock::new();
         let mut clock = Self {
@@ -38,7 +38,7 @@ impl Clock {
         clock
     }
 
-    /// The same clock with its origin `later_ns` later.
+    /// Returns the same clock with its origin `later_ns` later.
     pub(crate) fn rebased(self, later_ns: u64) -> Self {
         let ticks = match self.rate.ns_per_tick {
             Some(rate) => ((u128::from(later_ns) << SHIFT) / u128::from(rate)) as u64,
@@ -77,7 +77,7 @@ impl Clock {
         }
     }
 
-    /// Bound on the error of the rate.
+    /// Returns the bound on the error of the rate.
     pub(crate) fn error_ppm(&self) -> f64 {
         self.rate.error_ppm
     }

@@ -156,7 +156,7 @@ impl<Q: QueuePair> Driver<Q> {
         self.left.is_spent()
     }
 
-    /// Whether a request can be issued, in a slot that is free.
+    /// Returns whether a request can be issued, in a slot that is free.
     #[inline(always)]
     fn takes_more(&self) -> bool {
         !self.exhausted() && self.queues.is_ready()
@@ -414,7 +414,7 @@ fn busy<'s>(slots: &'s [Slot], free: &[u16]) -> impl Iterator<Item = &'s Slot> {
     each.filter(|(_, busy)| *busy).map(|(slot, _)| slot)
 }
 
-/// The I/O in flight that was issued first.
+/// Returns the I/O in flight that was issued first.
 fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
     let slot = busy(slots, free).min_by_key(|slot| slot.issued_ns)?;
     let Request {

@@ -40,7 +40,7 @@ impl Gpu {
         Ok((gpu.setup.clone(), memory))
     }
 
-    /// The process's GPU; its link is measured the first time, while the other load threads wait for it.
+    /// Returns the process's GPU; its link is measured the first time, while the other load threads wait for it.
     fn get() -> Result<&'static Self, String> {
         static GPU: OnceLock<Result<Gpu, String>> = OnceLock::new();
         GPU.get_or_init(Self::find).as_ref().map_err(Clone::clone)
@@ -67,7 +67,7 @@ fn said(error: io::Error) -> String {
     format!("the GPU's driver says: {error}")
 }
 
-/// What copies of host memory reach with nothing beside them, bytes per second.
+/// Returns what copies of host memory reach with nothing beside them, bytes per second.
 fn measure_copies(driver: &Driver, context: &Context) -> io::Result<f64> {
     driver.enter(context)?;
     let (source, target) = (

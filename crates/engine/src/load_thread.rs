@@ -68,7 +68,7 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// When [`Shared::stop`] was called first.
+    /// Returns when [`Shared::stop`] was called first.
     pub(crate) fn stopped_at(&self) -> Option<Instant> {
         self.stopped_at.get().copied()
     }
@@ -88,7 +88,7 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// When the last of the threads passed the gate; `None`: it is closed.
+    /// Returns when the last of the threads passed the gate; `None`: it is closed.
     pub(crate) fn started_at(&self) -> Option<SystemTime> {
         let late = Duration::from_nanos(self.late_ns.load(Ordering::Relaxed));
         self.start.get().map(|start| *start + late)
@@ -193,7 +193,7 @@ impl Issuing {
         self.0.store(noted, Ordering::Relaxed);
     }
 
-    /// The operation noted last and when it was issued.
+    /// Returns the operation noted last and when it was issued.
     pub(crate) fn last(&self) -> Option<(Op, u64)> {
         let noted = self.0.load(Ordering::Relaxed);
         let op = (noted & ((1 << Self::OP_BITS) - 1)).checked_sub(1)?;
@@ -237,7 +237,7 @@ const TRIAL_DRAWS: u32 = 128;
 /// Arrivals that may be counted besides: of a burst after a time with fewer.
 const SPARE: u64 = 1 << 20;
 
-/// What drawing an arrival takes on this machine, ns: about ten microseconds of trial.
+/// Returns what drawing an arrival takes on this machine, ns: about ten microseconds of trial.
 fn draw_ns(stream: &RequestStream) -> u64 {
     let mut trial = stream.clone();
     let round = |_| {
@@ -327,7 +327,7 @@ impl Offered {
         (new, arrived.saturating_sub(issued))
     }
 
-    /// The time before the last report whose arrivals are not among those reported.
+    /// Returns the time before the last report whose arrivals are not among those reported.
     pub(crate) fn uncounted_ns(&self) -> u64 {
         self.uncounted_ns
     }
@@ -369,13 +369,13 @@ impl Meter {
         }
     }
 
-    /// Whether the thread must look up from its loop.
+    /// Returns whether the thread must look up from its loop.
     #[inline]
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
         now_ns >= self.due_ns || self.post.shared.stopped()
     }
 
-    /// Whether nobody waits for I/O in flight any more.
+    /// Returns whether nobody waits for I/O in flight any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.post.shared.is_abandoned()
     }
@@ -401,7 +401,7 @@ impl Meter {
         self.summary.in_flight = ages.collect();
     }
 
-    /// Whether the run is over for this thread.
+    /// Returns whether the run is over for this thread.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.end_ns || self.post.shared.stopped()
     }

@@ -30,8 +30,8 @@ fn is_blank(sector: &[u8]) -> bool {
     matches!(first, 0 | 0xff) && sector.iter().all(|&byte| byte == first)
 }
 
-/// Where the first sector of `data` begins that is neither blank (all zeroes or all ones) nor written by this engine.
-/// What is left behind the last whole sector counts as foreign unless it is blank.
+/// Returns where the first sector of `data` begins that is neither blank (all zeroes or all ones) nor written by this
+/// engine. What is left behind the last whole sector counts as foreign unless it is blank.
 pub fn first_foreign(data: &[u8]) -> Option<usize> {
     let known =
         |sector: &[u8]| is_blank(sector) || (sector.len() == SECTOR_BYTES && is_own(sector));

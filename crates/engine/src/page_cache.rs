@@ -32,7 +32,7 @@ fn cached_bytes(file: &File) -> Option<u64> {
     (done == 0).then_some(pages.cached * page_bytes as u64)
 }
 
-/// What a reader must know of a buffered job on what is partly in memory.
+/// Returns what a reader must know of a buffered job on what is partly in memory.
 pub(crate) fn note(file: &File, spec: &TargetSpec) -> Option<String> {
     let share = cached_bytes(file)? as f64 / spec.capacity_bytes.max(1) as f64;
     (share > TOLD).then(|| {

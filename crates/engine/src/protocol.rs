@@ -41,7 +41,8 @@ pub(crate) trait Protocol {
         into: &mut SubmissionQueue<'_, Self::Entry>,
     ) -> Result<(), PushError>;
 
-    /// Whether the target takes a request now; one that does not has others in flight, and takes it when they end.
+    /// Returns whether the target takes a request now; one that does not has others in flight, and takes it when they
+    /// end.
     #[inline(always)]
     fn is_ready(&self) -> bool {
         true
@@ -60,7 +61,7 @@ pub(crate) trait Protocol {
         succeeded
     }
 
-    /// What a reader of the figures must know, once the run is over.
+    /// Returns what a reader of the figures must know, once the run is over.
     fn remarks(&mut self) -> Vec<Remark> {
         Vec::new()
     }

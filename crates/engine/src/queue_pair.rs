@@ -12,7 +12,7 @@ pub(crate) const SPIN_NS: u64 = 50_000;
 
 /// Takes requests, gives back completions. An error means that the pair itself failed, not a request.
 pub(crate) trait QueuePair {
-    /// Whether a request can be queued now; otherwise others are in flight whose end will make it so.
+    /// Returns whether a request can be queued now; otherwise others are in flight whose end will make it so.
     #[inline(always)]
     fn is_ready(&self) -> bool {
         true
@@ -32,7 +32,7 @@ pub(crate) trait QueuePair {
     /// is far and spins when it is near.
     fn submit_until(&mut self, until_ns: u64) -> io::Result<()>;
 
-    /// The next completion that has arrived: its slot, and its result as [`QueuePair::settle`] wants it.
+    /// Returns the next completion that has arrived: its slot, and its result as [`QueuePair::settle`] wants it.
     fn next(&mut self) -> Option<(u16, i32)>;
 
     /// Judges a completion, before its slot is used again.
@@ -44,7 +44,7 @@ pub(crate) trait QueuePair {
     /// Returns how long the thread has spun so far with nothing to do, ns; `None` where that looks like work.
     fn idle_ns(&self) -> Option<u64>;
 
-    /// What a reader of the figures must know, once the run is over.
+    /// Returns what a reader of the figures must know, once the run is over.
     fn remarks(&mut self) -> Vec<Remark> {
         Vec::new()
     }

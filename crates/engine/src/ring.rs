@@ -66,7 +66,7 @@ pub(crate) struct Ring<P: Protocol> {
 }
 
 impl<P: Protocol> Ring<P> {
-    /// A ring for `iodepth` I/O in flight on the calling thread.
+    /// Returns a ring for `iodepth` I/O in flight on the calling thread.
     pub(crate) fn new(iodepth: u32, wishes: Wishes) -> io::Result<Self> {
         if !wishes.sqpoll {
             return Self::climb(&LADDER, iodepth, wishes);
@@ -156,12 +156,12 @@ pub(crate) fn register_ring_fd(submitter: &mut Submitter<'_>) -> bool {
     submitter.register_ring_fd().is_ok()
 }
 
-/// Why io_uring cannot be used here; `None` when it can.
+/// Returns why io_uring cannot be used here; `None` when it can.
 pub(crate) fn refusal() -> Option<String> {
     IoUring::new(2).err().as_ref().map(describe)
 }
 
-/// Why there is no ring, and what to do where something can be done.
+/// Returns why there is no ring, and what to do where something can be done.
 pub(crate) fn describe(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel or its seccomp filter does not know io_uring".into(),

@@ -114,17 +114,17 @@ impl Run {
         move || shared.abandon()
     }
 
-    /// When the last of the load threads began, by the system's clock.
+    /// Returns when the last of the load threads began, by the system's clock.
     pub fn started_at(&self) -> Option<SystemTime> {
         self.shared.started_at()
     }
 
-    /// Whether the run has ended and every interval has been polled.
+    /// Returns whether the run has ended and every interval has been polled.
     pub fn is_done(&self) -> bool {
         self.unfinished == 0 && self.ready.is_empty()
     }
 
-    /// What was asked for and what was achieved.
+    /// Returns what was asked for and what was achieved.
     pub fn setup(&self) -> SetupReport {
         self.setup.clone()
     }
@@ -284,7 +284,7 @@ impl Run {
         }
     }
 
-    /// What is known of a thread that the kernel does not let go: the I/O that it was issuing.
+    /// Returns what is known of a thread that the kernel does not let go: the I/O that it was issuing.
     fn stuck(&self, thread: &Member) -> Summary {
         let mut summary = Summary {
             lost: 1,

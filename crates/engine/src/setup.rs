@@ -55,7 +55,7 @@ pub struct GpuSetup {
 }
 
 impl SetupReport {
-    /// How the load on `target` was made, for a reader, by aspect.
+    /// Returns how the load on `target` was made, for a reader, by aspect.
     pub(crate) fn in_words(
         &self,
         target: &TargetSetup,

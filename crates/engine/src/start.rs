@@ -160,7 +160,7 @@ impl<'o> Starter<'o> {
         }
     }
 
-    /// What each thread does: its I/O, its requests and its limits.
+    /// Returns what each thread does: its I/O, its requests and its limits.
     fn parts(&mut self, index: usize, target: &Target) -> Result<Vec<ThreadPart>, EngineError> {
         let job = Arc::clone(&self.jobs[index]);
         let stream_error = |source| EngineError::Stream {
@@ -326,7 +326,7 @@ impl<'o> Starter<'o> {
         }
     }
 
-    /// The next thread's set-up. Buffers may take long to fill, so the wait has no limit of its own.
+    /// Returns the next thread's set-up. Buffers may take long to fill, so the wait has no limit of its own.
     fn next_ready(&self) -> Result<(usize, TargetSetup), EngineError> {
         loop {
             match self.receiver.recv_timeout(Duration::from_millis(200)) {

@@ -184,7 +184,7 @@ impl Target {
         Ok(self)
     }
 
-    /// Whether only io_uring can run `job` on it.
+    /// Returns whether only io_uring can run `job` on it.
     pub(crate) fn needs_ring(&self, job: &Job) -> bool {
         self.namespace.is_some()
             || self.spec.kind == TargetKind::Nop
@@ -192,12 +192,12 @@ impl Target {
             || job.content.verify.is_some()
     }
 
-    /// Whether writes carry placement handles as write streams.
+    /// Returns whether writes carry placement handles as write streams.
     pub(crate) fn sends_write_streams(&self, job: &Job) -> bool {
         self.write_streams > 0 && !job.placement.is_empty()
     }
 
-    /// Why the job's placement handles have no effect here.
+    /// Returns why the job's placement handles have no effect here.
     pub(crate) fn placement_note(&self, job: &Job) -> Option<String> {
         let sent = job.placement.is_empty() || self.namespace.is_some() || self.write_streams > 0;
         (!sent).then(|| match self.spec.kind {
@@ -274,7 +274,7 @@ impl Target {
         Ok(())
     }
 
-    /// The descriptor; `None` where there is nothing behind the target.
+    /// Returns the descriptor; `None` where there is nothing behind the target.
     pub(crate) fn fd(&self) -> Option<RawFd> {
         self.file.as_ref().map(AsRawFd::as_raw_fd)
     }

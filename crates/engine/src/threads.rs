@@ -66,7 +66,7 @@ impl Source {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next request and its arrival.
+    /// Returns the next request and its arrival.
     fn next(&self) -> Option<(Request, u64)> {
         let mut drawn = self.lock();
         if drawn.left.is_spent() {
@@ -186,7 +186,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Whether the run still goes on at `until_ns`.
+    /// Returns whether the run still goes on at `until_ns`.
     fn sleep_until(&mut self, until_ns: u64) -> bool {
         loop {
             let now_ns = self.clock.now_ns();

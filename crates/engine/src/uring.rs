@@ -272,7 +272,7 @@ fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, Engin
     Ok(Checked::new(below, job, thread, spec.clock, journal))
 }
 
-/// The rules of zones over `below`.
+/// Returns the rules of zones over `below`.
 fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Layer<P>, EngineError> {
     let (job, target) = (&*spec.job, &*spec.target);
     let Some(device) = &target.zoned else {

@@ -96,7 +96,7 @@ fn word(sector: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The number of the write that a sector is of, and the journal that it is in; only with a journal.
+/// Returns the number of the write that a sector is of, and the journal that it is in; only with a journal.
 pub(crate) fn signature(sector: &[u8]) -> [u64; 2] {
     [word(sector, SIGNATURE_AT), word(sector, SIGNATURE_AT + 8)]
 }
@@ -121,7 +121,7 @@ pub(crate) fn seal(
     }
 }
 
-/// Whether a sector is whole and describes itself, whatever its place, seed and generation.
+/// Returns whether a sector is whole and describes itself, whatever its place, seed and generation.
 pub(crate) fn is_sealed(sector: &[u8]) -> bool {
     word(sector, 0) == MAGIC && word(sector, CHECKSUM_AT) == xxh3_64(&sector[..CHECKSUM_AT])
 }
@@ -147,7 +147,7 @@ pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, latest_only: boo
     }
 }
 
-/// The verdict on a block, and the place of the first sector that is not as expected.
+/// Returns the verdict on a block, and the place of the first sector that is not as expected.
 fn judge(data: &[u8], offset_bytes: u64, expected: Verify, latest_only: bool) -> (Verdict, u64) {
     let places = (offset_bytes..).step_by(SECTOR_BYTES);
     let sectors = data.chunks_exact(SECTOR_BYTES).zip(places);
@@ -155,7 +155,7 @@ fn judge(data: &[u8], offset_bytes: u64, expected: Verify, latest_only: bool) ->
     combine(sectors.map(found), offset_bytes)
 }
 
-/// The verdict on sectors that belong together.
+/// Returns the verdict on sectors that belong together.
 pub(crate) fn combine(
     findings: impl Iterator<Item = (Finding, u64)> + Clone,
     offset_bytes: u64,

@@ -182,7 +182,7 @@ impl Check<'_> {
         Ok(self.report)
     }
 
-    /// What the sectors of an extent are; `stands` says whether another write of this run may be there.
+    /// Returns what the sectors of an extent are; `stands` says whether another write of this run may be there.
     fn look(
         &mut self,
         start_bytes: u64,
@@ -238,7 +238,7 @@ impl Check<'_> {
     }
 }
 
-/// When those of the writes that the journals know were acknowledged.
+/// Returns when those of the writes that the journals know were acknowledged.
 fn acknowledged(
     journals: &Journals,
     writes: &HashSet<Signature>,
@@ -271,8 +271,8 @@ impl Pages {
         }
     }
 
-    /// The sector at a place; `None` where it cannot be read. A sector that lost power while it was written may give an
-    /// error until it is written again.
+    /// Returns the sector at a place; `None` where it cannot be read. A sector that lost power while it was written may
+    /// give an error until it is written again.
     fn sector(&mut self, place: u64) -> io::Result<Option<&[u8]>> {
         let number = place / PAGE_BYTES;
         if self.number != Some(number) {

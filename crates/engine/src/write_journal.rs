@@ -163,7 +163,7 @@ pub(crate) struct WriteJournal {
 }
 
 impl WriteJournal {
-    /// A new journal of a thread of `target` in a directory, which is made if it is not there.
+    /// Returns a new journal of a thread of `target` in a directory, which is made if it is not there.
     pub(crate) fn create(
         directory: &Path,
         target: &Path,
@@ -207,7 +207,7 @@ impl WriteJournal {
         })
     }
 
-    /// What the sectors of the next write carry: its number, and the journal it is in.
+    /// Returns what the sectors of the next write carry: its number, and the journal it is in.
     pub(crate) fn sign(&mut self) -> [u64; 2] {
         self.numbers += 1;
         [
@@ -308,8 +308,8 @@ fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
     }
 }
 
-/// What a target's journals are called, unlike those of any other: `/` becomes `_`, and what would then be taken for
-/// it, as all that a name may not show, is `%` and two hexadecimal digits. Readers go by the header.
+/// Returns what a target's journals are called, unlike those of any other: `/` becomes `_`, and what would then be
+/// taken for it, as all that a name may not show, is `%` and two hexadecimal digits. Readers go by the header.
 fn name(target: &Path) -> String {
     let absolute = std::path::absolute(target);
     let path = absolute.as_deref().unwrap_or(target).as_os_str();
@@ -336,7 +336,7 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// The file with its header, durable by name as well: `sync` is called for every directory that got an entry.
+/// Returns the file with its header, durable by name as well: `sync` is called for every directory that got an entry.
 fn begin(
     directory: &Path,
     path: &Path,

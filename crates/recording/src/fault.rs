@@ -57,7 +57,7 @@ impl FaultCounter {
         fault.n += 1;
     }
 
-    /// What was counted.
+    /// Returns what was counted.
     pub fn into_faults(self) -> Vec<Fault> {
         let mut faults = Vec::new();
         merge_faults(&mut faults, self.parts.into_values());

@@ -13,7 +13,7 @@ const MAX_BITS: u32 = 47;
 pub const BINS: usize = (((MAX_BITS - SUB_BITS) << SUB_BITS) + (1 << SUB_BITS)) as usize + 1;
 const OVERFLOW: usize = BINS - 1;
 
-/// Bin of a value; values from 2^47 ns up share the last bin.
+/// Returns the bin of a value; values from 2^47 ns up share the last bin.
 #[inline]
 pub const fn bin_index(value_ns: u64) -> usize {
     if value_ns >> MAX_BITS != 0 {
@@ -88,7 +88,7 @@ impl Histogram {
         self.sum_ns
     }
 
-    /// What is counted so far.
+    /// Returns what is counted so far.
     pub fn bins(&self) -> Bins {
         if self.count == 0 {
             return Bins::default();
@@ -139,7 +139,7 @@ impl Bins {
         &self.0
     }
 
-    /// What was counted after `earlier`, whose bins are all among these.
+    /// Returns what was counted after `earlier`, whose bins are all among these.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut before = earlier.0.iter().peekable();
@@ -209,7 +209,7 @@ impl Default for SparseHistogram {
 }
 
 impl SparseHistogram {
-    /// Occupied bins in ascending order with their counts.
+    /// Returns the occupied bins in ascending order with their counts.
     pub fn bins(&self) -> &[(u16, u64)] {
         self.bins.as_slice()
     }
@@ -219,22 +219,22 @@ impl SparseHistogram {
         self.count
     }
 
-    /// Exact mean of the values, ns; `None` when empty.
+    /// Returns the exact mean of the values, ns; `None` when empty.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
-    /// Exact sum of the values, ns.
+    /// Returns the exact sum of the values, ns.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// Exact smallest value, ns.
+    /// Returns the exact smallest value, ns.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// Exact largest value, ns.
+    /// Returns the exact largest value, ns.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)
     }
@@ -276,7 +276,7 @@ impl SparseHistogram {
 }
 
 impl Bins {
-    /// Whether somebody can have counted this: bins that exist, in ascending order, of at most `most` each.
+    /// Returns whether somebody can have counted this: bins that exist, in ascending order, of at most `most` each.
     pub(crate) fn is_sound(&self, most: u64) -> bool {
         let exist = self
             .0
@@ -287,7 +287,7 @@ impl Bins {
 }
 
 impl SparseHistogram {
-    /// Whether somebody can have counted this: the bins add up to the count, and hold the extremes and the sum.
+    /// Returns whether somebody can have counted this: the bins add up to the count, and hold the extremes and the sum.
     pub(crate) fn is_sound(&self, most: u64) -> bool {
         let bins = self.bins();
         let (Some(&(first, _)), Some(&(last, _))) = (bins.first(), bins.last()) else {

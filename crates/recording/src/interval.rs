@@ -134,7 +134,7 @@ pub struct Residence {
 }
 
 impl Residence {
-    /// Mean per I/O, ns; `None` without any.
+    /// Returns the mean per I/O, ns; `None` without any.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.n > 0).then(|| self.total_ns as f64 / self.n as f64)
     }
@@ -160,7 +160,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Mean latency, ns; `None` without any I/O.
+    /// Returns the mean latency, ns; `None` without any I/O.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.n > 0).then(|| self.total_ns as f64 / self.n as f64)
     }
@@ -291,7 +291,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval as one of the stream of that name.
+    /// Returns the interval as one of the stream of that name.
     #[must_use]
     pub fn of_stream(mut self, name: &str) -> Self {
         self.streams = Streams::from([(name.to_owned(), self.ops.clone())]);

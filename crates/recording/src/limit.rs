@@ -70,7 +70,7 @@ impl Recording {
         Some(Limit { by, next })
     }
 
-    /// The resource that most I/O waited for, where I/O waited for longer than it was served.
+    /// Returns the resource that most I/O waited for, where I/O waited for longer than it was served.
     fn longest_queue(&self) -> Option<&Utilisation> {
         let waiting: f64 = self.utilisation.iter().map(|u| u.waiting).sum();
         let longest = self

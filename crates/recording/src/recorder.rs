@@ -21,7 +21,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What was counted after `earlier`.
+    /// Returns what was counted after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// A recorder whose first interval starts at `start_ns`, with nothing in flight.
+    /// Returns a recorder whose first interval starts at `start_ns`, with nothing in flight.
     pub fn new(start_ns: u64) -> Self {
         Self {
             ops: Default::default(),
@@ -130,7 +130,7 @@ impl Recorder {
         })
     }
 
-    /// What was counted since the last cut, per operation in the order of [`Op::ALL`].
+    /// Returns what was counted since the last cut, per operation in the order of [`Op::ALL`].
     pub fn tallies(&self) -> [Tally; Op::COUNT] {
         std::array::from_fn(|op| {
             let hot = &self.ops[op];

@@ -60,7 +60,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The sum of a step's intervals, in order of time.
+    /// Returns the sum of a step's intervals, in order of time.
     pub fn from_intervals<'a>(intervals: impl IntoIterator<Item = &'a Interval>) -> Self {
         let mut recording = Self::default();
         for interval in intervals {
@@ -158,7 +158,7 @@ impl Recording {
         }
     }
 
-    /// Completed I/O of every operation.
+    /// Returns the number of completed I/Os of every operation.
     pub fn completed(&self) -> u64 {
         self.ops.values().map(|stats| stats.service.count()).sum()
     }

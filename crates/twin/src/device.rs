@@ -102,12 +102,12 @@ pub struct ResourceTime {
 pub trait Device {
     /// Bytes that a job addresses: those of the simulated slice.
     fn capacity_bytes(&self) -> u64;
-    /// Logical block.
+    /// Returns the logical block.
     fn block_bytes(&self) -> u32;
     /// Simulated over real capacity. Times that grow with capacity (fill, approach to steady state)
     /// are that much shorter than on the real device; rates and latencies are not scaled.
     fn scale(&self) -> f64;
-    /// The machine that issues the I/O.
+    /// Returns the machine that issues the I/O.
     fn host(&self) -> &HostParams;
     /// Virtual time reached.
     fn now_ns(&self) -> u64;
@@ -127,17 +127,17 @@ pub trait Device {
     fn wake(&mut self, at_ns: u64, tag: u32);
     /// Runs until the next completion, or until `limit_ns` when there is none before it.
     fn advance(&mut self, limit_ns: u64) -> Option<Completion>;
-    /// Whether anything is under way that will happen without a further request.
+    /// Returns whether anything is under way that will happen without a further request.
     fn is_busy(&self) -> bool;
     /// Its zones, where writes have to go to write pointers.
     fn zone_model(&self) -> Option<ZoneModel> {
         None
     }
-    /// Where the next write of a zone must go; the end of a full one.
+    /// Returns where the next write of a zone must go; the end of a full one.
     fn write_pointer(&self, _zone: u32) -> Option<u64> {
         None
     }
-    /// The NVMe status with which a zone would refuse a request; `None` where it would not, or has none.
+    /// Returns the NVMe status with which a zone would refuse a request; `None` where it would not, or has none.
     fn zone_refusal(&self, _request: &Request) -> Option<Refusal> {
         None
     }
@@ -148,7 +148,7 @@ pub trait Device {
     fn manage_zone(&mut self, _zone: u32, _action: ZoneAction) -> Result<(), Refusal> {
         Ok(())
     }
-    /// Whether it knows what its medium does: bytes read and written there, and energy.
+    /// Returns whether it knows what its medium does: bytes read and written there, and energy.
     fn knows_medium(&self) -> bool {
         true
     }

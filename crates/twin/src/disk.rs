@@ -109,7 +109,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A fresh drive at virtual time 0.
+    /// Returns a fresh drive at virtual time 0.
     ///
     /// # Errors
     /// A parameter that cannot be simulated.
@@ -159,7 +159,7 @@ impl Disk {
         })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &DiskParams {
         &self.params
     }
@@ -315,7 +315,7 @@ impl Disk {
         self.queue_up(slot, start, false);
     }
 
-    /// Where the media cache has a byte, if it does.
+    /// Returns where the media cache has a byte, if it does.
     #[inline]
     fn logged(&self, at: u64) -> Option<u64> {
         self.media_cache.as_ref()?.find(at)

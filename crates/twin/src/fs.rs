@@ -109,7 +109,7 @@ pub struct FileSystem<D> {
 }
 
 impl<D: Device> FileSystem<D> {
-    /// A file system just made, over a device that nothing else uses.
+    /// Returns a file system just made, over a device that nothing else uses.
     ///
     /// # Errors
     /// A parameter that cannot be simulated, or a device with too little room for it.
@@ -164,7 +164,7 @@ impl<D: Device> FileSystem<D> {
         })
     }
 
-    /// The device below.
+    /// Returns the device below.
     pub fn device(&self) -> &D {
         &self.device
     }
@@ -179,7 +179,7 @@ impl<D: Device> FileSystem<D> {
         (self.dirty.blocks() + self.writing.blocks()) * BLOCK_BYTES
     }
 
-    /// Dirty bytes above which writers wait for the device.
+    /// Returns the dirty bytes above which writers wait for the device.
     pub fn dirty_limit_bytes(&self) -> u64 {
         self.write_back.limit_blocks() * BLOCK_BYTES
     }

@@ -98,7 +98,7 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// An erased drive at virtual time 0. `seed` feeds what is random in the drive itself: the
+    /// Returns an erased drive at virtual time 0. `seed` feeds what is random in the drive itself: the
     /// superblocks that d-choices cleaning draws, and the exponential sensing time used in checks.
     ///
     /// # Errors
@@ -140,12 +140,12 @@ impl Ssd {
         })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &SsdParams {
         &self.params
     }
 
-    /// First page and number of pages that a request touches.
+    /// Returns the first page and number of pages that a request touches.
     #[inline]
     fn pages(request: &Request) -> (u32, u32) {
         let unit = u64::from(UNIT_BYTES);

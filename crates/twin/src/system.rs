@@ -114,7 +114,7 @@ pub struct System {
 }
 
 impl System {
-    /// An idle system. `seed` feeds which die a page lies on.
+    /// Returns an idle system. `seed` feeds which die a page lies on.
     pub fn new(params: &SystemParams, seed: u64) -> Self {
         let drives: Vec<Drive> = params
             .drives

@@ -236,7 +236,7 @@ impl Load {
         }
     }
 
-    /// Most I/O in flight per thread.
+    /// Returns the most I/O in flight per thread.
     pub const fn iodepth(&self) -> u32 {
         match *self {
             Load::Closed { iodepth, .. } | Load::Open { iodepth, .. } => iodepth,

@@ -68,8 +68,8 @@ pub struct Limits {
     pub count: u64,
 }
 
-/// Where part `part` (from 0) of `parts` of a whole begins, and the part before ends; the next whole's parts follow on.
-/// Whatever is divided over threads, places or counts, is divided so: what belongs together ends together.
+/// Returns where part `part` (from 0) of `parts` of a whole begins, and the part before ends; the next whole's parts
+/// follow on. Whatever is divided over threads, places or counts, is divided so: what belongs together ends together.
 pub(crate) fn part_start(whole: u64, part: u32, parts: u32) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(parts.max(1))) as u64
 }
@@ -103,7 +103,7 @@ impl Job {
         }
     }
 
-    /// The block size of all I/O that have one; `None`: there are several.
+    /// Returns the block size of all I/O that have one; `None`: there are several.
     fn only_size(&self) -> Option<u64> {
         let sizes = self.mix.ops.iter().flat_map(|block| &block.sizes);
         let mut sizes = sizes.map(|share| u64::from(share.size_bytes));
@@ -126,7 +126,7 @@ fn part_of_passes(whole: u64, places: u64, thread: u32, threads: u32) -> u64 {
 }
 
 impl Until {
-    /// The limits of all threads of a target together, for a region of `region_bytes`.
+    /// Returns the limits of all threads of a target together, for a region of `region_bytes`.
     fn resolve(&self, region_bytes: u64) -> Limits {
         let multiple_bytes = self
             .region_multiple
@@ -144,12 +144,12 @@ impl Until {
 }
 
 impl Limits {
-    /// Whether nothing ends it.
+    /// Returns whether nothing ends it.
     pub const fn is_endless(&self) -> bool {
         self.time_ns == u64::MAX && self.bytes == u64::MAX && self.count == u64::MAX
     }
 
-    /// Whether its volume is used up.
+    /// Returns whether its volume is used up.
     #[inline]
     pub const fn is_spent(&self) -> bool {
         self.bytes == 0 || self.count == 0

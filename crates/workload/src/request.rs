@@ -34,7 +34,7 @@ impl Op {
         Op::Append,
     ];
 
-    /// The name used in TOML, JSON and result tables.
+    /// Returns the name used in TOML, JSON and result tables.
     pub const fn name(self) -> &'static str {
         match self {
             Op::Read => "read",
@@ -46,7 +46,7 @@ impl Op {
         }
     }
 
-    /// Whether the operation changes what a later read returns.
+    /// Returns whether the operation changes what a later read returns.
     pub const fn is_destructive(self) -> bool {
         !matches!(self, Op::Read | Op::Flush)
     }
@@ -69,7 +69,7 @@ impl Request {
     /// The placement of a request whose job names none.
     pub const NO_PLACEMENT: u16 = u16::MAX;
 
-    /// Placement handle that it goes by: without one, as all data do on a drive that knows none, the first.
+    /// Returns the placement handle that it goes by: without one, as all data do on a drive that knows none, the first.
     #[inline(always)]
     pub const fn handle(&self) -> u16 {
         match self.placement {

@@ -19,7 +19,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// Whether every target gets the whole load.
+    /// Returns whether every target gets the whole load.
     pub const fn is_each(&self) -> bool {
         matches!(self, Self::Each)
     }
@@ -108,7 +108,7 @@ impl Job {
         Ok(own.map(|(&share, part)| self.with(share, part)).collect())
     }
 
-    /// The job at `share` of its rate, with `in_flight` I/O in flight.
+    /// Returns the job at `share` of its rate, with `in_flight` I/O in flight.
     fn with(&self, share: f64, in_flight: u64) -> Self {
         let most = (f64::from(self.load.threads()) * share - 1e-9).ceil();
         let threads = (1..=(most as u64).max(1))

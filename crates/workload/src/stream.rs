@@ -125,7 +125,7 @@ impl Flushes {
         Self { every, writes: 0 }
     }
 
-    /// Whether the writes so far are to be flushed now.
+    /// Returns whether the writes so far are to be flushed now.
     #[inline(always)]
     const fn due(&mut self) -> bool {
         let due = self.writes == self.every;
@@ -197,7 +197,7 @@ impl RequestStream {
         })
     }
 
-    /// The next request. Allocates nothing.
+    /// Returns the next request. Allocates nothing.
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
         if self.flushes.due() {

@@ -31,7 +31,7 @@ pub struct Part<'a> {
 }
 
 impl Job {
-    /// The job that issues `streams` at once.
+    /// Returns the job that issues `streams` at once.
     #[must_use]
     pub fn of_streams(streams: Vec<Stream>, direct: bool, errors: Errors, until: Until) -> Self {
         let jobs = || streams.iter().map(|stream| &stream.job);
@@ -78,7 +78,7 @@ impl Job {
             })
     }
 
-    /// What thread `thread` does; the job's own threads only.
+    /// Returns what thread `thread` does; the job's own threads only.
     pub fn part(&self, thread: u32) -> Part<'_> {
         self.parts().nth(thread as usize).unwrap_or(Part {
             job: self,
@@ -130,7 +130,7 @@ fn add_sizes(into: &mut Vec<BlockShare>, sizes: &[BlockShare], weight: f64) {
     }
 }
 
-/// The smallest region that holds all; the whole target where fractions and bytes cannot be compared.
+/// Returns the smallest region that holds all; the whole target where fractions and bytes cannot be compared.
 fn hull(regions: impl Iterator<Item = Region> + Clone) -> Region {
     let whole = Region {
         start: Extent::Bytes(0),

@@ -113,7 +113,7 @@ struct Own {
 }
 
 impl ZoneShare {
-    /// The share of a thread of `job` in these zones, none of them open yet.
+    /// Returns the share of a thread of `job` in these zones, none of them open yet.
     pub fn new(job: &Job, zones: impl IntoIterator<Item = Zone>) -> Self {
         let own = zones.into_iter().map(|zone| Own {
             zone,
@@ -137,8 +137,8 @@ impl ZoneShare {
         }
     }
 
-    /// Whether a request can be placed now. Where every open zone is full with appends in flight it waits for the last of
-    /// one of them.
+    /// Returns whether a request can be placed now. Where every open zone is full with appends in flight it waits for
+    /// the last of one of them.
     #[inline]
     pub fn is_ready(&self) -> bool {
         self.append_bytes == 0
@@ -314,7 +314,7 @@ impl Own {
         self.issued + size_bytes <= self.zone.end
     }
 
-    /// Whether an append can go there, or another zone take its place.
+    /// Returns whether an append can go there, or another zone take its place.
     fn takes_append(&self, size_bytes: u64) -> bool {
         self.has_room(size_bytes) || self.in_flight == 0
     }
@@ -324,7 +324,7 @@ impl Own {
         (self.zone.pointer - self.zone.start) / size_bytes
     }
 
-    /// Whether it is active and could still be written.
+    /// Returns whether it is active and could still be written.
     fn is_begun(&self) -> bool {
         self.issued < self.zone.end && (self.issued > self.zone.start || self.zone.active)
     }

@@ -128,7 +128,7 @@ impl Namespace {
         self.nsid
     }
 
-    /// Most bytes that one command of `op` may be of.
+    /// Returns the most bytes that one command of `op` may be of.
     pub(crate) fn most_bytes(&self, op: Op) -> u64 {
         match op {
             Op::Read | Op::Write | Op::Append => self.limits.transfer_bytes,
@@ -138,7 +138,7 @@ impl Namespace {
         }
     }
 
-    /// The placement identifiers of the namespace's handles, in the order of the handles.
+    /// Returns the placement identifiers of the namespace's handles, in the order of the handles.
     pub(crate) fn placement_ids(&self, file: &File, path: &Path) -> Result<Vec<u16>, EngineError> {
         let receive = |data: &mut [u8]| {
             let command = Command {

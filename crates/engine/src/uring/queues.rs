@@ -65,7 +65,7 @@ impl<'r, P: Protocol> Queues<'r, P> {
         }
     }
 
-    /// What I/O in flight may refer to.
+    /// Returns what I/O in flight may refer to.
     pub(super) fn into_memory(self) -> (P, Buffers) {
         (self.encoder, self.buffers)
     }

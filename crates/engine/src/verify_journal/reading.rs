@@ -24,7 +24,7 @@ pub(super) struct Journals {
 }
 
 impl Journals {
-    /// The journals of `target`, or of the only target that they name.
+    /// Returns the journals of `target`, or of the only target that they name.
     pub fn find(directory: &Path, target: Option<&Path>) -> Result<Self, EngineError> {
         let mut torn_bytes = 0;
         let mut files = Vec::new();
@@ -139,7 +139,7 @@ fn header(path: &Path) -> Result<Begin, EngineError> {
         })
 }
 
-/// How many bytes are left, if all of them are zeroes.
+/// Returns how many bytes are left, if all of them are zeroes.
 fn zeroes(file: File) -> io::Result<Option<u64>> {
     let (mut file, mut bytes) = (BufReader::new(file), [0; HEADER_BYTES]);
     let mut size = 0;

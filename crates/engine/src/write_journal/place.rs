@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a reader must know of the place of a journal in `directory` of writes to `target`.
+/// Returns what a reader must know of the place of a journal in `directory` of writes to `target`.
 pub(crate) fn caveat(directory: &Path, target: &Path) -> Option<String> {
     let (kind, journal_disk) = mount(directory.metadata().ok()?.dev())?;
     if ["tmpfs", "ramfs"].contains(&kind.as_str()) {

@@ -41,7 +41,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether it counts against the limit of open zones.
+    /// Returns whether it counts against the limit of open zones.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::ImplicitlyOpen | Self::ExplicitlyOpen)
     }
@@ -82,7 +82,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Name and code (type and code, as Linux prints it) of the NVMe status.
+    /// Returns the name and code (type and code, as Linux prints it) of the NVMe status.
     pub const fn status(self) -> (&'static str, u16) {
         match self {
             Self::InvalidField => ("Invalid Field in Command", 0x002),
@@ -97,7 +97,7 @@ impl Refusal {
         }
     }
 
-    /// The errno that Linux makes of it: EINVAL, EOVERFLOW (`BLK_STS_ZONE_ACTIVE_RESOURCE`), ETOOMANYREFS
+    /// Returns the errno that Linux makes of it: EINVAL, EOVERFLOW (`BLK_STS_ZONE_ACTIVE_RESOURCE`), ETOOMANYREFS
     /// (`BLK_STS_ZONE_OPEN_RESOURCE`), else EIO, of a disk too.
     pub const fn errno(self) -> i32 {
         match self {
@@ -150,7 +150,7 @@ impl Zones {
         }
     }
 
-    /// The zone that holds a byte.
+    /// Returns the zone that holds a byte.
     #[inline]
     pub const fn zone(&self, at: u64) -> u32 {
         (at / self.model.zone_bytes) as u32
@@ -171,7 +171,7 @@ impl Zones {
         self.written[zone as usize]
     }
 
-    /// Where the next write of a zone must go; the end of the capacity of a full one.
+    /// Returns where the next write of a zone must go; the end of the capacity of a full one.
     pub fn pointer(&self, zone: u32) -> u64 {
         match self.conditions[zone as usize] {
             Condition::Full => self.end(zone),
@@ -179,7 +179,7 @@ impl Zones {
         }
     }
 
-    /// What there is to say of a zone.
+    /// Returns what there is to say of a zone.
     pub fn report(&self, zone: u32) -> ZoneInfo {
         let start = self.start(zone);
         ZoneInfo {
@@ -190,7 +190,7 @@ impl Zones {
         }
     }
 
-    /// Why a write of `bytes` at `at` is not taken; `None`: it is.
+    /// Returns why a write of `bytes` at `at` is not taken; `None`: it is.
     #[inline]
     pub fn refusal(&self, at: u64, bytes: u64) -> Option<Refusal> {
         self.refusal_in(self.zone(at), at, bytes)
@@ -211,7 +211,7 @@ impl Zones {
         }
     }
 
-    /// What keeps a zone from being opened.
+    /// Returns what keeps a zone from being opened.
     fn resources(&self, zone: u32) -> Option<Refusal> {
         let condition = self.conditions[zone as usize];
         let ZoneModel {
@@ -281,7 +281,7 @@ impl Zones {
         self.active -= 1;
     }
 
-    /// Where an append to the zone at `at` goes.
+    /// Returns where an append to the zone at `at` goes.
     pub fn append(&mut self, at: u64, bytes: u64) -> Result<u64, Refusal> {
         let zone = self.zone(at);
         if zone < self.model.conventional || at != self.start(zone) {
@@ -367,7 +367,7 @@ impl Zones {
         self.leave(zone, Condition::Offline);
     }
 
-    /// Whether every byte of a range lies below its zone's pointer, or in a conventional zone.
+    /// Returns whether every byte of a range lies below its zone's pointer, or in a conventional zone.
     #[inline]
     pub fn is_written(&self, at: u64, bytes: u64) -> bool {
         (self.zone(at)..=self.zone(at + bytes - 1)).all(|zone| {

@@ -162,7 +162,7 @@ impl Layout {
         (stream_ns, runs, track_of_run)
     }
 
-    /// Where a byte lies.
+    /// Returns where a byte lies.
     #[inline]
     pub fn place(&self, byte: u64) -> Place {
         let zone = self.zone(byte);
@@ -182,7 +182,7 @@ impl Layout {
         }
     }
 
-    /// Where in its turn the disk is at a time, or the head at a streaming time.
+    /// Returns where in its turn the disk is at a time, or the head at a streaming time.
     #[inline]
     pub fn angle_ns(&self, at_ns: u64) -> u64 {
         self.turn.divide(at_ns).1

@@ -43,7 +43,7 @@ impl MediaCache {
         }
     }
 
-    /// Whether there is nothing to clean.
+    /// Returns whether there is nothing to clean.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -57,7 +57,7 @@ impl MediaCache {
         (at / self.band_bytes) as u32
     }
 
-    /// First byte of a band and behind its last.
+    /// Returns the first byte of a band and behind its last.
     pub fn bounds(&self, band: u32) -> (u64, u64) {
         let start = u64::from(band) * self.band_bytes;
         (start, (start + self.band_bytes).min(self.capacity_bytes))
@@ -68,7 +68,7 @@ impl MediaCache {
         self.bounds(self.band(at)).1
     }
 
-    /// How far `start..end` can be written where it belongs: a whole band, or on from its pointer.
+    /// Returns how far `start..end` can be written where it belongs: a whole band, or on from its pointer.
     pub fn in_place(&self, start: u64, end: u64) -> Option<u64> {
         let (first, last) = self.bounds(self.band(start));
         let follows = start == first + self.written[self.band(start) as usize] && start < last;
@@ -76,7 +76,7 @@ impl MediaCache {
         (follows || whole).then_some(end.min(last))
     }
 
-    /// Whether a range begins a band that is full: the rest of a stream may be about to follow.
+    /// Returns whether a range begins a band that is full: the rest of a stream may be about to follow.
     pub fn may_grow(&self, start: u64) -> bool {
         start == self.bounds(self.band(start)).0
     }
@@ -107,7 +107,7 @@ impl MediaCache {
         place
     }
 
-    /// Where the log has the first byte of a range, if it does.
+    /// Returns where the log has the first byte of a range, if it does.
     pub fn find(&self, start: u64) -> Option<u64> {
         let (&first, &(end, place)) = self.held.range(..=start).next_back()?;
         (end > start).then_some(place + (start - first))

@@ -55,7 +55,7 @@ impl Positioning {
 }
 
 impl Arm<'_> {
-    /// What it takes to be over a place. Going on where the head is costs neither setup nor seek, only
+    /// Returns what it takes to be over a place. Going on where the head is costs neither setup nor seek, only
     /// what has turned past meanwhile.
     #[inline]
     pub fn position(&self, to: &Place, write: bool) -> Positioning {
@@ -81,7 +81,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new(scheduling: Scheduling, ageing: f64) -> Self {
         Self {
             waiting: Vec::new(),
@@ -96,7 +96,7 @@ impl Queue {
         self.waiting.push(waiting);
     }
 
-    /// Whether nobody waits.
+    /// Returns whether nobody waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -26,7 +26,7 @@ pub(super) struct Stream {
 }
 
 impl Disk {
-    /// When the stream has passed a range, if it soon will. A stream that others wait for goes no further
+    /// Returns when the stream has passed a range, if it soon will. A stream that others wait for goes no further
     /// than it has promised.
     #[inline]
     pub(super) fn promise(&mut self, start: u64, end: u64) -> Option<u64> {
@@ -82,7 +82,7 @@ impl Disk {
         }
     }
 
-    /// The byte that a stream has reached, and the time spent on what reads were promised.
+    /// Returns the byte that a stream has reached, and the time spent on what reads were promised.
     #[inline]
     pub(super) fn progress(&self, stream: &Stream) -> (u64, u64) {
         let elapsed_ns = self.now_ns.saturating_sub(stream.from_ns);

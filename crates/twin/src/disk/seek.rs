@@ -37,7 +37,7 @@ impl Curve {
     }
 }
 
-/// Mean of the curve's shape over the distance of two independent uniform cylinders, whose density is
+/// Returns the mean of the curve's shape over the distance of two independent uniform cylinders, whose density is
 /// 2 (1 - x).
 fn mean_shape(knee: f64) -> f64 {
     let root = knee.sqrt();
@@ -56,7 +56,7 @@ pub struct Seek {
 }
 
 impl Seek {
-    /// The curves of a drive.
+    /// Returns the curves of a drive.
     pub fn new(params: &DiskParams, layout: &Layout) -> Self {
         let knee = params.seek_knee;
         Self {

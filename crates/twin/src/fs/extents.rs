@@ -31,18 +31,18 @@ enum Part {
     Blocks(Box<[u64]>),
 }
 
-/// The device block `step` behind `device`.
+/// Returns the device block `step` behind `device`.
 fn behind(device: u64, step: u64) -> u64 {
     if device == HOLE { HOLE } else { device + step }
 }
 
-/// Whether an extent begins at `device`, which follows `last` in the file.
+/// Returns whether an extent begins at `device`, which follows `last` in the file.
 fn begins(last: u64, device: u64) -> bool {
     device != HOLE && (last == HOLE || last + 1 != device)
 }
 
 impl Part {
-    /// Where `at` is.
+    /// Returns where `at` is.
     fn device(&self, at: u64) -> u64 {
         match self {
             Self::One(device) => behind(*device, at),
@@ -55,7 +55,7 @@ impl Part {
         }
     }
 
-    /// Where `at` is, and up to where its piece goes; no further than `end`.
+    /// Returns where `at` is, and up to where its piece goes; no further than `end`.
     fn piece(&self, at: u64, end: u64) -> (u64, u64) {
         let device = self.device(at);
         let stop = match self {
@@ -116,7 +116,7 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// Number of extents.
+    /// Returns the number of extents.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -126,7 +126,7 @@ impl Extents {
         self.end
     }
 
-    /// Where a block is.
+    /// Returns where a block is.
     pub fn device(&self, file: u64) -> Option<u64> {
         let device = self.at(file);
         (device != HOLE).then_some(device)
@@ -145,7 +145,7 @@ impl Extents {
         part.map_or(HOLE, |part| part.device(file % PART))
     }
 
-    /// What `file..file + len` consists of, in order, holes included.
+    /// Returns what `file..file + len` consists of, in order, holes included.
     pub fn pieces(&self, file: u64, len: u64) -> impl Iterator<Item = Piece> {
         let end = file + len;
         let mut at = file;

@@ -64,7 +64,7 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 impl FsParams {
-    /// A preset: `btrfs`, `xfs` or `ext4` with the defaults of Linux 5.16, the kernel of the
+    /// Returns a preset: `btrfs`, `xfs` or `ext4` with the defaults of Linux 5.16, the kernel of the
     /// published comparison. `rotational`: a disk.
     ///
     /// # Errors

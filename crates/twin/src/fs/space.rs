@@ -85,7 +85,7 @@ impl Groups {
         Some((self.first + start, len))
     }
 
-    /// Where `len` blocks are free, in a new group if need be; else half as many, and so on.
+    /// Returns where `len` blocks are free, in a new group if need be; else half as many, and so on.
     fn anywhere(&mut self, mut len: u64, hint: Option<u64>) -> Option<(u64, u64)> {
         while len > 0 {
             if let Some(start) = self.fit(len, hint) {
@@ -98,7 +98,7 @@ impl Groups {
         None
     }
 
-    /// What is free from `hint` on, even if it is less than `want`.
+    /// Returns what is free from `hint` on, even if it is less than `want`.
     fn continued(&self, want: u64, hint: u64) -> Option<(u64, u64)> {
         if !self.grows || !self.free.contains(hint) {
             return None;
@@ -107,7 +107,7 @@ impl Groups {
         Some((hint, self.free.run_end(hint, limit) - hint))
     }
 
-    /// Where `len` blocks are free: in the group of the hint, from its window on, or in the first group
+    /// Returns where `len` blocks are free: in the group of the hint, from its window on, or in the first group
     /// that has them.
     fn fit(&mut self, len: u64, hint: Option<u64>) -> Option<u64> {
         let near = hint.filter(|&hint| hint < self.made).and_then(|hint| {
@@ -128,7 +128,7 @@ impl Groups {
         })
     }
 
-    /// The first run of `len` blocks in a group that begins in its window `first` or later.
+    /// Returns the first run of `len` blocks in a group that begins in its window `first` or later.
     fn search(&mut self, group: usize, first: usize, len: u64) -> Option<u64> {
         let (start, limit) = self.bounds(group);
         let windows = &mut self.windows[group * self.each..][..self.each];
@@ -286,7 +286,7 @@ impl Zones {
         (start, start + self.length)
     }
 
-    /// The zone that is best worth relocating, when space is short: more than half of it unusable,
+    /// Returns the zone best worth relocating, when space is short: more than half of it unusable,
     /// or any when hardly a zone is left.
     fn victim(&self) -> Option<(u64, u64)> {
         let (all, left) = (self.used.len(), self.empty.len());

@@ -56,12 +56,12 @@ pub struct WriteBack {
 }
 
 impl WriteBack {
-    /// Dirty blocks above which writers wait.
+    /// Returns the number of dirty blocks above which writers wait.
     pub fn limit_blocks(&self) -> u64 {
         self.limit
     }
 
-    /// A clean cache; memory is scaled as the device is.
+    /// Returns a clean cache; memory is scaled as the device is.
     pub fn new(params: &FsParams, scale: f64) -> Self {
         let blocks = |share: f64| {
             let bytes = params.memory_bytes as f64 * scale * share;

@@ -211,7 +211,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// When the open batch ends.
+    /// Returns when the open batch ends.
     pub(crate) fn end_ns(&self) -> u64 {
         self.end_ns
     }
@@ -236,7 +236,7 @@ impl<'a> Batches<'a> {
         self.seen_medium = medium;
     }
 
-    /// Whether it asks for [`Self::see_latency`].
+    /// Returns whether it asks for [`Self::see_latency`].
     pub(crate) fn watches_latency(&self) -> bool {
         !self.seen_latency.is_empty()
     }
@@ -316,12 +316,12 @@ impl<'a> Batches<'a> {
         over
     }
 
-    /// Whether a settled window is the end of the job.
+    /// Returns whether a settled window is the end of the job.
     pub(crate) fn ends_job(&self) -> bool {
         self.rule().round_ns.is_none()
     }
 
-    /// When the round ends at the latest.
+    /// Returns when the round ends at the latest.
     pub(crate) fn round_end_ns(&self) -> u64 {
         self.start_ns
             .saturating_add(self.rule().round_ns.unwrap_or(u64::MAX))
@@ -340,7 +340,7 @@ impl<'a> Batches<'a> {
         self.length_ns *= 2;
     }
 
-    /// How well the figures are known; `None` with too few batches.
+    /// Returns how well the figures are known; `None` with too few batches.
     pub(crate) fn half_widths(&self, stream_names: &[String]) -> Option<HalfWidths> {
         half_widths(&self.full, stream_names)
     }

@@ -82,7 +82,7 @@ impl<D: Device> Driver<'_, D> {
         end_ns
     }
 
-    /// Whether the thread's next request can be placed.
+    /// Returns whether the thread's next request can be placed.
     #[inline]
     fn is_ready(&self, thread: u32) -> bool {
         self.zoning

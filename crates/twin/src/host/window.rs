@@ -47,7 +47,7 @@ impl<D: Device> Driver<'_, D> {
         }
     }
 
-    /// When the interval that begins now ends at the latest.
+    /// Returns when the interval that begins now ends at the latest.
     fn next_cut_ns(&self) -> u64 {
         let round_ns = self
             .batches

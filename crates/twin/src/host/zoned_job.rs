@@ -44,7 +44,7 @@ pub struct Zoning {
 }
 
 impl Zoning {
-    /// What a job needs on a device; `None` on one without zones.
+    /// Returns what a job needs on a device; `None` on one without zones.
     ///
     /// # Errors
     /// The pattern asks for zones that are not there or more than may be open. Or writes would go anywhere in zones
@@ -84,7 +84,7 @@ impl Zoning {
         Ok(Some(zoning))
     }
 
-    /// Whether a thread's next request can be placed now.
+    /// Returns whether a thread's next request can be placed now.
     #[inline]
     pub fn is_ready(&self, thread: u32) -> bool {
         self.shares
@@ -125,7 +125,7 @@ impl Zoning {
         (request, reset)
     }
 
-    /// The request that waited for the reset of its zone.
+    /// Returns the request that waited for the reset of its zone.
     pub fn after_reset(&self, tag: u32) -> Request {
         self.flights[tag as usize].request
     }
@@ -182,7 +182,7 @@ impl Zoning {
         });
     }
 
-    /// What there is to say at the end, and what there is in words.
+    /// Returns what there is to say at the end, and what there is in words.
     pub fn into_remarks(self) -> (Vec<Remark>, Vec<String>) {
         let mut notes = Vec::new();
         let untold = self.refused - self.told.len() as u64;

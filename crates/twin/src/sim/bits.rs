@@ -9,7 +9,7 @@ impl Bits {
         Self(vec![0; count.div_ceil(64)].into_boxed_slice())
     }
 
-    /// Whether the bit is set.
+    /// Returns whether the bit is set.
     #[inline]
     pub fn get(&self, index: u32) -> bool {
         self.0[(index >> 6) as usize] >> (index & 63) & 1 != 0

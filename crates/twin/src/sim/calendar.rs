@@ -185,7 +185,7 @@ impl Calendar {
         }
     }
 
-    /// Whether nothing is pending.
+    /// Returns whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.firsts.iter().all(|&first| first == NEVER)
     }
@@ -350,7 +350,7 @@ impl Ring {
         }
     }
 
-    /// The earliest event. At equal times the far one went in first: the horizon only moves on.
+    /// Returns the earliest event. At equal times the far one went in first: the horizon only moves on.
     fn first(&self) -> Option<Pending> {
         let far = self
             .far

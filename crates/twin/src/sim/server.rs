@@ -114,7 +114,7 @@ impl Fifo {
         (start_ps + service_ps).div_ceil(PS)
     }
 
-    /// Busy time of each server up to `now_ns`. What is booked beyond is contiguous from now on.
+    /// Returns the busy time of each server up to `now_ns`. What is booked beyond is contiguous from now on.
     pub fn busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         std::iter::once(&self.first)
             .chain(&self.others)

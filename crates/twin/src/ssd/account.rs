@@ -18,7 +18,7 @@ impl Ssd {
         simulated as f64 / self.params.capacity_bytes as f64
     }
 
-    /// Logical 4 KiB pages that hold data.
+    /// Returns the number of logical 4 KiB pages that hold data.
     pub fn mapped_pages(&self) -> u32 {
         let map =
             self.geometry.logical_pages..self.geometry.logical_pages + self.geometry.map_pages;

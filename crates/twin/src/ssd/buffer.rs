@@ -77,7 +77,7 @@ impl WriteBuffer {
         self.host_pages_max.saturating_sub(self.group.host_pages)
     }
 
-    /// Whether cleaning can move `pages` more into it.
+    /// Returns whether cleaning can move `pages` more into it.
     #[inline]
     pub(super) const fn has_cleaning_room(&self, pages: u32) -> bool {
         self.group.cleaning_pages + pages <= self.cleaning_pages_max
@@ -90,7 +90,7 @@ impl WriteBuffer {
         self.holds.set_all(first, end);
     }
 
-    /// Whether all of a unit's data is here.
+    /// Returns whether all of a unit's data is here.
     #[inline]
     pub(super) fn is_complete(&self, unit: u32) -> bool {
         let state = self.units[unit as usize];

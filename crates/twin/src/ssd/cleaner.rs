@@ -173,7 +173,7 @@ impl Ssd {
         }
     }
 
-    /// Free superblocks up to which idle time is used for cleaning now.
+    /// Returns the number of free superblocks up to which idle time is used for cleaning now.
     fn idle_target(&self) -> Option<u32> {
         let idle = self.cleaner.idle.as_ref()?;
         let is_idle = self.queue.is_idle() && self.now_ns >= idle.begins_ns();
@@ -194,7 +194,7 @@ impl Ssd {
         while self.clean_next() && !self.waits_for_room() {}
     }
 
-    /// Whether all that keeps cleaning from going on is room in DRAM, as mostly under load.
+    /// Returns whether all that keeps cleaning from going on is room in DRAM, as mostly under load.
     #[inline]
     fn waits_for_room(&self) -> bool {
         self.cleaner.group.victim.is_some()
@@ -227,13 +227,13 @@ impl Ssd {
         cleaned
     }
 
-    /// Whether one more unit can be moved into DRAM.
+    /// Returns whether one more unit can be moved into DRAM.
     #[inline]
     fn has_cleaning_room(&self) -> bool {
         self.buffer.has_cleaning_room(self.geometry.unit_pages)
     }
 
-    /// The next superblock to clean, while fewer than `until` are free, or in idle time to fold.
+    /// Returns the next superblock to clean, while fewer than `until` are free, or in idle time to fold.
     fn choose_victim(&mut self, free: u32, until: u32) -> Option<Victim> {
         let enough = free + self.cleaner.group.draining >= self.params.gc_free_superblocks;
         if enough && let Some(folded) = self.choose_cached() {
@@ -377,7 +377,7 @@ impl Ssd {
         moved
     }
 
-    /// Where in its unit a page lies that cleaning is to write: mostly it goes on where it was.
+    /// Returns where in its unit a page lies that cleaning is to write: mostly it goes on where it was.
     #[inline]
     fn target(&self, page: u32) -> Target {
         if self.cleaner.group.target.page == page && self.cleaner.group.target.left > 0 {

@@ -97,7 +97,7 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// Idle dies.
+    /// Returns flash whose dies are idle.
     pub fn new(params: &SsdParams, seed: u64) -> Self {
         let times = Times::new(params);
         let servers_per_die = if params.independent_plane_reads {
@@ -189,7 +189,7 @@ impl Flash {
         self.start_background(now_ns, calendar, die);
     }
 
-    /// Busy time of each channel.
+    /// Returns the busy time of each channel.
     pub fn channels_busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         self.channels.iter().map(move |channel| {
             let running = channel.carrying != Carrying::Nothing;
@@ -203,7 +203,7 @@ impl Flash {
         })
     }
 
-    /// Busy time of each die: the mean over its planes where these are independent.
+    /// Returns the busy time of each die: the mean over its planes where these are independent.
     pub fn dies_busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         let servers = self.servers_per_die;
         self.dies.iter().map(move |die| {

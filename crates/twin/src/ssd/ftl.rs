@@ -51,7 +51,7 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    /// An empty drive with `streams` streams, whose erase counts may differ by `wear_spread` (0: any number).
+    /// Returns an empty drive with `streams` streams, whose erase counts may differ by `wear_spread` (0: any number).
     pub fn new(geometry: &Geometry, victims: Victims, streams: u32, wear_spread: u32) -> Self {
         Self {
             map: PageNumbers::new(geometry.logical_pages + geometry.map_pages, NONE),
@@ -69,7 +69,7 @@ impl Ftl {
         }
     }
 
-    /// Physical page of a logical one, or [`NONE`].
+    /// Returns the physical page of a logical one, or [`NONE`].
     #[inline]
     pub fn lookup(&self, logical: u32) -> u32 {
         self.map[logical as usize]
@@ -81,12 +81,12 @@ impl Ftl {
         prefetch_index(&*self.map, logical as usize);
     }
 
-    /// Logical pages that hold data, those of the map itself included.
+    /// Returns the number of logical pages that hold data, those of the map itself included.
     pub fn mapped_pages(&self) -> u32 {
         self.mapped
     }
 
-    /// Free superblocks of a reclaim group.
+    /// Returns the number of free superblocks of a reclaim group.
     pub fn free_superblocks(&self, group: u32) -> u32 {
         self.free[group as usize].len() as u32
     }
@@ -98,7 +98,7 @@ impl Ftl {
         superblocks.iter().map(|superblock| superblock.valid).sum()
     }
 
-    /// Where the stream's next page will lie; `None`: it needs a new superblock.
+    /// Returns where the stream's next page will lie; `None`: it needs a new superblock.
     #[inline]
     pub fn frontier(&self, stream: Stream) -> Option<u32> {
         let Frontier { page, end } = self.frontiers[usize::from(stream.0)];
@@ -271,7 +271,7 @@ impl Ftl {
         (moved, page)
     }
 
-    /// Logical pages that physical ones were written for.
+    /// Returns the logical pages that the physical ones were written for.
     pub fn owners(&self, first: u32, count: u32) -> &[u32] {
         &self.reverse[first as usize..(first + count) as usize]
     }
@@ -297,7 +297,7 @@ impl Ftl {
 
 #[cfg(test)]
 impl Ftl {
-    /// Logical page that a physical page was written for.
+    /// Returns the logical page that a physical page was written for.
     pub fn owner(&self, page: u32) -> u32 {
         self.reverse[page as usize]
     }

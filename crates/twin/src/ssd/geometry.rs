@@ -103,7 +103,7 @@ pub struct Place {
 }
 
 impl Geometry {
-    /// Layout of the slice of a drive. `None`: too many pages for 32-bit page numbers, or too few
+    /// Returns the layout of the slice of a drive. `None`: too many pages for 32-bit page numbers, or too few
     /// superblocks for cleaning to work.
     pub fn new(params: &SsdParams) -> Option<Self> {
         let slice = u64::from(params.slice_denominator);
@@ -213,7 +213,7 @@ impl Geometry {
         }
     }
 
-    /// Physical pages.
+    /// Returns the number of physical pages.
     pub const fn physical_pages(&self) -> u32 {
         self.superblocks * self.superblock_pages
     }
@@ -233,7 +233,7 @@ impl Geometry {
         }
     }
 
-    /// Die `die` of those that a superblock lies on.
+    /// Returns die `die` of those that a superblock lies on.
     #[inline]
     const fn die_in_group(&self, superblock: u32, die: u32) -> u32 {
         match self.groups {
@@ -242,7 +242,7 @@ impl Geometry {
         }
     }
 
-    /// The superblocks of a reclaim group.
+    /// Returns the superblocks of a reclaim group.
     pub const fn superblocks_of(&self, group: u32) -> Range<u32> {
         let of_group = self.superblocks / self.groups;
         group * of_group..(group + 1) * of_group
@@ -263,7 +263,7 @@ impl Geometry {
         }
     }
 
-    /// The first unit of a superblock.
+    /// Returns the first unit of a superblock.
     pub const fn first_unit(&self, superblock: u32) -> Cursor {
         Cursor {
             page: superblock * self.superblock_pages,
@@ -272,7 +272,7 @@ impl Geometry {
         }
     }
 
-    /// The unit after another of the same superblock; after its last, the page where that ends.
+    /// Returns the unit after another of the same superblock; after its last, the page where that ends.
     #[inline]
     pub const fn next_unit(&self, unit: Cursor) -> Cursor {
         let Cursor {
@@ -295,7 +295,7 @@ impl Geometry {
         }
     }
 
-    /// The pages of each stripe of a unit.
+    /// Returns the pages of each stripe of a unit.
     #[inline]
     pub fn stripes(&self, unit: Cursor) -> impl Iterator<Item = Range<u32>> + use<> {
         let (length, step) = (self.stripe_pages, self.dies * self.stripe_pages);
@@ -311,7 +311,7 @@ impl Geometry {
         self.by_superblock_units.div(unit)
     }
 
-    /// Die of a unit.
+    /// Returns the die of a unit.
     #[inline]
     pub const fn unit_die(&self, unit: u32) -> u32 {
         // A superblock is a whole number of rows.

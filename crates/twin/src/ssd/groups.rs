@@ -103,7 +103,7 @@ impl Others {
         !room.full
     }
 
-    /// The group for a write that asks for `wanted`, or for any.
+    /// Returns the group for a write that asks for `wanted`, or for any.
     fn choose(&mut self, wanted: Option<u32>, pages: u32, ftl: &Ftl) -> u32 {
         let group = wanted.unwrap_or(self.next);
         if wanted.is_none() {

@@ -62,12 +62,12 @@ impl HostQueue {
         }
     }
 
-    /// Whether the drive has no command.
+    /// Returns whether the drive has no command.
     pub(super) const fn is_idle(&self) -> bool {
         self.taken == 0
     }
 
-    /// Whether the host keeps commands.
+    /// Returns whether the host keeps commands.
     pub(super) fn has_kept(&self) -> bool {
         !self.kept.is_empty()
     }
@@ -82,7 +82,7 @@ impl HostQueue {
         self.slots = self.slots_max;
     }
 
-    /// Whether a command can be taken before its time: it will find a slot, and nothing will come before it.
+    /// Returns whether a command can be taken before its time: it will find a slot, and nothing will come before it.
     #[inline]
     const fn takes_ahead(&self, at_ns: u64) -> bool {
         self.in_order

@@ -32,7 +32,7 @@ impl IdleCleaning {
         })
     }
 
-    /// When cleaning may begin, if no command comes.
+    /// Returns when cleaning may begin, if no command comes.
     pub fn begins_ns(&self) -> u64 {
         self.since_ns + self.after_ns
     }

@@ -21,7 +21,7 @@ impl Ssd {
         self.translation.superblocks[superblock as usize].stream
     }
 
-    /// Die that holds a mapped logical page.
+    /// Returns the die that holds a mapped logical page.
     pub fn die_of(&self, logical: u32) -> u32 {
         self.geometry
             .place(self.translation.ftl.lookup(logical))
@@ -33,7 +33,7 @@ impl Ssd {
         self.flash.counts.units_out
     }
 
-    /// Where pages are, when only whole pages were written, nothing read, and nothing is under way.
+    /// Returns where pages are, when only whole pages were written, nothing read, and nothing is under way.
     pub fn page_totals(&self) -> PageTotals {
         PageTotals {
             placed: self.link.bytes / u64::from(UNIT_BYTES),

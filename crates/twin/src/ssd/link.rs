@@ -52,7 +52,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// An idle link.
+    /// Returns an idle link.
     pub fn new(params: &SsdParams) -> Self {
         let mut link = if params.sata_gbps > 0.0 {
             Self::sata(params)
@@ -161,7 +161,7 @@ impl Link {
         way.finish_after_ns(now_ns, service_ps, Waits::WHOLE, waits)
     }
 
-    /// The directions by name, how long each was busy up to now, and how long I/O waited for it.
+    /// Returns the directions by name, how long each was busy up to now, and how long I/O waited for it.
     pub fn used_ns(&self, now_ns: u64) -> impl Iterator<Item = (&'static str, u64, u64)> {
         let names: &[_] = match self.to_device {
             None => &["SATA link"],

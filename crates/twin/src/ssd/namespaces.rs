@@ -120,7 +120,7 @@ impl Namespaces {
         self.since_ns[slot] = at_ns;
     }
 
-    /// The drive's handle for that of a request; an errno where the namespace has none of that number.
+    /// Returns the drive's handle for that of a request; an errno where the namespace has none of that number.
     pub(super) fn handle(&self, request: &Request) -> Result<u16, i32> {
         let handle = request.handle();
         if request.op == Op::Write && handle >= self.handles {

@@ -52,7 +52,7 @@ impl Power {
 }
 
 impl Ssd {
-    /// Energy since the drive was made, J.
+    /// Returns the energy since the drive was made, J.
     pub(super) fn joules(&self) -> f64 {
         let passed = (self.queue.commands, self.link.bytes);
         self.power

@@ -41,7 +41,7 @@ impl Streams {
         }
     }
 
-    /// Where pages go that are moved out of a superblock of `stream`.
+    /// Returns where pages go that are moved out of a superblock of `stream`.
     pub(super) const fn cleaning(self, stream: Stream) -> Stream {
         match self.isolation {
             Isolation::Initially => Stream(self.hosts + self.group(stream)),

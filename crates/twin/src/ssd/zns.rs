@@ -72,7 +72,7 @@ impl Zns {
         zone * self.capacity_pages + offset
     }
 
-    /// The die of a zone's unit `index`. Every zone begins on another one, or zones that fill at the same pace
+    /// Returns the die of a zone's unit `index`. Every zone begins on another one, or zones that fill at the same pace
     /// would all want the same die.
     const fn die(&self, zone: u32, index: u32, geometry: &Geometry) -> u32 {
         let begin = zone / self.groups;
@@ -101,7 +101,7 @@ impl Zns {
         u64::from(self.zones.model.zones) * self.zones.model.zone_capacity_bytes
     }
 
-    /// Why a request is not taken as it is.
+    /// Returns why a request is not taken as it is.
     pub(super) fn refusal(&self, request: &Request) -> Option<Refusal> {
         let (at, bytes) = (request.offset_bytes, u64::from(request.size_bytes));
         match request.op {

@@ -76,7 +76,7 @@ impl Drive {
         &self.params
     }
 
-    /// Busy time summed over the dies, per die.
+    /// Returns the busy time summed over the dies, per die.
     pub(super) fn busy_ns(&self) -> u64 {
         self.busy_ns / self.dies.len() as u64
     }

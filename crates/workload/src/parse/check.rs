@@ -21,7 +21,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// The refusal at this fault's line in `document`.
+    /// Returns the refusal at this fault's line in `document`.
     pub fn at(self, document: &Node) -> Refusal {
         Refusal {
             line: document.line_of(&self.path),

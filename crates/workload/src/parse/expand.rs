@@ -28,7 +28,7 @@ const OF_ROUNDS_KEYS: [&str; 6] = ["most", "window", "range", "slope", "track", 
 const AXIS_KEYS: [&str; 4] = ["key", "values", "names", "labels"];
 const SETTLE_KEYS: [&str; 6] = ["time", "round", "window", "range", "slope", "written"];
 
-/// The method with its steps written out.
+/// Returns the method with its steps written out.
 pub(super) fn method(mut document: Node) -> Result<Node> {
     if let Some(steps) = document.get("steps") {
         let steps = written_out(steps)?;
@@ -101,7 +101,7 @@ fn sweep(step: &Node) -> Result<Vec<Node>> {
     Ok(steps)
 }
 
-/// What the values of an axis are called in the names of steps: as given, or the values themselves.
+/// Returns what the values of an axis are called in the names of steps: as given, or the values themselves.
 fn names(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Vec<String>> {
     if let Some(names) = given(fields, "names", values)? {
         return Ok(names);
@@ -115,7 +115,7 @@ fn names(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Vec<String>>
     values.iter().map(of_value).collect()
 }
 
-/// The texts that an axis gives for its values under `key`, where it does.
+/// Returns the texts that an axis gives for its values under `key`, where it does.
 fn given(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Option<Vec<String>>> {
     let Some(node) = fields.get(key) else {
         return Ok(None);
@@ -132,7 +132,8 @@ fn given(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Option<Vec<S
     texts.collect::<Result<_>>().map(Some)
 }
 
-/// The step, behind the fill of its region, its own writes alone and the precondition of its own I/O that it asks for.
+/// Returns the step, behind the fill of its region, its own writes alone and the precondition of its own I/O that it
+/// asks for.
 fn prepared(mut step: Node) -> Result<Vec<Node>> {
     let [fill, overwrite, settle] = ["fill", "overwrite", "settle"].map(|key| {
         let asked = step.get(key).cloned();
@@ -217,7 +218,7 @@ fn fill_before(step: &Node, volume: Node, afresh: Option<Node>) -> Node {
     one
 }
 
-/// The step's own writes without its reads: where it mostly reads they would take hours to cover its region.
+/// Returns the step's own writes without its reads: where it mostly reads they would take hours to cover its region.
 fn overwrite_before(step: &Node, volume: Node) -> Node {
     let mut one = before(step, "fill", "overwrite", "overwriting for");
     let Some(mut job) = step.get("job").cloned() else {

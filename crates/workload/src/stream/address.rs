@@ -155,7 +155,7 @@ impl Addresses {
         })
     }
 
-    /// The places for `op` with blocks of `size_bytes`, precomputed so that a draw needs no division.
+    /// Returns the places for `op` with blocks of `size_bytes`, precomputed so that a draw needs no division.
     pub(super) fn slots(&self, job: &Job, op: Op, size_bytes: u32) -> Slots {
         let size_bytes = u64::from(size_bytes.max(1));
         let align_bytes = self.align_bytes.unwrap_or(size_bytes);

@@ -138,7 +138,7 @@ impl Schedule {
         })
     }
 
-    /// The time at which `gaps` more arrivals are expected than before: the inverse of the integral
+    /// Returns the time at which `gaps` more arrivals are expected than before: the inverse of the integral
     /// of the rate.
     fn advance(&mut self, mut gaps: f64) -> u64 {
         if gaps > self.pass {

@@ -20,7 +20,7 @@ impl Pareto {
         }
     }
 
-    /// The next rank, 0-based; rank 0 is the most frequent.
+    /// Returns the next rank, 0-based; rank 0 is the most frequent.
     #[inline]
     pub(super) fn next(&self, random: &mut Random) -> u64 {
         let rank = self.n as f64 * libm::pow(random.unit(), self.power);

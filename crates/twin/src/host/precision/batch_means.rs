@@ -238,7 +238,7 @@ fn of_mean(counts: &[f64], latencies: &[f64]) -> Option<f64> {
     (total_ns > 0.0).then(|| half_width(&ratio_residuals(counts, latencies)) / total_ns)
 }
 
-/// What each batch's latencies are above those of as many I/O of mean latency.
+/// Returns what each batch's latencies are above those of as many I/O of mean latency.
 fn ratio_residuals(counts: &[f64], latencies: &[f64]) -> Vec<f64> {
     let ratio = mean(latencies) / mean(counts).max(f64::MIN_POSITIVE);
     latencies
@@ -270,8 +270,8 @@ fn correlation(series: &[f64]) -> f64 {
     }
 }
 
-/// What the straight line through the series, by least squares, gains from one to the next, and its standard error. There
-/// are [`FEWEST_BATCHES`] or more.
+/// Returns what the straight line through the series, by least squares, gains from one to the next, and its standard
+/// error. There are [`FEWEST_BATCHES`] or more.
 fn slope(series: &[f64]) -> (f64, f64) {
     let (middle, mean) = ((series.len() as f64 - 1.0) / 2.0, mean(series));
     let (mut products, mut spread, mut squares) = (0.0, 0.0, 0.0);

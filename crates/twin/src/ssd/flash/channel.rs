@@ -57,7 +57,7 @@ pub(super) struct Booked {
 }
 
 impl Channel {
-    /// Whether reads that are not sensed yet have their places already.
+    /// Returns whether reads that are not sensed yet have their places already.
     #[inline]
     pub(super) fn has_foreseen(&self) -> bool {
         self.background.is_empty()

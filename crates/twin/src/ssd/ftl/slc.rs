@@ -39,7 +39,7 @@ impl SlcCache {
         self.is_slc[superblock as usize] = true;
     }
 
-    /// Whether a superblock is in SLC mode.
+    /// Returns whether a superblock is in SLC mode.
     pub fn holds(&self, superblock: u32) -> bool {
         self.is_slc[superblock as usize]
     }

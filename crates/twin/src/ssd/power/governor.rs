@@ -100,7 +100,7 @@ impl Governor {
         })
     }
 
-    /// The cap in force, W; infinite without one.
+    /// Returns the cap in force, W; infinite without one.
     fn cap_w(&self) -> f64 {
         match &self.thermometer {
             Some(meter) if meter.hot => self.cap_w.min(meter.heat.cap_w),
@@ -147,18 +147,18 @@ impl Governor {
         rest.is_some_and(|rest| rest.command_comes(now_ns))
     }
 
-    /// Energy that resting has saved so far, against a drive that stays idle.
+    /// Returns the energy that resting has saved so far, against a drive that stays idle.
     pub fn saved_j(&self, now_ns: u64) -> f64 {
         self.rest.as_ref().map_or(0.0, |rest| rest.saved_j(now_ns))
     }
 
-    /// Whether there ever is a cap.
+    /// Returns whether there ever is a cap.
     pub fn has_cap(&self) -> bool {
         let heat = self.thermometer.as_ref().map(|meter| meter.heat);
         self.cap_w.is_finite() || heat.is_some_and(|heat| heat.cap_w.is_finite())
     }
 
-    /// Power over the cap in force, as busy time.
+    /// Returns the power over the cap in force, as busy time.
     pub fn busy_ns(&self, joules: f64) -> u64 {
         (self.busy_ns + (joules - self.joules) / self.cap_w() * 1e9) as u64
     }

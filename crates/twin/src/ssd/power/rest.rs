@@ -56,7 +56,7 @@ impl Rest {
         self.awake_ns
     }
 
-    /// Energy below that of an idle drive so far.
+    /// Returns the energy below that of an idle drive so far.
     pub fn saved_j(&self, now_ns: u64) -> f64 {
         let since_ns = self.idle_since_ns.unwrap_or(now_ns);
         let rested_ns = now_ns.saturating_sub(self.at_rest_ns(since_ns));

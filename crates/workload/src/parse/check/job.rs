@@ -159,7 +159,7 @@ fn verify(job: &Job) -> Checked {
         format!("verify needs blocks that are multiples of {VERIFY_UNIT_BYTES} bytes")
     })?;
     ensure(blocks().all(|block| block.op != Op::Append), path, || {
-        "verify needs to know where a block goes, which append does not report: use write".to_owned()
+        "verify needs to know where a block goes, which append does not say: use write".to_owned()
     })
 }
 
