@@ -154,7 +154,7 @@ impl TwinDevice {
         self.0.capacity_bytes()
     }
 
-    /// Simulated capacity / real capacity.
+    /// Returns simulated capacity / real capacity.
     #[getter]
     fn scale(&self) -> f64 {
         self.0.scale()

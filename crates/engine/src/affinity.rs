@@ -93,7 +93,7 @@ impl CpuMeter {
         }
     }
 
-    /// Second field of `/proc/PID/schedstat` (kernel documentation, scheduler/sched-stats).
+    /// Returns the second field of `/proc/PID/schedstat` (kernel documentation, scheduler/sched-stats).
     fn waiting_ns(&self) -> Option<u64> {
         let mut text = [0; 96];
         let length = self.schedstat.as_ref()?.read_at(&mut text, 0).ok()?;

@@ -69,7 +69,7 @@ struct Duplicates {
 const POOL: usize = 256;
 
 impl Duplicates {
-    /// `None`: the job asks for none.
+    /// Returns the pool; `None`: the job asks for none.
     fn new(content: &Content) -> Option<Self> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
         (content.dedup > 0.0).then(|| Self {
@@ -175,7 +175,7 @@ impl Buffers {
         unsafe { self.base.as_ptr().add(slot * self.stride_bytes) }
     }
 
-    /// A slot's write data, made unique. Must not be called while the slot is in flight.
+    /// Returns a slot's write data, made unique. Must not be called while the slot is in flight.
     #[inline]
     pub(crate) fn write_from(&mut self, slot: usize, size_bytes: u32) -> *const u8 {
         // SAFETY: as in `read_at`; the write part of a slot follows its read part.
@@ -252,8 +252,8 @@ fn map(bytes: usize, huge: bool) -> io::Result<(NonNull<u8>, usize, Pages)> {
     Ok((base, rounded, pages))
 }
 
-/// Share of the mappings that hold `range` in transparent huge pages, by `/proc/self/smaps`; the kernel joins the buffers
-/// of neighbouring threads to one mapping. `None` where it does not report them.
+/// Returns the share of the mappings that hold `range` in transparent huge pages, by `/proc/self/smaps`. The kernel
+/// joins the buffers of neighbouring threads to one mapping. `None` where it does not report them.
 fn huge_share(smaps: &str, range: Range<usize>) -> Option<f64> {
     let (mut bytes, mut huge) = (0, 0);
     let mut inside = false;
@@ -296,7 +296,7 @@ fn anonymous(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
     }
 }
 
-/// A mapping that starts on a huge-page boundary; the slack around it is given back.
+/// Maps memory that starts on a huge-page boundary; the slack around it is given back.
 fn aligned(bytes: usize) -> io::Result<NonNull<u8>> {
     let base = anonymous(bytes + HUGE_BYTES, 0)?.as_ptr();
     let before = base.align_offset(HUGE_BYTES);

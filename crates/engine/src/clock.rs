@@ -68,7 +68,7 @@ impl Clock {
         }
     }
 
-    /// `tsc` or `clock_gettime`.
+    /// Returns `tsc` or `clock_gettime`.
     pub(crate) fn name(&self) -> &'static str {
         if self.rate.ns_per_tick.is_some() {
             "tsc"
@@ -101,7 +101,7 @@ fn calibrate() -> Rate {
     }
 }
 
-/// (ticks, ns, uncertainty in ticks) at one moment: the tightest of several attempts.
+/// Returns (ticks, ns, uncertainty in ticks) at one moment: the tightest of several attempts.
 fn paired_reading() -> (u64, u64, u64) {
     (0..32)
         .map(|_| {

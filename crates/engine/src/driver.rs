@@ -162,7 +162,7 @@ impl<Q: QueuePair> Driver<Q> {
         !self.exhausted() && self.queues.is_ready()
     }
 
-    /// `iodepth` in flight at all times.
+    /// Keeps `iodepth` in flight at all times.
     fn closed(&mut self) -> io::Result<()> {
         loop {
             while self.free_len > 0 && self.takes_more() {
@@ -185,7 +185,7 @@ impl<Q: QueuePair> Driver<Q> {
         }
     }
 
-    /// As `closed`, but each of the `iodepth` pauses between a completion and its next request.
+    /// Runs as `closed`, but each of the `iodepth` pauses between a completion and its next request.
     fn thinking(&mut self, think_ns: u64) -> io::Result<()> {
         let mut ready_ns = VecDeque::from(vec![0; self.slots.len()]);
         loop {
@@ -426,7 +426,7 @@ fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
     Some((op, offset_bytes, size_bytes, slot.issued_ns))
 }
 
-/// Summed age at `at_ns` of the I/O in flight: of all slots less that of the free ones.
+/// Returns the summed age at `at_ns` of the I/O in flight: of all slots less that of the free ones.
 fn age_of_busy(slots: &[Slot], free: &[u16], at_ns: u64) -> u64 {
     let age = |slot: &Slot| at_ns.saturating_sub(slot.issued_ns);
     let all: u64 = slots.iter().map(age).sum();

@@ -88,8 +88,8 @@ fn measure_copies(driver: &Driver, context: &Context) -> io::Result<f64> {
     Ok((PIECES * PIECE_BYTES) as f64 / least_s)
 }
 
-/// Rate and width of the link of the device at an address of the PCI bus. Power saving slows an idle one; the copies
-/// have just woken it.
+/// Returns rate and width of the link of the device at an address of the PCI bus. Power saving slows an idle one; the
+/// copies have just woken it.
 fn link(bus: &str) -> Option<String> {
     let device = format!("/sys/bus/pci/devices/{}", bus.to_lowercase());
     let told = |name: &str| fs::read_to_string(format!("{device}/{name}")).ok();
@@ -110,7 +110,8 @@ pub(crate) struct GpuMemory {
 }
 
 impl GpuMemory {
-    /// For `slots` I/O in flight that are read into `buffers`, which must outlive it; to be called on the load thread.
+    /// Prepares for `slots` I/O in flight that are read into `buffers`, which must outlive it. Call it on the load
+    /// thread.
     ///
     /// # Errors
     /// The driver refuses: no memory is left, most likely.

@@ -20,7 +20,7 @@ pub(crate) trait Landing {
     /// Begins to copy the first `size_bytes` of a slot's read buffer.
     fn begin(&mut self, slot: u16, size_bytes: u32) -> io::Result<()>;
 
-    /// Whether a slot's copy is complete. Copies complete in the order in which they began.
+    /// Returns whether a slot's copy is complete. Copies complete in the order in which they began.
     fn is_complete(&self, slot: u16) -> io::Result<bool>;
 }
 

@@ -309,7 +309,7 @@ impl Offered {
         self.allowed = (self.allowed - (self.arrived - before)).min(SPARE);
     }
 
-    /// (arrived since the last call, arrived but not among the `issued`), at `at_ns`.
+    /// Returns (arrived since the last call, arrived but not among the `issued`), at `at_ns`.
     pub(crate) fn report(&mut self, at_ns: u64, issued: u64) -> (u64, u64) {
         self.advance_by(at_ns, u64::MAX);
         let all = self.arrived == self.limit;
@@ -562,7 +562,7 @@ impl Meter {
     }
 }
 
-/// A failure in words: an errno, 0 for a short I/O, from 0x10000 on a status of the NVMe device.
+/// Returns a failure in words: an errno, 0 for a short I/O, from 0x10000 on a status of the NVMe device.
 pub fn describe_errno(errno: i32) -> String {
     match errno {
         0 => "fewer bytes moved than asked".into(),

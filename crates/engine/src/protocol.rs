@@ -52,7 +52,7 @@ pub(crate) trait Protocol {
     /// 0.
     fn success(&self, request: &Request) -> i32;
 
-    /// Tag and result of a completion: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
+    /// Returns tag and result: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
     fn outcome(completion: &Self::Completion) -> (u64, i32);
 
     /// Hears of each completion before its slot is used again; whether it was good after all.
@@ -66,7 +66,7 @@ pub(crate) trait Protocol {
         Vec::new()
     }
 
-    /// The same in words.
+    /// Returns what else a reader must know, in words.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }

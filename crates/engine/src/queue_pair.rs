@@ -49,6 +49,6 @@ pub(crate) trait QueuePair {
         Vec::new()
     }
 
-    /// The same in words.
+    /// Returns what else a reader must know, in words.
     fn notes(&mut self) -> Vec<String>;
 }

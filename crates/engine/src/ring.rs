@@ -81,7 +81,7 @@ impl<P: Protocol> Ring<P> {
         })
     }
 
-    /// With the features of the first rung that the kernel takes.
+    /// Sets up a ring with the features of the first rung that the kernel takes.
     fn climb(ladder: &[&[&str]], iodepth: u32, wishes: Wishes) -> io::Result<Self> {
         let Wishes { poll, spin, sqpoll } = wishes;
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);

@@ -102,7 +102,7 @@ impl Run {
         self.shared.stop();
     }
 
-    /// What [`Run::stop`] does, for whoever cannot reach the run.
+    /// Returns a function that does as [`Run::stop`], for whoever cannot reach the run.
     pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || shared.stop()

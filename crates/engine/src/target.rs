@@ -279,7 +279,7 @@ impl Target {
         self.file.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// The bytes of the job's region must exist, or reads would be short and writes fail.
+    /// Checks size: the bytes of the job's region must exist, or reads would be short and writes fail.
     fn check_size(&self, job: &Job) -> Result<(), EngineError> {
         let region = job
             .region
@@ -511,13 +511,13 @@ impl Queue {
         Self(Path::new("/sys/block").join(disk).join("queue"))
     }
 
-    /// An attribute; empty where there is none.
+    /// Returns an attribute; empty where there is none.
     pub(crate) fn text(&self, name: &str) -> String {
         let text = std::fs::read_to_string(self.0.join(name)).unwrap_or_default();
         text.trim().to_owned()
     }
 
-    /// An attribute that is a number; 0 where there is none.
+    /// Returns an attribute that is a number; 0 where there is none.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.text(name).parse().unwrap_or(0)
     }

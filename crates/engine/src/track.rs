@@ -126,7 +126,7 @@ impl Track {
         self.lost > 0
     }
 
-    /// The target and why it failed, if it did.
+    /// Returns the target and why it failed, if it did.
     pub(crate) fn failure(&self) -> Option<(PathBuf, String)> {
         Some((self.path.clone(), self.failure.clone()?))
     }

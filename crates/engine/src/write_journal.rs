@@ -100,7 +100,7 @@ impl Record {
         bytes
     }
 
-    /// `None`: torn, or not written at all.
+    /// Reads a record; `None`: torn, or not written at all.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut words = [0; RECORD_BYTES / 8];
         for (word, place) in words.iter_mut().zip(bytes.chunks_exact(8)) {
@@ -273,7 +273,7 @@ impl Drop for WriteJournal {
     }
 }
 
-/// The writer: appends and syncs until there is no more.
+/// Appends and syncs until there is no more.
 fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
     let mut records = Vec::new();
     let mut synced: Option<Record> = None;

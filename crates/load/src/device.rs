@@ -53,7 +53,7 @@ impl TwinDevice {
         self.capacity_bytes
     }
 
-    /// Simulated capacity / real capacity.
+    /// Returns simulated capacity / real capacity.
     pub fn scale(&self) -> f64 {
         self.scale
     }

@@ -88,7 +88,7 @@ impl Square {
         }
     }
 
-    /// As `plus`; `None` where a part that weighs is not known.
+    /// Adds as `plus`; `None` where a part that weighs is not known.
     fn and(self, width: Option<f64>, weight: f64) -> Option<Self> {
         match width {
             Some(width) => Some(self.plus(width, weight)),

@@ -23,7 +23,7 @@ pub const fn bin_index(value_ns: u64) -> usize {
     ((shift as usize) << SUB_BITS) + (value_ns >> shift) as usize
 }
 
-/// Half-open range `[low, high)` of a bin, in ns. The overflow bin reaches to `u64::MAX`.
+/// Returns the half-open range `[low, high)` of a bin, in ns. The overflow bin reaches to `u64::MAX`.
 pub const fn bin_bounds_ns(bin: usize) -> (u64, u64) {
     if bin >= OVERFLOW {
         return (1 << MAX_BITS, u64::MAX);
@@ -82,7 +82,7 @@ impl Histogram {
         self.count
     }
 
-    /// Sum of the values.
+    /// Returns the sum of the values.
     #[inline]
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
@@ -134,7 +134,7 @@ impl Histogram {
 pub struct Bins(Vec<(u16, u64)>);
 
 impl Bins {
-    /// Each bin with its count.
+    /// Returns each bin with its count.
     pub fn as_slice(&self) -> &[(u16, u64)] {
         &self.0
     }

@@ -123,7 +123,7 @@ impl Recorder {
         self.failed_ns += service_ns;
     }
 
-    /// Successful and failed I/O since the last cut.
+    /// Returns successful and failed I/O since the last cut.
     pub fn counted(&self) -> (u64, u64) {
         self.ops.iter().fold((0, 0), |(done, failed), hot| {
             (done + hot.service.count(), failed + hot.errors)

@@ -104,12 +104,12 @@ pub trait Device {
     fn capacity_bytes(&self) -> u64;
     /// Returns the logical block.
     fn block_bytes(&self) -> u32;
-    /// Simulated over real capacity. Times that grow with capacity (fill, approach to steady state)
+    /// Returns simulated over real capacity. Times that grow with capacity (fill, approach to steady state)
     /// are that much shorter than on the real device; rates and latencies are not scaled.
     fn scale(&self) -> f64;
     /// Returns the machine that issues the I/O.
     fn host(&self) -> &HostParams;
-    /// Virtual time reached.
+    /// Returns the virtual time reached.
     fn now_ns(&self) -> u64;
     /// Says that a request will come soon, so that its state can be fetched into the cache.
     fn prefetch(&self, _request: &Request) {}

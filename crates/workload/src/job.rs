@@ -229,7 +229,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Submitting threads.
+    /// Returns the number of submitting threads.
     pub const fn threads(&self) -> u32 {
         match *self {
             Load::Closed { threads, .. } | Load::Open { threads, .. } => threads,

@@ -58,7 +58,8 @@ struct Limits {
 }
 
 impl Limits {
-    /// From what the controller says of itself, and of itself with the NVM command set; there 0 is no limit.
+    /// Takes the limits from what the controller says of itself, and of itself with the NVM command set. There, 0 is no
+    /// limit.
     fn new(block_bytes: u32, controller: &[u8], command_set: &[u8]) -> Self {
         let pages = |power: u8| match power {
             0 => u64::MAX,
@@ -158,7 +159,7 @@ impl Namespace {
     }
 }
 
-/// All handles of the status that `receive` fills its argument with the beginning of.
+/// Returns all handles of the status that `receive` fills its argument with the beginning of.
 fn handles(receive: impl Fn(&mut [u8]) -> io::Result<()>) -> io::Result<Vec<u16>> {
     let mut pages = vec![EMPTY];
     receive(&mut pages[0].0)?;

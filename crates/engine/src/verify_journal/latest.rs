@@ -69,7 +69,7 @@ impl Latest {
         }
     }
 
-    /// By place.
+    /// Returns the extents by place.
     pub fn extents(&self) -> impl Iterator<Item = (u64, &Extent)> {
         self.0.iter().map(|(&start, extent)| (start, extent))
     }

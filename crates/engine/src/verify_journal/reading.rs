@@ -101,7 +101,7 @@ fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
     }
 }
 
-/// Journal files, by name.
+/// Returns the journal files, by name.
 fn listed(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let entries = std::fs::read_dir(directory).map_err(|error| refuse(directory, error))?;
     let mut paths: Vec<PathBuf> = entries

@@ -111,7 +111,7 @@ impl Zoned {
         }))
     }
 
-    /// Every zone.
+    /// Returns every zone.
     pub(super) fn zones(&self) -> io::Result<Vec<Reported>> {
         self.report(0, usize::MAX)
     }

@@ -57,7 +57,7 @@ const fn default_overhead() -> u32 {
     24
 }
 
-/// An error about one parameter.
+/// Returns an error about one parameter.
 pub fn fail<T>(name: &'static str, message: String) -> Result<T, ParamError> {
     Err(ParamError { name, message })
 }

@@ -160,7 +160,7 @@ impl Zones {
         u64::from(zone) * self.model.zone_bytes
     }
 
-    /// Behind the last byte that can be written.
+    /// Returns the end of a zone: behind the last byte that can be written.
     fn end(&self, zone: u32) -> u64 {
         (self.start(zone) + self.model.zone_capacity_bytes).min(self.device_bytes)
     }
@@ -226,7 +226,7 @@ impl Zones {
         (another && self.explicit == max_open).then_some(Refusal::TooManyOpen)
     }
 
-    /// A write of `bytes` at `at`: moves the pointer, or says why not.
+    /// Takes a write of `bytes` at `at`: moves the pointer, or says why not.
     #[inline]
     pub fn write(&mut self, at: u64, bytes: u64) -> Result<(), Refusal> {
         let zone = self.zone(at);
@@ -328,7 +328,7 @@ impl Zones {
         Ok(range)
     }
 
-    /// What the host asks of a zone.
+    /// Does what the host asks of a zone.
     pub fn manage(&mut self, zone: u32, action: ZoneAction) -> Result<(), Refusal> {
         let condition = self.conditions[zone as usize];
         match (action, condition) {

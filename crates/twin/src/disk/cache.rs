@@ -51,7 +51,7 @@ impl WriteCache {
             && (held_bytes + bytes <= self.capacity_bytes || held_bytes == 0)
     }
 
-    /// Nothing to write and nothing on its way.
+    /// Returns whether there is nothing to write and nothing on its way.
     pub fn is_clean(&self) -> bool {
         self.extents.is_empty() && self.moving_bytes == 0
     }

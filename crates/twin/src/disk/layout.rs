@@ -37,7 +37,7 @@ impl Divisor {
         }
     }
 
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline]
     fn divide(self, number: u64) -> (u64, u64) {
         let near = (number as i64 as f64 * self.inverse) as i64 as u64;
@@ -144,14 +144,14 @@ impl Layout {
         &self.zones[first + further]
     }
 
-    /// Streaming time of a byte.
+    /// Returns the streaming time of a byte.
     #[inline]
     pub fn stream_ns(&self, byte: u64) -> u64 {
         let zone = self.zone(byte);
         self.stream_in(zone, byte - zone.first_byte).0
     }
 
-    /// Streaming time, and the run and the track of it where a byte of a zone lies.
+    /// Returns the streaming time, and the run and the track of it where a byte of a zone lies.
     #[inline]
     fn stream_in(&self, zone: &Zone, byte: u64) -> (u64, u64, u64) {
         let (track, along) = zone.track_bytes.divide(byte);
@@ -196,7 +196,7 @@ impl Layout {
         bytes as u64 / 4096 * 4096
     }
 
-    /// Wait until a place comes round for a head that is over `head_ns` of a turn, or of a later one.
+    /// Returns the wait until a place comes round for a head that is over `head_ns` of a turn, or of a later one.
     #[inline]
     pub fn wait_ns(&self, head_ns: u64, to: &Place) -> u64 {
         let mut angle_ns = to.angle_ns;

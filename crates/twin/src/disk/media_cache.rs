@@ -27,7 +27,7 @@ pub struct MediaCache {
 }
 
 impl MediaCache {
-    /// Empty, over bands never written.
+    /// Returns an empty cache, over bands never written.
     pub fn new(params: &DiskParams) -> Self {
         let bands = params.capacity_bytes.div_ceil(params.zone_bytes);
         Self {
@@ -63,7 +63,7 @@ impl MediaCache {
         (start, (start + self.band_bytes).min(self.capacity_bytes))
     }
 
-    /// Behind the last byte of the band of `at`.
+    /// Returns the address behind the last byte of the band of `at`.
     pub fn band_end(&self, at: u64) -> u64 {
         self.bounds(self.band(at)).1
     }

@@ -47,7 +47,7 @@ pub struct Positioning {
 }
 
 impl Positioning {
-    /// All of it.
+    /// Returns the whole time.
     #[inline]
     pub const fn total_ns(self) -> u64 {
         self.setup_ns + self.seek_ns + self.wait_ns

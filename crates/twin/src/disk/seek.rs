@@ -71,7 +71,7 @@ impl Seek {
         }
     }
 
-    /// From one place to another: the arm moves while the other head is chosen.
+    /// Returns the time from one place to another: the arm moves while the other head is chosen.
     #[inline]
     pub fn time_ns(&self, from: &Place, to: &Place, write: bool) -> u64 {
         let distance = from.cylinder.abs_diff(to.cylinder);

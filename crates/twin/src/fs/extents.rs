@@ -121,7 +121,7 @@ impl Extents {
         self.count
     }
 
-    /// Behind the last block of the file that was ever written.
+    /// Returns the block behind the last block of the file that was ever written.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -217,7 +217,7 @@ impl Extents {
         }
     }
 
-    /// Every part of the file that lies in `start..end` of the device. Looks at all extents.
+    /// Returns every part of the file that lies in `start..end` of the device. Looks at all extents.
     pub fn within(&self, start: u64, end: u64) -> Vec<Piece> {
         self.pieces(0, self.end)
             .filter_map(|piece| {

@@ -9,7 +9,7 @@ const ITEMS: f64 = (NODE_BYTES / 78) as f64;
 /// Data that one checksum leaf covers: 4 bytes for each 4 KiB.
 const CHECKSUM_BYTES: f64 = (NODE_BYTES / 4 * 4096) as f64;
 
-/// Distinct leaves among `leaves` that `touches` uniform touches hit: L (1 - e^(-k/L)).
+/// Returns the distinct leaves among `leaves` that `touches` uniform touches hit: L (1 - e^(-k/L)).
 fn distinct(leaves: f64, touches: f64) -> f64 {
     let leaves = leaves.max(1.0);
     leaves * -(-touches / leaves).exp_m1()

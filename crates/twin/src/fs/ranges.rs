@@ -220,7 +220,7 @@ impl Ranges {
         self.run_end(start, end) == end
     }
 
-    /// Behind the last block of the run that `start` begins, or `limit` if that comes first.
+    /// Returns the block behind the last block of the run that `start` begins, or `limit` if that comes first.
     pub fn run_end(&self, start: u64, limit: u64) -> u64 {
         let mut at = start;
         while at < limit {

@@ -33,7 +33,7 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// A read of `start..end` with windows of `window` blocks.
+    /// Takes a read of `start..end` with windows of `window` blocks.
     pub fn read(&mut self, start: u64, end: u64, window: u64) -> Ahead {
         let Some(place) = self.streams.iter().position(|stream| stream.next == start) else {
             let full = self.streams.len() == STREAMS;

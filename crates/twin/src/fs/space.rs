@@ -198,7 +198,7 @@ impl Groups {
         }
     }
 
-    /// A group's first block, and behind its last.
+    /// Returns a group's first block, and behind its last.
     fn bounds(&self, group: usize) -> (u64, u64) {
         let start = group as u64 * self.length;
         (start, (start + self.length).min(self.made))

@@ -115,7 +115,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Nothing to do yet.
+    /// Returns write-back with nothing to do yet.
     pub fn new(blocks: u64, now_ns: u64) -> Self {
         Self {
             changes: 0,
@@ -338,7 +338,7 @@ impl<D: Device> FileSystem<D> {
         end
     }
 
-    /// Behind the extent that ends where `file` begins.
+    /// Returns the block behind the extent that ends where `file` begins.
     fn behind(&self, file: u64) -> Option<u64> {
         let before = self.extents.device(file.checked_sub(1)?)?;
         Some(before + 1)

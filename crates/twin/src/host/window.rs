@@ -97,7 +97,7 @@ impl<D: Device> Driver<'_, D> {
         batches.close(now_ns)
     }
 
-    /// Whether a round ended before its time, and whether the job did.
+    /// Returns whether a round ended before its time, and whether the job did.
     fn end_round(&mut self, now_ns: u64, settled: bool) -> (bool, bool) {
         let Some(batches) = &mut self.batches else {
             return (false, false);

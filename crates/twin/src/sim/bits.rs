@@ -4,7 +4,7 @@
 pub struct Bits(Box<[u64]>);
 
 impl Bits {
-    /// `count` clear bits.
+    /// Returns `count` clear bits.
     pub fn new(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)].into_boxed_slice())
     }

@@ -391,7 +391,7 @@ impl Ring {
         self.cursor = near_ns >> WIDTH_BITS;
     }
 
-    /// Slot of the first occupied bucket. Every ring event lies in `[cursor, cursor + RING)`, so
+    /// Returns the slot of the first occupied bucket. Every ring event lies in `[cursor, cursor + RING)`, so
     /// the first occupied slot from the cursor's on, going round once, is the earliest.
     #[inline]
     fn seek(&self) -> Option<usize> {

@@ -28,7 +28,7 @@ impl Waits {
     /// All of an I/O.
     pub const WHOLE: u32 = 1 << 16;
 
-    /// `part` of the `whole` of an I/O, in any unit.
+    /// Returns the share that is `part` of the `whole` of an I/O, in any unit.
     #[inline]
     pub fn share(part: u32, whole: u32) -> u32 {
         if part == whole {
@@ -57,7 +57,8 @@ impl Waits {
         self.sum += i128::from(wait_ns) * i128::from(share);
     }
 
-    /// Up to now, by those who wait still too. Who will begin only later counts as less than nothing until then.
+    /// Returns the sum up to now, by those who still wait too. Who will begin only later counts as less than nothing
+    /// until then.
     pub fn total_ns(&self, now_ns: u64) -> u64 {
         let total = self.sum + i128::from(self.waiting) * i128::from(now_ns);
         (total.max(0) / i128::from(Self::WHOLE)) as u64
@@ -71,7 +72,7 @@ struct Server {
 }
 
 impl Fifo {
-    /// `servers` equal servers.
+    /// Returns `servers` equal servers.
     pub fn new(servers: u32) -> Self {
         Self {
             first: Server::default(),
@@ -79,7 +80,7 @@ impl Fifo {
         }
     }
 
-    /// A customer arrives at `now_ns`; gives the start of its service, ps.
+    /// Serves a customer who arrives at `now_ns`; returns the start of its service, ps.
     #[inline]
     pub fn serve(&mut self, now_ns: u64, service_ps: u64) -> u64 {
         let mut server = &mut self.first;
@@ -94,7 +95,7 @@ impl Fifo {
         start_ps
     }
 
-    /// A customer arrives at `now_ns`; gives the end of its service, rounded up to ns.
+    /// Serves a customer who arrives at `now_ns`; returns the end of its service, rounded up to ns.
     #[inline]
     pub fn finish_ns(&mut self, now_ns: u64, service_ps: u64) -> u64 {
         (self.serve(now_ns, service_ps) + service_ps).div_ceil(PS)

@@ -9,7 +9,7 @@ use crate::ssd::ftl::wear::EraseCounts;
 use crate::ssd::params::UNIT_BYTES;
 
 impl Ssd {
-    /// Simulated over real capacity.
+    /// Returns simulated over real capacity.
     pub fn scale(&self) -> f64 {
         let simulated = match &self.zns {
             Some(zns) => zns.capacity_bytes(),
@@ -35,7 +35,7 @@ impl Ssd {
         4.0 + (4.0 * physical + units as f64) / f64::from(self.geometry.logical_pages)
     }
 
-    /// Program/erase cycles of the superblocks so far.
+    /// Returns the program/erase cycles of the superblocks so far.
     pub fn erase_counts(&self) -> EraseCounts {
         match &self.zns {
             Some(zns) => zns.wear.counts(),

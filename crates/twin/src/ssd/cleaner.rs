@@ -257,7 +257,7 @@ impl Ssd {
         Some(self.victim(superblock, valid))
     }
 
-    /// In idle time the oldest superblock of the SLC cache.
+    /// Returns, in idle time, the oldest superblock of the SLC cache.
     fn choose_cached(&mut self) -> Option<Victim> {
         self.translation.slc.as_ref()?;
         self.idle_target()?;

@@ -218,7 +218,7 @@ impl Flash {
         self.held.total_ns(now_ns) / u64::from(self.budget_jobs)
     }
 
-    /// Time that host reads waited for a channel and for a plane, summed over them.
+    /// Returns the time that host reads waited for a channel and for a plane, summed over them.
     pub fn reads_waited_ns(&self, now_ns: u64) -> (u64, u64) {
         let (channels, dies) = (&self.channel_waits, &self.die_waits);
         (channels.total_ns(now_ns), dies.total_ns(now_ns))

@@ -91,7 +91,7 @@ impl Ftl {
         self.free[group as usize].len() as u32
     }
 
-    /// Valid pages of a reclaim group: one look at each of its superblocks.
+    /// Returns the number of valid pages of a reclaim group: one look at each of its superblocks.
     pub fn valid_in(&self, group: u32) -> u32 {
         let Range { start, end } = self.geometry.superblocks_of(group);
         let superblocks = &self.superblocks[start as usize..end as usize];
@@ -230,7 +230,7 @@ impl Ftl {
         Some((index, superblock.valid))
     }
 
-    /// Program/erase cycles so far.
+    /// Returns the program/erase cycles so far.
     pub fn erase_counts(&self) -> EraseCounts {
         self.wear.counts()
     }
@@ -302,7 +302,7 @@ impl Ftl {
         self.reverse[page as usize]
     }
 
-    /// Valid pages of a superblock.
+    /// Returns the number of valid pages of a superblock.
     pub fn valid_pages(&self, superblock: u32) -> u32 {
         self.superblocks[superblock as usize].valid
     }

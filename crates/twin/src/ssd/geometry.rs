@@ -28,13 +28,13 @@ impl Divisor {
         Self { divisor, magic }
     }
 
-    /// Quotient.
+    /// Returns the quotient.
     #[inline]
     pub const fn div(self, value: u32) -> u32 {
         ((self.magic as u128 * (value as u128 + 1)) >> 64) as u32
     }
 
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline]
     pub const fn div_rem(self, value: u32) -> (u32, u32) {
         let quotient = self.div(value);
@@ -205,7 +205,7 @@ impl Geometry {
         })
     }
 
-    /// The same without superblocks: what the map of a zoned drive has to hold.
+    /// Returns the geometry without superblocks: what the map of a zoned drive has to hold.
     pub fn unmapped(&self) -> Self {
         Self {
             superblocks: 0,
@@ -218,13 +218,13 @@ impl Geometry {
         self.superblocks * self.superblock_pages
     }
 
-    /// Superblock of a page.
+    /// Returns the superblock of a page.
     #[inline]
     pub const fn superblock(&self, page: u32) -> u32 {
         self.by_superblock.div(page)
     }
 
-    /// Reclaim group of a superblock.
+    /// Returns the reclaim group of a superblock.
     #[inline]
     pub const fn group(&self, superblock: u32) -> u32 {
         match self.groups {
@@ -305,7 +305,7 @@ impl Geometry {
         })
     }
 
-    /// Superblock of a unit.
+    /// Returns the superblock of a unit.
     #[inline]
     pub const fn unit_superblock(&self, unit: u32) -> u32 {
         self.by_superblock_units.div(unit)

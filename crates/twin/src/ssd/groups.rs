@@ -65,7 +65,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// `None` for a drive with one.
+    /// Returns the groups; `None` for a drive with one.
     fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
         let count = geometry.groups;
         (count > 1).then(|| {

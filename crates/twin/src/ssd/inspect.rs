@@ -13,7 +13,7 @@ pub struct PageTotals {
 }
 
 impl Ssd {
-    /// Stream that wrote a mapped logical page.
+    /// Returns the stream that wrote a mapped logical page.
     pub fn written_by(&self, logical: u32) -> Stream {
         let superblock = self
             .geometry
@@ -28,7 +28,7 @@ impl Ssd {
             .die
     }
 
-    /// 4 KiB pages that dies have been asked for.
+    /// Returns the number of 4 KiB pages that dies have been asked for.
     pub fn flash_reads(&self) -> u64 {
         self.flash.counts.units_out
     }

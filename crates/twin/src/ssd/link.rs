@@ -20,7 +20,7 @@ const SATA_OVERHEAD_BYTES: u32 = 16;
 const SATA_COMMAND_FRAMES: u32 = 4;
 const SATA_COMMAND_BYTES: u32 = 20 + 20 + 28 + 8 + SATA_COMMAND_FRAMES * 12;
 
-/// Raw rate of one lane in bytes per ns: PCIe Base Specification, transfer rate x encoding.
+/// Returns the raw rate of one lane in bytes per ns: PCIe Base Specification, transfer rate x encoding.
 fn lane_bytes_per_ns(generation: u32) -> f64 {
     match generation {
         3 => 8.0 * (128.0 / 130.0) / 8.0,

@@ -25,7 +25,7 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// `None` for a drive with one.
+    /// Returns the namespaces; `None` for a drive with one.
     pub(super) fn new(params: &SsdParams, logical_pages: u32) -> Option<Box<Self>> {
         let parts = params.namespace_shares().filter(|parts| parts.len() > 1)?;
         let count = parts.len() as u32;
@@ -98,7 +98,7 @@ impl Namespaces {
         }
     }
 
-    /// A request as the drive sees it; what lies beyond the namespace lies beyond the drive.
+    /// Returns a request as the drive sees it; what lies beyond the namespace lies beyond the drive.
     pub(super) fn on_drive(&self, request: Request) -> Request {
         let end = request
             .offset_bytes

@@ -33,7 +33,7 @@ impl Streams {
         Stream(self.handles)
     }
 
-    /// Reclaim group that a stream fills superblocks of.
+    /// Returns the reclaim group that a stream fills superblocks of.
     const fn group(self, stream: Stream) -> u8 {
         match self.is_host(stream) {
             true => stream.0 % self.groups,

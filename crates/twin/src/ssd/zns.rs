@@ -46,7 +46,7 @@ pub(super) struct Zns {
 }
 
 impl Zns {
-    /// `None` for a drive without zones.
+    /// Returns the zones; `None` for a drive without zones.
     pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
         let model = params.zone_model()?;
         Some(Box::new(Self {
@@ -63,7 +63,7 @@ impl Zns {
         }))
     }
 
-    /// Zone of an addressed page, and its place in it.
+    /// Returns the zone of an addressed page, and its place in it.
     const fn split(&self, logical: u32) -> (u32, u32) {
         (logical / self.zone_pages, logical % self.zone_pages)
     }

@@ -63,7 +63,7 @@ fn written_out(list: &Node) -> Result<Node> {
     })
 }
 
-/// One step per combination of the axes' values, the first axis varying slowest.
+/// Returns one step per combination of the axes' values, the first axis varying slowest.
 fn sweep(step: &Node) -> Result<Vec<Node>> {
     let Some(axes) = step.get("sweep") else {
         return Ok(vec![step.clone()]);
@@ -172,7 +172,7 @@ fn measures(step: &Node) -> bool {
     )
 }
 
-/// `name` and `label` of a step that prepares for `step`, and where and how well it runs.
+/// Returns `name` and `label` of a step that prepares for `step`, and where and how well it runs.
 fn before(step: &Node, kind: &str, name: &str, label: &str) -> Node {
     let mut one = Node {
         line: step.line,
@@ -249,7 +249,7 @@ fn settling_before(step: &Node, settle: &Node) -> Result<Node> {
     Ok(one)
 }
 
-/// Every step of every round, with what it is a round of.
+/// Returns every step of every round, with what it is a round of.
 fn rounds(step: &Node) -> Result<Vec<Node>> {
     let fields = Fields::new(step, "rounds", &ROUNDS_KEYS)?;
     let name = fields.text("name")?;

@@ -64,14 +64,14 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// All streams together.
+    /// Returns the tallies of all streams together.
     pub(super) fn ops(&self) -> Tallies {
         let mut sum = Tallies::default();
         self.streams.iter().for_each(|stream| add(&mut sum, stream));
         sum
     }
 
-    /// With what happened in another.
+    /// Returns the batch with what happened in another.
     pub(super) fn plus(mut self, other: &Self) -> Self {
         self.streams
             .iter_mut()
@@ -200,8 +200,8 @@ fn of_ops(batches: &[Tallies]) -> BTreeMap<Op, OpHalfWidths> {
     ops.filter_map(|op| Some((op, of_op(op)?))).collect()
 }
 
-/// Of bytes programmed over bytes written: that of the ratio's residuals. `None` where one of both is not known or 0, and
-/// where cleaning comes and goes in cycles so long that batches resemble their neighbours.
+/// Returns the half-width of bytes programmed over bytes written, from the ratio's residuals. `None` where one of both
+/// is not known or 0, and where cleaning comes and goes in cycles so long that batches resemble their neighbours.
 fn of_waf(batches: &[Batch], ops: &[Tallies]) -> Option<f64> {
     let written = |batch: &Tallies| {
         let writes = batch
@@ -232,7 +232,7 @@ fn of_medium(batches: &[Batch], figure: impl Fn(Medium) -> f64) -> Option<Vec<f6
     each.collect()
 }
 
-/// Half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.
+/// Returns half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.
 fn of_mean(counts: &[f64], latencies: &[f64]) -> Option<f64> {
     let total_ns = mean(latencies);
     (total_ns > 0.0).then(|| half_width(&ratio_residuals(counts, latencies)) / total_ns)
@@ -252,7 +252,7 @@ pub(super) fn mean(series: &[f64]) -> f64 {
     series.iter().sum::<f64>() / series.len().max(1) as f64
 }
 
-/// Correlation of neighbours, lag 1.
+/// Returns the correlation of neighbours, lag 1.
 fn correlation(series: &[f64]) -> f64 {
     let mean = mean(series);
     let (mut products, mut squares) = (0.0, 0.0);
@@ -286,7 +286,7 @@ fn slope(series: &[f64]) -> (f64, f64) {
     (slope, (left / (series.len() as f64 - 2.0) / spread).sqrt())
 }
 
-/// Half the 95 % interval of the series' mean.
+/// Returns half the 95 % interval of the series' mean.
 pub(super) fn half_width(series: &[f64]) -> f64 {
     let (count, mean) = (series.len() as f64, mean(series));
     let squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();

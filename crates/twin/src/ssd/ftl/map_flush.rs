@@ -36,7 +36,7 @@ impl MapFlush {
     /// Indirection units that one page of the map describes, 4 bytes each.
     pub const ENTRIES: u32 = 1024;
 
-    /// `None` for a drive that never writes its map.
+    /// Returns a flush with nothing changed; `None` for a drive that never writes its map.
     pub fn new(params: &SsdParams, geometry: &Geometry) -> Option<Self> {
         let pages = geometry.map_pages;
         let unit = u64::from(UNIT_BYTES);

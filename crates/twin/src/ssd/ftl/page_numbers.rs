@@ -18,7 +18,7 @@ pub enum PageNumbers {
 const FEWEST: usize = 1 << 18;
 
 impl PageNumbers {
-    /// `count` times `value`.
+    /// Returns `count` times `value`.
     pub fn new(count: u32, value: u32) -> Self {
         let count = count as usize;
         let mut numbers = match Self::mapped(count) {

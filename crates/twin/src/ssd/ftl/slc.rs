@@ -18,7 +18,7 @@ pub struct SlcCache {
 }
 
 impl SlcCache {
-    /// `None` for a drive without one.
+    /// Returns the cache; `None` for a drive without one.
     pub fn new(geometry: &Geometry) -> Option<Self> {
         (geometry.slc_superblocks > 0).then(|| Self {
             superblocks: geometry.slc_superblocks,

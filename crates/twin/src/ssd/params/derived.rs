@@ -81,7 +81,7 @@ impl SsdParams {
         self.placements() + (self.map_flush_bytes > 0) as u32
     }
 
-    /// All streams.
+    /// Returns the number of all streams.
     pub const fn streams(&self) -> u32 {
         self.host_streams() + self.cleaning_streams()
     }

@@ -4,7 +4,7 @@ use super::{SsdParams, UNIT_BYTES};
 use crate::device::params::{ParamError, fail};
 
 impl SsdParams {
-    /// Each value by itself.
+    /// Checks each value by itself.
     pub(super) fn check_limits(&self) -> Result<(), ParamError> {
         for (name, value, low, high) in self.counts() {
             if !(low..=high).contains(&value) {

@@ -32,7 +32,7 @@ struct Heat {
 }
 
 impl Heat {
-    /// Temperature after `dt_s` at a constant power.
+    /// Returns the temperature after `dt_s` at a constant power.
     fn after(&self, from_c: f64, dt_s: f64, power_w: f64) -> f64 {
         let final_c = self.ambient_c + self.resistance * power_w;
         final_c + (from_c - final_c) * (-dt_s / self.constant_s).exp()
@@ -66,7 +66,7 @@ pub struct Governor {
 }
 
 impl Governor {
-    /// `None` for a drive with neither a cap nor a temperature nor a state to rest in.
+    /// Returns the governor; `None` for a drive with neither a cap nor a temperature nor a state to rest in.
     pub fn new(params: &SsdParams) -> Option<Box<Self>> {
         let capped = params.cap_w().is_finite();
         let thermal = params.thermal_resistance_c_per_w > 0.0;
@@ -133,7 +133,8 @@ impl Governor {
         paid_ns.max(awake_ns.filter(|&awake_ns| awake_ns > now_ns))
     }
 
-    /// The last command has ended. Gives whether the drive may go to rest, and wants to know of the next one.
+    /// Notes that the last command has ended. Returns whether the drive may go to rest, and so needs to know of the
+    /// next one.
     pub fn command_gone(&mut self, now_ns: u64) -> bool {
         self.rest
             .as_mut()
@@ -141,7 +142,7 @@ impl Governor {
             .is_some()
     }
 
-    /// A command comes. Gives whether the drive may have gone to rest before.
+    /// Notes that a command comes. Returns whether the drive may have gone to rest before.
     pub fn command_comes(&mut self, now_ns: u64) -> bool {
         let rest = self.rest.as_mut();
         rest.is_some_and(|rest| rest.command_comes(now_ns))
@@ -163,7 +164,7 @@ impl Governor {
         (self.busy_ns + (joules - self.joules) / self.cap_w() * 1e9) as u64
     }
 
-    /// Temperature, degrees Celsius, and how long the drive has throttled because of it, ns.
+    /// Returns the temperature, degrees Celsius, and how long the drive has throttled because of it, ns.
     pub fn temperature(&self, now_ns: u64, joules: f64) -> Option<(f64, u64)> {
         let mut meter = self.thermometer?;
         meter.advance(now_ns, joules);

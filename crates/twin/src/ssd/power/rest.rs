@@ -21,7 +21,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// `None` for a drive that stays in the state in force.
+    /// Returns the state; `None` for a drive that stays in the state in force.
     pub fn new(params: &SsdParams) -> Option<Self> {
         (params.idle_state_after_us > 0.0).then(|| Self {
             after_ns: us_to_ns(params.idle_state_after_us),
@@ -39,7 +39,7 @@ impl Rest {
         self.idle_since_ns = Some(now_ns);
     }
 
-    /// A command comes. Gives whether there was none.
+    /// Notes that a command comes. Returns whether there was none.
     pub fn command_comes(&mut self, now_ns: u64) -> bool {
         self.saved_j = self.saved_j(now_ns);
         let Some(since_ns) = self.idle_since_ns.take() else {
@@ -51,7 +51,7 @@ impl Rest {
         true
     }
 
-    /// From when on the drive takes commands.
+    /// Returns from when on the drive takes commands.
     pub fn awake_ns(&self) -> u64 {
         self.awake_ns
     }
