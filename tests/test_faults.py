@@ -116,7 +116,7 @@ def test_a_row_of_which_much_failed_has_the_share_and_no_figures_and_the_run_fai
     ended = run_on(path, mount(fault))
     assert ended.returncode == 1, ended
     assert f"– ({share})" in ended.stdout
-    assert why in ended.stdout
+    assert why in " ".join(ended.stdout.split())
     assert share in ended.stderr
     [row] = csv.DictReader(io.StringIO(runs_csv([Run.open("last").path])))
     assert float(row["failed_share"]) == pytest.approx(float(share.split()[0]) / 100, abs=0.01)
@@ -221,7 +221,7 @@ PASSES = [
 @pytest.mark.parametrize(
     ("fault", "noticed"),
     [
-        ("write:eio:0.01", "not what was written"),
+        ("write:eio:0.01", "did not hold what was written"),
         ("write:lost:0.05", "stale"),
         ("write:torn:0.05", "torn"),
         ("read:garbled:0.01", "corrupt"),

@@ -18,7 +18,6 @@ KNOWN = {
     },
     "twin": {
         ("disk::arm", "disk::read_ahead"),
-        ("ssd", "ssd::power"),
         ("ssd::flash::channel", "ssd::flash::die", "ssd::flash::reads"),
         ("ssd::ftl::map_flush", "ssd::geometry"),
     },

@@ -12,7 +12,8 @@ from threading import Event
 import pytest
 
 import fathom
-from fathom.errors import FathomError, InterruptedRunError, UsageError
+from fathom import _core
+from fathom.errors import FathomError, InterruptedRunError, UsageError, naming
 from fathom.load.backend import EngineBackend
 from fathom.load.initiator import ThisMachine
 from fathom.load.resolve import resolve_targets
@@ -22,6 +23,7 @@ from fathom.plan.fit import check_fits
 from fathom.runs.reader import Run
 from fathom.runs.store import StepOutcome
 from fathom.session import Options, SilentObserver, resume_run, start_run
+from fathom.session.session import names_target
 from fathom.session.stepper import Progress
 from fathom.statistics.limits import limit_in
 from fathom.targets import sysfs
@@ -583,3 +585,15 @@ def test_load_threads_are_not_pinned_where_one_interrupt_serves_all_cores(
         handle.poll()
     [recording] = handle.result()
     assert recording.setup["load threads"].startswith(ways)
+
+
+def test_an_error_that_does_not_name_its_target_gets_its_name(tmp_path: Path) -> None:
+    [target] = parse_targets([f"file:{tmp_path / 'data'}"], size_bytes=1 << 20)
+    [twin] = resolve_targets([PM9A3])
+    of_engine = _core.BackendError(f"{target.path}: input/output error")
+    with pytest.raises(FathomError) as of_checks, naming(target.name):
+        raise FathomError("the file is another")
+    assert names_target(of_engine, target)
+    assert names_target(of_checks.value, target)
+    assert not names_target(FathomError(f"no space left for the journal beside {target.path}"), target)
+    assert not names_target(_core.BackendError("a twin failed"), twin)

@@ -11,13 +11,14 @@ print(run.to_pandas("points")[["workload", "op", "iops", "p99_us"]])
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fathom.api import open_run, plan_run, repeat_run, resume_run, review, run, write_report
+    from fathom.api import compare_runs, open_run, plan_run, repeat_run, resume_run, review, run, write_report
     from fathom.runs.reader import Run
 
 __version__ = "0.1.0"
 __all__ = [
     "Run",
     "__version__",
+    "compare_runs",
     "open_run",
     "plan_run",
     "repeat_run",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from fathom import session
 from fathom.errors import UsageError
@@ -20,6 +20,9 @@ from fathom.session import Observer, Options, SilentObserver
 from fathom.session.stepper import Progress
 from fathom.targets.purge import Purge
 from fathom.targets.target import Target
+
+if TYPE_CHECKING:
+    from fathom.compare.rows import Result
 
 Watch = Callable[[str, Progress], None]
 """Called with a target's name and the news of its running step, about once a second, from several threads."""
@@ -163,6 +166,32 @@ def write_report(
     beside = [] if baseline is None else [find_run(str(baseline))]
     path = own[0] / REPORT if out is None else Path(out)
     return write_html([*own, *beside], path, prices=read_prices(_path(prices)))
+
+
+def compare_runs(
+    base: Run | str | Path,
+    *new: Run | str | Path,
+    metrics: Sequence[str] = (),
+    limits: Sequence[str] = (),
+    level_pct: float | None = None,
+) -> "list[Result]":
+    """Returns what changed in each of `new` against the base, figure by figure, as `fathom compare` does.
+
+    A run that was made with repeats stands for all of them. `metrics` and `limits` are written as in the command:
+    `p99`, `p99 > +5%`. `level_pct` is the change in percent within which two figures are level.
+
+    Raises UsageError for a metric or a limit that is none, and for targets without a counterpart.
+    """
+    from fathom.compare.gate import parse_gate
+    from fathom.compare.metrics import metric_names
+    from fathom.compare.rows import LEVEL_PCT, compare_sides
+    from fathom.compare.sides import read_side
+
+    sides = [read_side(str(one.path if isinstance(one, Run) else one)) for one in (base, *new)]
+    names = metric_names(",".join(metrics) if metrics else None)
+    gates = [parse_gate(text) for text in limits]
+    level = LEVEL_PCT if level_pct is None else level_pct
+    return [compare_sides(sides[0], side, names, gates, level) for side in sides[1:]]
 
 
 def open_run(run: str | Path) -> Run:

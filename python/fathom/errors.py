@@ -4,6 +4,8 @@ The command line catches `FathomError`, prints `str(error)` and exits with `erro
 product itself are ordinary Python exceptions and are not in this tree.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 NEW_RUN = "start a new run"
@@ -31,6 +33,8 @@ class FathomError(Exception):
     """
 
     exit_code = ExitCode.FAILED
+    target: str | None = None
+    """The target that the message names, where that is known."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         """Fold both texts to one line each."""
@@ -70,6 +74,16 @@ class InterruptedRunError(FathomError):
     """The user stopped the run; what was measured is saved."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+@contextmanager
+def naming(target: str) -> Iterator[None]:
+    """Marks errors inside the `with`, whose messages name the target, with its name."""
+    try:
+        yield
+    except FathomError as error:
+        error.target = target
+        raise
 
 
 class DamageWarning(UserWarning):

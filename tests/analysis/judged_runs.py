@@ -10,6 +10,7 @@ from fathom.analysis.run_view import Remark, RunView
 from fathom.analysis.validity import Note, notes
 from fathom.columns.schema import TABLES
 from fathom.runs.document import MethodRecord, RunDocument, TargetRecord
+from fathom.targets.absent import Absent
 
 Row = dict[str, object]
 DEVICE = "/dev/nvme0n1"
@@ -78,7 +79,7 @@ def run_view(
     job: Mapping[str, object] | None = None,
     step: Mapping[str, object] | None = None,
     remarks: Sequence[Remark] = (),
-    not_measured: Mapping[str, Sequence[str]] | None = None,
+    not_measured: Mapping[str, Sequence[Absent]] | None = None,
     errors: int = 0,
     quick: bool = False,
     status: str = "complete",

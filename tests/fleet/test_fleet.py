@@ -357,7 +357,7 @@ def test_a_host_that_falls_silent_while_it_makes_its_file_is_named(
     monkeypatch.setattr(HostAgent, "hold", lambda *_: time.sleep(1.0))
     monkeypatch.setattr(HostAgent, "clock_ns", lambda _: time.sleep(1.0))
     with (
-        pytest.raises(FathomError, match=r"host h1 did not answer within 0 s"),
+        pytest.raises(FathomError, match=r"host h1: did not answer within 0 s"),
         fleet.claim(target, writes=False),
     ):
         pass

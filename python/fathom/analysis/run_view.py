@@ -22,6 +22,7 @@ from fathom.runs.document import RunDocument, TargetRecord
 from fathom.runs.remarks import Fact
 from fathom.statistics.failed import failed_share, is_withheld
 from fathom.statistics.means import mean_by_count
+from fathom.targets.absent import Absent
 
 Key = tuple[str, str]
 """(target, step)"""
@@ -171,7 +172,7 @@ class RunView:
     """Per (target, workload) what the judge of its precondition said last, in words."""
     further: Sequence[pa.Table] = ()
     """Intervals of the further repeats, where `points` are those of several pooled."""
-    not_measured: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    not_measured: Mapping[str, Sequence[Absent]] = field(default_factory=dict)
     """Per target what could not be sampled, each as `subject: why`."""
 
     @classmethod
@@ -180,7 +181,7 @@ class RunView:
         run: HasTables,
         remarks: Sequence[Remark] = (),
         verdicts: Mapping[Key, str] | None = None,
-        not_measured: Mapping[str, Sequence[str]] | None = None,
+        not_measured: Mapping[str, Sequence[Absent]] | None = None,
     ) -> "RunView":
         """Returns the view of a run, with what its backends remarked, its preconditions came to and nobody could
         sample.

@@ -56,6 +56,8 @@ class _Against:
     ceiling: float
     unit: str
     what: str
+    to_media: bool = False
+    """Whether bytes are counted at the media, cleaning included."""
 
     @property
     def ratio(self) -> float:
@@ -132,7 +134,9 @@ def _against(view: RunView, figures: StepFigures, known: Physics) -> Iterable[_A
         waf = row.waf
         if known.program_mbps and row.op == "write" and waf and waf == waf:
             media_mbps = (row.mbps or 0.0) * waf
-            yield _Against(figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program")
+            yield _Against(
+                figures, media_mbps, known.program_mbps, "MB/s", "what its dies can program", to_media=True
+            )
         pattern = view.jobs[figures.step].get("pattern", {}) if figures.step in view.jobs else {}
         small = row.block_bytes == SMALL_BYTES and pattern.get("kind") == "uniform"
         if known.senses_per_s and row.op == "read" and small:
@@ -170,7 +174,7 @@ def _near(view: RunView, together: Sequence[_Against]) -> Finding:
 
 
 def _media(one: _Against) -> str:
-    return " to the media, cleaning included," if one.what.endswith("program") else ""
+    return " to the media, cleaning included," if one.to_media else ""
 
 
 def _figures(one: _Against) -> dict[str, float]:

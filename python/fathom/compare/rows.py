@@ -45,6 +45,19 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """A workload that could not be compared, and why."""
+
+    workload: str
+    why: str
+
+    @property
+    def words(self) -> str:
+        """One line."""
+        return f"{self.workload}: {self.why}"
+
+
+@dataclass(frozen=True)
 class Compared:
     """A target of the new side beside its base.
 
@@ -54,7 +67,7 @@ class Compared:
     label: str
     base_label: str
     rows: Sequence[Row]
-    missing: Sequence[str]
+    missing: Sequence[Missing]
     unsettled: Sequence[str]
 
 
@@ -135,18 +148,18 @@ def compare_sides(
 
 def _halves(
     base: Side | None, new: Side, match: Match, names: Sequence[str]
-) -> tuple[list[_Half], list[str]]:
+) -> tuple[list[_Half], list[Missing]]:
     halves: list[_Half] = []
-    missing: list[str] = []
+    missing: list[Missing] = []
     for corner, theirs, own in cells(base, new, match):
         if own is None:
-            missing.append(f"{corner.label}: not measured in {new.name}")
+            missing.append(Missing(corner.label, f"not measured in {new.name}"))
         elif base is None:
             halves += _beside_published(corner.label, own, new, names)
         elif theirs is None:
-            missing.append(f"{corner.label}: not measured in {base.name}")
+            missing.append(Missing(corner.label, f"not measured in {base.name}"))
         elif failed := [cell.failed for cell in (theirs, own) if cell.failed]:
-            missing.append(f"{corner.label}: {failed[0]}, so it is compared with nothing")
+            missing.append(Missing(corner.label, f"{failed[0]}, so it is compared with nothing"))
         else:
             why = _unsettled(base, theirs, new, own)
             chosen: dict[str, list[str]] = {}

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fathom.compare.gate import Outcome
-from fathom.compare.rows import Result, Row
+from fathom.compare.rows import Missing, Result, Row
 from fathom.compare.words import answer, change, limits, meaning, workload_of
 from fathom.output.table import flush_table
 from fathom.report.style import grouped, plain
@@ -29,7 +29,7 @@ def print_result(console: Console, result: Result, context: Sequence[str]) -> No
         console.print()
         console.print(Text(plain(f"{pair.label}, beside {pair.base_label}"), style="bold"))
         _print_rows(console, pair.rows)
-        for text in (*pair.missing, *pair.unsettled):
+        for text in (*(one.words for one in pair.missing), *pair.unsettled):
             console.print(Text(plain(text), style="yellow"))
     for text in meaning(result):
         console.print(Text(text, style="dim"))
@@ -83,7 +83,7 @@ def to_markdown(result: Result, context: Sequence[str]) -> str:
                 _said(row),
             )
             lines.append(f"| {' | '.join(map(_cell, cells))} |")
-        lines += [f"- {_cell(text)}" for text in (*pair.missing, *pair.unsettled)]
+        lines += [f"- {_cell(text)}" for text in (*(one.words for one in pair.missing), *pair.unsettled)]
     return "\n".join([*lines, "", *meaning(result)]) + "\n"
 
 
@@ -107,7 +107,7 @@ def to_json(result: Result, context: Sequence[str]) -> dict[str, object]:
             {
                 "target": pair.label,
                 "base": pair.base_label,
-                "missing": list(pair.missing),
+                "missing": [one.words for one in pair.missing],
                 "unsettled": list(pair.unsettled),
                 "rows": [_row_json(row) for row in pair.rows],
             }
@@ -177,9 +177,9 @@ def _cases(result: Result, rows: Sequence[Row]) -> Iterator[ElementTree.Element]
         yield case
 
 
-def _absent(missing: Sequence[str], *, gated: bool) -> Iterator[ElementTree.Element]:
-    for text in missing:
-        workload, _, why = plain(text).partition(": ")
+def _absent(missing: Sequence[Missing], *, gated: bool) -> Iterator[ElementTree.Element]:
+    for one in missing:
+        workload = plain(one.workload)
         case = ElementTree.Element("testcase", name=workload, classname=workload)
-        ElementTree.SubElement(case, "failure" if gated else "skipped", message=why)
+        ElementTree.SubElement(case, "failure" if gated else "skipped", message=plain(one.why))
         yield case

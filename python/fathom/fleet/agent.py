@@ -20,6 +20,7 @@ from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 from fathom import __version__, _core
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.backend import engine_target, pins
+from fathom.targets.absent import Absent
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
@@ -175,8 +176,8 @@ class HostAgent:
         """Passes when the target of that name is still what was held. Raises RefusedError or FathomError."""
         recheck(self._held_one(name).target, writes=writes)
 
-    def absent(self, name: str) -> list[str]:
-        """Returns what is not sampled here for the target of that name, each with its reason."""
+    def absent(self, name: str) -> list[Absent]:
+        """Returns what is not sampled here for the target of that name."""
         return self._held_one(name).telemetry.absent
 
     def release(self, name: str) -> None:

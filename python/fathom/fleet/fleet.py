@@ -22,6 +22,7 @@ from fathom.fleet.load import POLL_S, FleetLoad, Host, Remote, reason
 from fathom.load.seeds import step_seed
 from fathom.method.split import split_job
 from fathom.runs.document import LOST_HOST, NoteRecord
+from fathom.targets.absent import Absent
 from fathom.targets.array import PREFIX
 from fathom.targets.parse import is_file_set
 from fathom.targets.safety import ensure_same
@@ -124,11 +125,11 @@ class Fleet:
         answers = [host.remote.submit(HostAgent.recheck, own[host.name].name, writes) for host in left]
         for host, answer in zip(left, answers, strict=True):
             try:
-                _wait_for(host, answer, host.silence_s + POLL_S)
+                _answered(answer, host.silence_s + POLL_S)
             except RefusedError:
                 raise
             except FathomError as error:
-                _lose(host, error)
+                host.lost = error.message
 
     def start(self, target: Target) -> "tuple[FleetBackend, AbstractContextManager[FleetBackend]]":
         """Runs jobs on the target from all hosts; every host samples for itself."""
@@ -158,14 +159,14 @@ class Fleet:
             identity = replace(one.identity, file_uuid=then.file_uuid)
             own[host] = replace(one, made=one.kind in ("file", "dir"), identity=identity)
 
-    def absent(self, target: Target) -> list[str]:
+    def absent(self, target: Target) -> list[Absent]:
         """Returns what the hosts cannot sample, each once with the hosts."""
         own = self._targets[target.name]
         said = self._on_all(target, lambda host, own: host.remote.submit(HostAgent.absent, own.name))
         return _once(
             {
-                host: [text.replace(own[host].name, target.name) for text in texts]
-                for host, texts in said.items()
+                host: [replace(one, of=target.name) if one.of == own[host].name else one for one in found]
+                for host, found in said.items()
             }
         )
 
@@ -195,7 +196,7 @@ class Fleet:
             try:
                 before, host.offset = host.offset, _offset(host)
             except FathomError as error:
-                _lose(host, error)
+                host.lost = error.message
                 continue
             moved_ns = abs(host.offset.offset_ns - before.offset_ns)
             if moved_ns > slewed_ns + before.error_ns + host.offset.error_ns + clocks.MOST_SPREAD_NS:
@@ -341,7 +342,7 @@ class FleetBackend:
         return list(self._fleet.parts(self._target))
 
     @property
-    def absent(self) -> Sequence[str]:
+    def absent(self) -> Sequence[Absent]:
         """What the hosts that hold the target cannot sample."""
         return self._fleet.absent(self._target)
 
@@ -396,21 +397,22 @@ class FleetBackend:
         return self._load
 
 
-def _once(said: Mapping[str, Sequence[str]]) -> list[str]:
-    """Returns what the hosts say, each text once with who says it."""
-    by_text: dict[str, list[str]] = {}
-    for host, texts in said.items():
-        for text in texts:
-            by_text.setdefault(text, []).append(host)
+def _once(said: Mapping[str, Sequence[Absent]]) -> list[Absent]:
+    """Returns what the hosts lack, each once with the hosts that lack it."""
+    by_what: dict[Absent, list[str]] = {}
+    for host, found in said.items():
+        for one in found:
+            by_what.setdefault(one, []).append(host)
     return [
-        f"{text}, on {'every host' if len(hosts) == len(said) else 'host ' + ', '.join(hosts)}"
-        for text, hosts in by_text.items()
+        replace(one, where="every host" if len(hosts) == len(said) else f"host {', '.join(hosts)}")
+        for one, hosts in by_what.items()
     ]
 
 
 def _meet(name: str, remote: Remote) -> Host:
     host = Host(name, remote, clocks.Offset(0, 0))
-    host.offset = _offset(host)
+    with _named(host):
+        host.offset = _offset(host)
     if not host.offset.usable:
         raise UsageError(
             f"host {name}: a round trip takes {2 * host.offset.error_ns / 1000000.0:.1f} ms, so its clock is "
@@ -428,7 +430,7 @@ def _offset(host: Host) -> clocks.Offset:
         offset = _measured(host)
     if not offset.even:
         raise FathomError(
-            f"host {host.name}: its clock jumps: two readings are {offset.spread_ns / 1000000.0:.1f} ms further "
+            f"its clock jumps: two readings are {offset.spread_ns / 1000000.0:.1f} ms further "
             "apart than the time between them",
             "set it by NTP or PTP, or leave the host out",
         )
@@ -436,7 +438,7 @@ def _offset(host: Host) -> clocks.Offset:
 
 
 def _measured(host: Host) -> clocks.Offset:
-    return clocks.measure(lambda: _wait_for(host, host.remote.submit(HostAgent.clock_ns)))
+    return clocks.measure(lambda: _answered(host.remote.submit(HostAgent.clock_ns)))
 
 
 def _require_plausible(host: str, text: str, own: Target) -> None:
@@ -450,24 +452,35 @@ def _require_plausible(host: str, text: str, own: Target) -> None:
         raise FathomError(f"host {host}: it describes {text} as what it cannot be", "look at that host")
 
 
-def _lose(host: Host, error: FathomError) -> None:
-    host.lost = error.message.removeprefix(f"host {host.name}").removeprefix(":").strip()
+@contextmanager
+def _named(host: Host) -> Iterator[None]:
+    """Puts the host's name in front of errors inside the `with`."""
+    try:
+        yield
+    except FathomError as error:
+        raise type(error)(f"host {host.name}: {error.message}", error.hint) from error
 
 
-def _wait_for(host: Host, answer: "Future[T]", patience_s: float | None = None) -> T:
-    """Returns a host's answer. Raises what it raised when that is Fathom's own error, else FathomError."""
+def _wait_for(host: Host, answer: "Future[T]") -> T:
+    """Returns a host's answer. Raises as `_answered` does, with the host's name in front."""
+    with _named(host):
+        return _answered(answer)
+
+
+def _answered(answer: "Future[T]", patience_s: float | None = None) -> T:
+    """Returns the answer. Raises what the host raised when that is Fathom's own error, else FathomError."""
     patience_s = CALL_S if patience_s is None else patience_s
     try:
         return answer.result(patience_s)
     except NotInTime as error:
         raise FathomError(
-            f"host {host.name} did not answer within {patience_s:.0f} s", "look at that host and start again"
+            f"did not answer within {patience_s:.0f} s", "look at that host and start again"
         ) from error
     except Exception as error:
         cause = getattr(error, "cause", None) or error
         if isinstance(cause, FathomError):
-            raise type(cause)(f"host {host.name}: {cause.message}", cause.hint) from error
-        raise FathomError(f"host {host.name}: {reason(error)}") from error
+            raise type(cause)(cause.message, cause.hint) from error
+        raise FathomError(reason(error)) from error
 
 
 def _wait_through(host: Host, answer: "Future[T]") -> T:

@@ -5,9 +5,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from fathom.columns.schema import Reading
+from fathom.errors import naming
 from fathom.load.array import EngineArray
 from fathom.load.backend import Backend, EngineBackend
 from fathom.load.resolve import resolve_targets
+from fathom.targets.absent import Absent
 from fathom.targets.claim import check_target, claim, recheck
 from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import Telemetry
@@ -22,8 +24,8 @@ class Sampler(Protocol):
     """Samples the machines and devices while a target runs."""
 
     @property
-    def absent(self) -> Sequence[str]:
-        """What cannot be sampled here, each with its reason: `subject: why`."""
+    def absent(self) -> Sequence[Absent]:
+        """What cannot be sampled here."""
         ...
 
     def step(self, name: str) -> None:
@@ -108,7 +110,8 @@ class ThisMachine:
 
     def recheck(self, target: Target, *, writes: bool) -> None:
         """Checks as `fathom.targets.claim.recheck` does."""
-        recheck(target, writes=writes)
+        with naming(target.name):
+            recheck(target, writes=writes)
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
         """Returns the io_uring engine, and the samples of this machine and the device, or the devices of an array."""

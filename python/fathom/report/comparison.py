@@ -336,8 +336,11 @@ def shortened(run: RunData) -> str | None:
         "times of preconditioning": quick.divide_preconditioning_by,
         "written volumes": quick.divide_volumes_by,
     }
-    words = [f"{what} by {factor:g}" for what, factor in shortened.items() if factor != 1]
-    return ", ".join(words).replace(" by ", " are divided by ", 1)
+    divided = [(what, factor) for what, factor in shortened.items() if factor != 1]
+    return ", ".join(
+        f"{what} {'' if number else 'are divided '}by {factor:g}"
+        for number, (what, factor) in enumerate(divided)
+    )
 
 
 def run_letter(index: int) -> str:

@@ -6,6 +6,7 @@ from fathom.analysis.run_view import Remark
 from fathom.runs.event_log import read_events
 from fathom.runs.remarks import Fact, Words, fact_of, in_words
 from fathom.runs.store import RunStore, StepKey
+from fathom.targets.absent import Absent
 
 MEASURED_AGAIN = Words(text="its files were damaged; the resumed run measured it again")
 
@@ -16,7 +17,7 @@ class RemarkLog:
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self.remarks: list[Remark] = []
-        self.not_measured: dict[str, list[str]] = {}
+        self.not_measured: dict[str, list[Absent]] = {}
         self._setups: dict[str, Mapping[str, str]] = {}
         again: list[Remark] = []
         for event in read_events(store.path):
@@ -27,7 +28,7 @@ class RemarkLog:
             elif event["event"] == "step-set-aside":
                 again.append(Remark(str(event["target"]), str(event["step"]), MEASURED_AGAIN))
             elif event["event"] == "not-measured":
-                self.not_measured.setdefault(str(event["target"]), []).append(str(event["text"]))
+                self.not_measured.setdefault(str(event["target"]), []).append(Absent.from_event(event))
         for remark in again:
             self._add(remark)
 
@@ -42,13 +43,14 @@ class RemarkLog:
             self._setups[target] = setup
             self._store.log_event("setup", key, setup=dict(setup))
 
-    def absent(self, target: str, texts: Sequence[str]) -> None:
-        """Records what cannot be sampled there; only what is new is kept."""
-        known = self.not_measured.setdefault(target, [])
-        for text in texts:
-            if text not in known:
-                known.append(text)
-                self._store.log_event("not-measured", target=target, text=text)
+    def absent(self, target: str, found: Sequence[Absent]) -> None:
+        """Records what cannot be sampled there; only what is new is kept. It replaces words of earlier versions."""
+        known = [one for one in self.not_measured.get(target, []) if one.quantity]
+        self.not_measured[target] = known
+        for one in found:
+            if one not in known:
+                known.append(one)
+                self._store.log_event("not-measured", None, target=target, **one.to_event())
 
     def _add(self, remark: Remark) -> None:
         """Once: a crash may have come between a remark and the end of its step."""

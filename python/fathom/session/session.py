@@ -74,7 +74,7 @@ class Session:
             ).run()
             self._check_whole(schedule)
         except (FathomError, _core.BackendError, OSError) as failure:
-            self.errors[index] = _as_error(failure)
+            self.errors[index] = _as_error(failure, target)
             error = str(self.errors[index])
             rules = failure.rules if isinstance(failure, RefusedError) else ()
             self.store.log_event("target-failed", target=target.name, error=error, rules=list(rules))
@@ -141,10 +141,10 @@ class Session:
         return all(isinstance(error, FathomError) and error.hint == NEW_RUN for error in self.errors.values())
 
     def _about(self, index: int, error: FathomError | _core.BackendError) -> str:
-        """Returns an error with its target in front, unless it names the target's path itself."""
+        """Returns an error with its target in front, unless it names the target itself."""
         target = self.targets[index]
         text = error.message if isinstance(error, FathomError) and self._lost else str(error)
-        return text if target.path and str(target.path) in text else f"{target.name}: {text}"
+        return text if names_target(error, target) else f"{target.name}: {text}"
 
     def _notes(self) -> list[NoteRecord]:
         """Returns what the targets, the backends and the rules of validity have to say about the run."""
@@ -165,9 +165,22 @@ class Session:
         ]
 
 
-def _as_error(failure: FathomError | _core.BackendError | OSError) -> FathomError | _core.BackendError:
+def names_target(error: FathomError | _core.BackendError, target: Target) -> bool:
+    """Returns whether an error's message names the target: that of the engine names the path that it opened."""
+    if isinstance(error, FathomError) and error.target is not None:
+        return error.target == target.name
+    is_engine_error = isinstance(error, _core.BackendError) or isinstance(error.__cause__, _core.BackendError)
+    return is_engine_error and target.path is not None and target.passthrough is None
+
+
+def _as_error(
+    failure: FathomError | _core.BackendError | OSError, target: Target
+) -> FathomError | _core.BackendError:
     """Returns a target that died under a check, or an output that cannot be written, as the user's error."""
     if not isinstance(failure, OSError):
         return failure
     where = f"{failure.filename}: " if failure.filename else ""
-    return FathomError(f"{where}{failure.strerror or failure}")
+    error = FathomError(f"{where}{failure.strerror or failure}")
+    if target.path and str(failure.filename) == str(target.path):
+        error.target = target.name
+    return error

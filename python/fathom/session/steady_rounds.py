@@ -100,8 +100,8 @@ class SteadyRounds:
         """The same in a few words for a live display: the round, and the first thing that is missing."""
         if self._last is None:
             return "first round"
-        missing = [reason for reason in self._last.reasons if not reason.startswith("quick run")]
-        return f"round {self._last.rounds}" + (f": {missing[0]}" if missing and not self._last.steady else "")
+        missing = self._last.missing
+        return f"round {self._last.rounds}" + (f": {missing[0]}" if missing else "")
 
     def conclude(self) -> str:
         """Returns the same when no round will follow."""

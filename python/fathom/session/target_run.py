@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fathom import _core
 from fathom.catalog import load_device
-from fathom.errors import FathomError, RefusedError
+from fathom.errors import FathomError, RefusedError, naming
 from fathom.load.array import ArrayBackend
 from fathom.load.backend import Backend, TwinBackend
 from fathom.load.initiator import Sampler
@@ -31,6 +31,7 @@ from fathom.session.remark_log import RemarkLog
 from fathom.session.schedule import Schedule
 from fathom.session.steady_rounds import SteadyRounds, Written
 from fathom.session.stepper import Progress, on_this_machine, run_step
+from fathom.targets.absent import Absent, Quantity
 from fathom.targets.purge import Told, send_purge
 from fathom.targets.target import Target
 
@@ -68,9 +69,9 @@ class TargetRun:
                 self.remark_log.absent(self.target.name, self._absent(sampler))
                 self._run_steps(self.schedule.keys, backend, sampler)
 
-    def _absent(self, sampler: Sampler) -> list[str]:
+    def _absent(self, sampler: Sampler) -> list[Absent]:
         """Returns what the sampler lacks; a power meter has the energy that a drive does not report."""
-        return [text for text in sampler.absent if not (self.meter and text.startswith("energy of "))]
+        return [one for one in sampler.absent if not (self.meter and one.quantity is Quantity.ENERGY)]
 
     @property
     def _keeps_state(self) -> bool:
@@ -224,7 +225,7 @@ class TargetRun:
         told: list[str] = []
         for drive in self.target.members or (self.target,):
             try:
-                with sampler.paused():
+                with naming(drive.name), sampler.paused():
                     sent, took_s = send_purge(drive, self.options.purge, self._erasing(drive))
             except FathomError as failure:
                 self.store.finish_step(key, {}, StepOutcome("partial", None, str(failure), 0.0, 0))

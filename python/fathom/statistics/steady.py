@@ -110,6 +110,8 @@ class Verdict:
     window: WindowVerdict
     drift: Slope | None
     volume: Volume
+    missing: tuple[str, ...]
+    """What keeps it from being steady; empty where the criterion holds."""
     reasons: tuple[str, ...]
 
     @property
@@ -177,6 +179,7 @@ class SteadyState:
             window=now.window,
             drift=now.drift,
             volume=now.volume,
+            missing=now.missing,
             reasons=(f"steady state not reached in {now.rounds} rounds", *now.reasons),
         )
 
@@ -198,11 +201,12 @@ class SteadyState:
         if throttled:
             reasons.append(f"throttled in {throttled} of the last {min(judged, len(rates))} rounds")
         status: Status = "not-yet" if reasons else "steady"
+        missing = tuple(reasons)
         if self.quick:
             status, reasons = "not-claimed", ["quick run: not claimed", *reasons]
         elif not reasons:
             reasons = [self._grounds(window, drift, judged)]
-        return Verdict(status, len(rates), judged, window, drift, self._volume(), tuple(reasons))
+        return Verdict(status, len(rates), judged, window, drift, self._volume(), missing, tuple(reasons))
 
     def _volume(self) -> Volume:
         added = sum(self._written_x)

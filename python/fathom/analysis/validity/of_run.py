@@ -93,8 +93,8 @@ def backend(view: RunView) -> Iterable[Note]:
 def not_measured(view: RunView) -> Iterable[Note]:
     """Yields a note on what nobody could sample."""
     for target in (one.name for one in view.document.targets if one.kind in (*REAL, "array")):
-        pairs = [text.partition(": ") for text in view.not_measured.get(target, ())]
-        if pairs:
-            listed = "; ".join(f"{subject} ({why})" for subject, _, why in pairs)
+        found = view.not_measured.get(target, ())
+        if found:
+            listed = "; ".join(f"{one.subject} ({one.reason})" if one.quantity else one.why for one in found)
             text = f"not measured and not estimated: {listed}"
             yield Note("not-measured", "info", target, None, text, "")
