@@ -552,8 +552,8 @@ impl Job {
 /// One request: its thread, operation, first byte and length.
 type Requested = (u32, &'static str, u64, u32);
 
-/// What each thread of a job asks of a target of that size, until its part of the job has ended and at most `most`
-/// requests: a pure function of these. Nothing is issued; a job that ends by time ends by `most`.
+/// Returns what each thread of a job asks of a target of that size: a pure function of these. A thread ends with its
+/// part of the job, or after `most` requests. Nothing is issued; a job that ends by time ends by `most`.
 #[pyfunction]
 pub fn requests(
     job: &Job,

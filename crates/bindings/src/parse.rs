@@ -42,7 +42,7 @@ pub fn parse_method(text: &str, file: &str, quick: bool) -> PyResult<String> {
     to_json(&method.shortened())
 }
 
-/// The job that a Python caller hands over.
+/// Returns the job that a Python caller hands over.
 pub fn job_from_text(text: &str, file: &str) -> PyResult<Job> {
     if file.ends_with(".json") {
         Job::from_json(text, file)

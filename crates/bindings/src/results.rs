@@ -64,14 +64,14 @@ pub struct OpResult {
     response_p99999_us: Option<f64>,
     /// `(low_ns, high_ns, count)` of the occupied bins of service latency.
     service_bins: Vec<(u64, u64, u64)>,
-    /// The same of response latency; empty under closed load.
+    /// Bins of response latency; empty under closed load.
     response_bins: Vec<(u64, u64, u64)>,
     /// I/O that was in flight at the end for longer than any that returned. It counts with its age in the mean,
     /// percentiles and maximum, and not in `n`.
     censored: u64,
     /// From here on service latencies are lower bounds.
     censored_us: Option<f64>,
-    /// The same of response latency; only under open load.
+    /// As `censored_us`, for response latency; only under open load.
     response_censored_us: Option<f64>,
     censored_service_bins: Vec<(u64, u64, u64)>,
     censored_response_bins: Vec<(u64, u64, u64)>,
@@ -246,7 +246,7 @@ pub struct Utilisation {
     waiting: f64,
 }
 
-/// Of every operation of which something is known.
+/// Returns the results of every operation about which something is known.
 fn op_results(ops: &BTreeMap<Op, OpStats>, censored: Option<&CensoredOps>) -> Vec<OpResult> {
     let of = |op| censored.and_then(|censored| censored.get(op));
     let nothing = OpStats::default();

@@ -20,7 +20,7 @@ fn refuse(error: impl std::fmt::Display) -> PyErr {
     BackendError::new_err(error.to_string())
 }
 
-/// Where the first 512 bytes begin that are neither blank nor written by the engine; None when there are none.
+/// Returns where the first 512 bytes begin that are neither blank nor written by the engine; None when there are none.
 #[pyfunction]
 pub fn first_foreign(data: &[u8]) -> Option<usize> {
     engine::first_foreign(data)
@@ -63,7 +63,8 @@ impl EngineTarget {
 }
 
 /// Starts a job on real targets, all at once: now, or at a time of the system's clock. `pin` gives each load thread a
-/// core of its own, which is for a process that has the cores to itself; `sqpoll` lets a thread of the kernel submit for each.
+/// core of its own; it is for a process that has the cores to itself. `sqpoll` lets a thread of the kernel submit for
+/// each.
 #[pyfunction]
 #[pyo3(signature = (job, targets, seed, backend = "auto", start_at_unix_ns = None, pin = true, sqpoll = false))]
 #[expect(
@@ -118,7 +119,8 @@ pub fn verify_journal(
     serde_json::to_string(&report).map_err(refuse)
 }
 
-/// The parameters of an SSD together with those that they leave to the model, as the model takes them; a JSON document.
+/// Returns the parameters of an SSD together with those that they leave to the model, as the model takes them; a JSON
+/// document.
 #[pyfunction]
 pub fn ssd_parameters(parameters_json: &str) -> PyResult<String> {
     let parameters = load::ssd_parameters(parameters_json).map_err(refuse)?;
@@ -152,7 +154,7 @@ impl TwinDevice {
         self.0.capacity_bytes()
     }
 
-    /// Simulated capacity / real capacity.
+    /// Returns simulated capacity / real capacity.
     #[getter]
     fn scale(&self) -> f64 {
         self.0.scale()

@@ -1,5 +1,5 @@
-//! Cores: which of them this process may use, pinning a thread to one, and how long a thread has
-//! run on them and waited for them.
+//! Cores: which of them this process may use, and pinning a thread to one. Also how long a thread has run on them and
+//! waited for them.
 
 use std::{fs::File, io, mem, os::unix::fs::FileExt};
 
@@ -63,7 +63,7 @@ pub(crate) fn unpin() {
 pub(crate) struct CpuTime {
     pub(crate) user_ns: u64,
     pub(crate) sys_ns: u64,
-    /// Ready to run, but something else had the core. 0 where the kernel does not tell.
+    /// Ready to run, but something else had the core. 0 where the kernel does not report it.
     pub(crate) waiting_ns: u64,
 }
 
@@ -93,7 +93,7 @@ impl CpuMeter {
         }
     }
 
-    /// Second field of `/proc/PID/schedstat` (kernel documentation, scheduler/sched-stats).
+    /// Returns the second field of `/proc/PID/schedstat` (kernel documentation, scheduler/sched-stats).
     fn waiting_ns(&self) -> Option<u64> {
         let mut text = [0; 96];
         let length = self.schedstat.as_ref()?.read_at(&mut text, 0).ok()?;

@@ -1,10 +1,10 @@
 //! I/O buffers of one load thread: one mapped region, laid out and filled before the run.
 //!
 //! Every slot (one I/O in flight) has a read buffer and a write buffer of its own, so data read
-//! never becomes data written. Write buffers are filled once with random bytes of the asked-for
-//! compressibility; per I/O only a number is stamped into each 4 KiB, so that no two blocks ever
-//! written are equal (a drive that deduplicates gains nothing) at the cost of one store. Where a job
-//! asks for duplicates, that share of the 4 KiB units is copied from a small pool instead.
+//! never becomes data written. Write buffers are filled once with random bytes of the asked-for compressibility. Per
+//! I/O only a number is stamped into each 4 KiB, at the cost of one store. So no two blocks ever written are equal, and
+//! a drive that deduplicates gains nothing. Where a job asks for duplicates, that share of the 4 KiB units is copied
+//! from a small pool instead.
 
 use std::{fs, io, ops::Range, ptr, ptr::NonNull, slice};
 
@@ -57,7 +57,7 @@ pub(crate) struct Buffers {
     duplicates: Option<Duplicates>,
 }
 
-/// Units of which copies are written: the same in every thread, target and run.
+/// Units whose copies are written: the same in every thread, target and run.
 #[derive(Debug)]
 struct Duplicates {
     /// A unit is a copy when the hash of its running number is at most this.
@@ -69,7 +69,7 @@ struct Duplicates {
 const POOL: usize = 256;
 
 impl Duplicates {
-    /// `None`: the job asks for none.
+    /// Returns the pool; `None`: the job asks for none.
     fn new(content: &Content) -> Option<Self> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
         (content.dedup > 0.0).then(|| Self {
@@ -84,7 +84,7 @@ impl Duplicates {
         })
     }
 
-    /// The unit that the one of this running number is a copy of, if it is one. Multiples of an
+    /// Returns the unit that the one of this running number is a copy of, if it is one. Multiples of an
     /// irrational number spread evenly (Weyl), so any run of units has its share of copies.
     fn original(&self, number: u64) -> Option<&[u8; PAGE_BYTES]> {
         let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -130,7 +130,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// The whole region, for registration.
+    /// Returns the whole region, for registration.
     pub(crate) fn region(&self) -> libc::iovec {
         libc::iovec {
             iov_base: self.base.as_ptr().cast(),
@@ -138,7 +138,7 @@ impl Buffers {
         }
     }
 
-    /// What the kernel gave less than was asked for, where huge pages were: the pages must have been touched or
+    /// Returns what the kernel gave less than was asked for, where huge pages were: the pages must have been touched or
     /// registered.
     pub(crate) fn huge_page_note(&self) -> Option<String> {
         let start = self.base.as_ptr() as usize;
@@ -158,24 +158,24 @@ impl Buffers {
                 100.0 * share
             )),
             None => Some(
-                "the kernel does not tell whether the I/O buffers are in huge pages, which the job asks for".into(),
+                "the kernel does not report whether the I/O buffers are in huge pages, which the job asks for".into(),
             ),
         }
     }
 
-    /// Length of a slot's read buffer: no less than the job's largest read.
+    /// Returns the length of a slot's read buffer: no less than the job's largest read.
     pub(crate) fn read_bytes(&self) -> usize {
         self.write_at_bytes
     }
 
-    /// Where a slot's reads land.
+    /// Returns where a slot's reads land.
     #[inline]
     pub(crate) fn read_at(&self, slot: usize) -> *mut u8 {
         // SAFETY: slots are below the number the region was mapped for.
         unsafe { self.base.as_ptr().add(slot * self.stride_bytes) }
     }
 
-    /// A slot's write data, made unique. Must not be called while the slot is in flight.
+    /// Returns a slot's write data, made unique. Must not be called while the slot is in flight.
     #[inline]
     pub(crate) fn write_from(&mut self, slot: usize, size_bytes: u32) -> *const u8 {
         // SAFETY: as in `read_at`; the write part of a slot follows its read part.
@@ -192,20 +192,20 @@ impl Buffers {
                 unsafe { ptr::copy_nonoverlapping(unit.as_ptr(), data.add(at), bytes) };
                 continue;
             }
-            // SAFETY: `at` is below the block's size and every slot is whole pages, so eight bytes
-            // fit; the slot is not in flight, so nobody else reads or writes it.
+            // SAFETY: `at` is below the block's size and every slot is whole pages, so eight bytes fit. The slot is not
+            // in flight, so nobody else reads or writes it.
             unsafe { data.add(at).cast::<u64>().write_unaligned(self.stamp) };
         }
         data
     }
 
-    /// What a slot's read brought. Must not be called while the slot is in flight.
+    /// Returns what a slot's read brought. Must not be called while the slot is in flight.
     pub(crate) fn data_read(&self, slot: usize, size_bytes: u32) -> &[u8] {
         // SAFETY: a read part is at least one block long, and the device is done with it.
         unsafe { slice::from_raw_parts(self.read_at(slot), size_bytes as usize) }
     }
 
-    /// What a slot's write carries. Must not be called while the slot is in flight.
+    /// Returns what a slot's write carries. Must not be called while the slot is in flight.
     pub(crate) fn data_to_write(&mut self, slot: usize, size_bytes: u32) -> &mut [u8] {
         // SAFETY: as in `write_from`: the write part is at least one block long, and the slot is not in flight.
         unsafe {
@@ -252,8 +252,8 @@ fn map(bytes: usize, huge: bool) -> io::Result<(NonNull<u8>, usize, Pages)> {
     Ok((base, rounded, pages))
 }
 
-/// Share of the mappings that hold `range` in transparent huge pages, by `/proc/self/smaps`; the kernel joins the buffers
-/// of neighbouring threads to one mapping. `None` where it does not tell.
+/// Returns the share of the mappings that hold `range` in transparent huge pages, by `/proc/self/smaps`. The kernel
+/// joins the buffers of neighbouring threads to one mapping. `None` where it does not report them.
 fn huge_share(smaps: &str, range: Range<usize>) -> Option<f64> {
     let (mut bytes, mut huge) = (0, 0);
     let mut inside = false;
@@ -296,7 +296,7 @@ fn anonymous(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
     }
 }
 
-/// A mapping that starts on a huge-page boundary; the slack around it is given back.
+/// Maps memory that starts on a huge-page boundary; the slack around it is given back.
 fn aligned(bytes: usize) -> io::Result<NonNull<u8>> {
     let base = anonymous(bytes + HUGE_BYTES, 0)?.as_ptr();
     let before = base.align_offset(HUGE_BYTES);

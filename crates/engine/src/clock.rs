@@ -1,10 +1,10 @@
-//! One clock for all threads of a run: nanoseconds since the run's start, from the time stamp
-//! counter where the kernel itself trusts it as its clock source, else from `clock_gettime`.
+//! One clock for all threads of a run: nanoseconds since the run's start. It reads the time stamp counter where the
+//! kernel itself trusts that as its clock source, else `clock_gettime`.
 //!
 //! The counter's rate is measured once per process against `CLOCK_MONOTONIC`: two readings a few
-//! milliseconds apart, each the tightest of several attempts. The reading error at both ends over
-//! the distance between them bounds the error of the rate; it is reported, and is parts per
-//! million: a millionth of any latency, and 1 us in each second of run time per ppm.
+//! milliseconds apart, each the tightest of several attempts. The reading error at both ends over the distance between
+//! them bounds the error of the rate. It is reported in parts per million: per ppm, a millionth of any latency, and 1
+//! us in each second of run time.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -27,7 +27,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Returns a clock that starts now.
     pub(crate) fn new() -> Self {
         static RATE: OnceLock<Rate> = OnceLock::new();
         let mut clock = Self {
@@ -38,7 +38,7 @@ impl Clock {
         clock
     }
 
-    /// The same clock with its origin `later_ns` later.
+    /// Returns the same clock with its origin `later_ns` later.
     pub(crate) fn rebased(self, later_ns: u64) -> Self {
         let ticks = match self.rate.ns_per_tick {
             Some(rate) => ((u128::from(later_ns) << SHIFT) / u128::from(rate)) as u64,
@@ -68,7 +68,7 @@ impl Clock {
         }
     }
 
-    /// `tsc` or `clock_gettime`.
+    /// Returns `tsc` or `clock_gettime`.
     pub(crate) fn name(&self) -> &'static str {
         if self.rate.ns_per_tick.is_some() {
             "tsc"
@@ -77,7 +77,7 @@ impl Clock {
         }
     }
 
-    /// Bound on the error of the rate.
+    /// Returns the bound on the error of the rate.
     pub(crate) fn error_ppm(&self) -> f64 {
         self.rate.error_ppm
     }
@@ -101,7 +101,7 @@ fn calibrate() -> Rate {
     }
 }
 
-/// (ticks, ns, uncertainty in ticks) at one moment: the tightest of several attempts.
+/// Returns (ticks, ns, uncertainty in ticks) at one moment: the tightest of several attempts.
 fn paired_reading() -> (u64, u64, u64) {
     (0..32)
         .map(|_| {
@@ -114,8 +114,8 @@ fn paired_reading() -> (u64, u64, u64) {
         .unwrap_or((ticks(), monotonic_ns(), 0))
 }
 
-/// The kernel checks the counter for constant rate and agreement between cores before it takes it
-/// as its clock source, and drops it when either fails.
+/// Returns whether the kernel trusts the counter. It checks constant rate and agreement between cores before it takes
+/// it as its clock source, and drops it when either fails.
 fn counter_is_trusted() -> bool {
     cfg!(target_arch = "x86_64")
         && std::fs::read_to_string(

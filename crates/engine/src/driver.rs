@@ -6,8 +6,8 @@
 //! business of the [`QueuePair`].
 //!
 //! A batch costs one system call, and its first request waits until the last is submitted. A target that completes
-//! requests within the call gains by long batches; a device that works on its own could have begun meanwhile, so how
-//! long it is kept waiting is bounded. Which of the two a target is shows once a second.
+//! requests within the call gains by long batches. A device that works on its own could have begun meanwhile, so its
+//! wait is bounded. Which of the two a target is shows once a second.
 
 #[cfg(test)]
 mod tests;
@@ -91,8 +91,8 @@ const NOTHING_ALIKE: Alike = Alike {
     n: 0,
 };
 
-/// How long the first request of a batch may wait for the last. On a virtio disk, where submitting one takes 4 us, rounds
-/// sent whole had it wait 60 us and lowered the rate at iodepth 32 by an eighth; 12 to 32 us cost nothing.
+/// How long the first request of a batch may wait for the last. On a virtio disk submitting one takes 4 us. There,
+/// rounds sent whole made it wait 60 us and lowered the rate at iodepth 32 by an eighth; 12 to 32 us cost nothing.
 const HOLD_NS: u64 = 20_000;
 /// Requests in the first batch, which shows what submitting one costs.
 const BATCH: usize = 8;
@@ -156,13 +156,13 @@ impl<Q: QueuePair> Driver<Q> {
         self.left.is_spent()
     }
 
-    /// Whether a request can be issued, in a slot that is free.
+    /// Returns whether a request can be issued, in a slot that is free.
     #[inline(always)]
     fn takes_more(&self) -> bool {
         !self.exhausted() && self.queues.is_ready()
     }
 
-    /// `iodepth` in flight at all times.
+    /// Keeps `iodepth` in flight at all times.
     fn closed(&mut self) -> io::Result<()> {
         loop {
             while self.free_len > 0 && self.takes_more() {
@@ -185,7 +185,7 @@ impl<Q: QueuePair> Driver<Q> {
         }
     }
 
-    /// As `closed`, but each of the `iodepth` pauses between a completion and its next request.
+    /// Runs as `closed`, but each of the `iodepth` pauses between a completion and its next request.
     fn thinking(&mut self, think_ns: u64) -> io::Result<()> {
         let mut ready_ns = VecDeque::from(vec![0; self.slots.len()]);
         loop {
@@ -414,7 +414,7 @@ fn busy<'s>(slots: &'s [Slot], free: &[u16]) -> impl Iterator<Item = &'s Slot> {
     each.filter(|(_, busy)| *busy).map(|(slot, _)| slot)
 }
 
-/// The I/O in flight that was issued first.
+/// Returns the I/O in flight that was issued first.
 fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
     let slot = busy(slots, free).min_by_key(|slot| slot.issued_ns)?;
     let Request {
@@ -426,7 +426,7 @@ fn oldest(slots: &[Slot], free: &[u16]) -> Option<(Op, u64, u32, u64)> {
     Some((op, offset_bytes, size_bytes, slot.issued_ns))
 }
 
-/// Summed age at `at_ns` of the I/O in flight: of all slots less that of the free ones.
+/// Returns the summed age at `at_ns` of the I/O in flight: of all slots less that of the free ones.
 fn age_of_busy(slots: &[Slot], free: &[u16], at_ns: u64) -> u64 {
     let age = |slot: &Slot| at_ns.saturating_sub(slot.issued_ns);
     let all: u64 = slots.iter().map(age).sum();

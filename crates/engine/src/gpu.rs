@@ -1,8 +1,8 @@
 //! The memory of a GPU as the place where reads end.
 //!
 //! The I/O buffers are registered with the GPU's driver, so that its copy engine reads them without a staging copy of
-//! its own. That is the way of every program without GPUDirect Storage, and what it costs is part of what is measured:
-//! a read's latency ends when its data are in the GPU's memory. GPUDirect Storage itself needs a module of the kernel
+//! its own. Every program without GPUDirect Storage goes this way, and its cost is part of what is measured. A read's
+//! latency ends when its data are in the GPU's memory. GPUDirect Storage itself needs a module of the kernel
 //! (nvidia-fs) and its own library instead of io_uring, and is not used.
 
 mod cuda;
@@ -16,7 +16,7 @@ use crate::{GpuSetup, buffers::Buffers, landing::Landing};
 const PIECE_BYTES: usize = 32 << 20;
 /// Copies of a round: 5 ms at 50 GB/s.
 const PIECES: usize = 8;
-/// Rounds, of which the fastest counts: the first wakes a link that saves power.
+/// Rounds; the fastest counts, since the first wakes a link that saves power.
 const ROUNDS: usize = 4;
 
 /// A GPU: the first of those that `CUDA_VISIBLE_DEVICES` shows.
@@ -40,7 +40,7 @@ impl Gpu {
         Ok((gpu.setup.clone(), memory))
     }
 
-    /// The process's GPU; its link is measured the first time, while the other load threads wait for it.
+    /// Returns the process's GPU; its link is measured the first time, while the other load threads wait for it.
     fn get() -> Result<&'static Self, String> {
         static GPU: OnceLock<Result<Gpu, String>> = OnceLock::new();
         GPU.get_or_init(Self::find).as_ref().map_err(Clone::clone)
@@ -67,7 +67,7 @@ fn said(error: io::Error) -> String {
     format!("the GPU's driver says: {error}")
 }
 
-/// What copies of host memory reach with nothing beside them, bytes per second.
+/// Returns what copies of host memory reach with nothing beside them, bytes per second.
 fn measure_copies(driver: &Driver, context: &Context) -> io::Result<f64> {
     driver.enter(context)?;
     let (source, target) = (
@@ -88,8 +88,8 @@ fn measure_copies(driver: &Driver, context: &Context) -> io::Result<f64> {
     Ok((PIECES * PIECE_BYTES) as f64 / least_s)
 }
 
-/// Rate and width of the link of the device at an address of the PCI bus. Power saving slows an idle one; the copies
-/// have just woken it.
+/// Returns rate and width of the link of the device at an address of the PCI bus. Power saving slows an idle one; the
+/// copies have just woken it.
 fn link(bus: &str) -> Option<String> {
     let device = format!("/sys/bus/pci/devices/{}", bus.to_lowercase());
     let told = |name: &str| fs::read_to_string(format!("{device}/{name}")).ok();
@@ -110,7 +110,8 @@ pub(crate) struct GpuMemory {
 }
 
 impl GpuMemory {
-    /// For `slots` I/O in flight that are read into `buffers`, which must outlive it; to be called on the load thread.
+    /// Prepares for `slots` I/O in flight that are read into `buffers`, which must outlive it. Call it on the load
+    /// thread.
     ///
     /// # Errors
     /// The driver refuses: no memory is left, most likely.
@@ -139,7 +140,7 @@ impl Landing for GpuMemory {
     fn begin(&mut self, slot: u16, size_bytes: u32) -> io::Result<()> {
         let slot = usize::from(slot);
         let (place, source) = (self.memory.at(slot * self.place_bytes), self.sources[slot]);
-        // SAFETY: a slot's read buffer and its place are as long as the largest read; the loop does not use the slot
+        // SAFETY: a slot's read buffer and its place are as long as the largest read. The loop does not use the slot
         // again before the copy is complete.
         unsafe { self.stream.copy(place, source.cast(), size_bytes as usize) }?;
         self.events[slot].record(&self.stream)

@@ -1,6 +1,6 @@
-//! Reads that end elsewhere than in the I/O buffers: a pair of queues whose reads are complete when what they brought
-//! has been copied on, to a GPU's memory. A slot is the loop's again only then, so a buffer is never read into while it
-//! is copied from, and a read's latency is that of the whole way.
+//! Reads that end elsewhere than in the I/O buffers: their data are copied on, to a GPU's memory. A read is complete,
+//! and its slot the loop's again, only after the copy. So a buffer is never read into while it is copied from, and a
+//! read's latency is that of the whole way.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ pub(crate) trait Landing {
     /// Begins to copy the first `size_bytes` of a slot's read buffer.
     fn begin(&mut self, slot: u16, size_bytes: u32) -> io::Result<()>;
 
-    /// Whether a slot's copy is complete. Copies complete in the order in which they began.
+    /// Returns whether a slot's copy is complete. Copies complete in the order in which they began.
     fn is_complete(&self, slot: u16) -> io::Result<bool>;
 }
 

@@ -1,11 +1,10 @@
 //! Issues a job to real files and devices, as fast as one core can, and records what happened.
 //!
 //! [`start`] opens the targets, sets every thread up, releases them together and returns a [`Run`]
-//! that is polled for one-second intervals while it runs. Each thread of a job has its own io_uring
-//! with one registered file and one registered buffer region; where the kernel forbids io_uring, a
-//! thread per outstanding I/O does the same with `pread` and `pwrite`. Nothing here decides *what*
-//! to issue (crate `workload` does) or whether it is safe to overwrite a target (the session does).
-//! How it works and what it costs: `docs/explanation/engine.md`.
+//! that is polled for one-second intervals while it runs. Each thread of a job has its own io_uring with one registered
+//! file and one registered buffer region. Where the kernel forbids io_uring, a thread per outstanding I/O does the same
+//! with `pread` and `pwrite`. Nothing here decides *what* to issue (crate `workload` does) or whether it is safe to
+//! overwrite a target (the session does). How it works and what it costs: `docs/explanation/engine.md`.
 
 mod affinity;
 mod buffers;

@@ -1,5 +1,5 @@
-//! What every load thread shares, whichever backend it belongs to: the start gate and stop flag,
-//! the messages to the [`crate::Run`], and the meter that cuts a thread's counts into intervals.
+//! What load threads of every backend share: the start gate and stop flag, and the messages to the [`crate::Run`]. Also
+//! the meter that cuts a thread's counts into intervals.
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +58,7 @@ impl Shared {
         self.gate.store(start_ns.max(1), Ordering::Release);
     }
 
-    /// Tells waiting threads that there will be no run.
+    /// Releases waiting threads: there will be no run.
     pub(crate) fn abort(&self) {
         self.gate.store(ABORT, Ordering::Release);
     }
@@ -68,7 +68,7 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// When [`Shared::stop`] was called first.
+    /// Returns when [`Shared::stop`] was called first.
     pub(crate) fn stopped_at(&self) -> Option<Instant> {
         self.stopped_at.get().copied()
     }
@@ -88,7 +88,7 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// When the last of the threads passed the gate; `None`: it is closed.
+    /// Returns when the last of the threads passed the gate; `None`: it is closed.
     pub(crate) fn started_at(&self) -> Option<SystemTime> {
         let late = Duration::from_nanos(self.late_ns.load(Ordering::Relaxed));
         self.start.get().map(|start| *start + late)
@@ -115,7 +115,7 @@ impl Shared {
     }
 }
 
-/// What a load thread tells the run.
+/// What a load thread reports to the run.
 pub(crate) enum Message {
     /// Set up and waiting at the gate, or not.
     Ready {
@@ -193,7 +193,7 @@ impl Issuing {
         self.0.store(noted, Ordering::Relaxed);
     }
 
-    /// The operation noted last and when it was issued.
+    /// Returns the operation noted last and when it was issued.
     pub(crate) fn last(&self) -> Option<(Op, u64)> {
         let noted = self.0.load(Ordering::Relaxed);
         let op = (noted & ((1 << Self::OP_BITS) - 1)).checked_sub(1)?;
@@ -227,17 +227,17 @@ impl Post {
 }
 
 /// Fewest nanoseconds of the run per arrival counted. Drawing one takes 2 to 8 ns on most machines, so counting leaves
-/// time to the load, whatever rate is asked for; issuing one takes about 25 ns where the target does nothing.
+/// time to the load, whatever rate is asked for. Issuing one takes about 25 ns where the target does nothing.
 const COUNT_NS: u64 = 16;
 /// Where drawing takes longer than a quarter of that, counting has this part of a thread's time.
 const COUNT_TIMES: u64 = 4;
-/// What drawing takes is timed in a few rounds of draws, of which the fastest counts.
+/// What drawing takes is timed in a few rounds of draws; the fastest counts.
 const TRIAL_ROUNDS: u32 = 4;
 const TRIAL_DRAWS: u32 = 128;
 /// Arrivals that may be counted besides: of a burst after a time with fewer.
 const SPARE: u64 = 1 << 20;
 
-/// What drawing an arrival takes on this machine, ns: about ten microseconds of trial.
+/// Returns what drawing an arrival takes on this machine, ns: about ten microseconds of trial.
 fn draw_ns(stream: &RequestStream) -> u64 {
     let mut trial = stream.clone();
     let round = |_| {
@@ -253,9 +253,9 @@ fn draw_ns(stream: &RequestStream) -> u64 {
 /// Arrivals that are counted before the load goes on: where drawing takes longer than was found, the load still does.
 const AT_ONCE: u64 = 1 << 12;
 
-/// Counts arrivals of an open load on its own copy of the stream, so that the backlog is known
-/// exactly and needs no memory however long it grows. Where arrivals come faster than they may be counted, the count
-/// falls behind and is a lower bound.
+/// Counts arrivals of an open load on its own copy of the stream. So the backlog is known exactly and needs no memory
+/// however long it grows. Where arrivals come faster than they may be counted, the count falls behind and is a lower
+/// bound.
 #[derive(Debug)]
 pub(crate) struct Offered {
     arrivals: RequestStream,
@@ -309,7 +309,7 @@ impl Offered {
         self.allowed = (self.allowed - (self.arrived - before)).min(SPARE);
     }
 
-    /// (arrived since the last call, arrived but not among the `issued`), at `at_ns`.
+    /// Returns (arrived since the last call, arrived but not among the `issued`), at `at_ns`.
     pub(crate) fn report(&mut self, at_ns: u64, issued: u64) -> (u64, u64) {
         self.advance_by(at_ns, u64::MAX);
         let all = self.arrived == self.limit;
@@ -327,7 +327,7 @@ impl Offered {
         (new, arrived.saturating_sub(issued))
     }
 
-    /// The time before the last report whose arrivals are not among those reported.
+    /// Returns the time before the last report whose arrivals are not among those reported.
     pub(crate) fn uncounted_ns(&self) -> u64 {
         self.uncounted_ns
     }
@@ -344,7 +344,7 @@ pub(crate) struct Meter {
     interval_start_ns: u64,
     cpu_meter: CpuMeter,
     cpu: CpuTime,
-    /// Time spent spinning with nothing to do, from the start; `None`: cannot be told from work.
+    /// Time spent spinning with nothing to do, from the start; `None`: looks like work.
     idle_ns: Option<u64>,
     /// What of it has been accounted for.
     idle_seen_ns: u64,
@@ -369,13 +369,13 @@ impl Meter {
         }
     }
 
-    /// Whether the thread must look up from its loop.
+    /// Returns whether the thread must look up from its loop.
     #[inline]
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
         now_ns >= self.due_ns || self.post.shared.stopped()
     }
 
-    /// Whether nobody waits for I/O in flight any more.
+    /// Returns whether nobody waits for I/O in flight any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.post.shared.is_abandoned()
     }
@@ -401,12 +401,12 @@ impl Meter {
         self.summary.in_flight = ages.collect();
     }
 
-    /// Whether the run is over for this thread.
+    /// Returns whether the run is over for this thread.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.end_ns || self.post.shared.stopped()
     }
 
-    /// Tells how long the thread has spun with nothing to do since the start, before intervals are cut.
+    /// Notes how long the thread has spun with nothing to do since the start, before intervals are cut.
     pub(crate) fn set_idle(&mut self, idle_ns: Option<u64>) {
         self.idle_ns = idle_ns;
     }
@@ -514,7 +514,7 @@ impl Meter {
     }
 
     /// A thread that wanted the core all the time is at its limit, whoever had the core. Spinning until the next
-    /// arrival wants it for nothing; a thread that the kernel polls in wants it always, which tells nothing.
+    /// arrival wants it for nothing; a thread that the kernel polls in wants it always, which shows nothing.
     fn account_cpu(&mut self, interval: &mut Interval) {
         let (before, now) = (self.cpu, self.cpu_meter.read());
         self.cpu = now;
@@ -562,7 +562,7 @@ impl Meter {
     }
 }
 
-/// A failure in words: an errno, 0 for a short I/O, from 0x10000 on a status of the NVMe device.
+/// Returns a failure in words: an errno, 0 for a short I/O, from 0x10000 on a status of the NVMe device.
 pub fn describe_errno(errno: i32) -> String {
     match errno {
         0 => "fewer bytes moved than asked".into(),

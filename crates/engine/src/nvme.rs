@@ -68,7 +68,7 @@ struct Command {
 const COMMAND_BYTES: usize = size_of::<Command>();
 const _: () = assert!(COMMAND_BYTES == 72);
 
-/// The kernel name of the block device of the same namespace; it may not exist.
+/// Returns the kernel name of the block device of the same namespace; it may not exist.
 pub(crate) fn block_sibling(generic: &Path) -> Option<PathBuf> {
     let name = generic.file_name()?.to_str()?.strip_prefix("ng")?;
     Some(PathBuf::from(format!("nvme{name}")))

@@ -31,9 +31,8 @@ pub struct Options {
     /// Completions to wait for before a thread reaps (fio: `iodepth_batch_complete_min`). 1 sees
     /// every completion as soon as possible; more saves CPU and adds to the latency measured.
     pub reap_min: u32,
-    /// Back the I/O buffers with huge pages. Off by default: an application's buffers are ordinary
-    /// pages, so are fio's, and on devices limited by segments per request huge pages alone raise
-    /// the rate of large blocks by half.
+    /// Back the I/O buffers with huge pages. Off by default: an application's buffers are ordinary pages, and so are
+    /// fio's. On devices limited by segments per request, huge pages alone raise the rate of large blocks by half.
     pub huge_pages: bool,
     /// How long the end of a run waits for I/O still in flight before it is reported as lost.
     pub drain_timeout: Duration,

@@ -1,6 +1,6 @@
-//! Tells data that this engine wrote from data of others, long after the run: a device that a run has overwritten may be
-//! overwritten again, one that a database has used since may not. Every 512 bytes of write data hold a checksum of
-//! themselves, put there when the buffers are filled, so that it costs nothing per I/O. Data that describe themselves
+//! Recognises data that this engine wrote, long after the run. A device that a run has overwritten may be overwritten
+//! again; one that a database has used since may not. Every 512 bytes of write data hold a checksum of themselves, put
+//! there when the buffers are filled, so that it costs nothing per I/O. Data that describe themselves
 //! (`content.verify`) have a checksum of their own.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -30,8 +30,8 @@ fn is_blank(sector: &[u8]) -> bool {
     matches!(first, 0 | 0xff) && sector.iter().all(|&byte| byte == first)
 }
 
-/// Where the first sector of `data` begins that is neither blank (all zeroes or all ones) nor written by this engine.
-/// What is left behind the last whole sector counts as foreign unless it is blank.
+/// Returns where the first sector of `data` begins that is neither blank (all zeroes or all ones) nor written by this
+/// engine. What is left behind the last whole sector counts as foreign unless it is blank.
 pub fn first_foreign(data: &[u8]) -> Option<usize> {
     let known =
         |sector: &[u8]| is_blank(sector) || (sector.len() == SECTOR_BYTES && is_own(sector));

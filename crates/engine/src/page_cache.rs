@@ -6,7 +6,7 @@ use crate::TargetSpec;
 
 /// `cachestat` (Linux 6.5), the same number on every architecture.
 const CACHESTAT: libc::c_long = 451;
-/// More than this share of a file is told.
+/// More than this share of a file is reported.
 const TOLD: f64 = 0.01;
 
 #[repr(C)]
@@ -19,7 +19,7 @@ struct Pages {
     recently_evicted: u64,
 }
 
-/// Bytes of it in the page cache; `None` where the kernel does not tell.
+/// Returns its bytes in the page cache; `None` where the kernel does not report them.
 fn cached_bytes(file: &File) -> Option<u64> {
     // The whole: no length is up to the end.
     let range = [0u64; 2];
@@ -32,7 +32,7 @@ fn cached_bytes(file: &File) -> Option<u64> {
     (done == 0).then_some(pages.cached * page_bytes as u64)
 }
 
-/// What a reader must know of a buffered job on what is partly in memory.
+/// Returns what a reader must know of a buffered job on what is partly in memory.
 pub(crate) fn note(file: &File, spec: &TargetSpec) -> Option<String> {
     let share = cached_bytes(file)? as f64 / spec.capacity_bytes.max(1) as f64;
     (share > TOLD).then(|| {

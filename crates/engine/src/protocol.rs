@@ -1,6 +1,6 @@
 //! How one target is spoken to over a ring: which entries carry a request, and what a completion says.
-//! The load loop is generic over it, so each kind of target has a loop of its own and pays for nothing
-//! that only another kind needs.
+//! The load loop is generic over it, so each kind of target has a loop of its own. No kind pays for what only another
+//! needs.
 
 use io_uring::{
     cqueue,
@@ -31,8 +31,8 @@ pub(crate) trait Protocol {
     /// Queues the entry for `request` in `slot`, tagged with the slot. May move the request to where the target takes
     /// it. Fails only where the queue is full.
     ///
-    /// Implementations write each kind of entry straight into the queue: one that is chosen first and copied then
-    /// is read back sooner than its fields have reached the cache, which costs a fifth of the loop's time.
+    /// Implementations write each kind of entry straight into the queue. An entry that is chosen first and then copied
+    /// is read back before its fields have reached the cache. That costs a fifth of the loop's time.
     fn queue(
         &mut self,
         request: &mut Request,
@@ -41,16 +41,18 @@ pub(crate) trait Protocol {
         into: &mut SubmissionQueue<'_, Self::Entry>,
     ) -> Result<(), PushError>;
 
-    /// Whether the target takes a request now; one that does not has others in flight, and takes it when they end.
+    /// Returns whether the target takes a request now; one that does not has others in flight, and takes it when they
+    /// end.
     #[inline(always)]
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// The result of a request when all went well: the bytes that it moves where the target tells them, else 0.
+    /// Returns the result of a request when all went well: the bytes that it moves where the target reports them, else
+    /// 0.
     fn success(&self, request: &Request) -> i32;
 
-    /// Tag and result of a completion: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
+    /// Returns tag and result: bytes or 0, or a negative errno (see [`crate::load_thread::describe_errno`]).
     fn outcome(completion: &Self::Completion) -> (u64, i32);
 
     /// Hears of each completion before its slot is used again; whether it was good after all.
@@ -59,12 +61,12 @@ pub(crate) trait Protocol {
         succeeded
     }
 
-    /// What a reader of the figures must know, once the run is over.
+    /// Returns what a reader of the figures must know, once the run is over.
     fn remarks(&mut self) -> Vec<Remark> {
         Vec::new()
     }
 
-    /// The same in words.
+    /// Returns what else a reader must know, in words.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }

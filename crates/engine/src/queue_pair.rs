@@ -12,14 +12,14 @@ pub(crate) const SPIN_NS: u64 = 50_000;
 
 /// Takes requests, gives back completions. An error means that the pair itself failed, not a request.
 pub(crate) trait QueuePair {
-    /// Whether a request can be queued now; otherwise others are in flight whose end will make it so.
+    /// Returns whether a request can be queued now; otherwise others are in flight whose end will make it so.
     #[inline(always)]
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// Queues `request` in `slot`, of which the loop has at most one in flight. May move the request to where the
-    /// target takes it.
+    /// Queues `request` in `slot`; the loop has at most one request per slot in flight. May move the request to where
+    /// the target takes it.
     fn queue(&mut self, request: &mut Request, slot: u16) -> io::Result<()>;
 
     /// Submits what is queued, without waiting; how many completions have arrived.
@@ -28,11 +28,11 @@ pub(crate) trait QueuePair {
     /// Submits what is queued and waits for `want` completions, at most about a tick; whether they are there.
     fn submit(&mut self, want: usize) -> io::Result<bool>;
 
-    /// Submits what is queued and waits for a completion until `until_ns`, at most about a tick: asleep while that
-    /// is far, spinning when it is near.
+    /// Submits what is queued and waits for a completion until `until_ns`, at most about a tick. It sleeps while that
+    /// is far and spins when it is near.
     fn submit_until(&mut self, until_ns: u64) -> io::Result<()>;
 
-    /// The next completion that has arrived: its slot, and its result as [`QueuePair::settle`] wants it.
+    /// Returns the next completion that has arrived: its slot, and its result as [`QueuePair::settle`] wants it.
     fn next(&mut self) -> Option<(u16, i32)>;
 
     /// Judges a completion, before its slot is used again.
@@ -41,14 +41,14 @@ pub(crate) trait QueuePair {
     /// The request failed: a negative errno, or the bytes that a short one moved.
     fn settle(&mut self, slot: u16, request: &Request, result: i32) -> Result<(), i32>;
 
-    /// How long the thread has spun so far with nothing to do, ns; `None` where that cannot be told from work.
+    /// Returns how long the thread has spun so far with nothing to do, ns; `None` where that looks like work.
     fn idle_ns(&self) -> Option<u64>;
 
-    /// What a reader of the figures must know, once the run is over.
+    /// Returns what a reader of the figures must know, once the run is over.
     fn remarks(&mut self) -> Vec<Remark> {
         Vec::new()
     }
 
-    /// The same in words.
+    /// Returns what else a reader must know, in words.
     fn notes(&mut self) -> Vec<String>;
 }

@@ -1,5 +1,5 @@
-//! Setting up one thread's ring: the newest features the kernel takes, tried one rung after the
-//! other, with one registered file and one registered buffer region.
+//! Setting up one thread's ring, with one registered file and one registered buffer region. It takes the newest
+//! features that the kernel accepts, tried one rung after the other.
 
 use std::{io, os::fd::RawFd};
 
@@ -66,7 +66,7 @@ pub(crate) struct Ring<P: Protocol> {
 }
 
 impl<P: Protocol> Ring<P> {
-    /// A ring for `iodepth` I/O in flight on the calling thread.
+    /// Returns a ring for `iodepth` I/O in flight on the calling thread.
     pub(crate) fn new(iodepth: u32, wishes: Wishes) -> io::Result<Self> {
         if !wishes.sqpoll {
             return Self::climb(&LADDER, iodepth, wishes);
@@ -81,7 +81,7 @@ impl<P: Protocol> Ring<P> {
         })
     }
 
-    /// With the features of the first rung that the kernel takes.
+    /// Sets up a ring with the features of the first rung that the kernel takes.
     fn climb(ladder: &[&[&str]], iodepth: u32, wishes: Wishes) -> io::Result<Self> {
         let Wishes { poll, spin, sqpoll } = wishes;
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
@@ -141,8 +141,8 @@ impl<P: Protocol> Ring<P> {
         Ok(())
     }
 
-    /// Lets go of the target's descriptor now; closing the ring would do so some time later, and
-    /// the target could not be unmounted or opened exclusively until then.
+    /// Lets go of the target's descriptor now. Closing the ring would do so some time later, and the target could not
+    /// be unmounted or opened exclusively until then.
     pub(crate) fn unregister(&self) {
         let submitter = self.io.submitter();
         // For empty operations nothing is registered; there is nothing to undo then.
@@ -156,12 +156,12 @@ pub(crate) fn register_ring_fd(submitter: &mut Submitter<'_>) -> bool {
     submitter.register_ring_fd().is_ok()
 }
 
-/// Why io_uring cannot be used here; `None` when it can.
+/// Returns why io_uring cannot be used here; `None` when it can.
 pub(crate) fn refusal() -> Option<String> {
     IoUring::new(2).err().as_ref().map(describe)
 }
 
-/// Why there is no ring, and what to do where something can be done.
+/// Returns why there is no ring, and what to do where something can be done.
 pub(crate) fn describe(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel or its seccomp filter does not know io_uring".into(),

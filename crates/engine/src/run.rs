@@ -1,5 +1,5 @@
-//! Following a running job: messages of the load threads become one interval per target and
-//! second, in order, and one recording per target at the end.
+//! Following a running job. Messages of the load threads become one interval per target and second, in order, and one
+//! recording per target at the end.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +19,7 @@ use crate::{
 
 /// How much longer than the drain a thread may take to report before it is given up.
 const GRACE: Duration = Duration::from_secs(3);
-/// The same of a run that is abandoned.
+/// The grace of a run that is abandoned.
 const ABANDONED_GRACE: Duration = Duration::from_millis(200);
 
 /// How long a run waits for what does not come.
@@ -102,7 +102,7 @@ impl Run {
         self.shared.stop();
     }
 
-    /// What [`Run::stop`] does, for whoever cannot reach the run.
+    /// Returns a function that does as [`Run::stop`], for whoever cannot reach the run.
     pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || shared.stop()
@@ -114,17 +114,17 @@ impl Run {
         move || shared.abandon()
     }
 
-    /// When the last of the load threads began, by the system's clock.
+    /// Returns when the last of the load threads began, by the system's clock.
     pub fn started_at(&self) -> Option<SystemTime> {
         self.shared.started_at()
     }
 
-    /// Whether the run has ended and every interval has been polled.
+    /// Returns whether the run has ended and every interval has been polled.
     pub fn is_done(&self) -> bool {
         self.unfinished == 0 && self.ready.is_empty()
     }
 
-    /// What was asked for and what was achieved.
+    /// Returns what was asked for and what was achieved.
     pub fn setup(&self) -> SetupReport {
         self.setup.clone()
     }
@@ -245,8 +245,8 @@ impl Run {
         }
     }
 
-    /// A thread that is blocked in the kernel (an I/O that never returns) or has died cannot
-    /// report: once the run should long be over it is taken as finished, its I/O as lost.
+    /// Takes silent threads as finished, and their I/O as lost, once the run should long be over. A thread that has
+    /// died or is blocked in the kernel (an I/O that never returns) cannot report.
     fn give_up_silent_threads(&mut self) {
         let dead = |member: &Member| member.handle.is_finished();
         let over = self.shared.stopped() || self.timing.end.is_some_and(|end| Instant::now() > end);
@@ -284,7 +284,7 @@ impl Run {
         }
     }
 
-    /// What is known of a thread that the kernel does not let go: the I/O that it was issuing.
+    /// Returns what is known of a thread that the kernel does not let go: the I/O that it was issuing.
     fn stuck(&self, thread: &Member) -> Summary {
         let mut summary = Summary {
             lost: 1,

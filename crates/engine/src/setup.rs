@@ -28,8 +28,8 @@ pub struct TargetSetup {
     pub ring: Vec<String>,
     /// Whether I/O buffers are registered (pinned once instead of per I/O).
     pub registered_buffers: bool,
-    /// `hugetlb` (reserved pages), `transparent` (at the kernel's discretion) or `none`: not asked for, or not given,
-    /// not for all buffers at least; a note then says how far.
+    /// `hugetlb` (reserved pages), `transparent` (at the kernel's discretion) or `none`. `none` means not asked for, or
+    /// not given for all buffers; a note then says how far.
     pub huge_pages: String,
     /// Whether the page cache is bypassed.
     pub direct: bool,
@@ -48,14 +48,14 @@ pub struct TargetSetup {
 pub struct GpuSetup {
     /// As its maker calls it.
     pub name: String,
-    /// Of its link to the host, `32.0 GT/s x16`; `None`: the kernel does not tell.
+    /// Speed of its link to the host, `32.0 GT/s x16`; `None`: the kernel does not report it.
     pub link: Option<String>,
     /// What copies from host memory reach alone, bytes per second: measured when the first job of the process asked.
     pub copy_bytes_per_s: f64,
 }
 
 impl SetupReport {
-    /// How the load on `target` was made, for a reader, by aspect.
+    /// Returns how the load on `target` was made, for a reader, by aspect.
     pub(crate) fn in_words(
         &self,
         target: &TargetSetup,

@@ -160,7 +160,7 @@ impl<'o> Starter<'o> {
         }
     }
 
-    /// What each thread does: its I/O, its requests and its limits.
+    /// Returns what each thread does: its I/O, its requests and its limits.
     fn parts(&mut self, index: usize, target: &Target) -> Result<Vec<ThreadPart>, EngineError> {
         let job = Arc::clone(&self.jobs[index]);
         let stream_error = |source| EngineError::Stream {
@@ -260,9 +260,9 @@ impl<'o> Starter<'o> {
         self.options.seed ^ (target as u64) << 32
     }
 
-    /// Makes the data written by the next thread differ from those of all others, whichever their targets: its number
-    /// among them is in the bits that its stamps begin with. Nor are they those of another run, of the same seed or on
-    /// another host: a target that keeps equal data once would have them already.
+    /// Makes the data written by the next thread differ from those of all others, whatever their targets. Its number
+    /// among them is in the bits that its stamps begin with. The data also differ from those of another run, with the
+    /// same seed or on another host. A target that keeps equal data once would have them already.
     fn content_seed(&self) -> u64 {
         self.chance ^ (self.threads.len() as u64 + 1)
     }
@@ -326,7 +326,7 @@ impl<'o> Starter<'o> {
         }
     }
 
-    /// The next thread's set-up. Buffers may take long to fill, so the wait has no limit of its own.
+    /// Returns the next thread's set-up. Buffers may take long to fill, so the wait has no limit of its own.
     fn next_ready(&self) -> Result<(usize, TargetSetup), EngineError> {
         loop {
             match self.receiver.recv_timeout(Duration::from_millis(200)) {
@@ -343,7 +343,7 @@ impl<'o> Starter<'o> {
         }
     }
 
-    /// Tells all threads the moment of the start, which is returned: the one asked for, or now where that has passed.
+    /// Releases all threads and returns the moment of the start: the one asked for, or now where that has passed.
     fn open_gate(&self) -> u64 {
         let head_start = Duration::from_nanos(HEAD_START_NS);
         let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();

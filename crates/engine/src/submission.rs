@@ -140,7 +140,7 @@ impl Encoder {
         }
     }
 
-    /// A trim, flush or write of zeroes.
+    /// Returns the entry of a trim, flush or write of zeroes.
     #[inline(never)]
     fn without_data(&self, request: &Request) -> Entry {
         let (size, at) = (request.size_bytes, request.offset_bytes);

@@ -184,7 +184,7 @@ impl Target {
         Ok(self)
     }
 
-    /// Whether only io_uring can run `job` on it.
+    /// Returns whether only io_uring can run `job` on it.
     pub(crate) fn needs_ring(&self, job: &Job) -> bool {
         self.namespace.is_some()
             || self.spec.kind == TargetKind::Nop
@@ -192,12 +192,12 @@ impl Target {
             || job.content.verify.is_some()
     }
 
-    /// Whether writes carry placement handles as write streams.
+    /// Returns whether writes carry placement handles as write streams.
     pub(crate) fn sends_write_streams(&self, job: &Job) -> bool {
         self.write_streams > 0 && !job.placement.is_empty()
     }
 
-    /// Why the job's placement handles have no effect here.
+    /// Returns why the job's placement handles have no effect here.
     pub(crate) fn placement_note(&self, job: &Job) -> Option<String> {
         let sent = job.placement.is_empty() || self.namespace.is_some() || self.write_streams > 0;
         (!sent).then(|| match self.spec.kind {
@@ -274,12 +274,12 @@ impl Target {
         Ok(())
     }
 
-    /// The descriptor; `None` where there is nothing behind the target.
+    /// Returns the descriptor; `None` where there is nothing behind the target.
     pub(crate) fn fd(&self) -> Option<RawFd> {
         self.file.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// The bytes of the job's region must exist, or reads would be short and writes fail.
+    /// Checks size: the bytes of the job's region must exist, or reads would be short and writes fail.
     fn check_size(&self, job: &Job) -> Result<(), EngineError> {
         let region = job
             .region
@@ -383,9 +383,9 @@ fn open_held(
     Ok((file, found))
 }
 
-/// Reads leave the time of the last access alone where the kernel allows it (owner or root): it costs each read a
-/// look, some reads a write of the inode, and neither is the target's.
-/// A link put in a checked file's place is not followed; those of `/proc` are descriptors, which nobody can redirect.
+/// Opens a file. Reads leave the time of the last access alone where the kernel allows it (owner or root). Keeping it
+/// costs each read a look and some reads a write of the inode; neither is the target's. A link put in a checked file's
+/// place is not followed; those of `/proc` are descriptors, which nobody can redirect.
 fn open_file(spec: &TargetSpec, writes: bool, direct: bool) -> Result<File, EngineError> {
     let may_be_link = spec.kind != TargetKind::File || spec.path.starts_with("/proc");
     let flags = libc::O_CLOEXEC
@@ -464,8 +464,8 @@ fn check_kind(spec: &TargetSpec, found: std::fs::FileType) -> Result<(), EngineE
     })
 }
 
-/// What offsets, lengths and addresses of direct I/O must be multiples of; `None`: no direct I/O.
-/// Kernels before 6.1 do not tell for files: 4096 satisfies every file system.
+/// Returns what offsets, lengths and addresses of direct I/O must be multiples of; `None`: no direct I/O. Kernels
+/// before 6.1 do not report it for files: 4096 satisfies every file system.
 fn direct_alignment(file: &File, kind: TargetKind) -> Option<u32> {
     if kind == TargetKind::BlockDevice {
         let mut block_bytes: libc::c_int = 0;
@@ -511,13 +511,13 @@ impl Queue {
         Self(Path::new("/sys/block").join(disk).join("queue"))
     }
 
-    /// An attribute; empty where there is none.
+    /// Returns an attribute; empty where there is none.
     pub(crate) fn text(&self, name: &str) -> String {
         let text = std::fs::read_to_string(self.0.join(name)).unwrap_or_default();
         text.trim().to_owned()
     }
 
-    /// An attribute that is a number; 0 where there is none.
+    /// Returns an attribute that is a number; 0 where there is none.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.text(name).parse().unwrap_or(0)
     }

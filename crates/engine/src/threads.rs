@@ -1,6 +1,6 @@
 //! The load loop where io_uring is not to be had: one thread per outstanding I/O, each doing
-//! `pread` and `pwrite`. The `iodepth` threads of a load thread draw from one request stream behind
-//! a lock, so the I/O is the same as io_uring's; the cost per I/O is not, and the setup says so.
+//! `pread` and `pwrite`. The `iodepth` threads of a load thread draw from one request stream behind a lock. So the I/O
+//! is the same as io_uring's; the cost per I/O is not, and the setup says so.
 
 use std::{
     io, iter,
@@ -66,7 +66,7 @@ impl Source {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next request and its arrival.
+    /// Returns the next request and its arrival.
     fn next(&self) -> Option<(Request, u64)> {
         let mut drawn = self.lock();
         if drawn.left.is_spent() {
@@ -186,7 +186,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Whether the run still goes on at `until_ns`.
+    /// Returns whether the run still goes on at `until_ns`.
     fn sleep_until(&mut self, until_ns: u64) -> bool {
         loop {
             let now_ns = self.clock.now_ns();

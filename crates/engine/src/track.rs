@@ -116,17 +116,17 @@ impl Track {
         self.failure.get_or_insert(reason);
     }
 
-    /// Whether a thread has said its last word.
+    /// Returns whether a thread has said its last word.
     pub(crate) fn has_finished(&self, member: usize) -> bool {
         self.next_index[member] == u32::MAX
     }
 
-    /// Whether I/O was given up, so that threads may be stuck in the kernel.
+    /// Returns whether I/O was given up, so that threads may be stuck in the kernel.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost > 0
     }
 
-    /// The target and why it failed, if it did.
+    /// Returns the target and why it failed, if it did.
     pub(crate) fn failure(&self) -> Option<(PathBuf, String)> {
         Some((self.path.clone(), self.failure.clone()?))
     }
@@ -142,7 +142,7 @@ impl Track {
             .collect()
     }
 
-    /// The recording with its remarks. I/O that was given up was waited for during `drain`.
+    /// Returns the recording with its remarks. I/O that was given up was waited for during `drain`.
     pub(crate) fn finished(mut self, drain: Duration) -> Recording {
         self.censor();
         let failed = self.recording.errno.iter();

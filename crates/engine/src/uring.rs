@@ -1,5 +1,5 @@
-//! A load thread on io_uring: sets up its ring, its buffers and the protocol that its target is spoken to in, runs the
-//! loop ([`driver`]) on them, and lets go of what it can.
+//! A load thread on io_uring: sets up its ring, its buffers and its target's protocol. It runs the loop ([`driver`]) on
+//! them, and lets go of what it can.
 
 mod queues;
 
@@ -71,7 +71,8 @@ fn run_with<P: Protocol>(
     }
 }
 
-/// As `run_with`, with reads that end in the memory of a GPU; in that of the host where there is none, and a note says so.
+/// Runs as `run_with`, with reads that end in the memory of a GPU. Without a GPU they end in the host's, and a note
+/// says so.
 fn run_to_gpu<P: Protocol>(
     spec: &ThreadSpec,
     make: impl FnOnce(&ThreadSpec, &mut Ring<P>) -> Result<P, EngineError>,
@@ -124,8 +125,8 @@ fn run_landing<P: Protocol>(spec: &ThreadSpec, prepared: Prepared<P>, gpu: GpuMe
     });
 }
 
-/// Waits for the start, has `drive` run the job, and lets go of what I/O in flight may refer to, which `drive` gives
-/// back, and of the target; then the thread's last word.
+/// Waits for the start and has `drive` run the job. Then lets go of the target and of what I/O in flight may refer to,
+/// which `drive` gives back. Last comes the thread's final message.
 fn run_by<P: Protocol, M>(
     spec: &ThreadSpec,
     prepared: Prepared<P>,
@@ -271,7 +272,7 @@ fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, Engin
     Ok(Checked::new(below, job, thread, spec.clock, journal))
 }
 
-/// The rules of zones over `below`.
+/// Returns the rules of zones over `below`.
 fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Layer<P>, EngineError> {
     let (job, target) = (&*spec.job, &*spec.target);
     let Some(device) = &target.zoned else {

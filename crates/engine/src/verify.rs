@@ -1,8 +1,8 @@
-//! Data that describe themselves, as a layer over a [`Protocol`]. Every 512 bytes of a write carry their place,
-//! the seed and the generation of the pass that wrote them, and a checksum; every read is checked, and what is
-//! wrong is told apart. Since a sector depends only on its place and its pass, writes that overlap in flight do no
-//! harm, and nothing has to be remembered: a later pass, or one after a crash, needs the job alone. With a journal each
-//! sector carries the number of its write too, and acknowledged writes go into the [`crate::write_journal`].
+//! Data that describe themselves, as a layer over a [`Protocol`]. Every 512 bytes of a write carry their place, the
+//! seed, the generation of the pass that wrote them, and a checksum. Every read is checked, and each kind of error is
+//! counted by itself. A sector depends only on its place and its pass, so writes that overlap in flight do no harm.
+//! Nothing has to be remembered: a later pass, or one after a crash, needs the job alone. With a journal each sector
+//! carries the number of its write too, and acknowledged writes go into the [`crate::write_journal`].
 
 use std::mem::discriminant;
 
@@ -29,7 +29,7 @@ const HEADER_WORDS: usize = 4;
 const SIGNATURE_AT: usize = HEADER_WORDS * 8;
 const CHECKSUM_AT: usize = SECTOR_BYTES - 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathom\0\x01");
-/// Blocks that are told one by one.
+/// Blocks that are reported one by one.
 const TOLD: usize = 4;
 
 /// What a sector turned out to be.
@@ -96,7 +96,7 @@ fn word(sector: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The number of the write that a sector is of, and the journal that it is in; only with a journal.
+/// Returns the number of the write that a sector is of, and the journal that it is in; only with a journal.
 pub(crate) fn signature(sector: &[u8]) -> [u64; 2] {
     [word(sector, SIGNATURE_AT), word(sector, SIGNATURE_AT + 8)]
 }
@@ -121,7 +121,7 @@ pub(crate) fn seal(
     }
 }
 
-/// Whether a sector is whole and describes itself, whatever its place, seed and generation.
+/// Returns whether a sector is whole and describes itself, whatever its place, seed and generation.
 pub(crate) fn is_sealed(sector: &[u8]) -> bool {
     word(sector, 0) == MAGIC && word(sector, CHECKSUM_AT) == xxh3_64(&sector[..CHECKSUM_AT])
 }
@@ -147,7 +147,7 @@ pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, latest_only: boo
     }
 }
 
-/// The verdict on a block, and the place of the first sector that is not as expected.
+/// Returns the verdict on a block, and the place of the first sector that is not as expected.
 fn judge(data: &[u8], offset_bytes: u64, expected: Verify, latest_only: bool) -> (Verdict, u64) {
     let places = (offset_bytes..).step_by(SECTOR_BYTES);
     let sectors = data.chunks_exact(SECTOR_BYTES).zip(places);
@@ -155,7 +155,7 @@ fn judge(data: &[u8], offset_bytes: u64, expected: Verify, latest_only: bool) ->
     combine(sectors.map(found), offset_bytes)
 }
 
-/// The verdict on sectors that belong together.
+/// Returns the verdict on sectors that belong together.
 pub(crate) fn combine(
     findings: impl Iterator<Item = (Finding, u64)> + Clone,
     offset_bytes: u64,
@@ -192,7 +192,7 @@ struct Flight {
     offset_bytes: u64,
     size_bytes: u32,
     op: Op,
-    /// Of a write that a journal notes, else 0.
+    /// The number of a write that a journal notes, else 0.
     number: u64,
     issued_ns: u64,
 }
@@ -213,7 +213,7 @@ pub(crate) struct Checked<P> {
 
 impl<P> Checked<P> {
     /// Over `below`, for a job that has `content.verify`. While a job writes, its reads may find what it has
-    /// not overwritten yet, so only jobs that write nothing tell stale blocks.
+    /// not overwritten yet, so only jobs that write nothing report stale blocks.
     pub(crate) fn new(
         below: P,
         job: &Job,

@@ -1,9 +1,9 @@
 //! After a crash: every write that a journal says was acknowledged is looked for on the target.
 //!
-//! A sector passes if it carries the latest write to its place that the journal knows, or one of the same run that
-//! may have come later: a write that overlapped that one in time, or one that the journal does not know (issued
-//! but not acknowledged when the crash came, or acknowledged too late for the journal). Anything else is told apart
-//! as reads under verify tell it. Reads through the page cache, which a crash has emptied.
+//! A sector passes if it carries the latest write to its place that the journal knows, or one of its run that may be
+//! later. Such a write overlapped that one in time, or is unknown to the journal. Unknown writes were not acknowledged
+//! when the crash came, or acknowledged too late for the journal. Anything else is classified as by reads under verify.
+//! Reads through the page cache, which a crash has emptied.
 //!
 //! Journals are streamed, twice where blocks hold another write than their latest: only then it matters when that one
 //! was acknowledged. What is kept in memory grows with the blocks that were written, not with the writes.
@@ -34,7 +34,7 @@ use crate::{
 
 /// Read at once; an error spoils no more.
 const PAGE_BYTES: u64 = 4096;
-/// Blocks that are told one by one.
+/// Blocks that are reported one by one.
 const TOLD: usize = 10;
 
 /// What became of the acknowledged writes.
@@ -51,7 +51,7 @@ pub struct JournalReport {
     /// When the last of the writes was acknowledged, since the start: what came after it is not looked for.
     pub last_acked_ns: u64,
     /// The longest that an acknowledged write or flush waited until it was safe in the journal, as far as the journal
-    /// lived to tell.
+    /// survived.
     pub behind_ns: u64,
     /// Blocks looked for: the latest acknowledged write of each place.
     pub blocks: u64,
@@ -182,7 +182,7 @@ impl Check<'_> {
         Ok(self.report)
     }
 
-    /// What the sectors of an extent are; `stands` says whether another write of this run may be there.
+    /// Returns what the sectors of an extent are; `stands` says whether another write of this run may be there.
     fn look(
         &mut self,
         start_bytes: u64,
@@ -238,7 +238,7 @@ impl Check<'_> {
     }
 }
 
-/// When those of the writes that the journals know were acknowledged.
+/// Returns when those of the writes that the journals know were acknowledged.
 fn acknowledged(
     journals: &Journals,
     writes: &HashSet<Signature>,
@@ -253,7 +253,7 @@ fn acknowledged(
     Ok(acked_ns)
 }
 
-/// A target's pages, of which the last one read is kept.
+/// A target's pages; the last one read is kept.
 struct Pages {
     file: File,
     number: Option<u64>,
@@ -271,8 +271,8 @@ impl Pages {
         }
     }
 
-    /// The sector at a place; `None` where it cannot be read. A sector that lost power while it was written may give an
-    /// error until it is written again.
+    /// Returns the sector at a place; `None` where it cannot be read. A sector that lost power while it was written may
+    /// give an error until it is written again.
     fn sector(&mut self, place: u64) -> io::Result<Option<&[u8]>> {
         let number = place / PAGE_BYTES;
         if self.number != Some(number) {

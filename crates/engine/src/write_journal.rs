@@ -1,10 +1,10 @@
 //! The write journal: which writes were acknowledged, on another device than the target, so that after a crash
 //! each of them can be looked for. A load thread notes its writes; a thread of their own gathers them for a few
 //! milliseconds, appends and syncs. The load waits for it only when it is a million writes behind. What is in the
-//! journal was acknowledged; what was acknowledged and not yet synced when the crash came is not looked for, and
-//! the journal tells how long that took at most.
+//! journal was acknowledged. Writes acknowledged but not yet synced when the crash came are not looked for; the journal
+//! holds the longest such delay.
 //!
-//! A file is a line of JSON padded to 512 bytes, then records of 48 bytes, each with a checksum, so that a torn
+//! A file is a line of JSON padded to 512 bytes, then records of 48 bytes. Each record has a checksum, so that a torn
 //! end is seen. [`crate::verify_journal`] reads it back.
 
 mod place;
@@ -47,7 +47,7 @@ pub(crate) struct Header {
     pub(crate) thread: usize,
     pub(crate) generation: u32,
     pub(crate) seed: u64,
-    /// Chance: tells the writes of this journal from those of an earlier one that used the same numbers.
+    /// Random: distinguishes the writes of this journal from those of an earlier one that used the same numbers.
     pub(crate) run: u64,
 }
 
@@ -100,7 +100,7 @@ impl Record {
         bytes
     }
 
-    /// `None`: torn, or not written at all.
+    /// Reads a record; `None`: torn, or not written at all.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut words = [0; RECORD_BYTES / 8];
         for (word, place) in words.iter_mut().zip(bytes.chunks_exact(8)) {
@@ -163,7 +163,7 @@ pub(crate) struct WriteJournal {
 }
 
 impl WriteJournal {
-    /// A new journal of a thread of `target` in a directory, which is made if it is not there.
+    /// Returns a new journal of a thread of `target` in a directory, which is made if it is not there.
     pub(crate) fn create(
         directory: &Path,
         target: &Path,
@@ -207,7 +207,7 @@ impl WriteJournal {
         })
     }
 
-    /// What the sectors of the next write carry: its number, and the journal it is in.
+    /// Returns what the sectors of the next write carry: its number, and the journal it is in.
     pub(crate) fn sign(&mut self) -> [u64; 2] {
         self.numbers += 1;
         [
@@ -224,7 +224,7 @@ impl WriteJournal {
             let woken = self.desk.taken.wait(waiting);
             waiting = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        // Of a writer that has failed `finish` tells.
+        // `finish` reports a writer that has failed.
         if waiting.ended {
             return;
         }
@@ -273,7 +273,7 @@ impl Drop for WriteJournal {
     }
 }
 
-/// The writer: appends and syncs until there is no more.
+/// Appends and syncs until there is no more.
 fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
     let mut records = Vec::new();
     let mut synced: Option<Record> = None;
@@ -308,8 +308,8 @@ fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
     }
 }
 
-/// What a target's journals are called, unlike those of any other: `/` becomes `_`, and what would then be taken for
-/// it, as all that a name may not show, is `%` and two hexadecimal digits. Readers go by the header.
+/// Returns what a target's journals are called, unlike those of any other: `/` becomes `_`, and what would then be
+/// taken for it, as all that a name may not show, is `%` and two hexadecimal digits. Readers go by the header.
 fn name(target: &Path) -> String {
     let absolute = std::path::absolute(target);
     let path = absolute.as_deref().unwrap_or(target).as_os_str();
@@ -336,7 +336,7 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// The file with its header, durable by name as well: `sync` is called for every directory that got an entry.
+/// Returns the file with its header, durable by name as well: `sync` is called for every directory that got an entry.
 fn begin(
     directory: &Path,
     path: &Path,

@@ -15,7 +15,7 @@ pub(crate) use self::device::Zoned;
 use self::device::{Command, Reported, zone_error};
 use crate::{EngineError, buffers::Buffers, protocol::Protocol};
 
-/// Refused writes, and resets that failed, that are told one by one.
+/// Refused writes, and resets that failed, that are reported one by one.
 const TOLD: usize = 4;
 
 /// What a thread is to do on a zoned device.

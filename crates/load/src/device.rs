@@ -53,7 +53,7 @@ impl TwinDevice {
         self.capacity_bytes
     }
 
-    /// Simulated capacity / real capacity.
+    /// Returns simulated capacity / real capacity.
     pub fn scale(&self) -> f64 {
         self.scale
     }
@@ -76,7 +76,7 @@ impl TwinDevice {
         device.run(job, seed, control, stopping, on_interval)
     }
 
-    /// The drive under a file system, or bare.
+    /// Returns the drive under a file system, or bare.
     fn under<D: Device + Send + 'static>(
         drive: D,
         file_system: Option<&str>,
@@ -116,7 +116,7 @@ pub fn ssd_parameters(parameters_json: &str) -> Result<twin::SsdParams, LoadErro
     Ok(twin::SsdParams::from_json(&text)?)
 }
 
-/// The model that parameters name, and the parameters without it.
+/// Returns the model that parameters name, and the parameters without it.
 fn kind_and_parameters(parameters_json: &str) -> Result<(Option<Value>, String), LoadError> {
     let mut parameters: Map<String, Value> = serde_json::from_str(parameters_json)?;
     let kind = parameters.remove("kind");

@@ -86,13 +86,13 @@ impl Relay {
         drop(woken.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether every twin that still runs is held, and the queue is empty.
+    /// Returns whether every twin that still runs is held, and the queue is empty.
     pub(crate) fn is_held(&self) -> bool {
         let state = self.lock();
         state.running > 0 && state.held == state.running && state.queue.is_empty()
     }
 
-    /// Whether every twin has ended, and the queue is empty.
+    /// Returns whether every twin has ended, and the queue is empty.
     pub(crate) fn is_done(&self) -> bool {
         let state = self.lock();
         state.running == 0 && state.queue.is_empty()

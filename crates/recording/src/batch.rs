@@ -27,7 +27,7 @@ pub struct OpBins {
 }
 
 impl OpBins {
-    /// What was counted after `earlier`.
+    /// Returns what was counted after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

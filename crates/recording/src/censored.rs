@@ -1,10 +1,10 @@
 //! I/O that was in flight when a window ended, for longer than any of its kind that returned within it. Of such an I/O
 //! only a lower bound of its latency is known, its age (right censoring).
 //!
-//! Every closed load has I/O in flight at the end. The age of one is, for latencies without memory, distributed as the
-//! latencies themselves (the inspection paradox: what is found in flight is long, and the age is a part of it), so
-//! n returned and d in flight give an age beyond all n latencies with probability d / (n + d) or less. What is no older
-//! than an I/O that returned is that normal load, and says nothing new; it is left out. What is older is the only
+//! Every closed load has I/O in flight at the end. For latencies without memory, its age is distributed as the
+//! latencies themselves. This is the inspection paradox: what is found in flight is long, and the age is a part of it.
+//! So n returned and d in flight give an age beyond all n latencies with probability d / (n + d) or less. What is no
+//! older than an I/O that returned is that normal load, and says nothing new; it is left out. What is older is the only
 //! sign of a target that has stopped.
 
 use std::collections::BTreeMap;

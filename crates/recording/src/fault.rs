@@ -32,7 +32,7 @@ pub struct FaultCounter {
 }
 
 impl FaultCounter {
-    /// Of a target with so many bytes.
+    /// Counts faults of a target of `capacity_bytes`.
     pub fn new(capacity_bytes: u64) -> Self {
         Self {
             part_bytes: capacity_bytes.div_ceil(PARTS).max(PART_BYTES_MIN),
@@ -57,7 +57,7 @@ impl FaultCounter {
         fault.n += 1;
     }
 
-    /// What was counted.
+    /// Returns what was counted.
     pub fn into_faults(self) -> Vec<Fault> {
         let mut faults = Vec::new();
         merge_faults(&mut faults, self.parts.into_values());

@@ -15,11 +15,11 @@ pub struct HalfWidths {
     /// Of each operation of each stream of the job; empty for a job of one workload.
     #[serde(default)]
     pub streams: BTreeMap<String, BTreeMap<Op, OpHalfWidths>>,
-    /// Of the write amplification; `None` where nothing was written, the medium's bytes are not counted, or they came in
-    /// cycles too long for the window.
+    /// Half-width of the write amplification; `None` where nothing was written, the medium's bytes are not counted, or
+    /// their cycles are too long for the window.
     #[serde(default)]
     pub waf: Option<f64>,
-    /// Of the energy, and so of the mean power; `None` where it is not known.
+    /// Half-width of the energy, and so of the mean power; `None` where it is not known.
     #[serde(default)]
     pub joules: Option<f64>,
 }
@@ -36,9 +36,9 @@ pub struct OpHalfWidths {
 }
 
 impl HalfWidths {
-    /// Those of the sum of recordings of the same window that know nothing of each other: their squares add up, each
-    /// with its share of the I/O, of the WAF with its share of the medium's bytes, of the energy with its own. `None`
-    /// where one of them does not tell.
+    /// Returns the half-widths of the sum of independent recordings of the same window: their squares add up. Each
+    /// counts with its share of the I/O; for the WAF, of the medium's bytes; for the energy, of the energy. `None`
+    /// where one of them has none.
     pub fn of_sum<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Option<Self> {
         let mut ops = BTreeMap::<Op, OpSquares>::new();
         let mut streams = BTreeMap::<String, BTreeMap<Op, OpSquares>>::new();
@@ -88,7 +88,7 @@ impl Square {
         }
     }
 
-    /// As `plus`; `None` where a part that weighs is not known.
+    /// Adds as `plus`; `None` where a part that weighs is not known.
     fn and(self, width: Option<f64>, weight: f64) -> Option<Self> {
         match width {
             Some(width) => Some(self.plus(width, weight)),

@@ -1,7 +1,7 @@
 //! The log-linear latency histogram.
 //!
-//! Values are nanoseconds. Below 256 ns a bin is 1 ns wide; above, every power of two is split in
-//! 128 bins, so a bin is at most 1/128 of its lower edge (0.78 %) wide and its middle is at most
+//! Values are nanoseconds. Below 256 ns a bin is 1 ns wide; above, every power of two is split in 128 bins. So a bin is
+//! at most 1/128 of its lower edge (0.78 %) wide. Its middle is at most 0.4 % from any value in it.
 //! 0.4 % from any value in it. The last bin counts everything from 2^47 ns (39 h) up: an overloaded
 //! open load's responses are as late as the run is long.
 
@@ -13,7 +13,7 @@ const MAX_BITS: u32 = 47;
 pub const BINS: usize = (((MAX_BITS - SUB_BITS) << SUB_BITS) + (1 << SUB_BITS)) as usize + 1;
 const OVERFLOW: usize = BINS - 1;
 
-/// Bin of a value; values from 2^47 ns up share the last bin.
+/// Returns the bin of a value; values from 2^47 ns up share the last bin.
 #[inline]
 pub const fn bin_index(value_ns: u64) -> usize {
     if value_ns >> MAX_BITS != 0 {
@@ -23,7 +23,7 @@ pub const fn bin_index(value_ns: u64) -> usize {
     ((shift as usize) << SUB_BITS) + (value_ns >> shift) as usize
 }
 
-/// Half-open range `[low, high)` of a bin, in ns. The overflow bin reaches to `u64::MAX`.
+/// Returns the half-open range `[low, high)` of a bin, in ns. The overflow bin reaches to `u64::MAX`.
 pub const fn bin_bounds_ns(bin: usize) -> (u64, u64) {
     if bin >= OVERFLOW {
         return (1 << MAX_BITS, u64::MAX);
@@ -82,13 +82,13 @@ impl Histogram {
         self.count
     }
 
-    /// Sum of the values.
+    /// Returns the sum of the values.
     #[inline]
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// What is counted so far.
+    /// Returns what is counted so far.
     pub fn bins(&self) -> Bins {
         if self.count == 0 {
             return Bins::default();
@@ -134,12 +134,12 @@ impl Histogram {
 pub struct Bins(Vec<(u16, u64)>);
 
 impl Bins {
-    /// Each bin with its count.
+    /// Returns each bin with its count.
     pub fn as_slice(&self) -> &[(u16, u64)] {
         &self.0
     }
 
-    /// What was counted after `earlier`, whose bins are all among these.
+    /// Returns what was counted after `earlier`, whose bins are all among these.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut before = earlier.0.iter().peekable();
@@ -209,7 +209,7 @@ impl Default for SparseHistogram {
 }
 
 impl SparseHistogram {
-    /// Occupied bins in ascending order with their counts.
+    /// Returns the occupied bins in ascending order with their counts.
     pub fn bins(&self) -> &[(u16, u64)] {
         self.bins.as_slice()
     }
@@ -219,28 +219,28 @@ impl SparseHistogram {
         self.count
     }
 
-    /// Exact mean of the values, ns; `None` when empty.
+    /// Returns the exact mean of the values, ns; `None` when empty.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
-    /// Exact sum of the values, ns.
+    /// Returns the exact sum of the values, ns.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// Exact smallest value, ns.
+    /// Returns the exact smallest value, ns.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// Exact largest value, ns.
+    /// Returns the exact largest value, ns.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)
     }
 
-    /// The value at quantile `q` in 0..=1: the middle of the bin that holds the value of rank
-    /// `ceil(q n)`, never above the largest value seen; of the last bin its lower edge. `None` when empty.
+    /// Returns the value at quantile `q` in 0..=1: the middle of the bin that holds the value of rank `ceil(q n)`. It
+    /// is never above the largest value seen; the last bin gives its lower edge. `None` when empty.
     pub fn quantile_ns(&self, q: f64) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -276,7 +276,7 @@ impl SparseHistogram {
 }
 
 impl Bins {
-    /// Whether somebody can have counted this: bins that exist, in ascending order, of at most `most` each.
+    /// Returns whether somebody can have counted this: bins that exist, in ascending order, of at most `most` each.
     pub(crate) fn is_sound(&self, most: u64) -> bool {
         let exist = self
             .0
@@ -287,7 +287,7 @@ impl Bins {
 }
 
 impl SparseHistogram {
-    /// Whether somebody can have counted this: the bins add up to the count, and hold the extremes and the sum.
+    /// Returns whether somebody can have counted this: the bins add up to the count, and hold the extremes and the sum.
     pub(crate) fn is_sound(&self, most: u64) -> bool {
         let bins = self.bins();
         let (Some(&(first, _)), Some(&(last, _))) = (bins.first(), bins.last()) else {

@@ -117,7 +117,7 @@ pub struct Utilisation {
     pub mean: f64,
     /// Busiest server's fraction, 0..=1.
     pub max: f64,
-    /// I/O that waited for one of them, on average; 0 where the target does not tell.
+    /// I/O that waited for one of them, on average; 0 where the target does not report it.
     #[serde(default)]
     pub waiting: f64,
 }
@@ -134,7 +134,7 @@ pub struct Residence {
 }
 
 impl Residence {
-    /// Mean per I/O, ns; `None` without any.
+    /// Returns the mean per I/O, ns; `None` without any.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.n > 0).then(|| self.total_ns as f64 / self.n as f64)
     }
@@ -151,7 +151,7 @@ pub struct Share {
     pub n: u64,
     /// Their latencies added up, ns.
     pub total_ns: u64,
-    /// Bytes that it wrote; this and the next are 0 where the target does not tell.
+    /// Bytes that it wrote; this and the next are 0 where the target does not report them.
     #[serde(default)]
     pub host_write_bytes: u64,
     /// Programmed for it: its writes, and what cleaning moved of its data.
@@ -160,12 +160,12 @@ pub struct Share {
 }
 
 impl Share {
-    /// Mean latency, ns; `None` without any I/O.
+    /// Returns the mean latency, ns; `None` without any I/O.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.n > 0).then(|| self.total_ns as f64 / self.n as f64)
     }
 
-    /// Bytes written and programmed; `None` where the target does not tell.
+    /// Returns the bytes written and programmed; `None` where the target does not report them.
     pub fn written(&self) -> Option<(u64, u64)> {
         let written = (self.host_write_bytes, self.media_write_bytes);
         (written != (0, 0)).then_some(written)
@@ -269,7 +269,7 @@ pub struct Interval {
     pub length_ns: u64,
     /// Per operation; only those that occurred.
     pub ops: BTreeMap<Op, OpStats>,
-    /// The same of each stream of the job; empty for a job of one workload.
+    /// The operations of each stream of the job; empty for a job of one workload.
     #[serde(default, skip_serializing_if = "Streams::is_empty")]
     pub streams: Streams,
     /// Open load: requests that arrived in the interval.
@@ -282,16 +282,16 @@ pub struct Interval {
     pub counters: Counters,
     /// Resources of a twin, or the load generator's own CPU.
     pub utilisation: Vec<Utilisation>,
-    /// Where I/O spent its time; empty where the target does not tell.
+    /// Where I/O spent its time; empty where the target does not report it.
     pub residence: Vec<Residence>,
-    /// What each host, port or drive of a system had; empty where the target does not tell.
+    /// What each host, port or drive of a system had; empty where the target does not report it.
     pub shares: Vec<Share>,
     /// Whether a round ended with it, before its time, because its figures were known well enough.
     pub ends_round: bool,
 }
 
 impl Interval {
-    /// The interval as one of the stream of that name.
+    /// Returns the interval as one of the stream of that name.
     #[must_use]
     pub fn of_stream(mut self, name: &str) -> Self {
         self.streams = Streams::from([(name.to_owned(), self.ops.clone())]);

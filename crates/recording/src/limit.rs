@@ -5,10 +5,10 @@ use crate::{Recording, Utilisation};
 /// A resource busier than this is taken as the limit: beyond it queueing, not service, sets the
 /// latency, and little throughput is left to gain.
 const SATURATED: f64 = 0.90;
-/// Part of the latency that is waiting from which the resource waited for is the limit of a closed load, and no longer
-/// the outstanding I/O. Latency is twice its unloaded value there: about where the asymptotes of a closed network
-/// cross (Lazowska et al., Quantitative System Performance, 1984, chapter 5). Below, rate = outstanding I/O over
-/// unloaded latency (Little); beyond, more of it waits longer.
+/// Least part of the latency spent waiting for a resource that makes it the limit of a closed load, instead of the
+/// outstanding I/O. Latency is twice its unloaded value there: about where the asymptotes of a closed network cross
+/// (Lazowska et al., Quantitative System Performance, 1984, chapter 5). Below, rate = outstanding I/O over unloaded
+/// latency (Little); beyond, more of it waits longer.
 const WAITING: f64 = 0.5;
 
 /// What set the throughput of a step.
@@ -45,9 +45,9 @@ pub enum LimitedBy {
 }
 
 impl Recording {
-    /// Returns what set the throughput: a saturated resource; else the rate of an open load that the target kept up
-    /// with; else the resource that most I/O waited for, where they waited for longer than they were served; else the
-    /// outstanding I/O. `None` when neither utilisations nor the outstanding I/O are known.
+    /// Returns what set the throughput: a saturated resource, else the rate of an open load that the target kept up
+    /// with. Else it is the resource that most I/O waited for, where they waited for longer than they were served. Else
+    /// it is the outstanding I/O. `None` when neither utilisations nor the outstanding I/O are known.
     pub fn limit(&self) -> Option<Limit> {
         let mut busiest: Vec<&Utilisation> =
             self.utilisation.iter().filter(|u| u.max > 0.0).collect();
@@ -70,7 +70,7 @@ impl Recording {
         Some(Limit { by, next })
     }
 
-    /// The resource that most I/O waited for, where I/O waited for longer than it was served.
+    /// Returns the resource that most I/O waited for, where I/O waited for longer than it was served.
     fn longest_queue(&self) -> Option<&Utilisation> {
         let waiting: f64 = self.utilisation.iter().map(|u| u.waiting).sum();
         let longest = self

@@ -21,7 +21,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What was counted after `earlier`.
+    /// Returns what was counted after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// A recorder whose first interval starts at `start_ns`, with nothing in flight.
+    /// Returns a recorder whose first interval starts at `start_ns`, with nothing in flight.
     pub fn new(start_ns: u64) -> Self {
         Self {
             ops: Default::default(),
@@ -123,14 +123,14 @@ impl Recorder {
         self.failed_ns += service_ns;
     }
 
-    /// Successful and failed I/O since the last cut.
+    /// Returns successful and failed I/O since the last cut.
     pub fn counted(&self) -> (u64, u64) {
         self.ops.iter().fold((0, 0), |(done, failed), hot| {
             (done + hot.service.count(), failed + hot.errors)
         })
     }
 
-    /// What was counted since the last cut, per operation in the order of [`Op::ALL`].
+    /// Returns what was counted since the last cut, per operation in the order of [`Op::ALL`].
     pub fn tallies(&self) -> [Tally; Op::COUNT] {
         std::array::from_fn(|op| {
             let hot = &self.ops[op];
@@ -151,9 +151,9 @@ impl Recorder {
         })
     }
 
-    /// Ends the interval at `now_ns` and starts the next there. `in_flight_age_ns` is the summed
-    /// age, at `now_ns`, of the I/O in flight: with it the mean outstanding I/O is exact, since the
-    /// area under the in-flight curve is the completed latencies plus the ages' increase.
+    /// Ends the interval at `now_ns` and starts the next there. `in_flight_age_ns` is the summed age, at `now_ns`, of
+    /// the I/O in flight. It makes the mean outstanding I/O exact: the area under the in-flight curve is the completed
+    /// latencies plus the ages' increase.
     pub fn cut(&mut self, now_ns: u64, in_flight_age_ns: u64) -> Interval {
         let mut ops = BTreeMap::new();
         let mut completed_ns = u128::from(std::mem::take(&mut self.failed_ns));

@@ -18,7 +18,7 @@ pub struct Recording {
     pub window_ns: u64,
     /// Per operation over the window.
     pub ops: BTreeMap<Op, OpStats>,
-    /// The same of each stream of the job; empty for a job of one workload.
+    /// The operations of each stream of the job; empty for a job of one workload.
     #[serde(default, skip_serializing_if = "Streams::is_empty")]
     pub streams: Streams,
     /// Open load: requests that arrived in the window.
@@ -31,9 +31,9 @@ pub struct Recording {
     pub counters: Counters,
     /// Mean utilisation over the window.
     pub utilisation: Vec<Utilisation>,
-    /// Where I/O spent its time over the window; empty where the target does not tell.
+    /// Where I/O spent its time over the window; empty where the target does not report it.
     pub residence: Vec<Residence>,
-    /// Where the load generator watched it; else the seconds' scatter tells.
+    /// Known where the load generator watched it; else the seconds' scatter gives it.
     pub half_widths: Option<HalfWidths>,
     /// Latencies in equal parts of the window, in order of time, where the load generator watched it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +60,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The sum of a step's intervals, in order of time.
+    /// Returns the sum of a step's intervals, in order of time.
     pub fn from_intervals<'a>(intervals: impl IntoIterator<Item = &'a Interval>) -> Self {
         let mut recording = Self::default();
         for interval in intervals {
@@ -128,7 +128,7 @@ impl Recording {
         merge_servers(&mut self.utilisation, &other.utilisation);
     }
 
-    /// Takes over what is told beside the figures: failures, I/O that did not return, the set-up, remarks, notes.
+    /// Takes over what stands beside the figures: failures, I/O that did not return, the set-up, remarks, notes.
     fn merge_told(&mut self, other: &Self) {
         merge_censored(&mut self.censored, &other.censored);
         for (stream, theirs) in &other.censored_streams {
@@ -158,7 +158,7 @@ impl Recording {
         }
     }
 
-    /// Completed I/O of every operation.
+    /// Returns the number of completed I/Os of every operation.
     pub fn completed(&self) -> u64 {
         self.ops.values().map(|stats| stats.service.count()).sum()
     }

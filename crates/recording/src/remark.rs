@@ -66,7 +66,7 @@ pub enum Remark {
 }
 
 impl Remark {
-    /// Of I/O that failed with `errno` in these places, among others.
+    /// Reports I/O that failed with `errno` in these places, among others.
     pub fn failed_io(errno: i32, n: u64, faults: &[Fault]) -> Self {
         let of_errno = faults.iter().filter(|fault| fault.errno == errno);
         let mut ranges: Vec<Fault> = of_errno.cloned().collect();

@@ -12,7 +12,7 @@ const MOST_OF_INTERVAL: u64 = 1 << 48;
 const MOST_OF_STEP: u64 = 1 << 54;
 
 impl Interval {
-    /// Whether somebody can have counted this.
+    /// Returns whether somebody can have counted this.
     pub fn is_sound(&self) -> bool {
         let most = MOST_OF_INTERVAL;
         self.start_ns <= MOST_OF_STEP
@@ -27,7 +27,7 @@ impl Interval {
 }
 
 impl Recording {
-    /// Whether somebody can have counted this.
+    /// Returns whether somebody can have counted this.
     pub fn is_sound(&self) -> bool {
         let most = MOST_OF_STEP;
         self.window_ns <= most

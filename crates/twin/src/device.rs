@@ -52,10 +52,10 @@ pub struct Account {
     pub wear_pct: Option<f64>,
     /// Every resource, always in the same order.
     pub resources: Vec<ResourceTime>,
-    /// Time that I/O waited for a place in the device, a command slot or room in the write buffer, summed over them, ns:
-    /// they wait for whatever empties it.
+    /// Time that I/O waited for a place in the device (a command slot or room in the write buffer), summed over I/Os,
+    /// ns. They wait for whatever empties it.
     pub place_waited_ns: u64,
-    /// Where I/O spent its time; empty for a device that does not tell.
+    /// Where I/O spent its time; empty for a device that does not report it.
     pub residence: Vec<Residence>,
     /// What each host, port or drive of a system had; empty for a device without such members.
     pub shares: Vec<Share>,
@@ -102,14 +102,14 @@ pub struct ResourceTime {
 pub trait Device {
     /// Bytes that a job addresses: those of the simulated slice.
     fn capacity_bytes(&self) -> u64;
-    /// Logical block.
+    /// Returns the logical block.
     fn block_bytes(&self) -> u32;
-    /// Simulated over real capacity. Times that grow with capacity (fill, approach to steady state)
+    /// Returns simulated over real capacity. Times that grow with capacity (fill, approach to steady state)
     /// are that much shorter than on the real device; rates and latencies are not scaled.
     fn scale(&self) -> f64;
-    /// The machine that issues the I/O.
+    /// Returns the machine that issues the I/O.
     fn host(&self) -> &HostParams;
-    /// Virtual time reached.
+    /// Returns the virtual time reached.
     fn now_ns(&self) -> u64;
     /// Says that a request will come soon, so that its state can be fetched into the cache.
     fn prefetch(&self, _request: &Request) {}
@@ -127,17 +127,17 @@ pub trait Device {
     fn wake(&mut self, at_ns: u64, tag: u32);
     /// Runs until the next completion, or until `limit_ns` when there is none before it.
     fn advance(&mut self, limit_ns: u64) -> Option<Completion>;
-    /// Whether anything is under way that will happen without a further request.
+    /// Returns whether anything is under way that will happen without a further request.
     fn is_busy(&self) -> bool;
     /// Its zones, where writes have to go to write pointers.
     fn zone_model(&self) -> Option<ZoneModel> {
         None
     }
-    /// Where the next write of a zone must go; the end of a full one.
+    /// Returns where the next write of a zone must go; the end of a full one.
     fn write_pointer(&self, _zone: u32) -> Option<u64> {
         None
     }
-    /// The NVMe status with which a zone would refuse a request; `None` where it would not, or has none.
+    /// Returns the NVMe status with which a zone would refuse a request; `None` where it would not, or has none.
     fn zone_refusal(&self, _request: &Request) -> Option<Refusal> {
         None
     }
@@ -148,7 +148,7 @@ pub trait Device {
     fn manage_zone(&mut self, _zone: u32, _action: ZoneAction) -> Result<(), Refusal> {
         Ok(())
     }
-    /// Whether it knows what its medium does: bytes read and written there, and energy.
+    /// Returns whether it knows what its medium does: bytes read and written there, and energy.
     fn knows_medium(&self) -> bool {
         true
     }

@@ -1,10 +1,9 @@
 //! A simulated disk drive: one arm over turning platters, behind a command queue and a cache.
 //!
-//! A request passes: a place in the drive's queue -> controller -> (read) cache, or the arm: seek,
-//! rotation, transfer -> interface -> completion; (write) room in the cache, interface,
-//! acknowledgement, and later, in an order that suits the arm, the medium. While nothing else is asked
-//! for, the drive reads ahead. Throughput and latency are what comes out. See
-//! `docs/explanation/disk-twin.md`.
+//! A request takes a place in the drive's queue and passes the controller. A read then goes to the cache or to the arm
+//! (seek, rotation, transfer), crosses the interface and completes. A write gets room in the cache, crosses the
+//! interface and is acknowledged. Later it reaches the medium, in an order that suits the arm. While nothing else is
+//! asked for, the drive reads ahead. Throughput and latency are what comes out. See `docs/explanation/disk-twin.md`.
 
 mod arm;
 mod cache;
@@ -110,7 +109,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A fresh drive at virtual time 0.
+    /// Returns a fresh drive at virtual time 0.
     ///
     /// # Errors
     /// A parameter that cannot be simulated.
@@ -160,7 +159,7 @@ impl Disk {
         })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &DiskParams {
         &self.params
     }
@@ -316,7 +315,7 @@ impl Disk {
         self.queue_up(slot, start, false);
     }
 
-    /// Where the media cache has a byte, if it does.
+    /// Returns where the media cache has a byte, if it does.
     #[inline]
     fn logged(&self, at: u64) -> Option<u64> {
         self.media_cache.as_ref()?.find(at)

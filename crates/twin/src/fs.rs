@@ -1,11 +1,11 @@
 //! A file system with its page cache over a device: itself a [`Device`], whose bytes are those of one
 //! file that takes all the space.
 //!
-//! A write is done when it is in the page cache; above the dirty limit it waits for write-back, which
-//! goes through the file in order, allocates, and merges what is contiguous on the device. A read is
-//! served from dirty pages, from what was read ahead, or from the device, extent by extent. Clean
-//! pages are dropped once they are read: the cache is for writing and reading ahead, as after fio's
-//! `invalidate=1`, and a file that fits in memory is not what is measured here.
+//! A write is done when it is in the page cache; above the dirty limit it waits for write-back. Write-back goes through
+//! the file in order, allocates, and merges what is contiguous on the device. A read is served from dirty pages, from
+//! what was read ahead, or from the device, extent by extent. Clean pages are dropped once they are read. The cache is
+//! for writing and reading ahead, as after fio's `invalidate=1`. A file that fits in memory is not what is measured
+//! here.
 //!
 //! Left out: CPU time beyond the host's own per I/O and the copy; directories, compression, RAID;
 //! direct I/O. See `docs/explanation/file-system.md`.
@@ -109,7 +109,7 @@ pub struct FileSystem<D> {
 }
 
 impl<D: Device> FileSystem<D> {
-    /// A file system just made, over a device that nothing else uses.
+    /// Returns a file system just made, over a device that nothing else uses.
     ///
     /// # Errors
     /// A parameter that cannot be simulated, or a device with too little room for it.
@@ -164,7 +164,7 @@ impl<D: Device> FileSystem<D> {
         })
     }
 
-    /// The device below.
+    /// Returns the device below.
     pub fn device(&self) -> &D {
         &self.device
     }
@@ -179,7 +179,7 @@ impl<D: Device> FileSystem<D> {
         (self.dirty.blocks() + self.writing.blocks()) * BLOCK_BYTES
     }
 
-    /// Dirty bytes above which writers wait for the device.
+    /// Returns the dirty bytes above which writers wait for the device.
     pub fn dirty_limit_bytes(&self) -> u64 {
         self.write_back.limit_blocks() * BLOCK_BYTES
     }

@@ -1,14 +1,14 @@
 //! Issues a job to a [`Device`] in virtual time and records what happened.
 //!
-//! The load generator's own cost is part of the result: a thread is a CPU server that reaps a
-//! completion (`complete_us`), then prepares and submits the next request (`submit_us`); latency
-//! runs from the moment a request's slot is free to be used until its completion is reaped, so the
-//! I/O in flight of a closed loop is exactly `threads x iodepth` and Little's law holds to the
-//! nanosecond. Open load: arrivals come on their own clock; an arrival that finds `iodepth` requests
-//! in flight waits in the thread's backlog, and the response latency counts from the arrival.
+//! The load generator's own cost is part of the result. A thread is a CPU server that reaps a completion
+//! (`complete_us`), then prepares and submits the next request (`submit_us`). Latency runs from the moment a request's
+//! slot is free to be used until its completion is reaped. So the I/O in flight of a closed loop is exactly `threads x
+//! iodepth`, and Little's law holds to the nanosecond. Under open load, arrivals come on their own clock. An arrival
+//! that finds `iodepth` requests in flight waits in the thread's backlog, and the response latency counts from the
+//! arrival.
 //!
-//! Nothing is left in flight when a step ends: the device runs until the last request is back,
-//! uncounted, so that the next step starts clean.
+//! Nothing is left in flight when a step ends. The device runs until the last request is back, uncounted, so that the
+//! next step starts clean.
 
 mod adapter;
 mod control;
@@ -81,8 +81,8 @@ pub fn run<D: Device>(
     run_until_precise(job, device, seed, control, None, on_interval)
 }
 
-/// As [`run`], but the window may end before the job's time, or go on in rounds that do, as soon as
-/// its figures, or those of all devices under the rule together, are known to a precision.
+/// Runs as [`run`], but the window may end before the job's time, or go on in rounds that do. It ends as soon as its
+/// figures are known to a precision, or those of all devices under the rule together.
 ///
 /// # Errors
 /// As [`run`].

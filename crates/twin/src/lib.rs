@@ -1,10 +1,10 @@
 //! Issues a job to a virtual device, in virtual time.
 //!
-//! [`run`] drives any [`Device`] with the requests that the engine would issue to a real one and
-//! records the same things. [`Ssd`] is a drive made of host, link, controller, write buffer, page
-//! map, channels and dies: each is a queue with a server, and throughput and latency are what comes
-//! out, never what was put in. [`Disk`] is a drive of one arm over turning platters, behind a command
-//! queue and a cache. See `docs/explanation/ssd-twin.md` and `disk-twin.md`.
+//! The function [`run`] drives any [`Device`] with the requests that the engine would issue to a real one, and records
+//! the same things. An [`Ssd`] is a drive made of host, link, controller, write buffer, page map, channels and dies.
+//! Each is a queue with a server; throughput and latency come out and are never put in. A [`Disk`] is a drive of one
+//! arm over turning platters, behind a command queue and a cache. See `docs/explanation/ssd-twin.md` and
+//! `disk-twin.md`.
 //!
 //! Everything is deterministic: one thread, integer time, no clock, randomness only from the seed.
 

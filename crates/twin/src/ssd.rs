@@ -2,14 +2,13 @@
 //!
 //! A request passes: submission -> command pipeline -> (read) mapping, die, channel, link ->
 //! completion; (write) buffer space, link, acknowledgement. Written pages lie in the
-//! power-loss-protected buffer until their unit is programmed and are read from there. Cleaning is
-//! paced by host writes: for every page the host writes, as many are moved as the victim's share of
-//! valid pages asks for, so free space neither grows nor shrinks; when it runs out, host writes wait
-//! in the buffer queue, which is the back-pressure.
+//! power-loss-protected buffer until their unit is programmed and are read from there. Cleaning is paced by host
+//! writes: for every page the host writes, as many are moved as the victim's share of valid pages asks for. So free
+//! space neither grows nor shrinks. When it runs out, host writes wait in the buffer queue, which is the back-pressure.
 //!
-//! Each placement handle is a stream of host writes with superblocks of its own (reclaim units);
-//! what cleaning moves goes into one stream, or into one for each handle. With reclaim groups each group has all of
-//! that to itself, see `groups`.
+//! Each placement handle is a stream of host writes with superblocks of its own (reclaim units). What cleaning moves
+//! goes into one stream, or into one per handle. With reclaim groups each group has all of that to itself, see
+//! `groups`.
 //!
 //! A drive is a few parts, each with its own state: `host_queue`, `buffer`, `translation`, `cleaner`, `groups`, `flash`,
 //! `link`, `power`. Here is what they are and which event goes where. What passes several parts is a method of [`Ssd`] in
@@ -99,7 +98,7 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// An erased drive at virtual time 0. `seed` feeds what is random in the drive itself: the
+    /// Returns an erased drive at virtual time 0. `seed` feeds what is random in the drive itself: the
     /// superblocks that d-choices cleaning draws, and the exponential sensing time used in checks.
     ///
     /// # Errors
@@ -141,12 +140,12 @@ impl Ssd {
         })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &SsdParams {
         &self.params
     }
 
-    /// First page and number of pages that a request touches.
+    /// Returns the first page and number of pages that a request touches.
     #[inline]
     fn pages(request: &Request) -> (u32, u32) {
         let unit = u64::from(UNIT_BYTES);

@@ -2,9 +2,9 @@
 //! walks a route of queues, and what limits the system, or where an I/O spends its time, is what the
 //! queues show. See `docs/explanation/system-twins.md`.
 //!
-//! An I/O belongs to a host by its thread, to a drive by its address, or by its thread where the
-//! bench gives each a drive of its own. A cluster's read is put together by the servers that hold
-//! its stripe; it comes from one drive. Nothing is stored and nothing is cleaned.
+//! An I/O belongs to a host by its thread. It belongs to a drive by its address, or by its thread where the bench gives
+//! each thread a drive of its own. A cluster's read is put together by the servers that hold its stripe; it comes from
+//! one drive. Nothing is stored and nothing is cleaned.
 
 mod drive;
 mod params;
@@ -114,7 +114,7 @@ pub struct System {
 }
 
 impl System {
-    /// An idle system. `seed` feeds which die a page lies on.
+    /// Returns an idle system. `seed` feeds which die a page lies on.
     pub fn new(params: &SystemParams, seed: u64) -> Self {
         let drives: Vec<Drive> = params
             .drives

@@ -56,8 +56,8 @@ fn measure(ssd: &mut Ssd, job: &Job) -> Recording {
     intervals(ssd, job).1
 }
 
-/// Runs a job with a seed of its own: with an earlier job's seed, reads would follow the order of
-/// that job's writes, page after page on one die.
+/// Runs a job with a seed of its own. With an earlier job's seed, reads would follow the order of that job's writes,
+/// page after page on one die.
 fn intervals(ssd: &mut Ssd, job: &Job) -> (Vec<Interval>, Recording) {
     let mut intervals = Vec::new();
     let seed = ssd.now_ns() + 7;

@@ -159,9 +159,9 @@ impl Job {
         job
     }
 
-    /// What fills a page cache of `dirty_bytes` before this job, if it only writes for a time: the same writes with
-    /// volume enough. In order they go to the end of the region, in blocks of up to `block_bytes`; at random,
-    /// `overwrites` times as much is written, for what hits the same pages. `None`: no such job, or no such region.
+    /// Returns what fills a page cache of `dirty_bytes` before this job, if it only writes for a time: the same writes
+    /// with volume enough. Writes in order go to the end of the region, in blocks of up to `block_bytes`. Random writes
+    /// come to `overwrites` times as much, because some hit the same pages. `None`: no such job, or no such region.
     #[must_use]
     pub fn ramp(
         &self,

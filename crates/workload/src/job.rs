@@ -10,7 +10,7 @@ use crate::{Op, Position, Split, Stream};
 pub struct Job {
     /// Which operations, in which shares, at which block sizes.
     pub mix: Mix,
-    /// A flush follows every so many writes of a thread. 0: none does.
+    /// Writes of a thread from one flush to the next. 0: no flush.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub flush_every: u32,
     /// Where requests go inside the region.
@@ -219,7 +219,7 @@ pub struct Content {
 pub struct Verify {
     /// Which pass wrote them; each pass over old data takes a higher one, so that a lost write is seen.
     pub generation: u32,
-    /// Tells these data from those of others.
+    /// Distinguishes these data from those of others.
     pub seed: u64,
 }
 
@@ -248,14 +248,14 @@ pub enum Load {
 }
 
 impl Load {
-    /// Submitting threads.
+    /// Returns the number of submitting threads.
     pub const fn threads(&self) -> u32 {
         match *self {
             Load::Closed { threads, .. } | Load::Open { threads, .. } => threads,
         }
     }
 
-    /// Most I/O in flight per thread.
+    /// Returns the most I/O in flight per thread.
     pub const fn iodepth(&self) -> u32 {
         match *self {
             Load::Closed { iodepth, .. } | Load::Open { iodepth, .. } => iodepth,

@@ -1,9 +1,9 @@
 //! What I/O to issue: methods, steps and jobs, their TOML and JSON form, and the deterministic
 //! request stream. Nothing here performs I/O or reads a clock.
 //!
-//! A [`Job`] is the single definition of a step's I/O. The engine (real devices) and the twin
-//! (virtual devices) both draw their requests from [`RequestStream`], a pure function of
-//! (job, geometry, seed, thread), so both see the same I/O.
+//! A [`Job`] is the single definition of a step's I/O. The engine (real devices) and the twin (virtual devices) both
+//! draw their requests from [`RequestStream`], so both see the same I/O. The stream is a pure function of (job,
+//! geometry, seed, thread).
 
 mod changed;
 mod error;

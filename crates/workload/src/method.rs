@@ -100,14 +100,13 @@ pub struct Step {
     /// The catalogue's system that twins are driven from; `None`: each device's own. The method's if
     /// the step names none.
     pub bench: Option<String>,
-    /// Half the 95 % interval of rate and mean latency, as a fraction of them, at which a window or
-    /// round in virtual time may end early; `None`: all have their full length. The method's if the
-    /// step gives none.
+    /// Half-width of the 95 % intervals of rate and mean latency, as a fraction of them. A window or round in virtual
+    /// time may end early at it. `None`: all have their full length. The method's if the step gives none.
     pub precision: Option<f64>,
-    /// Only for [`StepKind::Measure`]: least share of the region that a window with writes writes before
-    /// it may end early, 0..1; `None`: a quarter, since a drive may be far from settled under the step.
+    /// Only for [`StepKind::Measure`]: least share of the region that a window with writes writes before it may end
+    /// early, 0..1. `None`: a quarter, since a drive may be far from settled under the step.
     pub turnover: Option<f64>,
-    /// Only for [`StepKind::Measure`]: the highest percentile, 0..1, that the step is made to tell of every
+    /// Only for [`StepKind::Measure`]: the highest percentile, 0..1, that the step is made to resolve for every
     /// operation. A window in virtual time has the I/O for it before it ends early. `None`: p99.99 of small blocks.
     pub percentile: Option<f64>,
     /// Only for [`StepKind::Measure`]: the rate follows from what an earlier step achieved. `None`: the job's own load.
@@ -122,7 +121,7 @@ pub struct Step {
     pub curve: Option<Curve>,
     /// Only for a step of a round: which one, and until when rounds are repeated.
     pub round: Option<Round>,
-    /// The I/O. Of a curve: that of its maximum, under closed load.
+    /// The I/O. A curve has that of its maximum, under closed load.
     pub job: Job,
 }
 
@@ -134,9 +133,9 @@ fn is_false(flag: &bool) -> bool {
 const SHORTEST_ROUND_NS: u64 = 1_000_000_000;
 
 impl Method {
-    /// The method as `--quick` runs it: times, rounds and volumes in multiples of the region divided
-    /// as [`Method::quick`] says, rounds to no less than a second. Absolute volumes and counts stay. A method without `quick` comes
-    /// back unchanged; refuse `--quick` before.
+    /// Returns the method as `--quick` runs it. Times, rounds and volumes in multiples of the region are divided as
+    /// [`Method::quick`] says, rounds to no less than a second. Absolute volumes and counts stay. A method without
+    /// `quick` comes back unchanged; refuse `--quick` before.
     #[must_use]
     pub fn shortened(&self) -> Method {
         let mut method = self.clone();
@@ -225,8 +224,8 @@ pub struct Slo {
     pub steps: u32,
 }
 
-/// A step's place in rounds that are repeated until the tracked ones are steady: their figures over the last
-/// `window` rounds pass the window of SNIA SSS PTS 2.0, all at once.
+/// A step's place in rounds that are repeated until the tracked ones are steady. Steady means that their figures over
+/// the last `window` rounds pass the window of SNIA SSS PTS 2.0, all at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {

@@ -1,9 +1,9 @@
-//! TOML and JSON to checked jobs and methods. Two readers make one tree with line numbers, one
-//! grammar turns the tree into types, one set of checks judges the result; every refusal carries its
-//! file and line. `docs/reference/job.md` and `docs/reference/method.md` describe the grammar.
+//! TOML and JSON to checked jobs and methods. Two readers make one tree with line numbers, one grammar turns the tree
+//! into types, one set of checks judges the result. Every refusal carries its file and line. `docs/reference/job.md`
+//! and `docs/reference/method.md` describe the grammar.
 //!
-//! JSON has a second form: the *normal form* that `Serialize` writes (sizes in bytes, times in ns,
-//! no defaults left out), by which jobs travel between programs. `from_json` takes either.
+//! JSON has a second form: the *normal form* that `Serialize` writes (sizes in bytes, times in ns, no defaults left
+//! out). Jobs travel between programs in it. `from_json` takes either.
 
 mod check;
 mod expand;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Position {
     /// Over the threads of a job or stream.
     pub threads: ThreadPositions,
-    /// Over the operations of a mix. `None`: as the pattern has it, which is together for `sequential`; where a part of
+    /// Over the operations of a mix. `None`: as the pattern has it, which is together for `sequential`. Where a part of
     /// the requests is random, reads follow reads and everything else follows writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationPositions>,
@@ -39,17 +39,17 @@ pub enum OperationPositions {
 }
 
 impl Position {
-    /// Whether it is what every pattern has by itself.
+    /// Returns whether it is what every pattern has by itself.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether all threads follow on from the same positions.
+    /// Returns whether all threads follow on from the same positions.
     pub fn is_shared(&self) -> bool {
         self.threads == ThreadPositions::Shared
     }
 
-    /// Which part of how many the positions of thread `thread` of `threads` begin at.
+    /// Returns which part of how many the positions of thread `thread` of `threads` begin at.
     pub(crate) fn part_of(&self, thread: u32, threads: u32) -> (u32, u32) {
         match self.threads {
             ThreadPositions::Part => (thread, threads),

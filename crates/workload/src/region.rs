@@ -11,13 +11,13 @@ pub struct Span {
     pub size_bytes: u64,
 }
 
-/// Fractions of a capacity resolve to whole MiB, so that every step of a method that names the same
-/// fraction touches the same bytes whatever its block size: what was filled is what is read.
+/// Fractions of a capacity resolve to whole MiB. So steps of a method that name the same fraction touch the same bytes,
+/// whatever their block size: what was filled is read.
 const FRACTION_GRAIN_BYTES: u64 = 1 << 20;
 
 impl Region {
-    /// The region on a target, whether or not it ends beyond it. Byte extents are rounded down to the target's block;
-    /// fractions to 1 MiB, or to the target's block when they come to less than 1 MiB.
+    /// Returns the region on a target, whether or not it ends beyond it. Byte extents are rounded down to the target's
+    /// block. Fractions are rounded down to 1 MiB, or to the target's block when they come to less than 1 MiB.
     pub fn span(&self, geometry: Geometry) -> Span {
         let block_bytes = u64::from(geometry.block_bytes.max(1));
         let round = |extent, left_bytes: u64| match extent {
@@ -44,8 +44,8 @@ impl Region {
         }
     }
 
-    /// The region as plans, progress and reports count it: as [`span`](Self::span), but the whole of a target is its
-    /// capacity, also where that is no whole number of MiB.
+    /// Returns the region as plans, progress and reports count it. It is [`span`](Self::span), but the whole of a
+    /// target is its exact capacity, even where that is no whole number of MiB.
     pub fn nominal(&self, geometry: Geometry) -> Span {
         match self.size {
             Extent::Fraction(1.0) => Span {
@@ -85,16 +85,16 @@ pub struct Limits {
     pub count: u64,
 }
 
-/// Where part `part` (from 0) of `parts` of a whole begins, and the part before ends; the next whole's parts follow on.
-/// Whatever is divided over threads, places or counts, is divided so: what belongs together ends together.
+/// Returns where part `part` (from 0) of `parts` of a whole begins, and the part before ends; the next whole's parts
+/// follow on. Whatever is divided over threads, places or counts, is divided so: what belongs together ends together.
 pub(crate) fn part_start(whole: u64, part: u32, parts: u32) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(parts.max(1))) as u64
 }
 
 impl Job {
-    /// When thread `thread` (0-based) ends, in a region of `region_bytes`: time is the same for every thread; bytes and
-    /// counts are divided and add up exactly, bytes in whole blocks where all blocks have one size. As many I/O as the
-    /// region has places for them are one pass of it: each thread's part is then that which its pattern gives it.
+    /// Returns when thread `thread` (0-based) ends, in a region of `region_bytes`. Time is the same for every thread.
+    /// Bytes and counts are divided and add up exactly, bytes in whole blocks where all blocks have one size. As many
+    /// I/O as the region has places are one pass of it: each thread's part is then what its pattern gives it.
     pub fn limits_of(&self, thread: u32, region_bytes: u64) -> Limits {
         let (threads, block_bytes) = (self.load.threads(), self.only_size());
         let grain_bytes = block_bytes.unwrap_or(1);
@@ -120,7 +120,7 @@ impl Job {
         }
     }
 
-    /// The block size of all I/O that have one; `None`: there are several.
+    /// Returns the block size of all I/O that have one; `None`: there are several.
     fn only_size(&self) -> Option<u64> {
         let sizes = self.mix.ops.iter().flat_map(|block| &block.sizes);
         let mut sizes = sizes.map(|share| u64::from(share.size_bytes));
@@ -143,7 +143,7 @@ fn part_of_passes(whole: u64, places: u64, thread: u32, threads: u32) -> u64 {
 }
 
 impl Until {
-    /// The limits of all threads of a target together, for a region of `region_bytes`.
+    /// Returns the limits of all threads of a target together, for a region of `region_bytes`.
     fn resolve(&self, region_bytes: u64) -> Limits {
         let multiple_bytes = self
             .region_multiple
@@ -161,12 +161,12 @@ impl Until {
 }
 
 impl Limits {
-    /// Whether nothing ends it.
+    /// Returns whether nothing ends it.
     pub const fn is_endless(&self) -> bool {
         self.time_ns == u64::MAX && self.bytes == u64::MAX && self.count == u64::MAX
     }
 
-    /// Whether its volume is used up.
+    /// Returns whether its volume is used up.
     #[inline]
     pub const fn is_spent(&self) -> bool {
         self.bytes == 0 || self.count == 0

@@ -34,7 +34,7 @@ impl Op {
         Op::Append,
     ];
 
-    /// The name used in TOML, JSON and result tables.
+    /// Returns the name used in TOML, JSON and result tables.
     pub const fn name(self) -> &'static str {
         match self {
             Op::Read => "read",
@@ -46,17 +46,17 @@ impl Op {
         }
     }
 
-    /// Whether the operation carries data to the target.
+    /// Returns whether the operation carries data to the target.
     pub const fn writes(self) -> bool {
         matches!(self, Op::Write | Op::Append)
     }
 
-    /// Whether the operation carries data at all.
+    /// Returns whether the operation carries data at all.
     pub const fn moves_data(self) -> bool {
         matches!(self, Op::Read) || self.writes()
     }
 
-    /// Whether the operation changes what a later read returns.
+    /// Returns whether the operation changes what a later read returns.
     pub const fn is_destructive(self) -> bool {
         !matches!(self, Op::Read | Op::Flush)
     }
@@ -79,7 +79,7 @@ impl Request {
     /// The placement of a request whose job names none.
     pub const NO_PLACEMENT: u16 = u16::MAX;
 
-    /// Placement handle that it goes by: without one, as all data do on a drive that knows none, the first.
+    /// Returns the placement handle that it goes by: without one, as all data do on a drive that knows none, the first.
     #[inline(always)]
     pub const fn handle(&self) -> u16 {
         match self.placement {

@@ -1,5 +1,5 @@
-//! One load for several targets together: which part of it each of them gets. A static division, so that every
-//! target's part is a job of its own; it does not move I/O from a slow target to a fast one while they run.
+//! One load for several targets together: which part of it each of them gets. The division is static, so every target's
+//! part is a job of its own. It does not move I/O from a slow target to a fast one while they run.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// Whether every target gets the whole load.
+    /// Returns whether every target gets the whole load.
     pub const fn is_each(&self) -> bool {
         matches!(self, Self::Each)
     }
@@ -53,9 +53,9 @@ pub enum SplitError {
 }
 
 impl Job {
-    /// What each of `targets` targets does: the job itself, or its part of a load that is for all of them together.
-    /// The I/O in flight add up to exactly `threads` x `iodepth`, the rates to the rate; a target has at most its
-    /// share of the threads (rounded up), fewer where they could not carry the same iodepth.
+    /// Returns what each of `targets` targets does: the job itself, or its part of a load that is for all of them
+    /// together. The I/O in flight add up to exactly `threads` x `iodepth`, the rates to the rate. A target has at most
+    /// its share of the threads (rounded up), fewer where they could not carry the same iodepth.
     ///
     /// # Errors
     /// The load cannot be divided so.
@@ -108,7 +108,7 @@ impl Job {
         Ok(own.map(|(&share, part)| self.with(share, part)).collect())
     }
 
-    /// The job at `share` of its rate, with `in_flight` I/O in flight.
+    /// Returns the job at `share` of its rate, with `in_flight` I/O in flight.
     fn with(&self, share: f64, in_flight: u64) -> Self {
         let most = (f64::from(self.load.threads()) * share - 1e-9).ceil();
         let threads = (1..=(most as u64).max(1))
@@ -144,8 +144,8 @@ impl Job {
     }
 }
 
-/// `total` in whole parts as near to `shares` as they add up to it: the largest remainders are rounded up, the first
-/// of equal ones first.
+/// Returns whole parts that add up to `total`, as near to `shares` as they can be. The largest remainders are rounded
+/// up, the first of equal ones first.
 fn whole_parts(total: u64, shares: &[f64]) -> Vec<u64> {
     let exact = |share: &f64| total as f64 * share;
     let mut parts: Vec<u64> = shares.iter().map(|share| exact(share) as u64).collect();

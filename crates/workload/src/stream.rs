@@ -1,7 +1,7 @@
 //! The deterministic request stream: a job becomes requests and, under open load, arrival times.
-//! Everything is a pure function of (job, geometry, seed, thread): no clock, no global state, and no
-//! arithmetic that differs between machines (transcendental functions come from `libm`, not from
-//! the platform). The stream is infinite; the driver applies [`crate::Limits`].
+//! Everything is a pure function of (job, geometry, seed, thread): no clock and no global state. No arithmetic differs
+//! between machines: transcendental functions come from `libm`, not from the platform. The stream is infinite; the
+//! driver applies [`crate::Limits`].
 
 mod address;
 mod arrival;
@@ -93,8 +93,8 @@ pub enum StreamError {
 }
 
 /// Requests of one thread: a pure function of (job, geometry, seed, thread). Infinite; the driver
-/// applies [`crate::Until`]. Threads with a shared position are the exception: which of them gets the next place is
-/// decided by the order in which they ask, and only what they issue together is such a function.
+/// applies [`crate::Until`]. Threads with a shared position are the exception: the order in which they ask decides who
+/// gets the next place. Only what they issue together is such a function.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
     random: Random,
@@ -104,7 +104,7 @@ pub struct RequestStream {
     flushes: Flushes,
 }
 
-/// When a flush is due: after every so many writes.
+/// When a flush is due: after every `every` writes.
 #[derive(Clone, Copy, Debug)]
 struct Flushes {
     /// `u32::MAX`: never.
@@ -125,7 +125,7 @@ impl Flushes {
         Self { every, writes: 0 }
     }
 
-    /// Whether the writes so far are to be flushed now.
+    /// Returns whether the writes so far are to be flushed now.
     #[inline(always)]
     const fn due(&mut self) -> bool {
         let due = self.writes == self.every;
@@ -197,7 +197,7 @@ impl RequestStream {
         })
     }
 
-    /// The next request. Allocates nothing.
+    /// Returns the next request. Allocates nothing.
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
         if self.flushes.due() {

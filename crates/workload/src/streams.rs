@@ -1,6 +1,6 @@
-//! Several workloads at once on one target: streams, each with I/O and load of its own. A job of streams is their
-//! sum: its own fields say what they come to together, so that whoever asks a job what it writes, where, and with
-//! how many threads need not know of streams. Requests come from the streams' own jobs.
+//! Several workloads at once on one target: streams, each with I/O and load of its own. A job of streams is their sum:
+//! its own fields say what they come to together. So code that asks a job what it writes, where, and with how many
+//! threads need not know of streams. Requests come from the streams' own jobs.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Part<'a> {
 }
 
 impl Job {
-    /// The job that issues `streams` at once.
+    /// Returns the job that issues `streams` at once.
     #[must_use]
     pub fn of_streams(streams: Vec<Stream>, direct: bool, errors: Errors, until: Until) -> Self {
         let jobs = || streams.iter().map(|stream| &stream.job);
@@ -78,7 +78,7 @@ impl Job {
             })
     }
 
-    /// What thread `thread` does; the job's own threads only.
+    /// Returns what thread `thread` does; the job's own threads only.
     pub fn part(&self, thread: u32) -> Part<'_> {
         self.parts().nth(thread as usize).unwrap_or(Part {
             job: self,
@@ -88,8 +88,8 @@ impl Job {
     }
 }
 
-/// Every operation and block size of the streams, weighted by the I/O that they keep in flight: what share each has
-/// of the I/O that are done, only a run can tell.
+/// Returns every operation and block size of the streams, weighted by the I/O that they keep in flight. Only a run can
+/// show the share that each has of the I/O done.
 fn mix_of(streams: &[Stream]) -> Mix {
     let of_op = |op: Op| {
         let mut whole = Block {
@@ -130,7 +130,7 @@ fn add_sizes(into: &mut Vec<BlockShare>, sizes: &[BlockShare], weight: f64) {
     }
 }
 
-/// The smallest region that holds all; the whole target where fractions and bytes cannot be compared.
+/// Returns the smallest region that holds all; the whole target where fractions and bytes cannot be compared.
 fn hull(regions: impl Iterator<Item = Region> + Clone) -> Region {
     let whole = Region {
         start: Extent::Bytes(0),

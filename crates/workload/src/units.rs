@@ -135,7 +135,7 @@ pub fn parse_rate_iops(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("`{text}`: expected a rate such as 100000/s or 400k/s (= 400,000)"))
 }
 
-/// The leading decimal number and the trimmed rest.
+/// Returns the leading decimal number and the trimmed rest.
 fn split_number(text: &str) -> (&str, &str) {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
@@ -174,7 +174,7 @@ fn unknown_unit(text: &str, unit: &str, known: &[(&str, u64)], expected: &str) -
     }
 }
 
-/// The known word most like `word`, if any is alike.
+/// Returns the known word most like `word`, if any is alike.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -1,8 +1,8 @@
-//! Where requests of the pattern `zones` go: each thread has its share of a region's sequential zones, keeps some of
+//! Where requests of the pattern `zones` go. Each thread has its share of a region's sequential zones. It keeps some of
 //! them open and writes at their pointers, one write in flight a zone (appends any number). A zone without room makes
-//! way for another, drawn at random and reset first, once nothing is in flight in it: to the device it is open until
-//! then, and its limit may be what is open already. Reads go to what was written. The same on a real device and on a
-//! twin: who drives the device tells it of resets, which come in line with the load.
+//! way for another, drawn at random and reset first, once nothing is in flight in it. To the device it is open until
+//! then, and its limit may be what is open already. Reads go to what was written. It is the same on a real device and
+//! on a twin: whoever drives the device passes it the resets, in line with the load.
 
 use crate::stream::random::{mix, scaled};
 use crate::{Job, Op, Request};
@@ -29,7 +29,7 @@ pub struct Zone {
 pub trait ZoneDevice {
     /// Makes a zone full as it is, so that it counts as active no longer; whether that was done.
     fn finish(&mut self, zone: &Zone) -> bool;
-    /// Where the write pointer of a zone really stands; `None`: the device does not tell.
+    /// Returns where the write pointer of a zone really stands; `None`: the device does not report it.
     fn pointer(&mut self, zone: &Zone) -> Option<u64>;
 }
 
@@ -43,8 +43,8 @@ pub struct ZoneLimits {
 }
 
 impl ZoneLimits {
-    /// Whether a job that keeps `open` zones open a thread can do so: a thread has `zones` of its own, and `foreign`
-    /// ones outside the region are active.
+    /// Checks whether a job can keep `open` zones open per thread. A thread has `zones` of its own, and `foreign` ones
+    /// outside the region are active.
     ///
     /// # Errors
     /// Why not, and what to do.
@@ -113,7 +113,7 @@ struct Own {
 }
 
 impl ZoneShare {
-    /// The share of a thread of `job` in these zones, none of them open yet.
+    /// Returns the share of a thread of `job` in these zones, none of them open yet.
     pub fn new(job: &Job, zones: impl IntoIterator<Item = Zone>) -> Self {
         let own = zones.into_iter().map(|zone| Own {
             zone,
@@ -137,8 +137,8 @@ impl ZoneShare {
         }
     }
 
-    /// Whether a request can be placed now. Where every open zone is full with appends in flight it waits for the last of
-    /// one of them.
+    /// Returns whether a request can be placed now. Where every open zone is full with appends in flight it waits for
+    /// the last of one of them.
     #[inline]
     pub fn is_ready(&self) -> bool {
         self.append_bytes == 0
@@ -155,7 +155,7 @@ impl ZoneShare {
     }
 
     /// Goes on with zones that were left partly written, so that they do not count against the device's limit for
-    /// nothing, and finishes what is too many; then takes empty zones, and full ones at last.
+    /// nothing. It finishes what is too many, then takes empty zones, and full ones at last.
     pub fn open_first(&mut self, count: u32, device: &mut impl ZoneDevice) {
         let rank = |own: &Own| match own.issued {
             _ if own.is_begun() => 0,
@@ -198,8 +198,8 @@ impl ZoneShare {
         scaled(self.drawn, n)
     }
 
-    /// Anywhere in what was written, each place as likely as another; unwritten zones read as zeroes and tell nothing.
-    /// Where nothing was written, the request stays.
+    /// Places a read anywhere in what was written, each place as likely as another; unwritten zones read as zeroes and
+    /// show nothing. Where nothing was written, the request stays.
     fn place_read(&mut self, request: &mut Request) {
         let size_bytes = u64::from(request.size_bytes);
         let zones = self.readable.len() as u64;
@@ -314,7 +314,7 @@ impl Own {
         self.issued + size_bytes <= self.zone.end
     }
 
-    /// Whether an append can go there, or another zone take its place.
+    /// Returns whether an append can go there, or another zone take its place.
     fn takes_append(&self, size_bytes: u64) -> bool {
         self.has_room(size_bytes) || self.in_flight == 0
     }
@@ -324,7 +324,7 @@ impl Own {
         (self.zone.pointer - self.zone.start) / size_bytes
     }
 
-    /// Whether it is active and could still be written.
+    /// Returns whether it is active and could still be written.
     fn is_begun(&self) -> bool {
         self.issued < self.zone.end && (self.issued > self.zone.start || self.zone.active)
     }

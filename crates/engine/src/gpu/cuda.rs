@@ -99,7 +99,7 @@ impl Driver {
         })
     }
 
-    /// The context of the first device, its name and its address on the PCI bus.
+    /// Returns the context of the first device, its name and its address on the PCI bus.
     pub(super) fn first_device(&self) -> io::Result<(Context, String, String)> {
         let (mut device, mut context) = (0, ptr::null_mut());
         let functions = &self.functions;
@@ -212,7 +212,7 @@ pub(super) struct Memory<'d> {
 }
 
 impl Memory<'_> {
-    /// The address of its byte `offset`.
+    /// Returns the address of its byte `offset`.
     pub(super) fn at(&self, offset: usize) -> Address {
         self.address + offset as Address
     }

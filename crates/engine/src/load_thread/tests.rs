@@ -4,7 +4,7 @@ use workload::{Geometry, Job};
 
 use super::*;
 
-/// Long enough to tell, short enough to count without optimisation.
+/// Long enough to decide, short enough to count without optimisation.
 const SHORT_NS: u64 = SECOND_NS / 20;
 
 /// Evenly spaced arrivals at a rate, of one thread, and at most `limit` of them.

@@ -26,12 +26,12 @@ const HANDLE_BYTES: usize = 32;
 
 /// Blocks of a command that counts them in 16 bits, from zero.
 const COUNTED_BLOCKS: u64 = 1 << 16;
-/// The controller's unit of sizes (CAP.MPSMIN), which passthrough does not tell: the least there is.
+/// The controller's unit of sizes (CAP.MPSMIN), which passthrough does not report: the least there is.
 const LEAST_PAGE_BYTES: u64 = 4096;
 
 const PAGE_BYTES: usize = 4096;
 
-/// What a command fills with facts. In whole pages, so that it is one segment however the kernel describes it: devices
+/// What a command fills with facts. In whole pages, so that it is one segment however the kernel describes it. Devices
 /// refuse a list with more segments than their answer needs (QEMU, data SGL length invalid).
 #[repr(align(4096))]
 #[derive(Clone)]
@@ -58,7 +58,8 @@ struct Limits {
 }
 
 impl Limits {
-    /// From what the controller says of itself, and of itself with the NVM command set; there 0 is no limit.
+    /// Takes the limits from what the controller says of itself, and of itself with the NVM command set. There, 0 is no
+    /// limit.
     fn new(block_bytes: u32, controller: &[u8], command_set: &[u8]) -> Self {
         let pages = |power: u8| match power {
             0 => u64::MAX,
@@ -92,7 +93,7 @@ impl Namespace {
         let nsid = unsafe { libc::ioctl(file.as_raw_fd(), NVME_IOCTL_ID as _) };
         if nsid <= 0 {
             return Err(refused(
-                "it does not tell its namespace",
+                "it does not report its namespace",
                 io::Error::last_os_error(),
             ));
         }
@@ -128,7 +129,7 @@ impl Namespace {
         self.nsid
     }
 
-    /// Most bytes that one command of `op` may be of.
+    /// Returns the most bytes that one command of `op` may be of.
     pub(crate) fn most_bytes(&self, op: Op) -> u64 {
         match op {
             Op::Read | Op::Write | Op::Append => self.limits.transfer_bytes,
@@ -138,7 +139,7 @@ impl Namespace {
         }
     }
 
-    /// The placement identifiers of the namespace's handles, in the order of the handles.
+    /// Returns the placement identifiers of the namespace's handles, in the order of the handles.
     pub(crate) fn placement_ids(&self, file: &File, path: &Path) -> Result<Vec<u16>, EngineError> {
         let receive = |data: &mut [u8]| {
             let command = Command {
@@ -158,7 +159,7 @@ impl Namespace {
     }
 }
 
-/// All handles of the status that `receive` fills its argument with the beginning of.
+/// Returns all handles of the status that `receive` fills its argument with the beginning of.
 fn handles(receive: impl Fn(&mut [u8]) -> io::Result<()>) -> io::Result<Vec<u16>> {
     let mut pages = vec![EMPTY];
     receive(&mut pages[0].0)?;
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(limited.trim_bytes, 400 * KIB);
     }
 
-    /// A device with so many handles, of identifiers 7, 8, 9...
+    /// Lists the handles of a device that has `count`, of identifiers 7, 8, 9...
     fn listed(count: u16) -> Vec<u16> {
         let mut status = vec![0; STATUS_HEADER_BYTES];
         status[14..].copy_from_slice(&count.to_le_bytes());

@@ -1,8 +1,8 @@
 //! A ring as the load loop's pair of queues: entries in the target's protocol, one system call per batch.
 //!
-//! A tick (a timeout entry every 20 ms) wakes a thread whose I/O does not return, so the stop flag
-//! and the interval's end are seen without a timer or a system call of their own. A thread that waits for
-//! more than one completion has a limit on the wait instead.
+//! A tick (a timeout entry every 20 ms) wakes a thread whose I/O does not return. So the stop flag and the interval's
+//! end need no timer and no system call of their own. A thread that waits for more than one completion has a limit on
+//! the wait instead.
 
 use std::{io, time::Duration};
 
@@ -65,7 +65,7 @@ impl<'r, P: Protocol> Queues<'r, P> {
         }
     }
 
-    /// What I/O in flight may refer to.
+    /// Returns what I/O in flight may refer to.
     pub(super) fn into_memory(self) -> (P, Buffers) {
         (self.encoder, self.buffers)
     }

@@ -12,7 +12,7 @@ pub(super) struct Extent {
     pub end_bytes: u64,
 }
 
-/// Extents by their start, none of which overlap.
+/// Extents by their start; no two overlap.
 #[derive(Debug, Default)]
 pub(super) struct Latest(BTreeMap<u64, Extent>);
 
@@ -69,7 +69,7 @@ impl Latest {
         }
     }
 
-    /// By place.
+    /// Returns the extents by place.
     pub fn extents(&self) -> impl Iterator<Item = (u64, &Extent)> {
         self.0.iter().map(|(&start, extent)| (start, extent))
     }

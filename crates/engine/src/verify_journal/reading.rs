@@ -19,12 +19,12 @@ pub(super) struct Journals {
     pub paths: Vec<PathBuf>,
     /// Bytes of files whose header a crash has kept from the disk.
     pub torn_bytes: u64,
-    /// What tells the writes of these journals from those of earlier ones.
+    /// What distinguishes the writes of these journals from those of earlier ones.
     pub runs: HashSet<u64>,
 }
 
 impl Journals {
-    /// The journals of `target`, or of the only target that they name.
+    /// Returns the journals of `target`, or of the only target that they name.
     pub fn find(directory: &Path, target: Option<&Path>) -> Result<Self, EngineError> {
         let mut torn_bytes = 0;
         let mut files = Vec::new();
@@ -101,7 +101,7 @@ fn records(path: &Path, mut each: impl FnMut(Record)) -> io::Result<u64> {
     }
 }
 
-/// Journal files, by name.
+/// Returns the journal files, by name.
 fn listed(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let entries = std::fs::read_dir(directory).map_err(|error| refuse(directory, error))?;
     let mut paths: Vec<PathBuf> = entries
@@ -115,7 +115,7 @@ fn listed(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
 /// How a journal begins.
 enum Begin {
     Header(Header),
-    /// So many bytes, and nothing else.
+    /// This number of zero bytes, and nothing else.
     Zeroes(u64),
 }
 
@@ -139,7 +139,7 @@ fn header(path: &Path) -> Result<Begin, EngineError> {
         })
 }
 
-/// How many bytes are left, if all of them are zeroes.
+/// Returns how many bytes are left, if all of them are zeroes.
 fn zeroes(file: File) -> io::Result<Option<u64>> {
     let (mut file, mut bytes) = (BufReader::new(file), [0; HEADER_BYTES]);
     let mut size = 0;

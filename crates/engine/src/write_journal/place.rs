@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a reader must know of the place of a journal in `directory` of writes to `target`.
+/// Returns what a reader must know of the place of a journal in `directory` of writes to `target`.
 pub(crate) fn caveat(directory: &Path, target: &Path) -> Option<String> {
     let (kind, journal_disk) = mount(directory.metadata().ok()?.dev())?;
     if ["tmpfs", "ramfs"].contains(&kind.as_str()) {
@@ -20,7 +20,7 @@ pub(crate) fn caveat(directory: &Path, target: &Path) -> Option<String> {
     ))
 }
 
-/// Type of the file system with a device number, and the disk that it is on.
+/// Returns the type of the file system with a device number, and the disk that it is on.
 fn mount(device: u64) -> Option<(String, Option<PathBuf>)> {
     let number = format!("{}:{}", libc::major(device), libc::minor(device));
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -55,7 +55,7 @@ fn disk_of(target: &Path) -> Option<PathBuf> {
     }
 }
 
-/// A disk in sysfs; a partition is its disk.
+/// Returns a disk in sysfs; a partition is its disk.
 fn disk(device: u64) -> Option<PathBuf> {
     let (major, minor) = (libc::major(device), libc::minor(device));
     let found = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));

@@ -38,7 +38,7 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    /// Whether it can be used and lies in a region as a whole.
+    /// Returns whether it can be used and lies in a region as a whole.
     pub(super) fn is_usable_in(&self, region: Span) -> bool {
         let region_end = region.start_bytes + region.size_bytes;
         self.usable && self.zone.start >= region.start_bytes && self.zone.end <= region_end
@@ -85,7 +85,7 @@ pub(crate) struct Zoned {
 }
 
 impl Zoned {
-    /// The zoned device at `path`, `None` when it is an ordinary one. `writes`: zones will be reset.
+    /// Returns the zoned device at `path`, `None` when it is an ordinary one. `writes`: zones will be reset.
     pub(crate) fn open(
         path: &Path,
         queue: &Queue,
@@ -111,12 +111,12 @@ impl Zoned {
         }))
     }
 
-    /// Every zone.
+    /// Returns every zone.
     pub(super) fn zones(&self) -> io::Result<Vec<Reported>> {
         self.report(0, usize::MAX)
     }
 
-    /// The zone that holds a byte, as it is now.
+    /// Returns the zone that holds a byte, as it is now.
     pub(super) fn zone_at(&self, offset: u64) -> io::Result<Option<Reported>> {
         Ok(self.report(offset, 1)?.first().copied())
     }

@@ -14,7 +14,7 @@ fn second(number: u64) -> Interval {
     }
 }
 
-/// Starts a thread that delivers so many seconds.
+/// Starts a thread that delivers `seconds` seconds.
 fn twin(
     relay: &Arc<Relay>,
     target: usize,

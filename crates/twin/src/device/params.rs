@@ -39,12 +39,12 @@ pub struct HostParams {
     /// acknowledge before the next one may go.
     #[serde(default)]
     pub sata_frame_ns: f64,
-    /// Rate at which data crosses the host's bus adapter, each way, MB/s: of an array's drive its
-    /// share. 0: it has none, or none that could be the limit.
+    /// Rate at which data crosses the host's bus adapter, each way, MB/s. A drive of an array has its share. 0: no
+    /// adapter, or none that could be the limit.
     #[serde(default)]
     pub adapter_mbps: f64,
-    /// Of a system of several drives: whether each thread loads one of its own, thread `i` drive
-    /// `i % drives`; otherwise all load all of them.
+    /// In a system of several drives, whether each thread loads one drive: thread `i` drive `i % drives`. Otherwise all
+    /// threads load all drives.
     #[serde(default)]
     pub drive_per_thread: bool,
 }
@@ -57,7 +57,7 @@ const fn default_overhead() -> u32 {
     24
 }
 
-/// An error about one parameter.
+/// Returns an error about one parameter.
 pub fn fail<T>(name: &'static str, message: String) -> Result<T, ParamError> {
     Err(ParamError { name, message })
 }

@@ -1,6 +1,6 @@
-//! Zones that are written at their write pointers, of a host-managed disk (ZAC/ZBC) or of a zoned
-//! namespace (NVMe Zoned Namespace Command Set 1.1): their conditions, the limits on open and active
-//! ones, and what is refused. State alone: the device gives it time, and says what lies behind it.
+//! Zones that are written at their write pointers: their conditions, the limits on open and active ones, and what is
+//! refused. They are those of a host-managed disk (ZAC/ZBC) or of a zoned namespace (NVMe Zoned Namespace Command Set
+//! 1.1). State alone: the device gives it time, and says what lies behind it.
 
 use std::collections::VecDeque;
 
@@ -41,7 +41,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether it counts against the limit of open zones.
+    /// Returns whether it counts against the limit of open zones.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::ImplicitlyOpen | Self::ExplicitlyOpen)
     }
@@ -50,7 +50,7 @@ impl Condition {
 /// What a host asks of a zone beside reads and writes (Zone Management Send).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneAction {
-    /// Keep it open until told otherwise.
+    /// Keep it open until another action.
     Open,
     /// Give up its place among the open ones.
     Close,
@@ -82,7 +82,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Name and code (type and code, as Linux prints it) of the NVMe status.
+    /// Returns the name and code (type and code, as Linux prints it) of the NVMe status.
     pub const fn status(self) -> (&'static str, u16) {
         match self {
             Self::InvalidField => ("Invalid Field in Command", 0x002),
@@ -97,7 +97,7 @@ impl Refusal {
         }
     }
 
-    /// The errno that Linux makes of it: EINVAL, EOVERFLOW (`BLK_STS_ZONE_ACTIVE_RESOURCE`), ETOOMANYREFS
+    /// Returns the errno that Linux makes of it: EINVAL, EOVERFLOW (`BLK_STS_ZONE_ACTIVE_RESOURCE`), ETOOMANYREFS
     /// (`BLK_STS_ZONE_OPEN_RESOURCE`), else EIO, of a disk too.
     pub const fn errno(self) -> i32 {
         match self {
@@ -109,7 +109,7 @@ impl Refusal {
     }
 }
 
-/// One zone, as Report Zones tells it.
+/// One zone, as Report Zones describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneInfo {
     /// Its first byte.
@@ -137,7 +137,7 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// All empty, on a device of so many bytes.
+    /// Returns empty zones on a device of `device_bytes`.
     pub fn new(model: ZoneModel, device_bytes: u64) -> Self {
         Self {
             model,
@@ -150,7 +150,7 @@ impl Zones {
         }
     }
 
-    /// The zone that holds a byte.
+    /// Returns the zone that holds a byte.
     #[inline]
     pub const fn zone(&self, at: u64) -> u32 {
         (at / self.model.zone_bytes) as u32
@@ -160,7 +160,7 @@ impl Zones {
         u64::from(zone) * self.model.zone_bytes
     }
 
-    /// Behind the last byte that can be written.
+    /// Returns the end of a zone: behind the last byte that can be written.
     fn end(&self, zone: u32) -> u64 {
         (self.start(zone) + self.model.zone_capacity_bytes).min(self.device_bytes)
     }
@@ -171,7 +171,7 @@ impl Zones {
         self.written[zone as usize]
     }
 
-    /// Where the next write of a zone must go; the end of the capacity of a full one.
+    /// Returns where the next write of a zone must go; the end of the capacity of a full one.
     pub fn pointer(&self, zone: u32) -> u64 {
         match self.conditions[zone as usize] {
             Condition::Full => self.end(zone),
@@ -179,7 +179,7 @@ impl Zones {
         }
     }
 
-    /// What there is to say of a zone.
+    /// Returns what there is to say of a zone.
     pub fn report(&self, zone: u32) -> ZoneInfo {
         let start = self.start(zone);
         ZoneInfo {
@@ -190,7 +190,7 @@ impl Zones {
         }
     }
 
-    /// Why a write of `bytes` at `at` is not taken; `None`: it is.
+    /// Returns why a write of `bytes` at `at` is not taken; `None`: it is.
     #[inline]
     pub fn refusal(&self, at: u64, bytes: u64) -> Option<Refusal> {
         self.refusal_in(self.zone(at), at, bytes)
@@ -211,7 +211,7 @@ impl Zones {
         }
     }
 
-    /// What keeps a zone from being opened.
+    /// Returns what keeps a zone from being opened.
     fn resources(&self, zone: u32) -> Option<Refusal> {
         let condition = self.conditions[zone as usize];
         let ZoneModel {
@@ -226,7 +226,7 @@ impl Zones {
         (another && self.explicit == max_open).then_some(Refusal::TooManyOpen)
     }
 
-    /// A write of `bytes` at `at`: moves the pointer, or says why not.
+    /// Takes a write of `bytes` at `at`: moves the pointer, or says why not.
     #[inline]
     pub fn write(&mut self, at: u64, bytes: u64) -> Result<(), Refusal> {
         let zone = self.zone(at);
@@ -281,7 +281,7 @@ impl Zones {
         self.active -= 1;
     }
 
-    /// Where an append to the zone at `at` goes.
+    /// Returns where an append to the zone at `at` goes.
     pub fn append(&mut self, at: u64, bytes: u64) -> Result<u64, Refusal> {
         let zone = self.zone(at);
         if zone < self.model.conventional || at != self.start(zone) {
@@ -295,8 +295,7 @@ impl Zones {
         Ok(place)
     }
 
-    /// The zones that lie wholly in a range; refused where a part of one would be cut, and where it is one
-    /// that cannot be reset.
+    /// Returns the zones that lie wholly in a range. Refuses to cut a zone, or to take one that cannot be reset.
     pub fn whole(&self, at: u64, bytes: u64) -> Result<std::ops::Range<u32>, Refusal> {
         let (first, last) = (self.zone(at), self.zone(at + bytes - 1));
         if at != self.start(first) || first < self.model.conventional {
@@ -329,7 +328,7 @@ impl Zones {
         Ok(range)
     }
 
-    /// What the host asks of a zone.
+    /// Does what the host asks of a zone.
     pub fn manage(&mut self, zone: u32, action: ZoneAction) -> Result<(), Refusal> {
         let condition = self.conditions[zone as usize];
         match (action, condition) {
@@ -368,7 +367,7 @@ impl Zones {
         self.leave(zone, Condition::Offline);
     }
 
-    /// Whether every byte of a range lies below its zone's pointer, or in a conventional zone.
+    /// Returns whether every byte of a range lies below its zone's pointer, or in a conventional zone.
     #[inline]
     pub fn is_written(&self, at: u64, bytes: u64) -> bool {
         (self.zone(at)..=self.zone(at + bytes - 1)).all(|zone| {

@@ -174,7 +174,7 @@ impl Disk {
         self.start_work();
     }
 
-    /// Last byte of the medium, its cache included.
+    /// Returns the last byte of the medium, its cache included.
     pub(super) fn last_byte(&self) -> u64 {
         self.params.capacity_bytes + self.params.media_cache_bytes - 1
     }

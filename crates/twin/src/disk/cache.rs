@@ -27,7 +27,7 @@ pub struct WriteCache {
 }
 
 impl WriteCache {
-    /// An empty cache.
+    /// Returns an empty cache.
     pub fn new(params: &DiskParams) -> Self {
         Self {
             extents: BTreeMap::new(),
@@ -38,12 +38,12 @@ impl WriteCache {
         }
     }
 
-    /// Whether writes are acknowledged before they are on the medium.
+    /// Returns whether writes are acknowledged before they are on the medium.
     pub const fn is_on(&self) -> bool {
         self.capacity_bytes > 0
     }
 
-    /// Whether a write may come in. One larger than the cache comes in when nothing else is there.
+    /// Returns whether a write may come in. One larger than the cache comes in when nothing else is there.
     #[inline]
     pub fn has_room(&self, bytes: u64) -> bool {
         let held_bytes = self.dirty_bytes + self.moving_bytes;
@@ -51,12 +51,12 @@ impl WriteCache {
             && (held_bytes + bytes <= self.capacity_bytes || held_bytes == 0)
     }
 
-    /// Nothing to write and nothing on its way.
+    /// Returns whether there is nothing to write and nothing on its way.
     pub fn is_clean(&self) -> bool {
         self.extents.is_empty() && self.moving_bytes == 0
     }
 
-    /// Whether anything waits to be written.
+    /// Returns whether anything waits to be written.
     pub fn is_dirty(&self) -> bool {
         !self.extents.is_empty()
     }
@@ -91,7 +91,7 @@ impl WriteCache {
         self.extents.insert(start, Dirty { end, place });
     }
 
-    /// Whether all of a range is here.
+    /// Returns whether all of a range is here.
     #[inline]
     pub fn holds(&self, start: u64, end: u64) -> bool {
         self.extents
@@ -100,12 +100,12 @@ impl WriteCache {
             .is_some_and(|(_, held)| held.end >= end)
     }
 
-    /// The ranges from an address on, and round from the start.
+    /// Returns the ranges from an address on, and round from the start.
     pub fn from(&self, at: u64) -> impl Iterator<Item = (u64, u64)> {
         self.dirty_from(at).map(|(&start, held)| (start, held.end))
     }
 
-    /// Where the same ranges start.
+    /// Returns where the same ranges start.
     pub fn places_from(&self, at: u64) -> impl Iterator<Item = (u64, Place)> {
         self.dirty_from(at)
             .map(|(&start, held)| (start, held.place))
@@ -148,7 +148,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// An empty cache.
+    /// Returns an empty cache.
     pub fn new(params: &DiskParams) -> Self {
         Self {
             held: VecDeque::new(),
@@ -156,7 +156,7 @@ impl Segments {
         }
     }
 
-    /// Whether all of a range is here; it is then the one used last.
+    /// Returns whether all of a range is here; it is then the one used last.
     #[inline]
     pub fn hit(&mut self, start: u64, end: u64) -> bool {
         let holds = |segment: &Segment| segment.start <= start && end <= segment.end;

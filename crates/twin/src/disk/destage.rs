@@ -5,8 +5,8 @@ use super::arm::Work;
 use super::{Disk, QUIET};
 use crate::sim::event::{Event, us_to_ns};
 
-/// Most bytes that one visit of the arm writes from the cache: about a track, so that reads wait no
-/// longer than a turn and room is given back as steadily as the medium takes data.
+/// Most bytes that one visit of the arm writes from the cache: about a track. So reads wait no longer than a turn, and
+/// room is given back as steadily as the medium takes data.
 const DESTAGE_BYTES: u64 = 2 << 20;
 /// Turns to rewrite a track whose neighbours were written too often: read it, write it.
 const REFRESH_TURNS: u64 = 2;

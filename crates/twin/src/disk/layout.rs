@@ -1,11 +1,10 @@
-//! Where a byte lies: recording zone, cylinder, head and angle. Addresses run from the outer to the
-//! inner diameter; inside a zone one head fills some tracks, then the next head goes back over the
-//! same cylinders (serpentine), so that a head switch needs no long seek. Spare sectors and defects are
-//! left out.
+//! Where a byte lies: recording zone, cylinder, head and angle. Addresses run from the outer to the inner diameter.
+//! Inside a zone one head fills some tracks, then the next head goes back over the same cylinders (serpentine). So a
+//! head switch needs no long seek. Spare sectors and defects are left out.
 //!
-//! Everything is one function: the *streaming time* of a byte, at which a head that started at
-//! address 0 and never lost a turn would meet it. Skews are part of it, so its remainder by the turn
-//! is the angle of the byte, and a difference of two is the time to pass over what lies between.
+//! Everything is one function: the *streaming time* of a byte. A head that started at address 0 and never lost a turn
+//! would meet the byte then. Skews are part of it, so its remainder by the turn is the byte's angle. A difference of
+//! two is the time to pass over what lies between.
 
 use super::DiskParams;
 use crate::sim::event::us_to_ns;
@@ -38,7 +37,7 @@ impl Divisor {
         }
     }
 
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline]
     fn divide(self, number: u64) -> (u64, u64) {
         let near = (number as i64 as f64 * self.inverse) as i64 as u64;
@@ -145,14 +144,14 @@ impl Layout {
         &self.zones[first + further]
     }
 
-    /// Streaming time of a byte.
+    /// Returns the streaming time of a byte.
     #[inline]
     pub fn stream_ns(&self, byte: u64) -> u64 {
         let zone = self.zone(byte);
         self.stream_in(zone, byte - zone.first_byte).0
     }
 
-    /// Streaming time, and the run and the track of it where a byte of a zone lies.
+    /// Returns the streaming time, and the run and the track of it where a byte of a zone lies.
     #[inline]
     fn stream_in(&self, zone: &Zone, byte: u64) -> (u64, u64, u64) {
         let (track, along) = zone.track_bytes.divide(byte);
@@ -163,7 +162,7 @@ impl Layout {
         (stream_ns, runs, track_of_run)
     }
 
-    /// Where a byte lies.
+    /// Returns where a byte lies.
     #[inline]
     pub fn place(&self, byte: u64) -> Place {
         let zone = self.zone(byte);
@@ -183,7 +182,7 @@ impl Layout {
         }
     }
 
-    /// Where in its turn the disk is at a time, or the head at a streaming time.
+    /// Returns where in its turn the disk is at a time, or the head at a streaming time.
     #[inline]
     pub fn angle_ns(&self, at_ns: u64) -> u64 {
         self.turn.divide(at_ns).1
@@ -197,7 +196,7 @@ impl Layout {
         bytes as u64 / 4096 * 4096
     }
 
-    /// Wait until a place comes round for a head that is over `head_ns` of a turn, or of a later one.
+    /// Returns the wait until a place comes round for a head that is over `head_ns` of a turn, or of a later one.
     #[inline]
     pub fn wait_ns(&self, head_ns: u64, to: &Place) -> u64 {
         let mut angle_ns = to.angle_ns;

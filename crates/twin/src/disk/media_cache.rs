@@ -1,9 +1,8 @@
-//! Drive-managed shingled tracks: a drive that takes any write and keeps by itself the order that
-//! shingling asks for (as found in drives by Aghayev and Desnoyers, "Skylight", FAST 2015). Tracks
-//! overlap within a band; a band is written from its pointer on, or as a whole. Any other write goes to
-//! the end of a log, the media cache, in the innermost tracks; a band is cleaned by reading it and its
-//! parts of the log, and writing it anew. Only places are kept here; the arm and its time are not.
-//! Left out: the log's own table, and holes in it, whose room counts as free at once.
+//! Drive-managed shingled tracks: the drive takes any write and keeps the order that shingling asks for by itself.
+//! Aghayev and Desnoyers found drives to do so ("Skylight", FAST 2015). Tracks overlap within a band; a band is written
+//! from its pointer on, or as a whole. Any other write goes to the end of a log, the media cache, in the innermost
+//! tracks. A band is cleaned by reading it and its parts of the log, and writing it anew. Only places are kept here;
+//! the arm and its time are not. Left out: the log's own table, and holes in it, whose room counts as free at once.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +27,7 @@ pub struct MediaCache {
 }
 
 impl MediaCache {
-    /// Empty, over bands never written.
+    /// Returns an empty cache, over bands never written.
     pub fn new(params: &DiskParams) -> Self {
         let bands = params.capacity_bytes.div_ceil(params.zone_bytes);
         Self {
@@ -44,12 +43,12 @@ impl MediaCache {
         }
     }
 
-    /// Whether there is nothing to clean.
+    /// Returns whether there is nothing to clean.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// Whether the log takes so many bytes more.
+    /// Returns whether the log takes `bytes` more.
     pub fn has_room(&self, bytes: u64) -> bool {
         self.held_bytes + bytes <= self.log_bytes
     }
@@ -58,18 +57,18 @@ impl MediaCache {
         (at / self.band_bytes) as u32
     }
 
-    /// First byte of a band and behind its last.
+    /// Returns the first byte of a band and behind its last.
     pub fn bounds(&self, band: u32) -> (u64, u64) {
         let start = u64::from(band) * self.band_bytes;
         (start, (start + self.band_bytes).min(self.capacity_bytes))
     }
 
-    /// Behind the last byte of the band of `at`.
+    /// Returns the address behind the last byte of the band of `at`.
     pub fn band_end(&self, at: u64) -> u64 {
         self.bounds(self.band(at)).1
     }
 
-    /// How far `start..end` can be written where it belongs: a whole band, or on from its pointer.
+    /// Returns how far `start..end` can be written where it belongs: a whole band, or on from its pointer.
     pub fn in_place(&self, start: u64, end: u64) -> Option<u64> {
         let (first, last) = self.bounds(self.band(start));
         let follows = start == first + self.written[self.band(start) as usize] && start < last;
@@ -77,7 +76,7 @@ impl MediaCache {
         (follows || whole).then_some(end.min(last))
     }
 
-    /// Whether a range begins a band that is full: the rest of a stream may be about to follow.
+    /// Returns whether a range begins a band that is full: the rest of a stream may be about to follow.
     pub fn may_grow(&self, start: u64) -> bool {
         start == self.bounds(self.band(start)).0
     }
@@ -108,7 +107,7 @@ impl MediaCache {
         place
     }
 
-    /// Where the log has the first byte of a range, if it does.
+    /// Returns where the log has the first byte of a range, if it does.
     pub fn find(&self, start: u64) -> Option<u64> {
         let (&first, &(end, place)) = self.held.range(..=start).next_back()?;
         (end > start).then_some(place + (start - first))

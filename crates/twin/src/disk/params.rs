@@ -145,7 +145,7 @@ impl DiskParams {
         })
     }
 
-    /// The zones of a host-managed disk.
+    /// Returns the zones of a host-managed disk.
     pub fn zone_model(&self) -> ZoneModel {
         let zones = self.capacity_bytes.div_ceil(self.zone_bytes) as u32;
         ZoneModel {

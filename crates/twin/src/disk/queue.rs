@@ -1,7 +1,7 @@
-//! Commands that wait for the arm, and which of them is next: the one with the shortest positioning
-//! time, seek and rotation together, less what it is forgiven for its age. Without that a far request
-//! starves while near ones keep coming (Seltzer, Chen and Ousterhout, "Disk scheduling revisited", 1990;
-//! Jacobson and Wilkes, "Disk scheduling algorithms based on rotational position", 1991).
+//! Commands that wait for the arm, and which of them is next. It is the one with the shortest positioning time, seek
+//! and rotation together, less an allowance for its age. Without that a far request starves while near ones keep
+//! coming. Sources: Seltzer, Chen and Ousterhout, "Disk scheduling revisited", 1990; Jacobson and Wilkes, "Disk
+//! scheduling algorithms based on rotational position", 1991.
 
 use super::layout::{Layout, Place};
 use super::params::Scheduling;
@@ -47,7 +47,7 @@ pub struct Positioning {
 }
 
 impl Positioning {
-    /// All of it.
+    /// Returns the whole time.
     #[inline]
     pub const fn total_ns(self) -> u64 {
         self.setup_ns + self.seek_ns + self.wait_ns
@@ -55,7 +55,7 @@ impl Positioning {
 }
 
 impl Arm<'_> {
-    /// What it takes to be over a place. Going on where the head is costs neither setup nor seek, only
+    /// Returns what it takes to be over a place. Going on where the head is costs neither setup nor seek, only
     /// what has turned past meanwhile.
     #[inline]
     pub fn position(&self, to: &Place, write: bool) -> Positioning {
@@ -81,7 +81,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new(scheduling: Scheduling, ageing: f64) -> Self {
         Self {
             waiting: Vec::new(),
@@ -96,7 +96,7 @@ impl Queue {
         self.waiting.push(waiting);
     }
 
-    /// Whether nobody waits.
+    /// Returns whether nobody waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

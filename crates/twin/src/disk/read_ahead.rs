@@ -1,4 +1,4 @@
-//! Reading ahead: while nothing else is asked for the head goes on over what follows a read, and reads that it will soon
+//! Reading ahead: while nothing else is asked for, the head goes on over what follows a read. Reads that it will soon
 //! come by are promised their bytes.
 
 use super::Disk;
@@ -21,12 +21,12 @@ pub(super) struct Stream {
     pub(super) from_stream_ns: u64,
     /// Where it stops by itself.
     pub(super) limit: u64,
-    /// Reads were told that they will get the bytes up to here.
+    /// Reads are promised the bytes up to here.
     pub(super) promised: u64,
 }
 
 impl Disk {
-    /// When the stream has passed a range, if it soon will. A stream that others wait for goes no further
+    /// Returns when the stream has passed a range, if it soon will. A stream that others wait for goes no further
     /// than it has promised.
     #[inline]
     pub(super) fn promise(&mut self, start: u64, end: u64) -> Option<u64> {
@@ -82,7 +82,7 @@ impl Disk {
         }
     }
 
-    /// The byte that a stream has reached, and the time spent on what reads were promised.
+    /// Returns the byte that a stream has reached, and the time spent on what reads were promised.
     #[inline]
     pub(super) fn progress(&self, stream: &Stream) -> (u64, u64) {
         let elapsed_ns = self.now_ns.saturating_sub(stream.from_ns);

@@ -1,7 +1,7 @@
-//! How long the arm takes. The curve is the usual one (Ruemmler and Wilkes, "An introduction to disk
-//! drive modeling", IEEE Computer 1994): the root of the distance while the arm speeds up and slows
-//! down, a straight line once it moves at full speed, on top of the time to settle. The two pieces
-//! meet with equal slope; the one free factor follows from the average seek in closed form.
+//! How long the arm takes. The curve is the usual one (Ruemmler and Wilkes, "An introduction to disk drive modeling",
+//! IEEE Computer 1994). It is the root of the distance while the arm speeds up and slows down. It is a straight line
+//! once the arm moves at full speed. The time to settle comes on top. The two pieces meet with equal slope; the one
+//! free factor follows from the average seek in closed form.
 
 use super::layout::Place;
 use super::{DiskParams, Layout};
@@ -37,7 +37,7 @@ impl Curve {
     }
 }
 
-/// Mean of the curve's shape over the distance of two independent uniform cylinders, whose density is
+/// Returns the mean of the curve's shape over the distance of two independent uniform cylinders, whose density is
 /// 2 (1 - x).
 fn mean_shape(knee: f64) -> f64 {
     let root = knee.sqrt();
@@ -56,7 +56,7 @@ pub struct Seek {
 }
 
 impl Seek {
-    /// The curves of a drive.
+    /// Returns the curves of a drive.
     pub fn new(params: &DiskParams, layout: &Layout) -> Self {
         let knee = params.seek_knee;
         Self {
@@ -71,7 +71,7 @@ impl Seek {
         }
     }
 
-    /// From one place to another: the arm moves while the other head is chosen.
+    /// Returns the time from one place to another: the arm moves while the other head is chosen.
     #[inline]
     pub fn time_ns(&self, from: &Place, to: &Place, write: bool) -> u64 {
         let distance = from.cylinder.abs_diff(to.cylinder);

@@ -1,6 +1,6 @@
-//! Where the blocks of the file are on the device: extents, as every file system of today keeps them,
-//! found through a table of 4 MiB parts of the file. A part in one piece is a number, one in a few pieces
-//! a list, one that random writes have scattered a table of its blocks.
+//! Where the blocks of the file are on the device: extents, as today's file systems keep them. A table of 4 MiB parts
+//! of the file leads to them. A part in one piece is a number, one in a few pieces a list. One that random writes have
+//! scattered is a table of its blocks.
 
 use prefetch_index::prefetch_index;
 
@@ -31,18 +31,18 @@ enum Part {
     Blocks(Box<[u64]>),
 }
 
-/// The device block `step` behind `device`.
+/// Returns the device block `step` behind `device`.
 fn behind(device: u64, step: u64) -> u64 {
     if device == HOLE { HOLE } else { device + step }
 }
 
-/// Whether an extent begins at `device`, which follows `last` in the file.
+/// Returns whether an extent begins at `device`, which follows `last` in the file.
 fn begins(last: u64, device: u64) -> bool {
     device != HOLE && (last == HOLE || last + 1 != device)
 }
 
 impl Part {
-    /// Where `at` is.
+    /// Returns where `at` is.
     fn device(&self, at: u64) -> u64 {
         match self {
             Self::One(device) => behind(*device, at),
@@ -55,7 +55,7 @@ impl Part {
         }
     }
 
-    /// Where `at` is, and up to where its piece goes; no further than `end`.
+    /// Returns where `at` is, and up to where its piece goes; no further than `end`.
     fn piece(&self, at: u64, end: u64) -> (u64, u64) {
         let device = self.device(at);
         let stop = match self {
@@ -116,17 +116,17 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// Number of extents.
+    /// Returns the number of extents.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Behind the last block of the file that was ever written.
+    /// Returns the block behind the last block of the file that was ever written.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Where a block is.
+    /// Returns where a block is.
     pub fn device(&self, file: u64) -> Option<u64> {
         let device = self.at(file);
         (device != HOLE).then_some(device)
@@ -145,7 +145,7 @@ impl Extents {
         part.map_or(HOLE, |part| part.device(file % PART))
     }
 
-    /// What `file..file + len` consists of, in order, holes included.
+    /// Returns what `file..file + len` consists of, in order, holes included.
     pub fn pieces(&self, file: u64, len: u64) -> impl Iterator<Item = Piece> {
         let end = file + len;
         let mut at = file;
@@ -217,7 +217,7 @@ impl Extents {
         }
     }
 
-    /// Every part of the file that lies in `start..end` of the device. Looks at all extents.
+    /// Returns every part of the file that lies in `start..end` of the device. Looks at all extents.
     pub fn within(&self, start: u64, end: u64) -> Vec<Piece> {
         self.pieces(0, self.end)
             .filter_map(|piece| {

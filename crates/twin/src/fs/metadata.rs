@@ -9,15 +9,15 @@ const ITEMS: f64 = (NODE_BYTES / 78) as f64;
 /// Data that one checksum leaf covers: 4 bytes for each 4 KiB.
 const CHECKSUM_BYTES: f64 = (NODE_BYTES / 4 * 4096) as f64;
 
-/// Distinct leaves among `leaves` that `touches` uniform touches hit: L (1 - e^(-k/L)).
+/// Returns the distinct leaves among `leaves` that `touches` uniform touches hit: L (1 - e^(-k/L)).
 fn distinct(leaves: f64, touches: f64) -> f64 {
     let leaves = leaves.max(1.0);
     leaves * -(-touches / leaves).exp_m1()
 }
 
-/// Bytes that a commit writes after `changes` extents were written, with `extents` in the file and
-/// `data_bytes` of data. Copy-on-write rewrites every leaf that was touched, of the tree of files, of
-/// extents (a reference added, one dropped) and of checksums; the few nodes above them are left out.
+/// Returns the bytes that a commit writes after `changes` extents were written, with `extents` in the file and
+/// `data_bytes` of data. Copy-on-write rewrites every touched leaf in the trees of files, of extents (a reference
+/// added, one dropped) and of checksums. The few nodes above them are left out.
 pub fn commit_bytes(params: &FsParams, changes: u64, extents: u64, data_bytes: u64) -> u64 {
     if params.placement == Placement::InPlace {
         return params.journal_bytes;

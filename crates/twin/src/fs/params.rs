@@ -27,9 +27,9 @@ pub struct FsParams {
     /// Conventional zones, at the start of the device: for metadata, written anywhere and never reset.
     #[serde(default)]
     pub conventional_bytes: u64,
-    /// Contiguous space for data that is set aside at a time (btrfs: data chunk 1 GiB; ext4: block
-    /// group 128 MiB; XFS: allocation group, a quarter of the device, at most 1 TiB); on a small
-    /// device at most a tenth of it, btrfs's own rule.
+    /// Contiguous space for data that is set aside at a time. It is btrfs's data chunk (1 GiB), ext4's block group (128
+    /// MiB) or XFS's allocation group. The last is a quarter of the device, at most 1 TiB. On a small device it is at
+    /// most a tenth of it, btrfs's own rule.
     pub group_bytes: u64,
     /// Longest extent that one write-back makes (btrfs `BTRFS_MAX_EXTENT_SIZE` and ext4: 128 MiB).
     pub extent_bytes: u64,
@@ -64,7 +64,7 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 impl FsParams {
-    /// A preset: `btrfs`, `xfs` or `ext4` with the defaults of Linux 5.16, the kernel of the
+    /// Returns a preset: `btrfs`, `xfs` or `ext4` with the defaults of Linux 5.16, the kernel of the
     /// published comparison. `rotational`: a disk.
     ///
     /// # Errors

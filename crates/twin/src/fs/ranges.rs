@@ -1,6 +1,6 @@
-//! A set of blocks: dirty pages, pages under write-back, pages read ahead, free space. A bit for each
-//! block, in leaves of 4 MiB that take memory while they hold some blocks but not all, and a bit for each
-//! leaf that holds any: what is scattered costs no more than what is in order.
+//! A set of blocks: dirty pages, pages under write-back, pages read ahead, free space. It has a bit for each block, in
+//! leaves of 4 MiB that take memory while they hold some blocks but not all. Each leaf that holds any has a bit too. So
+//! what is scattered costs no more than what is in order.
 
 use prefetch_index::prefetch_index;
 
@@ -67,7 +67,7 @@ impl Leaf {
         before
     }
 
-    /// The first bit at or behind `from` that is as asked.
+    /// Returns the first bit at or behind `from` that is as asked.
     #[inline]
     fn find(&self, from: u64, set: bool) -> Option<u64> {
         match self {
@@ -91,14 +91,14 @@ fn change(bits: &mut Bits, low: u64, high: u64, set: bool) -> u64 {
     before
 }
 
-/// Which bits of the word that begins at `first` lie in `low..high`.
+/// Returns which bits of the word that begins at `first` lie in `low..high`.
 #[inline]
 fn mask(first: u64, low: u64, high: u64) -> u64 {
     let (low, high) = (low.max(first) - first, high.min(first + WORD) - first);
     (u64::MAX >> (WORD - (high - low))) << low
 }
 
-/// The first bit at or behind `from` in so many words.
+/// Returns the first bit at or behind `from` in `words` words.
 #[inline]
 fn first_bit(from: u64, words: usize, word: impl Fn(usize) -> u64) -> Option<u64> {
     (from as usize / 64..words).find_map(|index| {
@@ -109,7 +109,7 @@ fn first_bit(from: u64, words: usize, word: impl Fn(usize) -> u64) -> Option<u64
     })
 }
 
-/// The bits of a word at which `len` set ones begin.
+/// Returns the bits of a word at which `len` set ones begin.
 #[inline]
 fn runs(mut word: u64, len: u64) -> u64 {
     if len > WORD {
@@ -134,7 +134,7 @@ pub struct Ranges {
     blocks: u64,
 }
 
-/// The leaves that `start..end` touches, each with the part of it that is touched.
+/// Returns the leaves that `start..end` touches, each with the part of it that is touched.
 #[inline]
 fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u64)> {
     let leaves = if start < end {
@@ -184,7 +184,7 @@ impl Ranges {
         }
     }
 
-    /// The first block of the set at or behind `from`.
+    /// Returns the first block of the set at or behind `from`.
     pub fn first(&self, from: u64) -> Option<u64> {
         let own = self.leaf(from / LEAF).find(from % LEAF, true);
         if let Some(found) = own {
@@ -199,7 +199,7 @@ impl Ranges {
         self.leaves.get(leaf as usize).unwrap_or(&Leaf::Empty)
     }
 
-    /// Whether a block is in the set.
+    /// Returns whether a block is in the set.
     #[inline]
     pub fn contains(&self, block: u64) -> bool {
         let word = self.leaf(block / LEAF).bits()[(block % LEAF / WORD) as usize];
@@ -214,13 +214,13 @@ impl Ranges {
         }
     }
 
-    /// Whether all of `start..end` is in the set.
+    /// Returns whether all of `start..end` is in the set.
     #[inline]
     pub fn covers(&self, start: u64, end: u64) -> bool {
         self.run_end(start, end) == end
     }
 
-    /// Behind the last block of the run that `start` begins, or `limit` if that comes first.
+    /// Returns the block behind the last block of the run that `start` begins, or `limit` if that comes first.
     pub fn run_end(&self, start: u64, limit: u64) -> u64 {
         let mut at = start;
         while at < limit {
@@ -234,7 +234,7 @@ impl Ranges {
         at.min(limit)
     }
 
-    /// Where the first run of `len` blocks or more begins, in `from..until`; runs end at `limit` at the
+    /// Returns where the first run of `len` blocks or more begins, in `from..until`; runs end at `limit` at the
     /// latest.
     pub fn run_of(&self, len: u64, from: u64, until: u64, limit: u64) -> Option<u64> {
         let mut at = from;
@@ -278,7 +278,7 @@ impl Ranges {
         Some((start, end))
     }
 
-    /// The parts of `gaps` that are not in the set.
+    /// Returns the parts of `gaps` that are not in the set.
     pub fn outside(&self, gaps: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
         if self.blocks == 0 {
             return gaps;

@@ -1,8 +1,8 @@
 //! Recognises sequential readers and says how far ahead of each to read.
 //!
-//! Linux `ondemand_readahead` in short: a read that begins where an earlier one ended is sequential; a
-//! window is asked for when the first page of the one before is used, so that one is on its way while
-//! another is read. The slow start of a new stream is left out.
+//! Linux `ondemand_readahead` in short: a read that begins where an earlier one ended is sequential. A window is asked
+//! for when the first page of the one before is used. So one is on its way while another is read. The slow start of a
+//! new stream is left out.
 
 /// Streams that are followed at once; the one that was read longest ago gives way.
 const STREAMS: usize = 64;
@@ -33,7 +33,7 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// A read of `start..end` with windows of `window` blocks.
+    /// Takes a read of `start..end` with windows of `window` blocks.
     pub fn read(&mut self, start: u64, end: u64, window: u64) -> Ahead {
         let Some(place) = self.streams.iter().position(|stream| stream.next == start) else {
             let full = self.streams.len() == STREAMS;

@@ -20,8 +20,8 @@ pub struct Fetch {
 }
 
 impl<D: Device> FileSystem<D> {
-    /// Goes on with a read: what is in memory, then a window at most, as the page cache does; starts what
-    /// is worth reading ahead of it.
+    /// Goes on with a read: what is in memory, then a window at most, as the page cache does. Starts what is worth
+    /// reading ahead of it.
     pub(super) fn read(&mut self, slot: u32) {
         let Held { request, at, .. } = self.requests[slot];
         let (mut start, end) = (at, Self::blocks_of(&request).1);

@@ -1,10 +1,10 @@
 //! Free space: block groups searched from a hint, as on ordinary disks, and zones written in order.
 //!
-//! Block groups, as btrfs searches (`find_free_extent`, kernel 5.16): the group of the hint, then every
-//! group, then a new group, and only then a shorter piece; in a group the first that is long enough. Where
-//! files grow in place, what is free right at the hint comes first, however short (ext4
-//! `EXT4_MB_HINT_MERGE`). Zones follow btrfs's zoned mode: one open data zone, filled in order; what is
-//! overwritten is unusable until the whole zone is reset.
+//! Block groups are searched as in btrfs (`find_free_extent`, kernel 5.16). The group of the hint comes first, then
+//! every group, then a new group, and only then a shorter piece. In a group it takes the first piece that is long
+//! enough. Where files grow in place, what is free right at the hint comes first, however short (ext4
+//! `EXT4_MB_HINT_MERGE`). Zones follow btrfs's zoned mode: one open data zone, filled in order. What is overwritten is
+//! unusable until the whole zone is reset.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use super::ranges::Ranges;
 /// the hint does (`find_free_space`), not at the hint itself.
 const WINDOW: u64 = 32_768;
 
-/// Lengths, powers of two from 1 on, of which a window knows where to begin to look.
+/// Number of lengths, powers of two from 1 on, for which a window knows where to begin to look.
 const CLASSES: usize = 6;
 
 /// What is known of the free space of a window, so that searches need not look again.
 #[derive(Clone)]
 struct Window {
-    /// Blocks from the window's start in front of which no free run of 1, 2, 4 ... blocks begins.
+    /// Blocks from the window's start, for runs of 1, 2, 4 ... blocks: no free run of that length begins in front.
     from: [u16; CLASSES],
     /// No free run that begins in the window is longer.
     longest: u64,
@@ -85,7 +85,7 @@ impl Groups {
         Some((self.first + start, len))
     }
 
-    /// Where `len` blocks are free, in a new group if need be; else half as many, and so on.
+    /// Returns where `len` blocks are free, in a new group if need be; else half as many, and so on.
     fn anywhere(&mut self, mut len: u64, hint: Option<u64>) -> Option<(u64, u64)> {
         while len > 0 {
             if let Some(start) = self.fit(len, hint) {
@@ -98,7 +98,7 @@ impl Groups {
         None
     }
 
-    /// What is free from `hint` on, even if it is less than `want`.
+    /// Returns what is free from `hint` on, even if it is less than `want`.
     fn continued(&self, want: u64, hint: u64) -> Option<(u64, u64)> {
         if !self.grows || !self.free.contains(hint) {
             return None;
@@ -107,7 +107,7 @@ impl Groups {
         Some((hint, self.free.run_end(hint, limit) - hint))
     }
 
-    /// Where `len` blocks are free: in the group of the hint, from its window on, or in the first group
+    /// Returns where `len` blocks are free: in the group of the hint, from its window on, or in the first group
     /// that has them.
     fn fit(&mut self, len: u64, hint: Option<u64>) -> Option<u64> {
         let near = hint.filter(|&hint| hint < self.made).and_then(|hint| {
@@ -128,7 +128,7 @@ impl Groups {
         })
     }
 
-    /// The first run of `len` blocks in a group that begins in its window `first` or later.
+    /// Returns the first run of `len` blocks in a group that begins in its window `first` or later.
     fn search(&mut self, group: usize, first: usize, len: u64) -> Option<u64> {
         let (start, limit) = self.bounds(group);
         let windows = &mut self.windows[group * self.each..][..self.each];
@@ -198,7 +198,7 @@ impl Groups {
         }
     }
 
-    /// A group's first block, and behind its last.
+    /// Returns a group's first block, and behind its last.
     fn bounds(&self, group: usize) -> (u64, u64) {
         let start = group as u64 * self.length;
         (start, (start + self.length).min(self.made))
@@ -286,7 +286,7 @@ impl Zones {
         (start, start + self.length)
     }
 
-    /// The zone that is best worth relocating, when space is short: more than half of it unusable,
+    /// Returns the zone best worth relocating, when space is short: more than half of it unusable,
     /// or any when hardly a zone is left.
     fn victim(&self) -> Option<(u64, u64)> {
         let (all, left) = (self.used.len(), self.empty.len());
@@ -362,7 +362,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against one flag per block: the hint's group from its window on, then every group from its
+        /// Compares with one flag per block. The hint's group is searched from its window on, then every group from its
         /// start, then a new group, then half as much.
         #[test]
         fn free_space_is_found_as_btrfs_finds_it(

@@ -56,12 +56,12 @@ pub struct WriteBack {
 }
 
 impl WriteBack {
-    /// Dirty blocks above which writers wait.
+    /// Returns the number of dirty blocks above which writers wait.
     pub fn limit_blocks(&self) -> u64 {
         self.limit
     }
 
-    /// A clean cache; memory is scaled as the device is.
+    /// Returns a clean cache; memory is scaled as the device is.
     pub fn new(params: &FsParams, scale: f64) -> Self {
         let blocks = |share: f64| {
             let bytes = params.memory_bytes as f64 * scale * share;
@@ -96,7 +96,7 @@ pub struct Commit {
     pub changes: u64,
     /// Blocks that are free after the next one.
     pub pinned: Vec<(u64, u64)>,
-    /// The same of the one under way.
+    /// The blocks that the commit under way frees.
     freeing: Vec<(u64, u64)>,
     running: bool,
     /// Asked for before its time.
@@ -115,7 +115,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Nothing to do yet.
+    /// Returns write-back with nothing to do yet.
     pub fn new(blocks: u64, now_ns: u64) -> Self {
         Self {
             changes: 0,
@@ -338,7 +338,7 @@ impl<D: Device> FileSystem<D> {
         end
     }
 
-    /// Behind the extent that ends where `file` begins.
+    /// Returns the block behind the extent that ends where `file` begins.
     fn behind(&self, file: u64) -> Option<u64> {
         let before = self.extents.device(file.checked_sub(1)?)?;
         Some(before + 1)

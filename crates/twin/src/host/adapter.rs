@@ -1,5 +1,5 @@
-//! The host bus adapter between the load generator and a device: one server each way, through which
-//! data passes in the order in which it comes. It adds no latency of its own.
+//! The host bus adapter between the load generator and a device: one server each way. Data passes it in the order in
+//! which it comes. It adds no latency of its own.
 
 use recording::Utilisation;
 use workload::Op;
@@ -19,7 +19,7 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// The host's adapter, idle; `None` where it has no limit.
+    /// Returns the host's adapter, idle; `None` where it has no limit.
     pub fn new(host: &HostParams, now_ns: u64) -> Option<Self> {
         (host.adapter_mbps > 0.0).then(|| Self {
             to_host: Fifo::new(1),
@@ -32,7 +32,7 @@ impl Adapter {
         })
     }
 
-    /// When the data of a request that sets out now has crossed; `None` when it has none this way.
+    /// Returns when the data of a request that sets out now has crossed; `None` when it has none this way.
     pub fn cross_ns(&mut self, now_ns: u64, way: Way, op: Op, bytes: u32) -> Option<u64> {
         let [to_host_waits, to_device_waits] = &mut self.waits;
         let (link, waits) = match (way, op) {
@@ -44,7 +44,7 @@ impl Adapter {
         Some(link.finish_after_ns(now_ns, service_ps, Waits::WHOLE, waits))
     }
 
-    /// How busy both ways were since the last call, and how many I/O waited for each.
+    /// Returns how busy both ways were since the last call, and how many I/O waited for each.
     pub fn utilisation(&mut self, now_ns: u64) -> [Utilisation; 2] {
         let length_ns = (now_ns - self.read_at_ns).max(1) as f64;
         self.read_at_ns = now_ns;

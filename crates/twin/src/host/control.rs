@@ -13,7 +13,7 @@ impl Control {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`Control::stop`] was called.
+    /// Returns whether [`Control::stop`] was called.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

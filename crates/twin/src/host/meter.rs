@@ -19,7 +19,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter that starts now.
+    /// Returns a meter that starts now.
     pub fn new<D: Device>(device: &D, cores: u32) -> Self {
         let mut before = Account::default();
         device.account(&mut before);
@@ -34,7 +34,7 @@ impl Meter {
         }
     }
 
-    /// What the medium has cost since the device was made; `None` where it does not know.
+    /// Returns what the medium has cost since the device was made; `None` where it does not know.
     pub(crate) fn medium<D: Device>(&mut self, device: &D) -> Option<Medium> {
         device.account(&mut self.now);
         device.knows_medium().then_some(Medium {

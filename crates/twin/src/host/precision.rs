@@ -1,13 +1,13 @@
-//! When a window has told enough, and how well its figures are known: the method of batch means.
+//! When a window is long enough, and how well its figures are known: the method of batch means.
 //!
-//! Virtual time costs real time, and a mean that is known to 1 % after half a second is not known
-//! any better for a reader after a minute. The window is cut into batches of equal virtual length;
-//! the scatter of their means gives the 95 % interval of rate and mean latency (`batch_means`). Batches
-//! that are alike their neighbours understate it, so neighbours are joined as the window grows.
+//! Virtual time costs real time. A mean that is known to 1 % after half a second is not known any better for a reader
+//! after a minute. The window is cut into batches of equal virtual length; the scatter of their means gives the 95 %
+//! interval of rate and mean latency (`batch_means`). Batches that are alike their neighbours understate it, so
+//! neighbours are joined as the window grows.
 //!
-//! Devices that are loaded at once are one target: their windows end together, when their *sum* is
-//! known well enough. Batches of equal virtual time are added up, and each device waits for the
-//! others at every look, so that the verdict does not depend on which of them runs faster.
+//! Devices that are loaded at once are one target: their windows end together, when their *sum* is known well enough.
+//! Batches of equal virtual time are added up, and each device waits for the others at every look. So the verdict does
+//! not depend on which of them runs faster.
 
 mod batch_means;
 
@@ -25,7 +25,7 @@ const MOST_BATCHES: usize = 64;
 const FIRST_BATCH_NS: u64 = 1_000_000;
 /// Batches between two looks.
 const LOOK_EVERY: usize = 4;
-/// A window of so many seconds has seconds enough to tell how well its percentiles are known: batches keep no latencies.
+/// A window of this length has seconds enough to show how well its percentiles are known: batches keep no latencies.
 const ENOUGH_SECONDS_NS: u64 = 16_000_000_000;
 /// How much less well than the rate the mean latency has to be known.
 const LATENCY_WIDENING: f64 = 2.0;
@@ -40,8 +40,8 @@ pub struct Precision {
     /// Least that a window with writes writes. Neighbouring moments agree with each other however
     /// far the drive is from its steady state.
     pub least_written_bytes: u64,
-    /// A window that has written this ends however well its figures are known: a drive that still
-    /// changes by then is no nearer to rest than a real one of full size after its whole window.
+    /// A window that has written this ends, however well its figures are known. A drive that still changes by then is
+    /// no nearer to rest than a real one of full size after its whole window.
     pub most_written_bytes: u64,
     /// Given: the job goes on in rounds of at most this length, each judged anew.
     pub round_ns: Option<u64>,
@@ -70,7 +70,7 @@ struct Looks {
 }
 
 impl StoppingRule {
-    /// For so many devices, each of which runs one job.
+    /// Returns the rule for `devices` devices; each runs one job.
     pub fn new(rule: Precision, devices: usize) -> Self {
         Self {
             rule,
@@ -91,8 +91,8 @@ impl StoppingRule {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a device's batches and waits for those of the others. Returns whether all have told enough. A full window
-    /// has `full` batches of this length; a device that `drains` has not.
+    /// Adds a device's batches and waits for those of the others. Returns whether all know enough. A full window has
+    /// `full` batches of this length; a device that `drains` has not.
     fn agree(&self, batches: &[Tallies], full: f64, drains: bool) -> bool {
         let mut state = self.state();
         if state.sum.len() < batches.len() {
@@ -163,8 +163,8 @@ pub(crate) struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// From now on, to `limit_ns` at the latest, of a job of so many streams (one at least) on a device with these
-    /// totals.
+    /// Begins batches now, to `limit_ns` at the latest, for a job of `streams` streams (one at least) on a device with
+    /// these totals.
     pub(crate) fn new(
         member: Member<'a>,
         (now_ns, limit_ns): (u64, u64),
@@ -211,7 +211,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// When the open batch ends.
+    /// Returns when the open batch ends.
     pub(crate) fn end_ns(&self) -> u64 {
         self.end_ns
     }
@@ -236,7 +236,7 @@ impl<'a> Batches<'a> {
         self.seen_medium = medium;
     }
 
-    /// Whether it asks for [`Self::see_latency`].
+    /// Returns whether it asks for [`Self::see_latency`].
     pub(crate) fn watches_latency(&self) -> bool {
         !self.seen_latency.is_empty()
     }
@@ -271,7 +271,7 @@ impl<'a> Batches<'a> {
         self.seen_latency.fill(Latencies::default());
     }
 
-    /// Ends the open batch if its time has come. Returns whether the window has told enough.
+    /// Ends the open batch if its time has come. Returns whether the window is long enough.
     pub(crate) fn close(&mut self, now_ns: u64) -> bool {
         if now_ns < self.end_ns {
             return false;
@@ -289,8 +289,8 @@ impl<'a> Batches<'a> {
         settled
     }
 
-    /// Whether the medium is still being written under a load that writes nothing: with what the load before it left
-    /// in the buffer, or with cleaning. Its batches agree with each other, and the next ones are several times as fast.
+    /// Returns whether the medium is still being written under a load that writes nothing: what the load before left in
+    /// the buffer, or cleaning. Its batches agree with each other, and the next ones are several times as fast.
     fn drains(&self) -> bool {
         let later = &self.full[self.full.len() / 2..];
         let (mut moved, mut written, mut programmed) = (0, 0, 0);
@@ -316,12 +316,12 @@ impl<'a> Batches<'a> {
         over
     }
 
-    /// Whether a settled window is the end of the job.
+    /// Returns whether a settled window is the end of the job.
     pub(crate) fn ends_job(&self) -> bool {
         self.rule().round_ns.is_none()
     }
 
-    /// When the round ends at the latest.
+    /// Returns when the round ends at the latest.
     pub(crate) fn round_end_ns(&self) -> u64 {
         self.start_ns
             .saturating_add(self.rule().round_ns.unwrap_or(u64::MAX))
@@ -340,7 +340,7 @@ impl<'a> Batches<'a> {
         self.length_ns *= 2;
     }
 
-    /// How well the figures are known; `None` with too few batches.
+    /// Returns how well the figures are known; `None` with too few batches.
     pub(crate) fn half_widths(&self, stream_names: &[String]) -> Option<HalfWidths> {
         half_widths(&self.full, stream_names)
     }

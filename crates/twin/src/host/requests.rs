@@ -1,4 +1,4 @@
-//! A request's way: issued by its thread when a slot is free or when it has arrived, through the host's CPU and the
+//! A request's way: its thread issues it when a slot is free or when it has arrived. It passes the host's CPU and the
 //! adapter to the device, and back. Those still out when the window is over are waited for.
 
 use workload::Op;
@@ -82,7 +82,7 @@ impl<D: Device> Driver<'_, D> {
         end_ns
     }
 
-    /// Whether the thread's next request can be placed.
+    /// Returns whether the thread's next request can be placed.
     #[inline]
     fn is_ready(&self, thread: u32) -> bool {
         self.zoning
@@ -246,7 +246,7 @@ impl<D: Device> Driver<'_, D> {
     }
 
     /// Has the thread woken for its next arrival. One beyond the window is never counted, and the drain would have to
-    /// wait for it: of an idle step, whose only arrival is that one, for decades.
+    /// wait for it. In an idle step it is the only arrival, and decades away.
     fn next_arrival(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         let at_ns = self.start_ns + state.stream.next_arrival_ns();

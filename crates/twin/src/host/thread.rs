@@ -67,7 +67,7 @@ impl Thread {
         self.open && self.backlog > 0 && self.in_flight < self.iodepth && !self.left.is_spent()
     }
 
-    /// The next request of the stream.
+    /// Returns the next request of the stream.
     #[inline]
     pub(super) fn next_request<D: Device>(&mut self, device: &D) -> Request {
         let Self {

@@ -1,5 +1,5 @@
 //! The window that is measured: virtual seconds and batches until the job's time, volume or precision is reached, and
-//! what is told of each second.
+//! the report on each second.
 
 use recording::{Interval, Recorder};
 
@@ -47,7 +47,7 @@ impl<D: Device> Driver<'_, D> {
         }
     }
 
-    /// When the interval that begins now ends at the latest.
+    /// Returns when the interval that begins now ends at the latest.
     fn next_cut_ns(&self) -> u64 {
         let round_ns = self
             .batches
@@ -97,7 +97,7 @@ impl<D: Device> Driver<'_, D> {
         batches.close(now_ns)
     }
 
-    /// Whether a round ended before its time, and whether the job did.
+    /// Returns whether a round ended before its time, and whether the job did.
     fn end_round(&mut self, now_ns: u64, settled: bool) -> (bool, bool) {
         let Some(batches) = &mut self.batches else {
             return (false, false);

@@ -1,6 +1,6 @@
 //! Jobs on devices with write pointers. With the pattern `zones` each thread writes in zones of its own
-//! ([`workload::ZoneShare`]): what crate `engine` does on a real device. Whatever the pattern, a refused write is told
-//! with its zone and pointer. Nothing here takes time: resets are requests of the device.
+//! ([`workload::ZoneShare`]): what crate `engine` does on a real device. Whatever the pattern, a refused write is
+//! reported with its zone and pointer. Nothing here takes time: resets are requests of the device.
 
 use recording::Remark;
 use workload::{Job, Op, Pattern, Placed, Request, Span, Zone, ZoneDevice, ZoneLimits, ZoneShare};
@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::device::zones::{ZoneAction, ZoneModel};
 use crate::host::error::TwinError;
 
-/// Refused writes that are told one by one.
+/// Refused writes that are reported one by one.
 const TOLD: usize = 4;
 
 /// A device as its zones' users see it.
@@ -44,11 +44,11 @@ pub struct Zoning {
 }
 
 impl Zoning {
-    /// What a job needs on a device; `None` on one without zones.
+    /// Returns what a job needs on a device; `None` on one without zones.
     ///
     /// # Errors
-    /// The pattern asks for zones that are not there or more than may be open; or writes would go
-    /// anywhere in zones that must be written in order.
+    /// The pattern asks for zones that are not there or more than may be open. Or writes would go anywhere in zones
+    /// that must be written in order.
     pub fn new<D: Device>(
         job: &Job,
         device: &mut D,
@@ -84,7 +84,7 @@ impl Zoning {
         Ok(Some(zoning))
     }
 
-    /// Whether a thread's next request can be placed now.
+    /// Returns whether a thread's next request can be placed now.
     #[inline]
     pub fn is_ready(&self, thread: u32) -> bool {
         self.shares
@@ -125,7 +125,7 @@ impl Zoning {
         (request, reset)
     }
 
-    /// The request that waited for the reset of its zone.
+    /// Returns the request that waited for the reset of its zone.
     pub fn after_reset(&self, tag: u32) -> Request {
         self.flights[tag as usize].request
     }
@@ -182,7 +182,7 @@ impl Zoning {
         });
     }
 
-    /// What there is to say at the end, and what there is in words.
+    /// Returns what there is to say at the end, and what there is in words.
     pub fn into_remarks(self) -> (Vec<Remark>, Vec<String>) {
         let mut notes = Vec::new();
         let untold = self.refused - self.told.len() as u64;

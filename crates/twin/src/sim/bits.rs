@@ -4,12 +4,12 @@
 pub struct Bits(Box<[u64]>);
 
 impl Bits {
-    /// `count` clear bits.
+    /// Returns `count` clear bits.
     pub fn new(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)].into_boxed_slice())
     }
 
-    /// Whether the bit is set.
+    /// Returns whether the bit is set.
     #[inline]
     pub fn get(&self, index: u32) -> bool {
         self.0[(index >> 6) as usize] >> (index & 63) & 1 != 0

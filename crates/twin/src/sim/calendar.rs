@@ -1,11 +1,12 @@
-//! The event queue. Events come out in time order; those of one kind at the same time in the order they went in, those
-//! of several kinds always in the same order.
+//! The event queue. Events come out in time order. At the same time, those of one kind come in the order they went in,
+//! those of several kinds always in the same order.
 //!
-//! Most kinds of event follow their cause after a fixed time, or from a server that takes one after the other: they are
-//! pushed in order, and wait in a ring of their kind. What does not fit behind its ring tries four that all kinds share,
-//! and goes else to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies beyond. The earliest event is the least of the rings' and
-//! the calendar's firsts, found without a branch: the kinds' own are compared each time, of the others only the least,
-//! which is kept. Nothing is allocated once rings and calendar have grown.
+//! Most kinds of event follow their cause after a fixed time, or come from a server that takes one after the other.
+//! They are pushed in order, and wait in a ring of their kind. What does not fit behind its ring tries four that all
+//! kinds share. Else it goes to a calendar of 256 ns buckets over a horizon of 4.2 ms, with a heap for what lies
+//! beyond. The earliest event is the least of the first events of the rings and the calendar, found without a branch.
+//! The kinds' own are compared each time; for the others, only the least is compared, which is kept. Nothing is
+//! allocated once rings and calendar have grown.
 //!
 //! A bucket is a sorted list, a bitmap finds the next one that is not empty. Narrower buckets would save a step in a list
 //! and cost a cache miss: time runs through the whole ring.
@@ -15,8 +16,8 @@ use std::collections::BinaryHeap;
 
 use crate::sim::event::INDEX_BITS;
 
-/// Rings, and last the calendar. What did not fit behind a ring found a later event there, which is still there when the
-/// time comes: so at equal times nothing of its kind passes it if the places further on come later.
+/// Rings, and last the calendar. What did not fit behind a ring found a later event there, which is still there when
+/// the time comes. So at equal times nothing of its kind passes it if the places further on come later.
 const PLACES: usize = 12;
 const PLACE_BITS: u32 = 4;
 /// The first of the places that are no kind's own.
@@ -184,7 +185,7 @@ impl Calendar {
         }
     }
 
-    /// Whether nothing is pending.
+    /// Returns whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.firsts.iter().all(|&first| first == NEVER)
     }
@@ -349,7 +350,7 @@ impl Ring {
         }
     }
 
-    /// The earliest event. At equal times the far one went in first: the horizon only moves on.
+    /// Returns the earliest event. At equal times the far one went in first: the horizon only moves on.
     fn first(&self) -> Option<Pending> {
         let far = self
             .far
@@ -390,7 +391,7 @@ impl Ring {
         self.cursor = near_ns >> WIDTH_BITS;
     }
 
-    /// Slot of the first occupied bucket. Every ring event lies in `[cursor, cursor + RING)`, so
+    /// Returns the slot of the first occupied bucket. Every ring event lies in `[cursor, cursor + RING)`, so
     /// the first occupied slot from the cursor's on, going round once, is the earliest.
     #[inline]
     fn seek(&self) -> Option<usize> {

@@ -1,9 +1,9 @@
 //! First-come first-served servers whose customers arrive in time order.
 //!
-//! Because arrivals come in order, the state of such a queue is the time at which it will be free:
-//! no events are needed. Nothing here may be booked for a future arrival: a resource that sees
-//! arrivals out of order has a queue of its own and events (`flash`). Times are kept in
-//! picoseconds: 4 KiB take 282 ns on a PCIe 5 x4 link, and a rounding of 0.2 % would show.
+//! Because arrivals come in order, the state of such a queue is the time at which it will be free. No events are
+//! needed. Nothing here may be booked for a future arrival. A resource that sees arrivals out of order has a queue of
+//! its own and events (`flash`). Times are kept in picoseconds: 4 KiB take 282 ns on a PCIe 5 x4 link, and a rounding
+//! of 0.2 % would show.
 
 const PS: u64 = 1000;
 
@@ -14,8 +14,8 @@ pub struct Fifo {
     others: Box<[Server]>,
 }
 
-/// Time spent waiting, summed over all that wait: a queue tells when each comes and goes, in any order. A part of
-/// an I/O counts as the share of the I/O that it is, so that parts side by side wait no longer than the whole.
+/// Time spent waiting, summed over all that wait: a queue reports when each comes and goes, in any order. A part of an
+/// I/O counts with its share of the I/O. So parts side by side wait no longer than the whole.
 #[derive(Default)]
 pub struct Waits {
     /// Departures less arrivals, ns times shares.
@@ -28,7 +28,7 @@ impl Waits {
     /// All of an I/O.
     pub const WHOLE: u32 = 1 << 16;
 
-    /// `part` of the `whole` of an I/O, in any unit.
+    /// Returns the share that is `part` of the `whole` of an I/O, in any unit.
     #[inline]
     pub fn share(part: u32, whole: u32) -> u32 {
         if part == whole {
@@ -57,7 +57,8 @@ impl Waits {
         self.sum += i128::from(wait_ns) * i128::from(share);
     }
 
-    /// Up to now, by those who wait still too. Who will begin only later counts as less than nothing until then.
+    /// Returns the sum up to now, by those who still wait too. Who will begin only later counts as less than nothing
+    /// until then.
     pub fn total_ns(&self, now_ns: u64) -> u64 {
         let total = self.sum + i128::from(self.waiting) * i128::from(now_ns);
         (total.max(0) / i128::from(Self::WHOLE)) as u64
@@ -71,7 +72,7 @@ struct Server {
 }
 
 impl Fifo {
-    /// `servers` equal servers.
+    /// Returns `servers` equal servers.
     pub fn new(servers: u32) -> Self {
         Self {
             first: Server::default(),
@@ -79,7 +80,7 @@ impl Fifo {
         }
     }
 
-    /// A customer arrives at `now_ns`; gives the start of its service, ps.
+    /// Serves a customer who arrives at `now_ns`; returns the start of its service, ps.
     #[inline]
     pub fn serve(&mut self, now_ns: u64, service_ps: u64) -> u64 {
         let mut server = &mut self.first;
@@ -94,7 +95,7 @@ impl Fifo {
         start_ps
     }
 
-    /// A customer arrives at `now_ns`; gives the end of its service, rounded up to ns.
+    /// Serves a customer who arrives at `now_ns`; returns the end of its service, rounded up to ns.
     #[inline]
     pub fn finish_ns(&mut self, now_ns: u64, service_ps: u64) -> u64 {
         (self.serve(now_ns, service_ps) + service_ps).div_ceil(PS)
@@ -114,7 +115,7 @@ impl Fifo {
         (start_ps + service_ps).div_ceil(PS)
     }
 
-    /// Busy time of each server up to `now_ns`. What is booked beyond is contiguous from now on.
+    /// Returns the busy time of each server up to `now_ns`. What is booked beyond is contiguous from now on.
     pub fn busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         std::iter::once(&self.first)
             .chain(&self.others)

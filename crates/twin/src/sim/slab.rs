@@ -30,7 +30,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// All things in order of their numbers, released ones among them.
+    /// Returns all things in order of their numbers, released ones among them.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter()
     }

@@ -1,4 +1,5 @@
-//! What the drive tells of itself: bytes moved, energy, wear, temperature, and how long each of its resources was busy.
+//! What the drive reports of itself: bytes moved, energy, wear, temperature, and how long each of its resources was
+//! busy.
 
 use super::Ssd;
 use super::buffer::UnitState;
@@ -8,7 +9,7 @@ use crate::ssd::ftl::wear::EraseCounts;
 use crate::ssd::params::UNIT_BYTES;
 
 impl Ssd {
-    /// Simulated over real capacity.
+    /// Returns simulated over real capacity.
     pub fn scale(&self) -> f64 {
         let simulated = match &self.zns {
             Some(zns) => zns.capacity_bytes(),
@@ -17,7 +18,7 @@ impl Ssd {
         simulated as f64 / self.params.capacity_bytes as f64
     }
 
-    /// Logical 4 KiB pages that hold data.
+    /// Returns the number of logical 4 KiB pages that hold data.
     pub fn mapped_pages(&self) -> u32 {
         let map =
             self.geometry.logical_pages..self.geometry.logical_pages + self.geometry.map_pages;
@@ -34,7 +35,7 @@ impl Ssd {
         4.0 + (4.0 * physical + units as f64) / f64::from(self.geometry.logical_pages)
     }
 
-    /// Program/erase cycles of the superblocks so far.
+    /// Returns the program/erase cycles of the superblocks so far.
     pub fn erase_counts(&self) -> EraseCounts {
         match &self.zns {
             Some(zns) => zns.wear.counts(),

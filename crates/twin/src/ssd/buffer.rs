@@ -1,6 +1,6 @@
-//! Writes: into the buffer page by page as there is room, in the order in which they came, and acknowledged when all of
-//! one is in. A write of part of an indirection unit reads the rest first. The page map, where it is written, takes
-//! its room between them.
+//! Writes go into the buffer page by page as there is room, in the order in which they came. One is acknowledged when
+//! all of it is in. A write of part of an indirection unit reads the rest first. The page map, where it is written,
+//! takes its room between them.
 
 use workload::Request;
 
@@ -16,8 +16,8 @@ use crate::ssd::ftl::map_flush::MapFlush;
 use crate::ssd::geometry::Geometry;
 use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
-/// Rows of units that one stream of cleaning may hold in DRAM before they are programmed; each
-/// further stream adds the row that may wait for its last pages.
+/// Rows of units that one stream of cleaning may hold in DRAM before they are programmed. Each further stream adds the
+/// row that may wait for its last pages.
 const CLEANING_ROWS: u32 = 4;
 
 /// A unit between its first page and the end of its program.
@@ -77,7 +77,7 @@ impl WriteBuffer {
         self.host_pages_max.saturating_sub(self.group.host_pages)
     }
 
-    /// Whether cleaning can move `pages` more into it.
+    /// Returns whether cleaning can move `pages` more into it.
     #[inline]
     pub(super) const fn has_cleaning_room(&self, pages: u32) -> bool {
         self.group.cleaning_pages + pages <= self.cleaning_pages_max
@@ -90,7 +90,7 @@ impl WriteBuffer {
         self.holds.set_all(first, end);
     }
 
-    /// Whether all of a unit's data is here.
+    /// Returns whether all of a unit's data is here.
     #[inline]
     pub(super) fn is_complete(&self, unit: u32) -> bool {
         let state = self.units[unit as usize];

@@ -1,6 +1,6 @@
-//! Cleaning: which superblock is next, what of it moves and when, and what idle time is used for. The
-//! pace is the host's, as `ssd` says; it is kept as credit: pages written times the victim's valid
-//! ones, less pages moved times its invalid ones.
+//! Cleaning: which superblock is next, what of it moves and when, and what idle time is used for. The pace is the
+//! host's, as `ssd` says. It is kept as credit: pages written times the victim's valid ones, less pages moved times its
+//! invalid ones.
 
 use std::ops::Range;
 
@@ -28,8 +28,8 @@ struct Victim {
     ahead: Cursor,
 }
 
-/// Pages whose map entries are fetched into the processor's cache before they are moved: several units may be cleaned at
-/// once, and then one after the other takes less time than memory does.
+/// Pages whose map entries are fetched into the processor's cache before they are moved. Several units may be cleaned
+/// at once, and then one after the other takes less time than memory does.
 const PREFETCHED_PAGES: u32 = 16;
 
 /// Where cleaning goes on to write: a place in a unit that it has begun.
@@ -173,7 +173,7 @@ impl Ssd {
         }
     }
 
-    /// Free superblocks up to which idle time is used for cleaning now.
+    /// Returns the number of free superblocks up to which idle time is used for cleaning now.
     fn idle_target(&self) -> Option<u32> {
         let idle = self.cleaner.idle.as_ref()?;
         let is_idle = self.queue.is_idle() && self.now_ns >= idle.begins_ns();
@@ -194,7 +194,7 @@ impl Ssd {
         while self.clean_next() && !self.waits_for_room() {}
     }
 
-    /// Whether all that keeps cleaning from going on is room in DRAM, as mostly under load.
+    /// Returns whether all that keeps cleaning from going on is room in DRAM, as mostly under load.
     #[inline]
     fn waits_for_room(&self) -> bool {
         self.cleaner.group.victim.is_some()
@@ -227,13 +227,13 @@ impl Ssd {
         cleaned
     }
 
-    /// Whether one more unit can be moved into DRAM.
+    /// Returns whether one more unit can be moved into DRAM.
     #[inline]
     fn has_cleaning_room(&self) -> bool {
         self.buffer.has_cleaning_room(self.geometry.unit_pages)
     }
 
-    /// The next superblock to clean, while fewer than `until` are free, or in idle time to fold.
+    /// Returns the next superblock to clean, while fewer than `until` are free, or in idle time to fold.
     fn choose_victim(&mut self, free: u32, until: u32) -> Option<Victim> {
         let enough = free + self.cleaner.group.draining >= self.params.gc_free_superblocks;
         if enough && let Some(folded) = self.choose_cached() {
@@ -257,7 +257,7 @@ impl Ssd {
         Some(self.victim(superblock, valid))
     }
 
-    /// In idle time the oldest superblock of the SLC cache.
+    /// Returns, in idle time, the oldest superblock of the SLC cache.
     fn choose_cached(&mut self) -> Option<Victim> {
         self.translation.slc.as_ref()?;
         self.idle_target()?;
@@ -377,7 +377,7 @@ impl Ssd {
         moved
     }
 
-    /// Where in its unit a page lies that cleaning is to write: mostly it goes on where it was.
+    /// Returns where in its unit a page lies that cleaning is to write: mostly it goes on where it was.
     #[inline]
     fn target(&self, page: u32) -> Target {
         if self.cleaner.group.target.page == page && self.cleaner.group.target.left > 0 {

@@ -1,15 +1,14 @@
 //! Dies and channels: queues, read priority, program and erase suspension, transfers.
 //!
-//! A die serves host reads (one at a time per plane if planes are independent, else one at a time)
-//! and one background job: a program, an erase, or the sensing of pages for cleaning. Reads come
-//! first: they suspend a running program or erase (not before it has run `program_min_run_us`) and
-//! hold a waiting job back, but not for longer than `program_max_wait_us`. A plane keeps its data
-//! register until the channel has taken the data. The next program's data is loaded while the
-//! current one runs. A channel carries one transfer at a time, reads first; a background transfer
-//! gives way at the next NAND-page boundary, and gets a turn after four reads.
+//! A die serves host reads, one at a time, or one at a time per plane if planes are independent. Beside them it serves
+//! one background job: a program, an erase, or the sensing of pages for cleaning. Reads come first. They suspend a
+//! running program or erase, but not before it has run `program_min_run_us`. They hold a waiting job back, but not for
+//! longer than `program_max_wait_us`. A plane keeps its data register until the channel has taken the data. The next
+//! program's data is loaded while the current one runs. A channel carries one transfer at a time, reads first. A
+//! background transfer gives way at the next NAND-page boundary, and gets a turn after four reads.
 //!
-//! Every queue is served in time order. Nothing is booked ahead but the transfers of a channel that carries
-//! reads only: their order is that of their senses, and whoever is sensed sooner is put before the others.
+//! Every queue is served in time order. Nothing is booked ahead but the transfers of a channel that carries reads only.
+//! Their order is that of their senses: whatever is sensed sooner is put before the others.
 
 mod channel;
 mod die;
@@ -98,7 +97,7 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// Idle dies.
+    /// Returns flash whose dies are idle.
     pub fn new(params: &SsdParams, seed: u64) -> Self {
         let times = Times::new(params);
         let servers_per_die = if params.independent_plane_reads {
@@ -157,7 +156,7 @@ impl Flash {
         self.enqueue_program(now_ns, calendar, unit, die);
     }
 
-    /// A unit of which one page per plane is filled may be programmed in SLC mode.
+    /// Asks for a program in SLC mode of a unit with one page per plane filled.
     pub fn program_slc(&mut self, now_ns: u64, calendar: &mut Calendar, unit: u32, die: u32) {
         self.enqueue_program(now_ns, calendar, unit | SLC, die);
     }
@@ -168,7 +167,7 @@ impl Flash {
         self.start_background(now_ns, calendar, die);
     }
 
-    /// A die of a zoned drive is to erase so many erase units, before it programs again.
+    /// Has a die of a zoned drive erase `erase_units` erase units before it programs again.
     pub fn erase(&mut self, now_ns: u64, calendar: &mut Calendar, die: u32, erase_units: u32) {
         let due_bytes = u64::from(erase_units) * self.erase_unit_bytes;
         self.dies[die as usize].programmed_bytes += due_bytes;
@@ -190,7 +189,7 @@ impl Flash {
         self.start_background(now_ns, calendar, die);
     }
 
-    /// Busy time of each channel.
+    /// Returns the busy time of each channel.
     pub fn channels_busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         self.channels.iter().map(move |channel| {
             let running = channel.carrying != Carrying::Nothing;
@@ -204,7 +203,7 @@ impl Flash {
         })
     }
 
-    /// Busy time of each die: the mean over its planes where these are independent.
+    /// Returns the busy time of each die: the mean over its planes where these are independent.
     pub fn dies_busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         let servers = self.servers_per_die;
         self.dies.iter().map(move |die| {
@@ -213,13 +212,13 @@ impl Flash {
         })
     }
 
-    /// Time for which programs and erases held a place in the power budget, per place: from when they are taken up until
-    /// they end, while they wait for reads or are suspended too.
+    /// Returns the time for which programs and erases held a place in the power budget, per place. It counts from when
+    /// they are taken up until they end, while they wait for reads or are suspended too.
     pub fn budget_held_ns(&self, now_ns: u64) -> u64 {
         self.held.total_ns(now_ns) / u64::from(self.budget_jobs)
     }
 
-    /// Time that host reads waited for a channel and for a plane, summed over them.
+    /// Returns the time that host reads waited for a channel and for a plane, summed over them.
     pub fn reads_waited_ns(&self, now_ns: u64) -> (u64, u64) {
         let (channels, dies) = (&self.channel_waits, &self.die_waits);
         (channels.total_ns(now_ns), dies.total_ns(now_ns))

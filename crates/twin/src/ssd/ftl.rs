@@ -51,7 +51,7 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    /// An empty drive with `streams` streams, whose erase counts may differ by `wear_spread` (0: any number).
+    /// Returns an empty drive with `streams` streams, whose erase counts may differ by `wear_spread` (0: any number).
     pub fn new(geometry: &Geometry, victims: Victims, streams: u32, wear_spread: u32) -> Self {
         Self {
             map: PageNumbers::new(geometry.logical_pages + geometry.map_pages, NONE),
@@ -69,7 +69,7 @@ impl Ftl {
         }
     }
 
-    /// Physical page of a logical one, or [`NONE`].
+    /// Returns the physical page of a logical one, or [`NONE`].
     #[inline]
     pub fn lookup(&self, logical: u32) -> u32 {
         self.map[logical as usize]
@@ -81,24 +81,24 @@ impl Ftl {
         prefetch_index(&*self.map, logical as usize);
     }
 
-    /// Logical pages that hold data, those of the map itself included.
+    /// Returns the number of logical pages that hold data, those of the map itself included.
     pub fn mapped_pages(&self) -> u32 {
         self.mapped
     }
 
-    /// Free superblocks of a reclaim group.
+    /// Returns the number of free superblocks of a reclaim group.
     pub fn free_superblocks(&self, group: u32) -> u32 {
         self.free[group as usize].len() as u32
     }
 
-    /// Valid pages of a reclaim group: one look at each of its superblocks.
+    /// Returns the number of valid pages of a reclaim group: one look at each of its superblocks.
     pub fn valid_in(&self, group: u32) -> u32 {
         let Range { start, end } = self.geometry.superblocks_of(group);
         let superblocks = &self.superblocks[start as usize..end as usize];
         superblocks.iter().map(|superblock| superblock.valid).sum()
     }
 
-    /// Where the stream's next page will lie; `None`: it needs a new superblock.
+    /// Returns where the stream's next page will lie; `None`: it needs a new superblock.
     #[inline]
     pub fn frontier(&self, stream: Stream) -> Option<u32> {
         let Frontier { page, end } = self.frontiers[usize::from(stream.0)];
@@ -112,8 +112,8 @@ impl Ftl {
         end - page
     }
 
-    /// Gives a stream a fresh superblock of a reclaim group, of cold data if wear is levelled a worn one; `None` when
-    /// none is free there.
+    /// Gives a stream a fresh superblock of a reclaim group; for cold data, if wear is levelled, a worn one. `None`
+    /// when none is free there.
     pub fn open(&mut self, stream: Stream, group: u32, cold: bool) -> Option<u32> {
         debug_assert!(self.frontier(stream).is_none());
         let free = &mut self.free[group as usize];
@@ -230,7 +230,7 @@ impl Ftl {
         Some((index, superblock.valid))
     }
 
-    /// Program/erase cycles so far.
+    /// Returns the program/erase cycles so far.
     pub fn erase_counts(&self) -> EraseCounts {
         self.wear.counts()
     }
@@ -271,7 +271,7 @@ impl Ftl {
         (moved, page)
     }
 
-    /// Logical pages that physical ones were written for.
+    /// Returns the logical pages that the physical ones were written for.
     pub fn owners(&self, first: u32, count: u32) -> &[u32] {
         &self.reverse[first as usize..(first + count) as usize]
     }
@@ -297,12 +297,12 @@ impl Ftl {
 
 #[cfg(test)]
 impl Ftl {
-    /// Logical page that a physical page was written for.
+    /// Returns the logical page that a physical page was written for.
     pub fn owner(&self, page: u32) -> u32 {
         self.reverse[page as usize]
     }
 
-    /// Valid pages of a superblock.
+    /// Returns the number of valid pages of a superblock.
     pub fn valid_pages(&self, superblock: u32) -> u32 {
         self.superblocks[superblock as usize].valid
     }

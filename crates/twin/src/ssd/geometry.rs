@@ -1,11 +1,11 @@
 //! Where a physical page lies: the layout of a superblock over dies, planes and word lines.
 //!
-//! A *superblock* is one erase unit, or several, of every die; where the dies are split into reclaim groups, of every
-//! die of one group, whose superblocks are numbered in a row. A *unit* is what one program operation of one die
-//! writes (all planes, all pages of a word line); a *row* is one unit of every die. Data fills a row
-//! in *stripes* of one page per plane: first the lower pages of every die, then the middle, then the
-//! upper ones, so that neighbouring data lies on neighbouring dies, which is what makes sequential
-//! reads parallel. Physical page numbers count 4 KiB pages in that filling order.
+//! A *superblock* is one erase unit, or several, of every die. Where the dies are split into reclaim groups, it is of
+//! every die of one group, and a group's superblocks are numbered in a row. A *unit* is what one program operation of
+//! one die writes (all planes, all pages of a word line). A *row* is one unit of every die. Data fills a row in
+//! *stripes* of one page per plane: first the lower pages of every die, then the middle, then the upper ones. So
+//! neighbouring data lies on neighbouring dies, which makes sequential reads parallel. Physical page numbers count 4
+//! KiB pages in that filling order.
 
 use std::ops::Range;
 
@@ -28,13 +28,13 @@ impl Divisor {
         Self { divisor, magic }
     }
 
-    /// Quotient.
+    /// Returns the quotient.
     #[inline]
     pub const fn div(self, value: u32) -> u32 {
         ((self.magic as u128 * (value as u128 + 1)) >> 64) as u32
     }
 
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline]
     pub const fn div_rem(self, value: u32) -> (u32, u32) {
         let quotient = self.div(value);
@@ -103,7 +103,7 @@ pub struct Place {
 }
 
 impl Geometry {
-    /// Layout of the slice of a drive. `None`: too many pages for 32-bit page numbers, or too few
+    /// Returns the layout of the slice of a drive. `None`: too many pages for 32-bit page numbers, or too few
     /// superblocks for cleaning to work.
     pub fn new(params: &SsdParams) -> Option<Self> {
         let slice = u64::from(params.slice_denominator);
@@ -123,8 +123,8 @@ impl Geometry {
             0 => 0,
             _ => logical_pages.div_ceil(indirection_pages * u64::from(MapFlush::ENTRIES)),
         };
-        // Free superblocks hold no data, so they come on top of the space that does: else a slice
-        // with few, large superblocks would have less room for cleaning than the whole drive.
+        // Free superblocks hold no data, so they come on top of the space that does. Else a slice with few, large
+        // superblocks would have less room for cleaning than the whole drive.
         let holding = (physical_bytes / f64::from(groups) / superblock_bytes as f64).round() as u64;
         let slc_superblock_bytes = superblock_bytes / u64::from(params.pages_per_program);
         let slc_superblocks = (params.slc_bytes / slice).div_ceil(slc_superblock_bytes);
@@ -165,9 +165,9 @@ impl Geometry {
         })
     }
 
-    /// Layout of the slice of a zoned drive, which has fewer zones of the same size: superblock i is what lies
-    /// behind zone i, and `dies` are those of one zone. No page is mapped. `None`: no zone is left, or
-    /// there are too many pages for 32-bit page numbers.
+    /// Returns the layout of the slice of a zoned drive, which has fewer zones of the same size. Superblock i is what
+    /// lies behind zone i, and `dies` are those of one zone. No page is mapped. `None`: no zone is left, or there are
+    /// too many pages for 32-bit page numbers.
     pub fn zoned(params: &SsdParams) -> Option<Self> {
         let model = params.zone_model()?;
         let dies = params.dies_of_zone();
@@ -205,7 +205,7 @@ impl Geometry {
         })
     }
 
-    /// The same without superblocks: what the map of a zoned drive has to hold.
+    /// Returns the geometry without superblocks: what the map of a zoned drive has to hold.
     pub fn unmapped(&self) -> Self {
         Self {
             superblocks: 0,
@@ -213,18 +213,18 @@ impl Geometry {
         }
     }
 
-    /// Physical pages.
+    /// Returns the number of physical pages.
     pub const fn physical_pages(&self) -> u32 {
         self.superblocks * self.superblock_pages
     }
 
-    /// Superblock of a page.
+    /// Returns the superblock of a page.
     #[inline]
     pub const fn superblock(&self, page: u32) -> u32 {
         self.by_superblock.div(page)
     }
 
-    /// Reclaim group of a superblock.
+    /// Returns the reclaim group of a superblock.
     #[inline]
     pub const fn group(&self, superblock: u32) -> u32 {
         match self.groups {
@@ -233,7 +233,7 @@ impl Geometry {
         }
     }
 
-    /// Die `die` of those that a superblock lies on.
+    /// Returns die `die` of those that a superblock lies on.
     #[inline]
     const fn die_in_group(&self, superblock: u32, die: u32) -> u32 {
         match self.groups {
@@ -242,7 +242,7 @@ impl Geometry {
         }
     }
 
-    /// The superblocks of a reclaim group.
+    /// Returns the superblocks of a reclaim group.
     pub const fn superblocks_of(&self, group: u32) -> Range<u32> {
         let of_group = self.superblocks / self.groups;
         group * of_group..(group + 1) * of_group
@@ -263,7 +263,7 @@ impl Geometry {
         }
     }
 
-    /// The first unit of a superblock.
+    /// Returns the first unit of a superblock.
     pub const fn first_unit(&self, superblock: u32) -> Cursor {
         Cursor {
             page: superblock * self.superblock_pages,
@@ -272,7 +272,7 @@ impl Geometry {
         }
     }
 
-    /// The unit after another of the same superblock; after its last, the page where that ends.
+    /// Returns the unit after another of the same superblock; after its last, the page where that ends.
     #[inline]
     pub const fn next_unit(&self, unit: Cursor) -> Cursor {
         let Cursor {
@@ -295,7 +295,7 @@ impl Geometry {
         }
     }
 
-    /// The pages of each stripe of a unit.
+    /// Returns the pages of each stripe of a unit.
     #[inline]
     pub fn stripes(&self, unit: Cursor) -> impl Iterator<Item = Range<u32>> + use<> {
         let (length, step) = (self.stripe_pages, self.dies * self.stripe_pages);
@@ -305,13 +305,13 @@ impl Geometry {
         })
     }
 
-    /// Superblock of a unit.
+    /// Returns the superblock of a unit.
     #[inline]
     pub const fn unit_superblock(&self, unit: u32) -> u32 {
         self.by_superblock_units.div(unit)
     }
 
-    /// Die of a unit.
+    /// Returns the die of a unit.
     #[inline]
     pub const fn unit_die(&self, unit: u32) -> u32 {
         // A superblock is a whole number of rows.

@@ -1,9 +1,9 @@
 //! Reclaim groups (NVMe FDP): sets of dies that are filled and cleaned each by itself. A group has superblocks, free
-//! ones, a victim, the host's account with cleaning and a share of the write buffer of its own, and its writes wait for
+//! ones, a victim, the host's account with cleaning and a share of the write buffer of its own. Its writes wait for
 //! nobody else's. Everything else is the drive's: addresses and their map, link, controller, channels.
 //!
-//! What is a group's own of the buffer and the cleaner is that of the group at hand; the others' is parked here, and
-//! exchanged when something happens in another group. So a drive with one group pays nothing for it.
+//! Buffer and cleaner hold the state of the group at hand. That of the others is parked here, and exchanged when
+//! something happens in another group. So a drive with one group pays nothing for it.
 
 use std::mem::swap;
 
@@ -31,7 +31,7 @@ struct Room {
     pages: u32,
 }
 
-/// Reclaim groups, of which a drive has one at least.
+/// Reclaim groups; a drive has one at least.
 pub(super) struct Groups {
     pub(super) at_hand: u32,
     pub(super) others: Option<Box<Others>>,
@@ -65,7 +65,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// `None` for a drive with one.
+    /// Returns the groups; `None` for a drive with one.
     fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
         let count = geometry.groups;
         (count > 1).then(|| {
@@ -87,7 +87,7 @@ impl Others {
         self.parked.len() as u32
     }
 
-    /// Whether a group has room for so many pages more. Its valid pages are counted only when enough was
+    /// Returns whether a group has room for `pages` pages more. Its valid pages are counted only when enough was
     /// written that the answer may be another one.
     fn admits(&mut self, group: u32, pages: u32, ftl: &Ftl) -> bool {
         let room = &mut self.rooms[group as usize];
@@ -103,7 +103,7 @@ impl Others {
         !room.full
     }
 
-    /// The group for a write that asks for `wanted`, or for any.
+    /// Returns the group for a write that asks for `wanted`, or for any.
     fn choose(&mut self, wanted: Option<u32>, pages: u32, ftl: &Ftl) -> u32 {
         let group = wanted.unwrap_or(self.next);
         if wanted.is_none() {

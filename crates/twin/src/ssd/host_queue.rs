@@ -1,5 +1,5 @@
-//! The host queue: which commands the drive takes at once, which the host keeps until a slot is free, and the
-//! pipeline that all of them pass.
+//! The host queue. It decides which commands the drive takes at once and which the host keeps until a slot is free. All
+//! pass its pipeline.
 
 use std::collections::VecDeque;
 
@@ -19,8 +19,8 @@ pub(super) struct HostQueue {
     slots_max: u32,
     /// Commands that the host keeps until there is a slot.
     kept: VecDeque<u32>,
-    /// Commands on their way that are not taken yet, whether commands come in the order in which they are
-    /// submitted, and until when the drive runs by itself.
+    /// Commands on their way that are not taken yet. Then: whether commands come in the order of submission, and until
+    /// when the drive runs by itself.
     submits_pending: u32,
     pub(super) in_order: bool,
     pub(super) limit_ns: u64,
@@ -62,12 +62,12 @@ impl HostQueue {
         }
     }
 
-    /// Whether the drive has no command.
+    /// Returns whether the drive has no command.
     pub(super) const fn is_idle(&self) -> bool {
         self.taken == 0
     }
 
-    /// Whether the host keeps commands.
+    /// Returns whether the host keeps commands.
     pub(super) fn has_kept(&self) -> bool {
         !self.kept.is_empty()
     }
@@ -82,7 +82,7 @@ impl HostQueue {
         self.slots = self.slots_max;
     }
 
-    /// Whether a command can be taken before its time: it will find a slot, and nothing will come before it.
+    /// Returns whether a command can be taken before its time: it will find a slot, and nothing will come before it.
     #[inline]
     const fn takes_ahead(&self, at_ns: u64) -> bool {
         self.in_order

@@ -17,7 +17,7 @@ pub struct IdleCleaning {
 }
 
 impl IdleCleaning {
-    /// `None` for a drive that cleans only when it has to, and has nothing to fold.
+    /// Returns the state; `None` for a drive that cleans only when it has to, and has nothing to fold.
     pub fn new(params: &SsdParams, geometry: &Geometry) -> Option<Self> {
         let holding = (geometry.logical_pages + geometry.map_pages)
             .div_ceil(geometry.superblock_pages)
@@ -32,7 +32,7 @@ impl IdleCleaning {
         })
     }
 
-    /// When cleaning may begin, if no command comes.
+    /// Returns when cleaning may begin, if no command comes.
     pub fn begins_ns(&self) -> u64 {
         self.since_ns + self.after_ns
     }

@@ -13,7 +13,7 @@ pub struct PageTotals {
 }
 
 impl Ssd {
-    /// Stream that wrote a mapped logical page.
+    /// Returns the stream that wrote a mapped logical page.
     pub fn written_by(&self, logical: u32) -> Stream {
         let superblock = self
             .geometry
@@ -21,19 +21,19 @@ impl Ssd {
         self.translation.superblocks[superblock as usize].stream
     }
 
-    /// Die that holds a mapped logical page.
+    /// Returns the die that holds a mapped logical page.
     pub fn die_of(&self, logical: u32) -> u32 {
         self.geometry
             .place(self.translation.ftl.lookup(logical))
             .die
     }
 
-    /// 4 KiB pages that dies have been asked for.
+    /// Returns the number of 4 KiB pages that dies have been asked for.
     pub fn flash_reads(&self) -> u64 {
         self.flash.counts.units_out
     }
 
-    /// Where pages are, when only whole pages were written, nothing read, and nothing is under way.
+    /// Returns where pages are, when only whole pages were written, nothing read, and nothing is under way.
     pub fn page_totals(&self) -> PageTotals {
         PageTotals {
             placed: self.link.bytes / u64::from(UNIT_BYTES),

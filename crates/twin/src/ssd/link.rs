@@ -15,12 +15,12 @@ const COMPLETION_BYTES: u32 = 20;
 /// Most data in a SATA frame, and its start, header, CRC and end (Serial ATA 3.x, Data FIS).
 const SATA_PAYLOAD_BYTES: u32 = 8192;
 const SATA_OVERHEAD_BYTES: u32 = 16;
-/// Frames of a queued command that are not data, with their bytes: command (20), its release (20),
-/// DMA setup (28), set device bits (8), each with start, CRC and end (12).
+/// Frames of a queued command that are not data, with their bytes: command (20), its release (20), DMA setup (28), set
+/// device bits (8). Each has start, CRC and end too (12).
 const SATA_COMMAND_FRAMES: u32 = 4;
 const SATA_COMMAND_BYTES: u32 = 20 + 20 + 28 + 8 + SATA_COMMAND_FRAMES * 12;
 
-/// Raw rate of one lane in bytes per ns: PCIe Base Specification, transfer rate x encoding.
+/// Returns the raw rate of one lane in bytes per ns: PCIe Base Specification, transfer rate x encoding.
 fn lane_bytes_per_ns(generation: u32) -> f64 {
     match generation {
         3 => 8.0 * (128.0 / 130.0) / 8.0,
@@ -52,7 +52,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// An idle link.
+    /// Returns an idle link.
     pub fn new(params: &SsdParams) -> Self {
         let mut link = if params.sata_gbps > 0.0 {
             Self::sata(params)
@@ -161,7 +161,7 @@ impl Link {
         way.finish_after_ns(now_ns, service_ps, Waits::WHOLE, waits)
     }
 
-    /// The directions by name, how long each was busy up to now, and how long I/O waited for it.
+    /// Returns the directions by name, how long each was busy up to now, and how long I/O waited for it.
     pub fn used_ns(&self, now_ns: u64) -> impl Iterator<Item = (&'static str, u64, u64)> {
         let names: &[_] = match self.to_device {
             None => &["SATA link"],

@@ -1,6 +1,6 @@
 //! Namespaces: consecutive ranges of a drive's addresses that share its link, its flash, its cleaning and its wear. A
-//! request belongs to the namespace of its first byte. Each has placement handles of its own, numbered from
-//! 0, as far as the drive has enough of them, else all have the same; and its own count of I/O and their time.
+//! request belongs to the namespace of its first byte. Each has placement handles of its own, numbered from 0, if the
+//! drive has enough of them; else all have the same. Each counts its I/O and their time.
 
 use workload::{Op, Request};
 
@@ -25,7 +25,7 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// `None` for a drive with one.
+    /// Returns the namespaces; `None` for a drive with one.
     pub(super) fn new(params: &SsdParams, logical_pages: u32) -> Option<Box<Self>> {
         let parts = params.namespace_shares().filter(|parts| parts.len() > 1)?;
         let count = parts.len() as u32;
@@ -98,7 +98,7 @@ impl Namespaces {
         }
     }
 
-    /// A request as the drive sees it; what lies beyond the namespace lies beyond the drive.
+    /// Returns a request as the drive sees it; what lies beyond the namespace lies beyond the drive.
     pub(super) fn on_drive(&self, request: Request) -> Request {
         let end = request
             .offset_bytes
@@ -120,7 +120,7 @@ impl Namespaces {
         self.since_ns[slot] = at_ns;
     }
 
-    /// The drive's handle for that of a request; an errno where the namespace has none of that number.
+    /// Returns the drive's handle for that of a request; an errno where the namespace has none of that number.
     pub(super) fn handle(&self, request: &Request) -> Result<u16, i32> {
         let handle = request.handle();
         if request.op == Op::Write && handle >= self.handles {

@@ -66,8 +66,8 @@ pub enum ZoneFinish {
 pub struct SsdParams {
     /// User capacity of the real drive.
     pub capacity_bytes: u64,
-    /// The simulated slice holds 1/N of the capacity: same dies, channels and timings, blocks 1/N as
-    /// large (never below one programming unit per die). 1 simulates the drive at full size.
+    /// The simulated slice holds 1/N of the capacity: same dies, channels and timings, blocks 1/N as large. Blocks are
+    /// never below one programming unit per die. 1 simulates the drive at full size.
     pub slice_denominator: u32,
     /// Logical block.
     pub block_bytes: u32,
@@ -151,8 +151,8 @@ pub struct SsdParams {
     pub over_provisioning: f64,
     /// Cleaning runs while fewer superblocks than this are free.
     pub gc_free_superblocks: u32,
-    /// The host may write so much ahead of the cleaning that its writes call for; then it waits until
-    /// cleaning has caught up. 0: it waits only when no free superblock is left.
+    /// Bytes that the host may write ahead of the cleaning that its writes call for. Then it waits until cleaning has
+    /// caught up. 0: it waits only when no free superblock is left.
     #[serde(default)]
     pub gc_ahead_bytes: u64,
     /// Choice of the superblock to clean.
@@ -168,8 +168,8 @@ pub struct SsdParams {
     /// Time without a command after which that begins.
     #[serde(default)]
     pub gc_idle_after_us: f64,
-    /// Erase cycles by which a superblock of data that nobody overwrites may lag behind the most worn one before
-    /// its data is moved. 0: any number.
+    /// Erase cycles by which a superblock may lag behind the most worn one before its data, which nobody overwrites, is
+    /// moved. 0: any number.
     #[serde(default)]
     pub wear_spread_max: u32,
     /// Rated program/erase cycles. 0: not known.
@@ -191,7 +191,7 @@ pub struct SsdParams {
     /// has a reclaim unit in each; what a job names as `n` is handle n / groups in group n % groups.
     #[serde(default = "one")]
     pub reclaim_groups: u32,
-    /// A reclaim unit: so many whole erase units of every die of its group. 0: one of each.
+    /// Size of a reclaim unit: whole erase units of every die of its group. 0: one of each.
     #[serde(default)]
     pub reclaim_unit_bytes: u64,
     /// Isolation of the handles.
@@ -229,8 +229,8 @@ pub struct SsdParams {
     #[serde(default = "default_indirection_unit")]
     pub indirection_unit_bytes: u32,
 
-    /// The page map is written to flash after each such number of bytes of host writes (of the whole
-    /// drive), as far as they have changed it. 0: never.
+    /// Bytes of host writes (to the whole drive) after which the changed parts of the page map are written to flash. 0:
+    /// never.
     #[serde(default)]
     pub map_flush_bytes: u64,
     /// Map pages written for each page of host data while that lasts.

@@ -1,4 +1,4 @@
-//! When the drive takes commands, as its power governor has it: the slots are closed while the power cap or the
+//! When the drive takes commands, as its power governor decides. The slots are closed while the power cap or the
 //! temperature says so, and while the drive rests.
 
 mod governor;
@@ -23,8 +23,8 @@ impl Power {
         }
     }
 
-    /// Energy since the drive was made, J: what it draws idle, less what resting saved, and what each command, each
-    /// byte and each job of a die takes.
+    /// Returns the energy since the drive was made, J: what it draws idle, less what resting saved. What each command,
+    /// each byte and each job of a die takes is added.
     fn joules(
         &self,
         params: &SsdParams,
@@ -52,7 +52,7 @@ impl Power {
 }
 
 impl Ssd {
-    /// Energy since the drive was made, J.
+    /// Returns the energy since the drive was made, J.
     pub(super) fn joules(&self) -> f64 {
         let passed = (self.queue.commands, self.link.bytes);
         self.power

@@ -1,4 +1,4 @@
-//! Reads: pages are looked up, and come from DRAM where they are in the write buffer or were never written, else from
+//! Reads: pages are looked up, and come from DRAM where they are in the write buffer or never written. Others come from
 //! their dies, neighbours in one command. What has come crosses the link.
 
 use workload::Op;

@@ -33,7 +33,7 @@ impl Streams {
         Stream(self.handles)
     }
 
-    /// Reclaim group that a stream fills superblocks of.
+    /// Returns the reclaim group that a stream fills superblocks of.
     const fn group(self, stream: Stream) -> u8 {
         match self.is_host(stream) {
             true => stream.0 % self.groups,
@@ -41,7 +41,7 @@ impl Streams {
         }
     }
 
-    /// Where pages go that are moved out of a superblock of `stream`.
+    /// Returns where pages go that are moved out of a superblock of `stream`.
     pub(super) const fn cleaning(self, stream: Stream) -> Stream {
         match self.isolation {
             Isolation::Initially => Stream(self.hosts + self.group(stream)),

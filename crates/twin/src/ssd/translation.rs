@@ -1,5 +1,5 @@
-//! Superblocks from their first page to the end of their last program: taken when a stream needs one, filled stripe by
-//! stripe, and programmed unit by unit as their data is complete.
+//! Superblocks from their first page to the end of their last program. One is taken when a stream needs it, filled
+//! stripe by stripe, and programmed unit by unit as its data is complete.
 
 use std::ops::Range;
 
@@ -81,7 +81,7 @@ impl Translation {
         }
     }
 
-    /// First page and number of pages that a write programs: whole indirection units.
+    /// Returns the first page and number of pages that a write programs: whole indirection units.
     #[inline]
     pub(super) fn written_pages(&self, request: &Request) -> (u32, u32) {
         let (first, count) = Ssd::pages(request);
@@ -104,21 +104,21 @@ impl Translation {
         }
     }
 
-    /// Whether `pages` or more of the page map are overdue.
+    /// Returns whether `pages` or more of the page map are overdue.
     #[inline]
     pub(super) fn owes_map(&self, pages: u32) -> bool {
         let flush = self.map_flush.as_ref();
         flush.is_some_and(|flush| flush.owes(pages))
     }
 
-    /// Free superblocks of a reclaim group that are not set aside for the SLC cache.
+    /// Returns the number of free superblocks of a reclaim group that are not set aside for the SLC cache.
     #[inline]
     pub(super) fn free_superblocks(&self, group: u32) -> u32 {
         let set_aside = self.slc.as_ref().map_or(0, SlcCache::free);
         self.ftl.free_superblocks(group).saturating_sub(set_aside)
     }
 
-    /// Whether a superblock is in SLC mode.
+    /// Returns whether a superblock is in SLC mode.
     #[inline]
     fn is_slc(&self, superblock: u32) -> bool {
         self.slc.as_ref().is_some_and(|slc| slc.holds(superblock))
@@ -160,7 +160,7 @@ impl Translation {
 }
 
 impl Ssd {
-    /// Next page for host data; cleaning is asked first when there is none.
+    /// Returns the next page for host data; cleaning is asked first when there is none.
     #[inline]
     pub(super) fn host_frontier(&mut self, stream: Stream) -> Option<u32> {
         let page = self.frontier(stream);
@@ -171,7 +171,7 @@ impl Ssd {
         self.frontier(stream)
     }
 
-    /// Next page of a stream, taking a fresh superblock when there is one to take.
+    /// Returns the next page of a stream, taking a fresh superblock when there is one to take.
     #[inline]
     pub(super) fn frontier(&mut self, stream: Stream) -> Option<u32> {
         let page = self.translation.ftl.frontier(stream);

@@ -1,8 +1,8 @@
-//! A zoned drive (NVMe ZNS): instead of mapping pages it gives each zone the same erase units for ever, one
-//! or more on each of `zone_dies` dies; zones take turns round the groups of dies. A zone is written unit by unit, die
-//! after die, so that many open ones hold little in the buffer: one zone is as fast as its dies, many are as fast as
-//! the drive. Nothing is cleaned. A reset erases what was written of the zone and completes when the last die has;
-//! a finish fills up the unit that was begun, or pads the zone. What is refused and why: `device::zones`.
+//! A zoned drive (NVMe ZNS). Instead of mapping pages it gives each zone the same erase units for ever, one or more on
+//! each of `zone_dies` dies. Zones take turns round the groups of dies. A zone is written unit by unit, die after die,
+//! so that many open ones hold little in the buffer. One zone is as fast as its dies, many are as fast as the drive.
+//! Nothing is cleaned. A reset erases what was written of the zone and completes when the last die has. A finish fills
+//! up the unit that was begun, or pads the zone. What is refused and why: `device::zones`.
 
 use std::collections::VecDeque;
 
@@ -46,7 +46,7 @@ pub(super) struct Zns {
 }
 
 impl Zns {
-    /// `None` for a drive without zones.
+    /// Returns the zones; `None` for a drive without zones.
     pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Option<Box<Self>> {
         let model = params.zone_model()?;
         Some(Box::new(Self {
@@ -63,7 +63,7 @@ impl Zns {
         }))
     }
 
-    /// Zone of an addressed page, and its place in it.
+    /// Returns the zone of an addressed page, and its place in it.
     const fn split(&self, logical: u32) -> (u32, u32) {
         (logical / self.zone_pages, logical % self.zone_pages)
     }
@@ -72,7 +72,7 @@ impl Zns {
         zone * self.capacity_pages + offset
     }
 
-    /// The die of a zone's unit `index`. Every zone begins on another one, or zones that fill at the same pace
+    /// Returns the die of a zone's unit `index`. Every zone begins on another one, or zones that fill at the same pace
     /// would all want the same die.
     const fn die(&self, zone: u32, index: u32, geometry: &Geometry) -> u32 {
         let begin = zone / self.groups;
@@ -101,7 +101,7 @@ impl Zns {
         u64::from(self.zones.model.zones) * self.zones.model.zone_capacity_bytes
     }
 
-    /// Why a request is not taken as it is.
+    /// Returns why a request is not taken as it is.
     pub(super) fn refusal(&self, request: &Request) -> Option<Refusal> {
         let (at, bytes) = (request.offset_bytes, u64::from(request.size_bytes));
         match request.op {
@@ -121,7 +121,7 @@ impl Zns {
 }
 
 impl Ssd {
-    /// The zones as Report Zones tells them; none on a drive without.
+    /// Returns the zones as Report Zones lists them; none on a drive without.
     pub fn report_zones(&self) -> impl Iterator<Item = ZoneInfo> {
         let zones = self.zns.as_ref().map(|zns| &zns.zones);
         zones
@@ -212,7 +212,7 @@ impl Ssd {
         placed == count
     }
 
-    /// Puts pages of one unit into the buffer, at most so many; a full unit goes to its die.
+    /// Puts pages of one unit into the buffer, at most `most`; a full unit goes to its die.
     fn place_in_zone(&mut self, zone: u32, offset: u32, most: u32) -> u32 {
         let Some(zns) = &mut self.zns else { return 0 };
         let page = zns.physical(zone, offset);

@@ -76,12 +76,12 @@ impl Drive {
         &self.params
     }
 
-    /// Busy time summed over the dies, per die.
+    /// Returns the busy time summed over the dies, per die.
     pub(super) fn busy_ns(&self) -> u64 {
         self.busy_ns / self.dies.len() as u64
     }
 
-    /// Time that I/O waited for the dies, summed over it.
+    /// Returns the time that I/O waited for the dies, summed over it.
     pub(super) fn waited_ns(&self, now_ns: u64) -> u64 {
         self.waits.total_ns(now_ns)
     }

@@ -1,6 +1,6 @@
 //! Parameters of systems: drives by their ratings, a shelf of them behind a fabric controller, a
-//! scale-out cluster. Plain values with units in their names; where each value of a catalogue
-//! system comes from is said in its TOML file, what each does is said here.
+//! scale-out cluster. They are plain values with units in their names. The TOML file of a catalogue system says where
+//! each value comes from; this file says what each does.
 
 use serde::Deserialize;
 

@@ -18,7 +18,7 @@ pub enum Pick {
     Server,
     /// That of the next server: parity and copies go there.
     Peer,
-    /// Those of the servers that hold data of its stripe, at most so many: each does its part.
+    /// Servers that hold data of its stripe, at most this number: each does its part.
     Stripe(u32),
 }
 
@@ -114,7 +114,7 @@ fn serve(group: usize, pick: Pick, fixed_ps: f64, per_byte_ps: f64) -> Stage {
 }
 
 impl Routes {
-    /// The ways through a system.
+    /// Returns the ways through a system.
     pub fn new(between: &Between, _drives: &[DriveParams]) -> Self {
         match between {
             Between::Nothing => Self {
@@ -242,7 +242,7 @@ impl Routes {
     }
 }
 
-/// The latency a controller's pipeline has beside its occupancy.
+/// Returns the latency a controller's pipeline has beside its occupancy.
 fn pass(group: usize, us: f64) -> Stage {
     Stage::Delay {
         ns: (us * 1e3).round() as u64,

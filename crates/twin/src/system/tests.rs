@@ -69,8 +69,8 @@ fn reads_at_depth_follow_the_closed_network_of_the_dies() {
     for depth in [32, 64, 128] {
         let recording = measured(&mut system(r#""nothing""#, 1), "read", "4KiB", 1, depth);
         let waiting = f64::from(depth) - iops(&recording) * 11.28e-6;
-        // N equal exponential servers give N/S x Q/(Q+N-1); service of fixed length does better, by
-        // at most the share that its smaller variance takes off the waiting.
+        // N equal exponential servers give N/S x Q/(Q+N-1). Service of fixed length does better, by at most the share
+        // that its smaller variance takes off the waiting.
         let exponential = 64.0 / 60e-6 * waiting / (waiting + 63.0);
         let found = iops(&recording);
         assert!(

@@ -21,7 +21,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// The refusal at this fault's line in `document`.
+    /// Returns the refusal at this fault's line in `document`.
     pub fn at(self, document: &Node) -> Refusal {
         Refusal {
             line: document.line_of(&self.path),
@@ -56,7 +56,7 @@ fn name(name: &str, path: &str) -> Checked {
     })
 }
 
-/// Lower-case letters, digits, dashes and dots.
+/// Accepts lower-case letters, digits, dashes and dots.
 pub(super) fn parse_name(name: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -68,7 +68,7 @@ pub(super) fn parse_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// A fraction in percent, to four decimals.
+/// Returns a fraction in percent, to four decimals.
 fn percent(fraction: f64) -> f64 {
     (fraction * 1e6).round() / 1e4
 }

@@ -1,6 +1,6 @@
 //! Short forms of steps, written out: `sweep`, `rounds`, what `fill`, `overwrite` and `settle` put before a step, and the jobs that
-//! `purge` and `idle` leave out. Tree to tree, before the grammar, so that every step that results keeps the line it came from and nothing behind this module
-//! knows of the short forms.
+//! `purge` and `idle` leave out. It maps tree to tree, before the grammar. So every step that results keeps the line it
+//! came from, and nothing behind this module knows of the short forms.
 
 use super::Refusal;
 use super::fields::Fields;
@@ -28,7 +28,7 @@ const OF_ROUNDS_KEYS: [&str; 6] = ["most", "window", "range", "slope", "track", 
 const AXIS_KEYS: [&str; 4] = ["key", "values", "names", "labels"];
 const SETTLE_KEYS: [&str; 6] = ["time", "round", "window", "range", "slope", "written"];
 
-/// The method with its steps written out.
+/// Returns the method with its steps written out.
 pub(super) fn method(mut document: Node) -> Result<Node> {
     if let Some(steps) = document.get("steps") {
         let steps = written_out(steps)?;
@@ -63,7 +63,7 @@ fn written_out(list: &Node) -> Result<Node> {
     })
 }
 
-/// One step per combination of the axes' values, the first axis varying slowest.
+/// Returns one step per combination of the axes' values, the first axis varying slowest.
 fn sweep(step: &Node) -> Result<Vec<Node>> {
     let Some(axes) = step.get("sweep") else {
         return Ok(vec![step.clone()]);
@@ -101,7 +101,7 @@ fn sweep(step: &Node) -> Result<Vec<Node>> {
     Ok(steps)
 }
 
-/// What the values of an axis are called in the names of steps: as given, or the values themselves.
+/// Returns what the values of an axis are called in the names of steps: as given, or the values themselves.
 fn names(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Vec<String>> {
     if let Some(names) = given(fields, "names", values)? {
         return Ok(names);
@@ -115,7 +115,7 @@ fn names(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Vec<String>>
     values.iter().map(of_value).collect()
 }
 
-/// The texts that an axis gives for its values under `key`, where it does.
+/// Returns the texts that an axis gives for its values under `key`, where it does.
 fn given(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Option<Vec<String>>> {
     let Some(node) = fields.get(key) else {
         return Ok(None);
@@ -132,7 +132,8 @@ fn given(fields: &Fields<'_>, key: &str, values: &[Node]) -> Result<Option<Vec<S
     texts.collect::<Result<_>>().map(Some)
 }
 
-/// The step, behind the fill of its region, its own writes alone and the precondition of its own I/O that it asks for.
+/// Returns the step, behind the fill of its region, its own writes alone and the precondition of its own I/O that it
+/// asks for.
 fn prepared(mut step: Node) -> Result<Vec<Node>> {
     let [fill, overwrite, settle] = ["fill", "overwrite", "settle"].map(|key| {
         let asked = step.get(key).cloned();
@@ -171,7 +172,7 @@ fn measures(step: &Node) -> bool {
     )
 }
 
-/// `name` and `label` of a step that prepares for `step`, and where and how well it runs.
+/// Returns `name` and `label` of a step that prepares for `step`, and where and how well it runs.
 fn before(step: &Node, kind: &str, name: &str, label: &str) -> Node {
     let mut one = Node {
         line: step.line,
@@ -217,7 +218,7 @@ fn fill_before(step: &Node, volume: Node, afresh: Option<Node>) -> Node {
     one
 }
 
-/// The step's own writes without its reads: where it mostly reads they would take hours to cover its region.
+/// Returns the step's own writes without its reads: where it mostly reads they would take hours to cover its region.
 fn overwrite_before(step: &Node, volume: Node) -> Node {
     let mut one = before(step, "fill", "overwrite", "overwriting for");
     let Some(mut job) = step.get("job").cloned() else {
@@ -248,7 +249,7 @@ fn settling_before(step: &Node, settle: &Node) -> Result<Node> {
     Ok(one)
 }
 
-/// Every step of every round, with what it is a round of.
+/// Returns every step of every round, with what it is a round of.
 fn rounds(step: &Node) -> Result<Vec<Node>> {
     let fields = Fields::new(step, "rounds", &ROUNDS_KEYS)?;
     let name = fields.text("name")?;

@@ -1,5 +1,5 @@
-//! Typed access to a tree: each function either returns what was asked for or refuses with what was
-//! found, what was expected and, for a misspelt word, the nearest valid one.
+//! Typed access to a tree: each function either returns what was asked for or refuses. A refusal says what was found,
+//! what was expected and, for a misspelt word, the nearest valid one.
 
 use super::Refusal;
 use super::tree::{Entry, Node, Value};
@@ -210,8 +210,8 @@ fn unknown_key(key: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// What another tool's word is called here, as seen from a table of the `known` keys: of a step, of its job, or of a
-/// table in the job.
+/// Returns what another tool's word is called here, as seen from a table of the `known` keys. The table is a step, its
+/// job, or a table in the job.
 fn foreign(key: &str, known: &[&str]) -> Option<String> {
     let (_, place) = FOREIGN.iter().find(|(word, _)| *word == key)?;
     let (first, last) = place.split_once('.').unwrap_or((place, place));

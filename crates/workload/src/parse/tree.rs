@@ -37,12 +37,12 @@ pub(super) struct Entry {
 }
 
 impl Node {
-    /// The node at a dotted path; list positions are numbers.
+    /// Returns the node at a dotted path; list positions are numbers.
     pub fn get(&self, path: &str) -> Option<&Node> {
         path.split('.').try_fold(self, Node::child)
     }
 
-    /// The line of the deepest node that exists along a dotted path.
+    /// Returns the line of the deepest node that exists along a dotted path.
     pub fn line_of(&self, path: &str) -> u32 {
         let mut node = self;
         for part in path.split('.') {

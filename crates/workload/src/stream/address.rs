@@ -1,7 +1,7 @@
 //! Where requests go. Offsets are multiples of the alignment counted from the region's start; a
-//! request never crosses the region's end. Skewed patterns (zipf, pareto, hot spots) give heat to *places*:
-//! the region is cut into units as large as the job's largest block, heat belongs to a unit, and a
-//! smaller block lands uniformly inside the unit that was drawn.
+//! request never crosses the region's end. Skewed patterns (zipf, pareto, hot spots) give heat to *places*. The region
+//! is cut into units as large as the job's largest block, and heat belongs to a unit. A smaller block lands uniformly
+//! inside the unit that was drawn.
 
 use super::cursors::{Cursors, SharedCursors, cursor_of};
 use super::pareto::Pareto;
@@ -155,7 +155,7 @@ impl Addresses {
         })
     }
 
-    /// The places for `op` with blocks of `size_bytes`, precomputed so that a draw needs no division.
+    /// Returns the places for `op` with blocks of `size_bytes`, precomputed so that a draw needs no division.
     pub(super) fn slots(&self, job: &Job, op: Op, size_bytes: u32) -> Slots {
         let size_bytes = u64::from(size_bytes.max(1));
         let align_bytes = self.align_bytes.unwrap_or(size_bytes);

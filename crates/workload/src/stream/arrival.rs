@@ -1,7 +1,7 @@
-//! Arrival times of an open load, in nanoseconds. Gaps are `f64`; the clock is a whole number of
-//! nanoseconds plus a fraction below one, so neither rounding per arrival nor the length of the run
-//! makes the offered rate drift from the one asked for. Under a schedule, gaps are drawn for a rate of
-//! one and stretched by the rate of the moment (time rescaling: a Poisson process stays one).
+//! Arrival times of an open load, in nanoseconds. Gaps are `f64`; the clock is a whole number of nanoseconds plus a
+//! fraction below one. So neither rounding per arrival nor the length of the run makes the offered rate drift from the
+//! one asked for. Under a schedule, gaps are drawn for a rate of one and stretched by the momentary rate (time
+//! rescaling: a Poisson process stays one).
 
 use super::random::{Purpose, Random};
 use crate::{Arrival, Load, RatePhase};
@@ -71,7 +71,7 @@ impl Arrivals {
         }
     }
 
-    /// Moves on by so many mean gaps.
+    /// Moves on by `gaps` mean gaps.
     #[inline]
     fn advance(&mut self, gaps: f64) -> u64 {
         if let Some(schedule) = &mut self.schedule {
@@ -138,7 +138,7 @@ impl Schedule {
         })
     }
 
-    /// The time at which `gaps` more arrivals are expected than before: the inverse of the integral
+    /// Returns the time at which `gaps` more arrivals are expected than before: the inverse of the integral
     /// of the rate.
     fn advance(&mut self, mut gaps: f64) -> u64 {
         if gaps > self.pass {

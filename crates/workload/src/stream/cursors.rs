@@ -52,7 +52,7 @@ impl Cursors {
     }
 }
 
-/// Which cursor `op` uses.
+/// Returns which cursor `op` uses.
 pub(super) fn cursor_of(position: &Position, pattern: &Pattern, op: Op) -> usize {
     match (position.operations, pattern) {
         (Some(OperationPositions::Apart), _) => op as usize,

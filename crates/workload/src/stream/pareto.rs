@@ -2,9 +2,9 @@
 
 use super::random::Random;
 
-/// Ranks `0..n` of which the first share h gets 1 - h of all draws, and of those again its first share h the same, and
-/// so on: n u^(ln h / ln(1 - h)) for uniform u (J. Gray et al., "Quickly generating billion-record synthetic databases",
-/// SIGMOD 1994). It is what fio calls `pareto:h`.
+/// Ranks `0..n`. The first share h gets 1 - h of all draws; within it, the first share h gets 1 - h again, and so on. A
+/// rank is n u^(ln h / ln(1 - h)) for uniform u (J. Gray et al., "Quickly generating billion-record synthetic
+/// databases", SIGMOD 1994). It is what fio calls `pareto:h`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pareto {
     n: u64,
@@ -20,7 +20,7 @@ impl Pareto {
         }
     }
 
-    /// The next rank, 0-based; rank 0 is the most frequent.
+    /// Returns the next rank, 0-based; rank 0 is the most frequent.
     #[inline]
     pub(super) fn next(&self, random: &mut Random) -> u64 {
         let rank = self.n as f64 * libm::pow(random.unit(), self.power);

@@ -4,9 +4,9 @@
 use super::random::{Purpose, Random};
 use crate::region::part_start;
 
-/// A bijection of `0..n` that leaves no visible order: xor-shift and odd-multiply rounds (the shape
-/// of a 64-bit hash finaliser) on the next power of two, and cycle walking back into the domain
-/// (Black & Rogaway, "Ciphers with Arbitrary Finite Domains", 2002; under two walks expected).
+/// A bijection of `0..n` that leaves no visible order. It does xor-shift and odd-multiply rounds (the shape of a 64-bit
+/// hash finaliser) on the next power of two. Cycle walking leads back into the domain (Black & Rogaway, "Ciphers with
+/// Arbitrary Finite Domains", 2002; under two walks expected).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scatter {
     n: u64,
@@ -66,7 +66,7 @@ pub(super) struct Walk {
 
 impl Walk {
     /// `None`: there are fewer places than threads. The visits are divided as counts are ([`Job::limits_of`]), so that
-    /// `n` requests of all threads are exactly one pass, and a multiple of `n` so many.
+    /// `n` requests of all threads are exactly one pass, and `k n` are `k` passes.
     ///
     /// [`Job::limits_of`]: crate::Job::limits_of
     pub(super) fn new(n: u64, seed: u64, thread: u32, threads: u32) -> Option<Self> {

@@ -52,7 +52,7 @@ pub(crate) fn scaled(draw: u64, n: u64) -> u64 {
     ((u128::from(draw) * u128::from(n)) >> 64) as u64
 }
 
-/// The cumulative share `share` on the scale of a `u64` draw. Saturates at 1.
+/// Returns the cumulative share `share` on the scale of a `u64` draw. Saturates at 1.
 pub(super) fn threshold(share: f64) -> u64 {
     (share * 2f64.powi(64)) as u64
 }

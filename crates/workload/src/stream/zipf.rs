@@ -26,7 +26,7 @@ impl Zipf {
         }
     }
 
-    /// The next rank, 0-based; rank 0 is the most frequent.
+    /// Returns the next rank, 0-based; rank 0 is the most frequent.
     #[inline]
     pub(super) fn next(&self, random: &mut Random) -> u64 {
         loop {

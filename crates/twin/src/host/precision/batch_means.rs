@@ -9,8 +9,8 @@ use workload::Op;
 
 /// Fewest batches that an interval is taken from.
 pub(super) const FEWEST_BATCHES: usize = 16;
-/// Correlation of neighbours above which batches are too short to be judged: on autoregressive series of 32 to 64
-/// batches their interval covers the mean 87 to 92 times in 100 there, and fewer beyond.
+/// Correlation of neighbours above which batches are too short to be judged. At this value, on autoregressive series of
+/// 32 to 64 batches, their interval covers the mean 87 to 92 times in 100. It does so less often beyond.
 const MOST_CORRELATION: f64 = 0.7;
 /// Student's t, 97.5 %, at 15 degrees of freedom: the fewest batches; a little wide for more.
 pub(super) const STUDENT_T: f64 = 2.13;
@@ -55,7 +55,7 @@ fn merge(sum: &mut Latencies, other: &Latencies) {
 /// What happened in a batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    /// Of each stream of the job, in order; of a job of one workload, its own.
+    /// Tallies of each stream of the job, in order; a job of one workload has one.
     pub streams: Vec<Tallies>,
     /// What it cost the medium; `None` where the device does not know.
     pub medium: Option<Medium>,
@@ -64,14 +64,14 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// All streams together.
+    /// Returns the tallies of all streams together.
     pub(super) fn ops(&self) -> Tallies {
         let mut sum = Tallies::default();
         self.streams.iter().for_each(|stream| add(&mut sum, stream));
         sum
     }
 
-    /// With what happened in another.
+    /// Returns the batch with what happened in another.
     pub(super) fn plus(mut self, other: &Self) -> Self {
         self.streams
             .iter_mut()
@@ -112,10 +112,11 @@ pub(super) fn add(sum: &mut Tallies, other: &Tallies) {
         .for_each(|(sum, other)| sum.add(other));
 }
 
-/// Whether a mean is on its way elsewhere, or cannot be told: batches resemble their neighbours too much, or the straight
-/// line through them has more slope than chance gives and leads the mean away, by the end of a full window of `full` batches, by
-/// more than `rate_most` of the rate or `latency_most` of the mean latency. What settles slows down, so the line leads too far
-/// rather than too near. A round is not asked: its mean is judged against other rounds'.
+/// Returns whether a mean is on its way elsewhere, or not known to stay. Either batches resemble their neighbours too
+/// much, or the straight line through them has more slope than chance gives. The line must also lead the mean away by
+/// more than `rate_most` of the rate or `latency_most` of the mean latency. That counts at the end of a full window of
+/// `full` batches. What settles slows down, so the line leads too far rather than too near. A round is not asked: its
+/// mean is judged against other rounds'.
 pub(super) fn is_drifting(
     batches: &[Tallies],
     full: f64,
@@ -199,8 +200,8 @@ fn of_ops(batches: &[Tallies]) -> BTreeMap<Op, OpHalfWidths> {
     ops.filter_map(|op| Some((op, of_op(op)?))).collect()
 }
 
-/// Of bytes programmed over bytes written: that of the ratio's residuals. `None` where one of both is not known or 0, and
-/// where cleaning comes and goes in cycles so long that batches resemble their neighbours.
+/// Returns the half-width of bytes programmed over bytes written, from the ratio's residuals. `None` where one of both
+/// is not known or 0, and where cleaning comes and goes in cycles so long that batches resemble their neighbours.
 fn of_waf(batches: &[Batch], ops: &[Tallies]) -> Option<f64> {
     let written = |batch: &Tallies| {
         let writes = batch
@@ -218,7 +219,8 @@ fn of_waf(batches: &[Batch], ops: &[Tallies]) -> Option<f64> {
     (correlation(&residuals) <= MOST_CORRELATION).then(|| half_width(&residuals) / mean(&media))
 }
 
-/// Of the energy; `None` where it is not known or 0, and where batches resemble their neighbours, as above.
+/// Returns the half-width of the energy. `None` where it is not known or 0, and where batches resemble their
+/// neighbours, as above.
 fn of_joules(batches: &[Batch]) -> Option<f64> {
     let joules = of_medium(batches, |medium| medium.joules)?;
     let known = mean(&joules) > 0.0 && correlation(&joules) <= MOST_CORRELATION;
@@ -230,13 +232,13 @@ fn of_medium(batches: &[Batch], figure: impl Fn(Medium) -> f64) -> Option<Vec<f6
     each.collect()
 }
 
-/// Half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.
+/// Returns half the interval of a mean latency, as a fraction of it; `None` where the latencies are all 0.
 fn of_mean(counts: &[f64], latencies: &[f64]) -> Option<f64> {
     let total_ns = mean(latencies);
     (total_ns > 0.0).then(|| half_width(&ratio_residuals(counts, latencies)) / total_ns)
 }
 
-/// What each batch's latencies are above those of as many I/O of mean latency.
+/// Returns what each batch's latencies are above those of as many I/O of mean latency.
 fn ratio_residuals(counts: &[f64], latencies: &[f64]) -> Vec<f64> {
     let ratio = mean(latencies) / mean(counts).max(f64::MIN_POSITIVE);
     latencies
@@ -250,7 +252,7 @@ pub(super) fn mean(series: &[f64]) -> f64 {
     series.iter().sum::<f64>() / series.len().max(1) as f64
 }
 
-/// Correlation of neighbours, lag 1.
+/// Returns the correlation of neighbours, lag 1.
 fn correlation(series: &[f64]) -> f64 {
     let mean = mean(series);
     let (mut products, mut squares) = (0.0, 0.0);
@@ -268,8 +270,8 @@ fn correlation(series: &[f64]) -> f64 {
     }
 }
 
-/// What the straight line through the series, by least squares, gains from one to the next, and its standard error. There
-/// are [`FEWEST_BATCHES`] or more.
+/// Returns what the straight line through the series, by least squares, gains from one to the next, and its standard
+/// error. There are [`FEWEST_BATCHES`] or more.
 fn slope(series: &[f64]) -> (f64, f64) {
     let (middle, mean) = ((series.len() as f64 - 1.0) / 2.0, mean(series));
     let (mut products, mut spread, mut squares) = (0.0, 0.0, 0.0);
@@ -284,7 +286,7 @@ fn slope(series: &[f64]) -> (f64, f64) {
     (slope, (left / (series.len() as f64 - 2.0) / spread).sqrt())
 }
 
-/// Half the 95 % interval of the series' mean.
+/// Returns half the 95 % interval of the series' mean.
 pub(super) fn half_width(series: &[f64]) -> f64 {
     let (count, mean) = (series.len() as f64, mean(series));
     let squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();

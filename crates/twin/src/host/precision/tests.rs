@@ -161,7 +161,7 @@ fn medium(write_bytes: u64) -> Medium {
     }
 }
 
-/// Batches that write evenly, of which the device programs so many times as much.
+/// Returns batches that write evenly; the device programs `wafs` times as much.
 fn written(wafs: impl IntoIterator<Item = f64>) -> Vec<Batch> {
     let bytes = 1_u64 << 30;
     let batch = |waf: f64| {
@@ -243,8 +243,8 @@ fn what_was_programmed_before_the_window_is_not_of_its_batches() {
     assert_eq!(known.joules, Some(0.0));
 }
 
-/// The window's batches, of reads of 1,000 ns in each first half of a batch and 2,000 ns in each second, the recorder cut
-/// every third batch.
+/// Returns the window's batches. Reads take 1,000 ns in the first half of a batch and 2,000 ns in the second. The
+/// recorder is cut every third batch.
 fn with_latencies(batches: u64) -> Vec<recording::Batch> {
     let stopping = StoppingRule::new(RULE, 1);
     let mut watched = Batches::new(Member::new(&stopping), (0, LIMIT_NS), 1, None);
@@ -306,7 +306,8 @@ fn a_rate_that_still_moves_does_not_settle() {
     assert!(!settled);
 }
 
-/// Batches, of 1,000 reads of 4 KiB each, until the window is settled; the medium is written in so many of them.
+/// Returns the batches, of 1,000 reads of 4 KiB each, until the window is settled. The medium is written in
+/// `batches_written` of them.
 fn read_while_the_medium_is_written(batches_written: u64, bytes_each: u64) -> u64 {
     let stopping = StoppingRule::new(RULE, 1);
     let mut batches = Batches::new(Member::new(&stopping), (0, LIMIT_NS), 1, Some(medium(0)));
@@ -375,7 +376,7 @@ fn a_device_that_has_ended_is_not_waited_for() {
     });
 }
 
-/// Rates per batch of a drive that settles from `above` its rate at rest, within so many batches to 1/e.
+/// Returns the rates per batch of a drive that settles from `above` its rate at rest, to 1/e within `within` batches.
 fn settling(above: f64, within: f64, seed: u64) -> impl Iterator<Item = u64> {
     let noise = noise(1 << 16, seed).into_iter().enumerate();
     noise.map(move |(batch, z)| {

@@ -41,7 +41,7 @@ pub(super) struct Channel {
     /// Reads that have such an event.
     pub(super) sensing: u32,
     pub(super) background: VecDeque<Transfer>,
-    /// Loads that are booked: no event tells of their end, until which their dies are busy. While any are under way the
+    /// Loads that are booked: no event marks their end, and their dies are busy until then. While any are under way the
     /// channel carries nothing else; what follows begins when the last has ended.
     pub(super) booked: VecDeque<Booked>,
     pub(super) reads_in_a_row: u32,
@@ -57,7 +57,7 @@ pub(super) struct Booked {
 }
 
 impl Channel {
-    /// Whether reads that are not sensed yet have their places already.
+    /// Returns whether reads that are not sensed yet have their places already.
     #[inline]
     pub(super) fn has_foreseen(&self) -> bool {
         self.background.is_empty()

@@ -29,8 +29,8 @@ pub(super) struct ReadServer {
 }
 
 impl Flash {
-    /// A host read, or `share` of one, of `units` neighbouring units of one NAND page (or of one page on every plane,
-    /// if planes are not independent) reaches its die.
+    /// Takes a host read, or `share` of one, to its die. It is of `units` neighbouring units of one NAND page (or of
+    /// one page on every plane, if planes are not independent).
     #[inline]
     pub fn read(
         &mut self,

@@ -22,7 +22,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Duration of a transfer of so many 4 KiB units.
+    /// Returns the duration of a transfer of `units` units of 4 KiB.
     pub(super) fn transfer_ns(&self, units: u32) -> u64 {
         (self.command + f64::from(units) * self.unit).round() as u64
     }

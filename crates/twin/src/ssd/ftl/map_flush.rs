@@ -1,11 +1,11 @@
-//! The page map on its way to flash: which parts of it have changed, when they are due, and how many
-//! for each page of host data. Pure counting; `ssd` writes the pages.
+//! The page map on its way to flash: which parts have changed, when they are due, and how many per page of host data.
+//! Pure counting; `ssd` writes the pages.
 //!
 //! Firmware keeps the map in DRAM and a journal of its changes; before the journal is full, the
-//! changed parts of the map are written. That costs programming time, and it leaves superblocks in
-//! which nothing is valid any more: when cleaning comes to one, it gains a whole superblock for
-//! nothing, and the host has the drive to itself until that is used up. Changes that cleaning makes
-//! are not counted: they are found again from what is stored with each page.
+//! changed parts of the map are written. That costs programming time, and it leaves superblocks in which nothing is
+//! valid any more. When cleaning comes to one, it gains a whole superblock for nothing. The host has the drive to
+//! itself until that is used up. Changes that cleaning makes are not counted: they are found again from what is stored
+//! with each page.
 
 use crate::sim::bits::Bits;
 use crate::ssd::geometry::Geometry;
@@ -36,7 +36,7 @@ impl MapFlush {
     /// Indirection units that one page of the map describes, 4 bytes each.
     pub const ENTRIES: u32 = 1024;
 
-    /// `None` for a drive that never writes its map.
+    /// Returns a flush with nothing changed; `None` for a drive that never writes its map.
     pub fn new(params: &SsdParams, geometry: &Geometry) -> Option<Self> {
         let pages = geometry.map_pages;
         let unit = u64::from(UNIT_BYTES);
@@ -77,7 +77,7 @@ impl MapFlush {
         }
     }
 
-    /// Whether so many map pages or more are overdue.
+    /// Returns whether `pages` map pages or more are overdue.
     #[inline]
     pub fn owes(&self, pages: u32) -> bool {
         self.arrears >= u64::from(pages) * FRACTION

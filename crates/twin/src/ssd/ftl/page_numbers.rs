@@ -1,6 +1,6 @@
-//! The two large arrays of the translation layer: page numbers that are read and written at random, in
-//! memory of large pages where the system has them. With 4 KiB pages the processor would look for the
-//! address of nearly every entry before it looks for the entry.
+//! The two large arrays of the translation layer. Their page numbers are read and written at random, in memory of large
+//! pages where the system has them. With 4 KiB pages the processor would look for the address of nearly every entry
+//! before it looks for the entry.
 
 use std::ops::{Deref, DerefMut};
 
@@ -18,7 +18,7 @@ pub enum PageNumbers {
 const FEWEST: usize = 1 << 18;
 
 impl PageNumbers {
-    /// `count` times `value`.
+    /// Returns `count` times `value`.
     pub fn new(count: u32, value: u32) -> Self {
         let count = count as usize;
         let mut numbers = match Self::mapped(count) {

@@ -1,7 +1,7 @@
-//! An SLC cache: superblocks of which only the first page of each word line is programmed, which is
-//! quick, until idle time allows to fold their data into ordinary ones. Each holds a share of 1 /
-//! `pages_per_program`. When all are full, host writes go to ordinary superblocks directly: the cliff of such a
-//! drive. Pure counting; `ssd` fills and folds them. That SLC pages are also read sooner is not modelled.
+//! An SLC cache. In its superblocks only the first page of each word line is programmed, which is quick. Idle time is
+//! used to fold their data into ordinary ones. Each holds a share of 1 / `pages_per_program`. When all are full, host
+//! writes go to ordinary superblocks directly: the cliff of such a drive. Pure counting; `ssd` fills and folds them.
+//! That SLC pages are also read sooner is not modelled.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub struct SlcCache {
 }
 
 impl SlcCache {
-    /// `None` for a drive without one.
+    /// Returns the cache; `None` for a drive without one.
     pub fn new(geometry: &Geometry) -> Option<Self> {
         (geometry.slc_superblocks > 0).then(|| Self {
             superblocks: geometry.slc_superblocks,
@@ -39,7 +39,7 @@ impl SlcCache {
         self.is_slc[superblock as usize] = true;
     }
 
-    /// Whether a superblock is in SLC mode.
+    /// Returns whether a superblock is in SLC mode.
     pub fn holds(&self, superblock: u32) -> bool {
         self.is_slc[superblock as usize]
     }

@@ -1,9 +1,9 @@
 //! Which superblock cleaning takes next. Closed superblocks are kept in whatever order the policy
 //! asks for; nothing here moves pages or knows streams.
 //!
-//! FIFO keeps a queue, d-choices looks at d superblocks drawn at random. Greedy and cost-benefit look at
-//! all of them once per victim, which is less work than the superblock's worth of writes between two
-//! victims; lists by number of valid pages would have to be kept in order for every overwrite.
+//! FIFO keeps a queue, d-choices looks at d superblocks drawn at random. Greedy and cost-benefit look at all of them
+//! once per victim. That is less work than the superblock's worth of writes between two victims. Lists by number of
+//! valid pages would have to be kept in order for every overwrite.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -187,9 +187,8 @@ impl DChoices {
     }
 }
 
-/// Benefit over cost, age x (1 - u) / 2u (Kawaguchi, Nishioka & Motoda, USENIX 1995): u is the share
-/// of valid pages, age the time since the superblock was closed or lost a page, here counted in
-/// overwrites.
+/// Benefit over cost, age x (1 - u) / 2u (Kawaguchi, Nishioka & Motoda, USENIX 1995). Here u is the share of valid
+/// pages. The age is the time since the superblock was closed or lost a page, counted in overwrites.
 pub struct CostBenefit {
     closed: Vec<u32>,
     touched: Box<[u64]>,

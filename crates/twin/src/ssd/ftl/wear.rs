@@ -1,7 +1,7 @@
-//! Program/erase cycles of every superblock, and what keeps them level. Free superblocks are taken oldest
-//! first, which levels those in use; data that nobody overwrites would keep its superblock out of that
-//! for ever, so static levelling moves it once its superblock lags far enough behind (the
-//! swap of hot and cold blocks of Chang, ACM SAC 2007). What wear does to read errors and timing is not modelled.
+//! Program/erase cycles of every superblock, and what keeps them level. Free superblocks are taken oldest first, which
+//! levels those in use. Data that nobody overwrites would keep its superblock out of that for ever. So static levelling
+//! moves it once its superblock lags far enough behind (the swap of hot and cold blocks of Chang, ACM SAC 2007). What
+//! wear does to read errors and timing is not modelled.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl Wear {
         self.total += 1;
     }
 
-    /// The closed superblock of a reclaim group that has to be moved for levelling's sake, if one has.
+    /// Returns the closed superblock of a reclaim group that has to be moved for levelling's sake, if one has.
     pub fn lagging(&self, superblocks: &[Superblock], group: Range<u32>) -> Option<u32> {
         if self.spread == 0 || self.most < self.spread {
             return None;
@@ -59,7 +59,7 @@ impl Wear {
         (self.most - least >= self.spread).then_some(index)
     }
 
-    /// Which of the free superblocks to take: the oldest, or for what is levelled the most worn.
+    /// Returns which of the free superblocks to take: the oldest, or for what is levelled the most worn.
     pub fn choose(&self, free: &std::collections::VecDeque<u32>, cold: bool) -> usize {
         if self.spread == 0 || !cold {
             return 0;

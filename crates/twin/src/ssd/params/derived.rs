@@ -22,7 +22,7 @@ impl SsdParams {
         }
     }
 
-    /// The zones of the slice; `None` for a drive without.
+    /// Returns the zones of the slice; `None` for a drive without.
     pub fn zone_model(&self) -> Option<ZoneModel> {
         let row_bytes = self.program_bytes() * u64::from(self.dies_of_zone());
         let zone_capacity_bytes = match self.zone_capacity_bytes {
@@ -51,7 +51,7 @@ impl SsdParams {
         whole.then(|| shares.iter().map(|share| share / 100.0).collect())
     }
 
-    /// The cap that holds, W: the lower of the state's and the one beside it; infinite without one.
+    /// Returns the cap that holds, W: the lower of the state's and the one beside it; infinite without one.
     pub fn cap_w(&self) -> f64 {
         let states = numbers(&self.power_states).unwrap_or_default();
         let of_state = states.get(self.power_state as usize).copied();
@@ -62,12 +62,12 @@ impl SsdParams {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// What writes can name: every handle in every reclaim group.
+    /// Returns what writes can name: every handle in every reclaim group.
     pub const fn placements(&self) -> u32 {
         self.placement_handles * self.reclaim_groups
     }
 
-    /// Erase units that a superblock has on each of its dies.
+    /// Returns the number of erase units that a superblock has on each of its dies.
     pub const fn erase_units_per_die(&self) -> u64 {
         let row_bytes = self.erase_unit_bytes * (self.dies() / self.reclaim_groups) as u64;
         match self.reclaim_unit_bytes / row_bytes {
@@ -81,7 +81,7 @@ impl SsdParams {
         self.placements() + (self.map_flush_bytes > 0) as u32
     }
 
-    /// All streams.
+    /// Returns the number of all streams.
     pub const fn streams(&self) -> u32 {
         self.host_streams() + self.cleaning_streams()
     }

@@ -4,7 +4,7 @@ use super::{SsdParams, UNIT_BYTES};
 use crate::device::params::{ParamError, fail};
 
 impl SsdParams {
-    /// Each value by itself.
+    /// Checks each value by itself.
     pub(super) fn check_limits(&self) -> Result<(), ParamError> {
         for (name, value, low, high) in self.counts() {
             if !(low..=high).contains(&value) {
@@ -19,7 +19,7 @@ impl SsdParams {
         Ok(())
     }
 
-    /// Name, value, least and most.
+    /// Returns the name, value, least and most.
     fn counts(&self) -> [(&'static str, u64, u64, u64); 27] {
         let n = u64::from;
         [
@@ -68,7 +68,7 @@ impl SsdParams {
         ]
     }
 
-    /// Name, value and most; the least is 0.
+    /// Returns the name, value and most; the least is 0.
     fn quantities(&self) -> [(&'static str, f64, f64); 48] {
         let host = &self.host;
         [

@@ -1,13 +1,13 @@
-//! What holds a drive back for its power and its temperature: the cap of the power state in force, the
-//! lower one that the firmware steps down to while the drive is hot, and the way back from a state that it rests
-//! in (`rest`). It decides when commands are
-//! taken; what a command then does is not slowed, so a read that is under way keeps its latency.
+//! What holds a drive back for its power and its temperature. There is the cap of the power state in force, and a lower
+//! one that the firmware steps down to while the drive is hot. There is also the way back from a state that the drive
+//! rests in (`rest`). The governor decides when commands are taken; what a command then does is not slowed, so a read
+//! that is under way keeps its latency.
 //!
 //! A cap is a bucket of joules that fills at the cap's rate and that everything the drive does is
 //! drawn from, cleaning included. It may be overdrawn, because work follows its command; commands wait
-//! until it is paid back, so the mean power is the cap exactly. Temperature is that of one heat
-//! capacity behind one thermal resistance, C dT/dt = P - (T - ambient) / R, solved exactly for a constant power
-//! between two looks. It is not scaled with the slice: a minute of heat takes a minute.
+//! until it is paid back, so the mean power is the cap exactly. Temperature is that of one heat capacity behind one
+//! thermal resistance, C dT/dt = P - (T - ambient) / R. It is solved exactly for a constant power between two looks. It
+//! is not scaled with the slice: a minute of heat takes a minute.
 
 use crate::ssd::params::SsdParams;
 use crate::ssd::power::rest::Rest;
@@ -32,7 +32,7 @@ struct Heat {
 }
 
 impl Heat {
-    /// Temperature after `dt_s` at a constant power.
+    /// Returns the temperature after `dt_s` at a constant power.
     fn after(&self, from_c: f64, dt_s: f64, power_w: f64) -> f64 {
         let final_c = self.ambient_c + self.resistance * power_w;
         final_c + (from_c - final_c) * (-dt_s / self.constant_s).exp()
@@ -66,7 +66,7 @@ pub struct Governor {
 }
 
 impl Governor {
-    /// `None` for a drive with neither a cap nor a temperature nor a state to rest in.
+    /// Returns the governor; `None` for a drive with neither a cap nor a temperature nor a state to rest in.
     pub fn new(params: &SsdParams) -> Option<Box<Self>> {
         let capped = params.cap_w().is_finite();
         let thermal = params.thermal_resistance_c_per_w > 0.0;
@@ -100,7 +100,7 @@ impl Governor {
         })
     }
 
-    /// The cap in force, W; infinite without one.
+    /// Returns the cap in force, W; infinite without one.
     fn cap_w(&self) -> f64 {
         match &self.thermometer {
             Some(meter) if meter.hot => self.cap_w.min(meter.heat.cap_w),
@@ -133,7 +133,8 @@ impl Governor {
         paid_ns.max(awake_ns.filter(|&awake_ns| awake_ns > now_ns))
     }
 
-    /// The last command has ended. Gives whether the drive may go to rest, and wants to know of the next one.
+    /// Notes that the last command has ended. Returns whether the drive may go to rest, and so needs to know of the
+    /// next one.
     pub fn command_gone(&mut self, now_ns: u64) -> bool {
         self.rest
             .as_mut()
@@ -141,29 +142,29 @@ impl Governor {
             .is_some()
     }
 
-    /// A command comes. Gives whether the drive may have gone to rest before.
+    /// Notes that a command comes. Returns whether the drive may have gone to rest before.
     pub fn command_comes(&mut self, now_ns: u64) -> bool {
         let rest = self.rest.as_mut();
         rest.is_some_and(|rest| rest.command_comes(now_ns))
     }
 
-    /// Energy that resting has saved so far, against a drive that stays idle.
+    /// Returns the energy that resting has saved so far, against a drive that stays idle.
     pub fn saved_j(&self, now_ns: u64) -> f64 {
         self.rest.as_ref().map_or(0.0, |rest| rest.saved_j(now_ns))
     }
 
-    /// Whether there ever is a cap.
+    /// Returns whether there ever is a cap.
     pub fn has_cap(&self) -> bool {
         let heat = self.thermometer.as_ref().map(|meter| meter.heat);
         self.cap_w.is_finite() || heat.is_some_and(|heat| heat.cap_w.is_finite())
     }
 
-    /// Power over the cap in force, as busy time.
+    /// Returns the power over the cap in force, as busy time.
     pub fn busy_ns(&self, joules: f64) -> u64 {
         (self.busy_ns + (joules - self.joules) / self.cap_w() * 1e9) as u64
     }
 
-    /// Temperature, degrees Celsius, and how long the drive has throttled because of it, ns.
+    /// Returns the temperature, degrees Celsius, and how long the drive has throttled because of it, ns.
     pub fn temperature(&self, now_ns: u64, joules: f64) -> Option<(f64, u64)> {
         let mut meter = self.thermometer?;
         meter.advance(now_ns, joules);

@@ -1,5 +1,5 @@
-//! A non-operational power state that the drive goes to by itself (NVMe autonomous power state transitions): after so
-//! long without a command (ITPT) it takes the entry latency (ENLAT) to get there, draws less, and takes the exit
+//! A non-operational power state that the drive goes to by itself (NVMe autonomous power state transitions). After the
+//! idle time ITPT without a command it takes the entry latency (ENLAT) to get there, and draws less. It takes the exit
 //! latency (EXLAT) to come back before it takes a command. A transition that has begun is completed first. Pure
 //! bookkeeping, from command to command; what the dies are still doing goes on meanwhile and is paid for.
 
@@ -21,7 +21,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// `None` for a drive that stays in the state in force.
+    /// Returns the state; `None` for a drive that stays in the state in force.
     pub fn new(params: &SsdParams) -> Option<Self> {
         (params.idle_state_after_us > 0.0).then(|| Self {
             after_ns: us_to_ns(params.idle_state_after_us),
@@ -39,7 +39,7 @@ impl Rest {
         self.idle_since_ns = Some(now_ns);
     }
 
-    /// A command comes. Gives whether there was none.
+    /// Notes that a command comes. Returns whether there was none.
     pub fn command_comes(&mut self, now_ns: u64) -> bool {
         self.saved_j = self.saved_j(now_ns);
         let Some(since_ns) = self.idle_since_ns.take() else {
@@ -51,12 +51,12 @@ impl Rest {
         true
     }
 
-    /// From when on the drive takes commands.
+    /// Returns from when on the drive takes commands.
     pub fn awake_ns(&self) -> u64 {
         self.awake_ns
     }
 
-    /// Energy below that of an idle drive so far.
+    /// Returns the energy below that of an idle drive so far.
     pub fn saved_j(&self, now_ns: u64) -> f64 {
         let since_ns = self.idle_since_ns.unwrap_or(now_ns);
         let rested_ns = now_ns.saturating_sub(self.at_rest_ns(since_ns));

@@ -68,7 +68,7 @@ fn flushes(job: &Job) -> Checked {
     })
 }
 
-/// The journal tells which sealed blocks must be there.
+/// The journal says which sealed blocks must be there.
 fn journal(job: &Job) -> Checked {
     let Some(directory) = &job.journal else {
         return Ok(());
@@ -88,7 +88,7 @@ fn journal(job: &Job) -> Checked {
     )
 }
 
-/// Streams end together, so only by time: how fast each moves its bytes is what the run shall tell.
+/// Streams end together, so only by time: the run is to measure how fast each moves its bytes.
 fn streams(whole: &Job) -> Checked {
     let count = whole.streams.len();
     ensure(count <= WORKLOADS_MAX, "streams", || {
@@ -159,7 +159,7 @@ fn verify(job: &Job) -> Checked {
         format!("verify needs blocks that are multiples of {VERIFY_UNIT_BYTES} bytes")
     })?;
     ensure(blocks().all(|block| block.op != Op::Append), path, || {
-        "verify needs to know where a block goes, which append does not tell: use write".to_owned()
+        "verify needs to know where a block goes, which append does not say: use write".to_owned()
     })
 }
 

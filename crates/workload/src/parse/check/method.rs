@@ -65,7 +65,7 @@ pub fn method(method: &Method) -> Checked {
     Ok(())
 }
 
-/// Whether a step runs on every target that the other one runs on.
+/// Returns whether a step runs on every target that the other one runs on.
 fn covers(step: &Step, other: &Step) -> bool {
     let all = step.targets.is_empty();
     let named =

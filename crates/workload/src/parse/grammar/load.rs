@@ -73,7 +73,7 @@ fn split(node: &Node) -> Result<Split> {
     }
 }
 
-/// The phases of a schedule; none where the rate is constant.
+/// Returns the phases of a schedule; none where the rate is constant.
 fn rates(fields: &Fields) -> Result<Vec<RatePhase>> {
     let Some(node) = fields.get("rate") else {
         return Ok(Vec::new());

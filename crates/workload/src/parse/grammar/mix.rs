@@ -83,7 +83,7 @@ fn check_block_keys(block: &Node, weights: &[(Op, f64)]) -> Result<()> {
     Ok(())
 }
 
-/// The sizes of one operation: from a table per operation, or the same for all.
+/// Returns the sizes of one operation: from a table per operation, or the same for all.
 fn sizes_of(block: &Node, op: Op) -> Result<Vec<BlockShare>> {
     let node = match &block.value {
         Value::Table(_) => block.get(op.name()).ok_or_else(|| {
