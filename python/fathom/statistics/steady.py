@@ -246,7 +246,7 @@ class SteadyState:
             ("under this load", sum(self._written_x), self.least_x),
         ]
         return [
-            f"{done:.2f}x of {least:g}x the capacity written {how}"
+            f"{done:.2f}x of {least:.3g}x the capacity written {how}"
             for how, done, least in pairs
             if done < least * (1 - VOLUME_TOLERANCE)
         ]
