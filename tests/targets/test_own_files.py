@@ -141,12 +141,14 @@ def left_by_a_killed_run(path: Path) -> None:
     code = (
         "import json, os, sys\n"
         "from pathlib import Path\n"
+        "from fathom._core import Job\n"
         "from fathom.load.backend import EngineBackend\n"
         "from fathom.targets.claim import claim\n"
         "from fathom.targets.files import file_target\n"
         "job = {'mix': 'write', 'block': '64KiB', 'pattern': 'sequential', 'load': {'threads': 1}}\n"
         "with claim(file_target(Path(sys.argv[1]), 4 << 20), writes=True) as ready:\n"
-        "    EngineBackend([ready]).start(json.dumps(job | {'until': {'bytes': '2MiB'}}), seed=1).result()\n"
+        "    job = Job(json.dumps(job | {'until': {'bytes': '2MiB'}}))\n"
+        "    EngineBackend([ready]).start(job, seed=1).result()\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
