@@ -26,7 +26,7 @@ test-rust:
 # Fuzzing takes what the other tests leave of the processors.
 test-python: $(TOOLS)
 	@mkdir -p target
-	@nice -n 19 $(BIN)/pytest tests/fuzz >target/fuzz.log 2>&1 & fuzz=$$!; status=0; \
+	@nice -n 5 $(BIN)/pytest tests/fuzz >target/fuzz.log 2>&1 & fuzz=$$!; status=0; \
 	  $(BIN)/pytest --ignore=tests/fuzz || status=$$?; \
 	  wait $$fuzz || status=$$?; cat target/fuzz.log; exit $$status
 

@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["fathom"], enable_loader_override=False
 
 MOST_BYTES = 16_384
 MOST_MIB = 4_096
-SLOWEST_S = 10
+SLOWEST_S = 30
 """An input that takes longer is a finding."""
 
 
