@@ -203,6 +203,23 @@ def test_the_last_good_run_moves_on_only_to_what_is_not_worse(made: Made):
     assert str(better) in fathom(worse, "--against", "last-good", "--json").stdout
 
 
+def test_a_run_that_did_not_end_well_becomes_no_base(made: Made, tmp_path: Path):
+    cut = tmp_path / "cut-four-corners-0"
+    shutil.copytree(made("a"), cut)
+    document = json.loads((cut / "run.json").read_text())
+    (cut / "run.json").write_text(json.dumps(document | {"status": "interrupted"}))
+    done = fathom(cut, "--against", "last-good")
+    assert done.returncode == 2
+    assert "was interrupted, so it is no base" in done.stderr
+    assert "is it from now on" in fathom(made("b", seed=2), "--against", "last-good").stdout
+
+
+def test_the_page_says_of_every_new_run_what_else_differs(made: Made, tmp_path: Path):
+    out = tmp_path / "changes.html"
+    fathom(made("a"), made("b", seed=2), made("c", seed=3, governor="powersave"), "--out", out)
+    assert "performance → powersave" in out.read_text()
+
+
 def test_a_target_without_a_counterpart_is_refused(made: Made):
     base = made("a")
     two = made("b", seed=2, target="file:/other")

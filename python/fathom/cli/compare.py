@@ -90,6 +90,8 @@ def compare(
             raise UsageError("--against last-good takes one run", "compare one run at a time")
         found = last_good(news[0])
         if found is None:
+            if ended := unfinished(news[0]):
+                raise UsageError(f"{ended[0]}, so it is no base", "begin with a run that ended well")
             keep(news[0])
             print(f"no last good run of this method and target yet: {names[0]} is it from now on")
             return
@@ -115,12 +117,12 @@ def compare(
             else:
                 print_result(stdout(), result, context)
     if out:
-        write_output(out, render(base, news, results, contexts[0]).encode())
+        write_output(out, render(base, news, results, contexts).encode())
         stderr().print(f"page    {out}", highlight=False)
     if junit:
         write_output(junit, to_junit(results).encode())
-    _conclude(base, news, results, gates, strict=strict)
-    if against == LAST_GOOD and not _is_worse(results):
+    _conclude(news, results, gates, strict=strict)
+    if against == LAST_GOOD and not unfinished(news[0]) and _is_as_good(results[0]):
         keep(news[0])
 
 
@@ -137,7 +139,6 @@ def _sides(runs: Sequence[str], against: str | None, words: Sequence[str]) -> tu
 
 
 def _conclude(
-    base: "Side | None",
     news: "Sequence[Side]",
     results: "Sequence[Result]",
     gates: "Sequence[Gate]",
@@ -162,10 +163,12 @@ def _conclude(
         ]
     said = [f"{count} {words}" for count, words in why if count]
     if said:
-        raise GateError(f"limits: {', '.join(said)}", None if base else "the base is what is published")
+        raise GateError(f"limits: {', '.join(said)}")
 
 
-def _is_worse(results: "Sequence[Result]") -> bool:
+def _is_as_good(result: "Result") -> bool:
+    """Returns whether everything that the base has was compared, and nothing is worse."""
     from fathom.statistics.differences import Verdict
 
-    return any(row.verdict is Verdict.WORSE for result in results for row in result.rows)
+    whole = not any(pair.missing for pair in result.pairs)
+    return whole and all(row.verdict is not Verdict.WORSE for row in result.rows)

@@ -19,7 +19,7 @@ def last_good(new: Side) -> str | None:
     Raises FathomError for a damaged file, and for a run that is gone.
     """
     kept = _load().get(_key(new))
-    if kept is not None and not Path(kept).exists():
+    if kept is not None and not all(Path(path).exists() for path in kept.split(",")):
         raise FathomError(
             f"{kept}: the last good run is gone", f"remove its line from {runs_home() / _FILE}, or name a run"
         )
@@ -28,10 +28,10 @@ def last_good(new: Side) -> str | None:
 
 def keep(new: Side) -> None:
     """Makes a side the last good one of its method and targets."""
-    paths = [str(run.run.path.resolve()) for run in new.runs]
+    paths = ",".join(str(run.run.path.resolve()) for run in new.runs)
     home = runs_home()
     home.mkdir(parents=True, exist_ok=True)
-    document = {"schema": _SCHEMA, "runs": _load() | {_key(new): paths[0]}}
+    document = {"schema": _SCHEMA, "runs": _load() | {_key(new): paths}}
     write_atomically(home / _FILE, json.dumps(document, indent=1) + "\n")
 
 

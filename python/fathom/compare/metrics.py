@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fathom.errors import UsageError
 from fathom.report.rows import Point
+from fathom.statistics.percentiles import QUANTILES, bounds_of
 from fathom.statistics.uncertainty import Bounds
 
 BIN_WIDTH = 2.0**-7
@@ -36,18 +37,13 @@ def _column(
         return getattr(point, column)
 
     def bounds(point: Point) -> Bounds | None:
-        return point.interval(column) if hasattr(point, _low(column)) else None
+        return point.interval(column) if hasattr(point, bounds_of(column)[0]) else None
 
     return Metric(name, title, unit, higher, value, bounds, resolution, column)
 
 
-def _low(column: str) -> str:
-    stem = column.removesuffix("_us")
-    return f"{stem}_low{column.removeprefix(stem)}"
-
-
 def _mbps_bounds(point: Point) -> Bounds | None:
-    """Returns MB/s scale with IOPS: a workload has fixed block sizes."""
+    """Returns the bounds of MB/s, which scale with IOPS: a workload has fixed block sizes."""
     bounds = point.interval("iops")
     if bounds is None or not point.iops or point.mbps is None:
         return None
@@ -65,14 +61,7 @@ def _ios_per_joule_bounds(point: Point) -> Bounds | None:
     return point.n / bounds[1], point.n / bounds[0]
 
 
-_PERCENTILES = {
-    "p50": "p50_us",
-    "p95": "p95_us",
-    "p99": "p99_us",
-    "p99.9": "p999_us",
-    "p99.99": "p9999_us",
-    "p99.999": "p99999_us",
-}
+_PERCENTILES = {f"p{100 * q:g}": column for column, q in QUANTILES.items()}
 
 
 def _latencies() -> Sequence[Metric]:

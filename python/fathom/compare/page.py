@@ -19,12 +19,14 @@ TONE: Mapping[Verdict, str] = {Verdict.BETTER: "good", Verdict.WORSE: "bad"}
 ROW_PX = 28
 
 
-def render(base: Side | None, news: Sequence[Side], results: Sequence[Result], context: Sequence[str]) -> str:
+def render(
+    base: Side | None, news: Sequence[Side], results: Sequence[Result], contexts: Sequence[Sequence[str]]
+) -> str:
     """Returns the page of one or more comparisons with one base: the answer first, the runs last."""
     sections = [
         section
-        for number, result in enumerate(results)
-        for section in _sections(number, result, context if number == 0 else ())
+        for number, (result, context) in enumerate(zip(results, contexts, strict=True))
+        for section in _sections(number, result, context)
     ]
     sections.append(_runs(base, news))
     labels = dict.fromkeys(column.label for side in news for column in side.comparison.columns)
@@ -60,7 +62,9 @@ def _sections(number: int, result: Result, context: Sequence[str]) -> list[Secti
     first.append(Prose(meaning(result)))
     built = [Section(f"change-{number}", _title(result), first, short="Changes")]
     if context:
-        built.append(Section("context", "What else differs", [Points([plain(text) for text in context])]))
+        built.append(
+            Section(f"context-{number}", "What else differs", [Points([plain(text) for text in context])])
+        )
     return built
 
 
