@@ -27,6 +27,7 @@ from fathom.session.session import names_target
 from fathom.session.stepper import Progress
 from fathom.statistics.limits import limit_in
 from fathom.targets import sysfs
+from fathom.targets.claim import Claimed, claim
 from fathom.targets.parse import parse_targets
 from fathom.targets.sysfs import BlockDevice
 from fathom.targets.target import Identity, Target
@@ -409,7 +410,7 @@ class DyingTarget(ThisMachine):
     @contextmanager
     def claim(
         self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
-    ) -> Iterator[Target]:
+    ) -> Iterator[Claimed]:
         """Nobody answers when the target is let go."""
         with super().claim(
             target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data
@@ -580,10 +581,11 @@ def test_load_threads_are_not_pinned_where_one_interrupt_serves_all_cores(
     target = replace(target, identity=replace(target.identity, dev="8:0"))
     (tmp_path / "x").write_bytes(bytes(1 << 20))
     [read] = [step for step in load_method(SHORT).steps if not step.job.destructive][:1]
-    handle = EngineBackend([target]).start(read.job.on_threads(1), 1)
-    while not handle.done():
-        handle.poll()
-    [recording] = handle.result()
+    with claim(target, writes=False) as ready:
+        handle = EngineBackend([ready]).start(read.job.on_threads(1), 1)
+        while not handle.done():
+            handle.poll()
+        [recording] = handle.result()
     assert recording.setup["load threads"].startswith(ways)
 
 

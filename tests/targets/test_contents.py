@@ -50,7 +50,8 @@ def written(node: Path, **job: object) -> Path:
         "load": {"iodepth": 4},
         "until": {"bytes": "8MiB"},
     } | job
-    EngineBackend([target]).start(Job(json.dumps(text)), seed=5).result()
+    with claim(target, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
+        EngineBackend([ready]).start(Job(json.dumps(text)), seed=5).result()
     assert any(node.open("rb").read(MIB))
     return node
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ WHOLE = file_bytes(MIB)
 
 def make(path: Path, size_bytes: int = MIB, *, writes: bool = True) -> Target:
     with claim(file_target(path, size_bytes), writes=writes) as ready:
-        return ready
+        return copy(ready)
 
 
 def refused(target: Target, *, writes: bool = True) -> str:

@@ -16,21 +16,20 @@ from loop_devices import Loops, sh
 from fathom._core import Job
 from fathom.errors import FathomError, RefusedError, UsageError
 from fathom.load.backend import EngineBackend
-from fathom.targets.claim import check_target, claim, recheck
+from fathom.targets.claim import Claimed, check_target, claim, recheck
 from fathom.targets.files import file_target, scratch_file
-from fathom.targets.target import Target
 
 MIB = 1 << 20
 THESIS = b"three years of work\n" * 4096
 WHOLE_FILE = {"mix": "write", "block": "64KiB", "pattern": "sequential", "until": {"written": "1x"}}
 
 
-def make(path: Path, size_bytes: int = MIB) -> Target:
+def make(path: Path, size_bytes: int = MIB) -> Claimed:
     with claim(file_target(path, size_bytes), writes=True) as ready:
         return ready
 
 
-def load(ready: Target) -> None:
+def load(ready: Claimed) -> None:
     """Writes every byte that a load sees."""
     handle = EngineBackend([ready]).start(Job(json.dumps(WHOLE_FILE | {"load": {"threads": 1}})), seed=1)
     while handle.poll(10.0) or not handle.done():

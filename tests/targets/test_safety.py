@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -346,7 +347,7 @@ def test_a_clean_device_is_claimed_for_writing_only_with_its_token(loops: Loops)
     with pytest.raises(RefusedError, match="--destroy"), claim(target, writes=True):
         pass
     with claim(target, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
-        assert replace(ready, held=None) == target
+        assert replace(copy(ready), held=None) == target
         recheck(ready, writes=True)
         with pytest.raises(OSError, match="busy"):
             os.open(target.path, os.O_RDWR | os.O_EXCL)
@@ -365,12 +366,13 @@ def test_another_device_under_the_name_of_one_that_is_held_is_not_opened(loops: 
     target = device_target(loops.attach())
     job = {"mix": "write", "block": "4KiB", "pattern": "sequential"}
     eight = Job(json.dumps(job | {"load": {"threads": 1}, "until": {"count": 8}}))
-    with claim(target, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
-        assert ready.path is not None
-        name.symlink_to(ready.path)
-        EngineBackend([replace(ready, path=name)]).start(eight, seed=1).result()
+    assert target.path is not None
+    name.symlink_to(target.path)
+    named = replace(target, path=name)
+    with claim(named, writes=True, destroy_tokens=[destroy_token(target.identity)]) as ready:
+        EngineBackend([ready]).start(eight, seed=1).result()
         name.unlink()
         name.symlink_to(other)
         with pytest.raises(FathomError, match="another file or device has taken its place"):
-            EngineBackend([replace(ready, path=name)]).start(eight, seed=1)
+            EngineBackend([ready]).start(eight, seed=1)
     assert not any(other.read_bytes()[: 8 * 4096])

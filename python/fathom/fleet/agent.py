@@ -19,10 +19,10 @@ from pydantic import Field, FiniteFloat, PositiveInt, StringConstraints
 
 from fathom import __version__, _core
 from fathom.errors import FathomError, RefusedError, UsageError
-from fathom.load.backend import engine_target, pins
+from fathom.load.backend import engine_target, ensure_writable, pins
 from fathom.method.job import SentJob
 from fathom.targets.absent import Absent
-from fathom.targets.claim import check_target, claim, recheck
+from fathom.targets.claim import Claimed, check_target, claim, recheck
 from fathom.targets.parse import parse_targets
 from fathom.targets.target import Target
 from fathom.targets.telemetry import Telemetry
@@ -98,7 +98,7 @@ class Ended:
 class _Held:
     """A target that is held, what samples it, and what lets it go."""
 
-    target: Target
+    target: Claimed
     telemetry: Telemetry
     stack: ExitStack
 
@@ -201,6 +201,7 @@ class HostAgent:
         """
         held = self._running = self._held_one(name)
         target = held.target
+        ensure_writable(job, [target])
         held.telemetry.step(step)
         self._expired = False
         self._ticks_left = round(FIRST_POLL_S / self._tick_s)

@@ -11,7 +11,7 @@ from fathom import _core
 from fathom.load.backend import EngineBackend, make_twin, ready_twins, start_twins
 from fathom.load.parts import Totals
 from fathom.load.seeds import part_seed
-from fathom.targets.target import Target
+from fathom.targets.claim import Claimed
 
 
 class ArrayBackend:
@@ -49,7 +49,7 @@ class ArrayBackend:
 class EngineArray(EngineBackend):
     """Real targets whose sum is the target, each with threads of its own; all begin at one moment."""
 
-    def __init__(self, members: Sequence[Target]) -> None:
+    def __init__(self, members: Sequence[Claimed]) -> None:
         super().__init__(members)
         self.parts = tuple(member.name for member in members)
 

@@ -7,17 +7,16 @@ as its figures are known that well. A real device takes the time it was given.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from fathom import _core
 from fathom._core import Job
-from fathom.errors import FathomError
+from fathom.errors import FathomError, RefusedError
 from fathom.method.job import NS_PER_S
 from fathom.targets import sysfs
+from fathom.targets.claim import Claimed, claimed
 from fathom.targets.files import drop_cached
-
-if TYPE_CHECKING:
-    from fathom.targets.target import Target
+from fathom.targets.target import Target
 
 FLUSH = Job('{"mix": "flush", "pattern": "sequential", "load": {"threads": 1}, "until": {"count": 1}}')
 """An fsync of the file, or a flush of the drive."""
@@ -98,15 +97,23 @@ class Backend(Protocol):
         ...
 
 
-def engine_target(target: "Target") -> _core.EngineTarget:
-    """Returns the target as the engine opens it."""
+def engine_target(target: Claimed) -> _core.EngineTarget:
+    """Returns the target as the engine opens it. Raises TypeError for one that was not claimed."""
+    target = claimed(target)
     kind = {"file": "file", "dir": "file", "device": "device", "null": "null", "nop": "nop"}[target.kind]
     if target.passthrough:
         return _core.EngineTarget(str(target.passthrough), "nvme-generic", target.capacity_bytes, target.held)
     return _core.EngineTarget(str(target.path or ""), kind, target.capacity_bytes, target.held)
 
 
-def pins(targets: Sequence["Target"]) -> bool:
+def ensure_writable(job: Job, targets: Sequence[Claimed]) -> None:
+    """Passes when each target is held for writing, or the job writes nothing. Raises RefusedError."""
+    for target in targets:
+        if job.destructive and not target.writes:
+            raise RefusedError(f"{target.name} was checked for reading only, and the job writes")
+
+
+def pins(targets: Sequence[Target]) -> bool:
     """Returns whether each load thread gets a core of its own.
 
     Not where a disk has one queue for all cores, as virtio and SATA disks have. Its interrupt comes to one of them, and
@@ -124,7 +131,8 @@ class EngineBackend:
     capacity_bytes = None
     parts: Sequence[str] = ()
 
-    def __init__(self, targets: Sequence["Target"]) -> None:
+    def __init__(self, targets: Sequence[Claimed]) -> None:
+        self._claimed = targets
         self._targets = [engine_target(target) for target in targets]
         self._cached = [target.path for target in targets if target.path and not target.passthrough]
         self._pin = pins(targets)
@@ -142,8 +150,10 @@ class EngineBackend:
     def start_each(self, job: Job, seed: int) -> _core.Handle:
         """Starts the job on every target; intervals and recordings are of each, numbered from 0.
 
-        A job through the page cache begins with none of the target in it, as on a twin.
+        A job through the page cache begins with none of the target in it, as on a twin. Raises RefusedError for a job
+        that writes to what is held for reading.
         """
+        ensure_writable(job, self._claimed)
         if not job.direct:
             for path in self._cached:
                 drop_cached(path)

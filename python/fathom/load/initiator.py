@@ -10,7 +10,7 @@ from fathom.load.array import EngineArray
 from fathom.load.backend import Backend, EngineBackend
 from fathom.load.resolve import resolve_targets
 from fathom.targets.absent import Absent
-from fathom.targets.claim import check_target, claim, recheck
+from fathom.targets.claim import Claimed, check_target, claim, claimed, recheck
 from fathom.targets.target import Identity, Target
 from fathom.targets.telemetry import Telemetry
 
@@ -65,7 +65,7 @@ class Initiator(Protocol):
         ...
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
-        """Returns what runs jobs on the target, and what samples meanwhile."""
+        """Returns what runs jobs on a target that `claim` gave, and what samples meanwhile."""
         ...
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
@@ -104,7 +104,7 @@ class ThisMachine:
 
     def claim(
         self, target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
-    ) -> AbstractContextManager[Target]:
+    ) -> AbstractContextManager[Claimed]:
         """Claims as `fathom.targets.claim.claim` does."""
         return claim(target, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
 
@@ -114,10 +114,14 @@ class ThisMachine:
             recheck(target, writes=writes)
 
     def start(self, target: Target) -> tuple[Backend, AbstractContextManager[Sampler]]:
-        """Returns the io_uring engine, and the samples of this machine and the device, or the devices of an array."""
-        if target.members:
-            return EngineArray(target.members), Telemetry(target.members)
-        return EngineBackend([target]), Telemetry([target])
+        """Returns the io_uring engine, and the samples of this machine and the device, or the devices of an array.
+
+        Raises TypeError for a target that `claim` did not give.
+        """
+        own = claimed(target)
+        if own.members:
+            return EngineArray(own.members), Telemetry(own.members)
+        return EngineBackend([own]), Telemetry([own])
 
     def parts(self, target: Target) -> Mapping[str, Identity]:
         """Returns the drives of an array."""

@@ -1,7 +1,7 @@
 """What run.json says of a run from its first moment: method, targets and who they are, machine, versions."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from fathom import __version__, _core
@@ -31,7 +31,7 @@ def new_document(run_id: str, method: Method, targets: Sequence[Target], options
             parsed=dict(method.parsed),
         ),
         targets=[
-            *(_record(target, target.name) for target in targets),
+            *(_record(target) for target in targets),
             *(part for target in targets for part in _part_records(target, options.initiator)),
         ],
         environment=environment().to_json()
@@ -50,23 +50,30 @@ def _is_bare_drive(target: Target) -> bool:
 def _part_records(target: Target, initiator: Initiator) -> list[TargetRecord]:
     """Returns the members of an array as what they are; drives of a twin and hosts of a fleet as its parts."""
     if target.members:
-        return [_record(one, one.name).model_copy(update={"part_of": target.name}) for one in target.members]
+        return [_record(one).model_copy(update={"part_of": target.name}) for one in target.members]
     return [
-        _record(replace(target, identity=identity), part, part_of=target.name)
+        _record(target).model_copy(
+            update={
+                "name": part,
+                "label": part,
+                "catalog": target.catalog,
+                "identity": dict(identity.to_json()),
+                "part_of": target.name,
+            }
+        )
         for part, identity in initiator.parts(target).items()
     ]
 
 
-def _record(target: Target, name: str, part_of: str | None = None) -> TargetRecord:
+def _record(target: Target) -> TargetRecord:
     return TargetRecord(
-        name=name,
+        name=target.name,
         kind=target.kind,
-        label=target.label if part_of is None else name,
+        label=target.label,
         capacity_bytes=target.capacity_bytes,
         bound=target.bound,
-        catalog=target.catalog if part_of is not None or _is_bare_drive(target) else None,
+        catalog=target.catalog if _is_bare_drive(target) else None,
         identity=dict(target.identity.to_json()),
-        part_of=part_of,
     )
 
 

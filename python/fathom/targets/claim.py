@@ -13,7 +13,9 @@ Checks write nothing, so that a run on several targets is refused before the fir
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, fields, replace
+from functools import partial
+from typing import Any
 
 from fathom.errors import NEW_RUN, FathomError, RefusedError
 from fathom.targets import libblkid
@@ -30,6 +32,37 @@ from fathom.targets.safety import (
     refuse,
 )
 from fathom.targets.target import FileId, Target
+
+_SEAL = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed(Target):
+    """A target that has passed every check and is held. Only `claim` makes one, and the engine loads nothing else.
+
+    `writes` says whether it was checked and is held for writing. A changed copy is no longer what was checked, so that
+    `dataclasses.replace` raises.
+    """
+
+    writes: bool
+    members: "tuple[Claimed, ...]" = ()
+    seal: InitVar[object]
+
+    def __post_init__(self, seal: object) -> None:
+        """Raises TypeError unless `claim` made it."""
+        if seal is not _SEAL:
+            raise TypeError("only fathom.targets.claim.claim makes a Claimed target")
+
+    def __reduce__(self) -> tuple[partial[Target], tuple[()]]:
+        """Gives another process, or a copy, the plain target: it holds nothing."""
+        return partial(Target, **_facts(self), members=self.members), ()
+
+
+def claimed(target: Target) -> Claimed:
+    """Returns the same target, typed as what `claim` gave. Raises TypeError for one that nothing has checked."""
+    if not isinstance(target, Claimed):
+        raise TypeError(f"{target!r} was not claimed: use fathom.targets.claim.claim")
+    return target
 
 
 def check_target(
@@ -80,7 +113,7 @@ def _of_members(target: Target, members: Sequence[Target]) -> Target:
 @contextmanager
 def claim(
     target: Target, *, writes: bool, destroy_tokens: Sequence[str] = (), unknown_data: bool = False
-) -> Iterator[Target]:
+) -> Iterator[Claimed]:
     """Checks the target, prepares and holds it until the end of the `with`; gives it as it then is.
 
     A device that is written is held with O_EXCL. One that gets a file system is held by being mounted, and a file with
@@ -93,21 +126,31 @@ def claim(
                 claim(one, writes=writes, destroy_tokens=destroy_tokens, unknown_data=unknown_data)
                 for one in target.members
             ]
-            yield _of_members(target, [stack.enter_context(one) for one in held])
+            members = tuple(stack.enter_context(one) for one in held)
+            yield _sealed(_of_members(target, members), writes=writes, members=members)
     elif target.makes:
         with made_file_system(checked, unknown_data=unknown_data) as ready:
-            yield ready
+            yield _sealed(ready, writes=True)
     elif target.kind == "device" and writes:
         with ExclusiveHold(checked, unknown_data=unknown_data):
-            yield _with_device(checked)
+            yield _sealed(_with_device(checked), writes=writes)
     elif target.kind in ("file", "dir"):
         ready = prepare_file(checked, writes=writes)
         with hold_file(ready, writes=writes) as held:
-            yield held
+            yield _sealed(held, writes=writes)
     elif target.kind == "device":
-        yield _with_device(checked)
+        yield _sealed(_with_device(checked), writes=writes)
     else:
-        yield checked
+        yield _sealed(checked, writes=writes)
+
+
+def _sealed(target: Target, *, writes: bool, members: tuple[Claimed, ...] = ()) -> Claimed:
+    return Claimed(**_facts(target), members=members, writes=writes, seal=_SEAL)
+
+
+def _facts(target: Target) -> dict[str, Any]:
+    """Returns the fields of a target but its members, for the constructor of another."""
+    return {one.name: getattr(target, one.name) for one in fields(Target) if one.name != "members"}
 
 
 def _with_device(target: Target) -> Target:
