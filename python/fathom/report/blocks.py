@@ -163,6 +163,36 @@ class Notes:
 
 
 @dataclass(frozen=True)
+class Node:
+    """A box of a diagram: its title, and quieter lines below it. `role` picks its look."""
+
+    key: str
+    role: str
+    title: str
+    lines: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Join:
+    """A line of a diagram between the boxes of two keys; `label` says what it is."""
+
+    start: str
+    end: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Boxes and lines, laid out in the page. `summary` is what a screen reader says instead of it."""
+
+    template: ClassVar[str] = "diagram"
+    key: str
+    summary: str
+    nodes: Sequence[Node]
+    joins: Sequence[Join]
+
+
+@dataclass(frozen=True)
 class Verbatim:
     """A file as it is, folded away on the screen and printed in full."""
 
@@ -171,7 +201,7 @@ class Verbatim:
     text: str
 
 
-Block = Table | Figure | Prose | Points | Answer | Cards | Notes | Verbatim
+Block = Table | Figure | Prose | Points | Answer | Cards | Notes | Diagram | Verbatim
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from fathom.output.output_file import check_output, write_output
 from fathom.report import sections, style
-from fathom.report.blocks import Figure, Section
+from fathom.report.blocks import Diagram, Figure, Section
 from fathom.report.comparison import Comparison, compare, run_letter
 from fathom.report.data import RunData, load
 from fathom.report.published import Lookup, catalogue
@@ -61,6 +62,8 @@ def page(
 ) -> str:
     """Returns a page of sections; each of `headers` says of one run what the template's head shows."""
     echarts, script = _asset("vendor", "echarts.common.min.js"), _asset("assets", "report.js")
+    diagrams = _diagrams(built)
+    drawing = [_dagre(), _asset("assets", "diagram.js")] if diagrams else []
     return (
         _templates()
         .get_template("page.html.jinja")
@@ -70,12 +73,14 @@ def page(
             sections=built,
             shortened=shortened,
             palette=list(zip(style.LIGHT, style.DARK, strict=True)),
-            # Inside style and script elements browsers know no escapes. These three files are ours and hold no
-            # untrusted text.
+            # Inside style and script elements browsers know no escapes. These files are ours and hold no untrusted
+            # text.
             css=Markup(_asset("assets", "report.css")),
             echarts=Markup(echarts),
             script=Markup(script),
-            script_hashes=" ".join(f"'sha256-{_sha256(text)}'" for text in (echarts, script)),
+            drawing=[Markup(text) for text in drawing],
+            diagrams=htmlsafe_json_dumps(diagrams, allow_nan=False, separators=(",", ":")),
+            script_hashes=" ".join(f"'sha256-{_sha256(text)}'" for text in (echarts, script, *drawing)),
             data=htmlsafe_json_dumps(_chart_options(built), allow_nan=False, separators=(",", ":")),
         )
     )
@@ -138,6 +143,20 @@ def _took(runs: Sequence[RunData]) -> str:
 def _chart_options(built: Sequence[Section]) -> dict[str, object]:
     figures = [block for section in built for block in section.blocks if isinstance(block, Figure)]
     return {chart.key: chart.option for figure in figures for chart in figure.charts}
+
+
+def _diagrams(built: Sequence[Section]) -> dict[str, object]:
+    """Returns what assets/diagram.js draws, by key."""
+    found = [block for section in built for block in section.blocks if isinstance(block, Diagram)]
+    return {
+        one.key: {"nodes": list(map(asdict, one.nodes)), "joins": list(map(asdict, one.joins))}
+        for one in found
+    }
+
+
+def _dagre() -> str:
+    """Returns the library that lays diagrams out, with its licence, which every copy must carry."""
+    return f"/*!\n{_asset('vendor', 'LICENSE-dagre')}*/\n{_asset('vendor', 'dagre.min.js')}"
 
 
 def _unbroken(value: object) -> object:

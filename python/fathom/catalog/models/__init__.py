@@ -6,6 +6,7 @@ part of a key; an absent key means that the source does not say. Methods have th
 
 from fathom.catalog.models.base import Key, Name, Parameter, Positive, Text
 from fathom.catalog.models.device import Device, DeviceIdentity, TwinModel
+from fathom.catalog.models.machine import Machine, MachineRole
 from fathom.catalog.models.published import (
     UNEXPLAINED_PCT,
     Part,
@@ -23,6 +24,8 @@ __all__ = [
     "Device",
     "DeviceIdentity",
     "Key",
+    "Machine",
+    "MachineRole",
     "Name",
     "Parameter",
     "Part",

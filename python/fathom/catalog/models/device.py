@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathom.catalog.models.base import Count, Key, Name, Parameter, Strict, Text, values_of
+from fathom.catalog.models.base import Count, Key, Many, Name, Parameter, Strict, Text, values_of
+from fathom.catalog.models.machine import Machine
 
 SYSTEM_KINDS = ("drive", "fabric", "cluster")
 """Kinds of twins that are systems of crate `twin`: a drive by its ratings, drives behind something."""
@@ -53,6 +54,8 @@ class Device(Strict):
     """The file of published results this device belongs to."""
     capacity_bytes: Count
     identity: DeviceIdentity
+    machines: Many[Machine] = ()
+    """Of a simulated system: what it is made of beside its drives."""
     twin: TwinModel | None = None
 
     @property

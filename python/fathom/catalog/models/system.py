@@ -18,6 +18,7 @@ from fathom.catalog.models.base import (
     Text,
     values_of,
 )
+from fathom.catalog.models.machine import Machine
 
 
 class Prior(Strict):
@@ -62,6 +63,8 @@ class System(Strict):
     """How long a test takes after `prior`, of a whole drive; required with it."""
     depths: Depths | None = None
     """What follows the window; a bench without `prior` has none."""
+    machines: Many[Machine] = ()
+    """The hosts of the bench and what stands between them and the drives, in the order of the path."""
     parameters: dict[Key, Parameter]
 
     @model_validator(mode="after")

@@ -1,0 +1,131 @@
+"""The test bed of a real target, from its run directory: the machine, what is in the path, the drives below."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import cast
+
+from pydantic import JsonValue
+
+from fathom.output.text import size
+from fathom.report.comparison import Column, is_drive, part_name
+from fathom.report.style import bytes_10, plain
+from fathom.report.test_bed import Bed, Piece
+from fathom.runs.document import RunDocument, TargetRecord
+
+GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+"""PCIe generation by 10^9 transfers per second and lane."""
+FABRICS = {"nvme-tcp": "NVMe over TCP", "nvme-rdma": "NVMe over RDMA", "nvme-fc": "NVMe over Fibre Channel"}
+LINKS = {
+    "nvme": "PCIe",
+    "sata": "SATA",
+    "sas": "SAS",
+    "usb": "USB",
+    "iscsi": "iSCSI",
+    "nvme-loop": "NVMe loopback",
+}
+NOTHING = {"null": "Nothing behind it: Fathom's own floor", "nop": "The kernel's io_uring alone"}
+
+Identity = Mapping[str, JsonValue]
+
+
+def bed_of_run(column: Column) -> Bed:
+    """Returns the machine of the column's run with the devices of its target."""
+    document, target = column.run.document, column.target
+    parts = [one for one in document.targets if one.part_of == target.name]
+    drives = [one for one in parts if is_drive(one, target)]
+    hosts = [one for one in parts if not is_drive(one, target)]
+    stages = (tuple(_hosts(document, target, hosts)), *_between(drives or [target]))
+    return Bed(
+        "The machine of this run" if len(hosts) < 2 else "The hosts of this run",
+        "read by Fathom when the run began",
+        (*stages, tuple(_alike([_drive(drive) for drive in drives or [target]]))),
+        simulated=False,
+    )
+
+
+def _alike(pieces: list[Piece]) -> Iterator[Piece]:
+    """Yields each piece once, with the number of those that are like it."""
+    for piece, count in Counter(pieces).items():
+        yield replace(piece, count=count)
+
+
+def _hosts(document: RunDocument, target: TargetRecord, hosts: list[TargetRecord]) -> Iterator[Piece]:
+    facts = tuple(_machine(document))
+    if hosts:
+        note = ("note", "the facts are those of the host that led the run")
+        for host in hosts:
+            yield Piece("host", plain(part_name(host, target)), 1, (*facts, note))
+    else:
+        yield Piece("host", _host_title(document.environment), 1, facts)
+
+
+def _host_title(environment: Identity) -> str:
+    kind = str(environment.get("virtualisation") or "none")
+    if container := environment.get("container"):
+        return f"Container ({plain(str(container))})" + ("" if kind == "none" else " in a virtual machine")
+    return "Host" if kind == "none" else f"Virtual machine ({plain(kind)})"
+
+
+def _machine(document: RunDocument) -> Iterator[tuple[str, str]]:
+    """Yields what run.json has of the machine, in the words of the table."""
+    facts = document.environment
+    sockets, cores, model = facts.get("sockets"), facts.get("cores"), facts.get("cpu_model")
+    if model:
+        sizes = f", {cores} cores" if cores else ""
+        yield "processor", f"{f'{sockets} x ' if sockets and sockets != 1 else ''}{plain(str(model))}{sizes}"
+    if memory := facts.get("memory_bytes"):
+        yield "memory", size(cast("int", memory))
+    if distribution := facts.get("distribution"):
+        yield "operating system", plain(str(distribution))
+    if kernel := facts.get("kernel"):
+        yield "kernel", plain(str(kernel))
+    version = document.versions.get("fathom") or ""
+    yield "tool", f"Fathom {plain(version)}".strip()
+
+
+def _between(drives: list[TargetRecord]) -> Iterator[tuple[Piece, ...]]:
+    """Yields a fabric and a file system where the drives are reached through one."""
+    fabrics = dict.fromkeys(
+        Piece("switch", FABRICS[transport])
+        for drive in drives
+        if (transport := str(drive.identity.get("transport"))) in FABRICS
+    )
+    if fabrics:
+        yield tuple(fabrics)
+    systems = dict.fromkeys(
+        Piece("software", f"{plain(str(name))} file system", 1, tuple(_mount(drive.identity)))
+        for drive in drives
+        if (name := drive.identity.get("file_system"))
+    )
+    if systems:
+        yield tuple(systems)
+
+
+def _mount(identity: Identity) -> Iterator[tuple[str, str]]:
+    if options := identity.get("mount_options"):
+        yield "software", f"mounted {plain(str(options))}"
+
+
+def _drive(target: TargetRecord) -> Piece:
+    identity = target.identity
+    known = identity.get("model") or identity.get("device") or target.label or target.name
+    title = NOTHING.get(target.kind) or plain(str(known))
+    return Piece("drive", title, 1, tuple(_drive_facts(target)), uplink=_link(identity))
+
+
+def _drive_facts(target: TargetRecord) -> Iterator[tuple[str, str]]:
+    identity = target.identity
+    if firmware := identity.get("firmware"):
+        yield "firmware", plain(str(firmware))
+    if target.kind not in NOTHING:
+        yield "capacity", bytes_10(cast("int", identity.get("size_bytes") or target.capacity_bytes))
+
+
+def _link(identity: Identity) -> str:
+    """Returns what a drive hangs on: `PCIe Gen4 x4`, `SATA`; empty where the kernel does not say."""
+    transport = str(identity.get("transport") or "")
+    speed, lanes = identity.get("link_speed_gtps"), identity.get("link_width_lanes")
+    if isinstance(speed, int | float) and speed in GENERATIONS and lanes:
+        return f"PCIe Gen{GENERATIONS[speed]} x{lanes}"
+    return LINKS.get(transport, "" if transport in FABRICS else plain(transport))

@@ -1,0 +1,89 @@
+"""The test bed that a twin stands for: the bench of its published results, and what a simulated system is made of."""
+
+from collections.abc import Iterator, Sequence
+
+from fathom.catalog import load_device, load_system
+from fathom.catalog.models import Device, Machine, System
+from fathom.errors import FathomError
+from fathom.report.comparison import Column
+from fathom.report.style import bytes_10
+from fathom.report.test_bed import Bed, Piece
+
+FACTS = {
+    "cpu": "processor",
+    "memory": "memory",
+    "network": "network",
+    "os": "operating system",
+    "kernel": "kernel",
+    "tool": "tool",
+    "software": "software",
+    "note": "note",
+}
+"""Key of a catalogue's machine and name in the table."""
+
+
+def bed_of_twin(column: Column) -> Bed:
+    """Returns the bench and the drives of a twin; of one that this catalogue does not know, only that it is a twin."""
+    try:
+        device = load_device(_entry(column))
+        drives = tuple(_drives(column, device))
+    except FathomError:
+        title = "A twin that this version's catalogue does not know"
+        return Bed(title, "", ((Piece("drive", column.label),),), simulated=True)
+    benches = list(_benches(column, device))
+    machines = [*(benches[0].machines if benches else ()), *device.machines]
+    tools = dict.fromkeys(machine.tool for bench in benches for machine in bench.machines if machine.tool)
+    title = " and ".join(dict.fromkeys(bench.label for bench in benches))
+    source = "; ".join(dict.fromkeys(bench.source for bench in benches))
+    return Bed(title, source, (*_stages(machines, list(tools)), drives), simulated=True)
+
+
+def _entry(column: Column) -> str:
+    """Returns the catalogue entry of the twin; that of several alike is with each of them."""
+    parts = (part.catalog for part in column.run.document.targets if part.part_of == column.target.name)
+    return column.target.catalog or next((entry for entry in parts if entry), "")
+
+
+def _benches(column: Column, device: Device) -> Iterator[System]:
+    """Yields the benches that the twin's measured steps were driven from, each once."""
+    own = device.twin.bench if device.twin else ""
+    measured = {point.step for point in column.run.points if point.target == column.target.name}
+    steps = (step for name, step in column.run.raw_steps.items() if name in measured)
+    for name in dict.fromkeys(str(step.get("bench") or own) for step in steps if isinstance(step, dict)):
+        try:
+            yield load_system(name)
+        except FathomError:
+            continue
+
+
+def _stages(machines: Sequence[Machine], tools: Sequence[str]) -> Iterator[tuple[Piece, ...]]:
+    """Yields the machines of each role, in the order of the path."""
+    for role in dict.fromkeys(machine.role for machine in machines):
+        yield tuple(_machine(machine, tools) for machine in machines if machine.role == role)
+
+
+def _machine(machine: Machine, tools: Sequence[str]) -> Piece:
+    stated = {name: text for key, name in FACTS.items() if (text := getattr(machine, key))}
+    if machine.tool:
+        stated["tool"] = ", ".join(tools)
+    facts = tuple(stated.items())
+    return Piece(machine.role, machine.model, machine.count, facts, machine.link or "", machine.uplink or "")
+
+
+def _drives(column: Column, device: Device) -> Iterator[Piece]:
+    """Yields the drives of a simulated system, or the simulated drive as often as the target has it."""
+    members = device.twin.members if device.twin else {}
+    if not members:
+        parts = sum(part.part_of == column.target.name for part in column.run.document.targets)
+        yield _drive(column.label if parts < 2 else device.identity.label, device, max(1, parts))
+    for name, count in members.items():
+        member = load_device(name)
+        yield _drive(member.identity.label, member, count)
+
+
+def _drive(label: str, device: Device, count: int) -> Piece:
+    identity = device.identity
+    facts = [("capacity", bytes_10(device.capacity_bytes))]
+    if identity.form_factor:
+        facts.append(("form factor", identity.form_factor))
+    return Piece("drive", label, count, tuple(facts), uplink=(identity.interface or "").split(",")[0])

@@ -1,0 +1,82 @@
+"""What the figures were measured on: a picture of the path from the load to the drives, and a table of its pieces."""
+
+from collections.abc import Iterator
+from itertools import pairwise, product
+
+from fathom.output.text import without_document
+from fathom.report.bed_of_run import NOTHING, bed_of_run
+from fathom.report.bed_of_twin import bed_of_twin
+from fathom.report.blocks import Block, Diagram, Group, Item, Join, Node, Prose, Row, Section, Table
+from fathom.report.comparison import Comparison
+from fathom.report.test_bed import Bed, Piece, Role, shared
+
+ORDER = 66
+MACHINES: dict[Role, str] = {
+    "host": "Host",
+    "switch": "Network",
+    "enclosure": "Enclosure",
+    "controller": "Controller",
+    "server": "Server",
+    "software": "Software",
+}
+ASKED = ("processor", "memory", "operating system", "kernel", "tool", "network")
+"""Rows that a table has for machines even where nothing is known, because a reader looks for them."""
+ON_NODE = ("processor", "memory", "tool", "network", "capacity", "firmware")
+"""Facts that the picture has room for."""
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Returns a picture and a table for each test bed."""
+    columns = [one for one in comparison.columns if one.target.kind not in NOTHING] or comparison.columns
+    beds = shared([bed_of_twin(column) if column.is_twin else bed_of_run(column) for column in columns])
+    blocks = [block for place, bed in enumerate(beds) for block in _blocks(bed, place)]
+    return Section("test-bed", "What it was measured on", blocks, short="Test bed") if blocks else None
+
+
+def _blocks(bed: Bed, place: int) -> Iterator[Block]:
+    yield Prose([_sentence(bed)])
+    yield _diagram(bed, place)
+    yield from _tables(bed)
+
+
+def _sentence(bed: Bed) -> str:
+    if not bed.simulated:
+        return f"{bed.title}: {bed.source}."
+    source = without_document(bed.source)
+    return f"Simulated. The twins stand for drives on this bench: {bed.title}." + (
+        f" Source: {source}." if source else ""
+    )
+
+
+def _named(piece: Piece) -> str:
+    return f"{piece.count} × {piece.title}" if piece.count > 1 else piece.title
+
+
+def _diagram(bed: Bed, place: int) -> Diagram:
+    keys = {(i, j): f"{i}-{j}" for i, stage in enumerate(bed.stages) for j in range(len(stage))}
+    nodes = [
+        Node(keys[i, j], piece.role, _named(piece), [text for name, text in piece.facts if name in ON_NODE])
+        for i, stage in enumerate(bed.stages)
+        for j, piece in enumerate(stage)
+    ]
+    joins = [
+        Join(keys[i, a], keys[i + 1, b], following[b].uplink or stage[a].link)
+        for i, (stage, following) in enumerate(pairwise(bed.stages))
+        for a, b in product(range(len(stage)), range(len(following)))
+    ]
+    path = ", then ".join(" and ".join(map(_named, stage)) for stage in bed.stages)
+    return Diagram(f"bed-{place}", f"The path from the load to the drives: {path}", nodes, joins)
+
+
+def _tables(bed: Bed) -> Iterator[Table]:
+    """Yields a table of the machines and one of the drives, a column each."""
+    footnote = f"–: {'the source does not say' if bed.simulated else 'not known'}."
+    machines = [piece for stage in bed.stages[:-1] for piece in stage]
+    for corner, pieces, asked in (("Machine", machines, ASKED), ("Drive", bed.stages[-1], ("firmware",))):
+        if pieces:
+            names = dict.fromkeys([*asked, *(name for piece in pieces for name in piece.stated)])
+            rows = [
+                Row(Item(name), [Item(piece.stated.get(name, "–")) for piece in pieces]) for name in names
+            ]
+            heads = [Item(_named(piece), MACHINES.get(piece.role, "")) for piece in pieces]
+            yield Table(corner, heads, [Group("", rows)], [footnote], numeric=False)

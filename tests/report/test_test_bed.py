@@ -1,0 +1,145 @@
+"""The test bed of a report: which machines, links and drives stand in it, and that its picture can be read."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import synthetic
+from synthetic import Visit
+
+from fathom.report import write_html
+from fathom.report.blocks import Diagram, Table
+from fathom.report.comparison import compare
+from fathom.report.data import load
+from fathom.report.sections import test_bed
+
+Open = Callable[..., Visit]
+
+REACH = """() => [...document.querySelectorAll('.diagram svg')].map((svg) => {
+  const seen = svg.getBoundingClientRect();
+  const boxes = [...svg.querySelectorAll('.box')].map((box) => box.getBoundingClientRect());
+  const apart = boxes.every((a, i) => boxes.every((b, j) => i === j ||
+    a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top));
+  return { right: seen.right, scale: seen.width / svg.viewBox.baseVal.width, apart, boxes: boxes.length };
+})"""
+
+
+def _device(name: str, **identity: object) -> synthetic.Fake:
+    return replace(synthetic.FILE, name=f"/dev/{name}", label=name, kind="device", identity=identity)
+
+
+def _blocks(path: Path, targets: list[synthetic.Fake]) -> tuple[list[Diagram], list[Table]]:
+    section = test_bed.build(compare([load(synthetic.make_run(path / "run", targets))], _no_row))
+    assert section is not None
+    diagrams = [block for block in section.blocks if isinstance(block, Diagram)]
+    return diagrams, [block for block in section.blocks if isinstance(block, Table)]
+
+
+def _no_row(device: str, workload: str) -> list[synthetic.FakeRow]:
+    return []
+
+
+def _cells(table: Table) -> dict[str, list[str]]:
+    return {row.label.text: [cell.text for cell in row.cells] for group in table.groups for row in group.rows}
+
+
+def test_twins_on_one_bench_share_the_machine_that_their_source_names(tmp_path: Path) -> None:
+    [diagram], [machines, drives] = _blocks(tmp_path, list(synthetic.TWINS))
+    assert _cells(machines)["memory"] == ["1 TB DDR5", "–"]
+    assert len(drives.head) == len(synthetic.TWINS)
+    assert {join.label for join in diagram.joins} >= {"PCIe Gen5 x4"}
+    titles = [node.title for node in diagram.nodes]
+    assert titles[:2] == ["Dell PowerEdge R760", "Serial Cables 8-bay PCIe Gen5 JBOF"]
+
+
+@pytest.mark.parametrize(
+    ("device", "path", "links"),
+    [
+        (
+            "atto-xstreamcore-9400",
+            [
+                "2 × Supermicro X10DRU-i+",
+                "2 × Dell PowerEdge R630",
+                "Mellanox SN2100",
+                "ATTO XstreamCORE 9400",
+            ],
+            {"100GbE", "4 x 100GbE", "PCIe Gen3 x16", "PCIe Gen3 x4"},
+        ),
+        (
+            "weka-6x-micron-9400-pro",
+            [
+                "12 × Supermicro AS-1114S-WN10RT",
+                "NVIDIA SN4700, 32 ports of 400GbE",
+                "6 × Supermicro AS-1115CS-TNR",
+            ],
+            {"200 Gbit/s", "2 x 200 Gbit/s", "PCIe Gen4 x4"},
+        ),
+    ],
+)
+def test_a_simulated_system_is_drawn_from_its_hosts_to_its_drives(
+    tmp_path: Path, device: str, path: list[str], links: set[str]
+) -> None:
+    twin = replace(synthetic.TWINS[0], name=f"twin:{device}", label=device, catalog=device)
+    [diagram], _ = _blocks(tmp_path, [twin])
+    assert [node.title for node in diagram.nodes][: len(path)] == path
+    assert {join.label for join in diagram.joins} == links
+
+
+def test_a_real_drive_stands_with_its_firmware_and_its_link(tmp_path: Path) -> None:
+    drive = _device("nvme0n1", model="ACME ONE", firmware="1.2", link_speed_gtps=16.0, link_width_lanes=4)
+    [diagram], [_, drives] = _blocks(tmp_path, [drive])
+    assert _cells(drives)["firmware"] == ["1.2"]
+    assert [join.label for join in diagram.joins] == ["PCIe Gen4 x4"]
+    assert diagram.nodes[-1].title == "ACME ONE"
+
+
+def test_a_target_over_a_network_shows_the_network(tmp_path: Path) -> None:
+    [diagram], _ = _blocks(tmp_path, [_device("nvme1n1", model="ACME", transport="nvme-tcp")])
+    assert "NVMe over TCP" in [node.title for node in diagram.nodes]
+
+
+def test_a_twin_that_the_catalogue_does_not_know_is_said_to_be_one(tmp_path: Path) -> None:
+    twin = replace(synthetic.TWINS[0], name="twin:gone", catalog="gone")
+    [diagram], _ = _blocks(tmp_path, [twin])
+    assert [node.title for node in diagram.nodes] == [twin.label]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_picture_is_whole_and_in_full_size_on_screens_wide_and_narrow(
+    report: Path, visit: Open, width: int, dark: bool
+) -> None:
+    seen = visit(report, width=width, dark=dark)
+    pictures = seen.page.evaluate(REACH)
+    assert pictures
+    for picture in pictures:
+        assert picture["right"] <= width
+        assert picture["scale"] > 0.9
+        assert picture["apart"]
+        assert picture["boxes"] > 1
+    assert seen.complaints == []
+
+
+def test_the_picture_of_many_hosts_keeps_its_size_on_a_telephone(visit: Open, tmp_path: Path) -> None:
+    twin = replace(synthetic.TWINS[0], name="twin:atto", catalog="atto-xstreamcore-9400")
+    run = synthetic.make_run(tmp_path / "run", [twin])
+    page = visit(write_html([run], tmp_path / "report.html", _no_row), width=390).page
+    [picture] = page.evaluate(REACH)
+    assert picture["right"] <= 390
+    assert picture["scale"] > 0.9
+
+
+def test_on_paper_the_picture_runs_from_left_to_right_in_light_colours(report: Path, visit: Open) -> None:
+    page = visit(report, width=390, dark=True).page
+    assert page.locator(".diagram").first.get_attribute("data-wide") == "false"
+    page.emulate_media(media="print")
+    page.wait_for_selector(".diagram[data-wide=true]")
+    ink = page.evaluate("() => getComputedStyle(document.querySelector('.diagram text.title')).fill")
+    assert ink == "rgb(22, 25, 29)"
+
+
+def test_a_page_that_draws_a_diagram_carries_the_licence_of_its_library(report: Path) -> None:
+    text = report.read_text()
+    assert "Chris Pettitt" in text
+    assert "Permission is hereby granted" in text
