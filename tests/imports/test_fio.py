@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fathom.errors import FathomError, UsageError
 from fathom.imports import import_method
+from fathom.imports.variables import Variables
 from fathom.method.method import parse_method
 
 
@@ -226,9 +227,9 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
     ("text", "what"),
     [
         ("[x]\nrw=randreed\n", ":2: rw: randreed has no counterpart"),
-        ("[x]\nioengine=mmap\n", ":2: ioengine: mmap has no counterpart"),
+        ("[x]\nioengine=splice\n", ":2: ioengine: splice has no counterpart"),
         ("[x]\nrw=randread:8\nsize=1m\n", ":2: rw: randread:8: runs of one length"),
-        ("[x]\nbsrange=4k-50k\nsize=1m\n", ":2: bsrange: 4k-50k: the largest size is not a multiple"),
+        ("[x]\nbsrange=50k-4k\nsize=1m\n", ":2: bsrange: 50k-4k: the largest size is below the smallest"),
         ("[x]\nrw=write\nsize=1m\nfrobnicate=1\n", ":4: frobnicate is not an option of fio"),
         ("[x]\nrw=write\nsize=1m\niodpeth=1\n", "did you mean iodepth?"),
         ("[x]\nrw=write\nsize=1m\nsync=1\n", ":4: sync: 1: every write waits"),
@@ -281,9 +282,12 @@ def test_what_has_no_counterpart_is_told_with_its_line(tmp_path: Path) -> None:
         ("[x]\nrw=read\n", ":1: [x] ends when it has read its files once"),
         ("[x]\ntime_based\n", ":2: time_based: without a runtime"),
         ("rw=read\n[x]\n", ":1: an option before any [job]"),
-        ("[x]\nfilename=${NOT_SET_ANYWHERE}\n", ":2: ${NOT_SET_ANYWHERE} is not set"),
+        (
+            "[x]\nfilename=${NOT_SET_ANYWHERE}\n",
+            ":2: ${NOT_SET_ANYWHERE} has no value; give --set NOT_SET_ANYWHERE=VALUE",
+        ),
         ("[a]\nfilename=/a\nrw=read\n[b]\nfilename=/b\nrw=write\n", ":4: [a] and [b] run at once"),
-        ("fio --name=x --filename=$DEV\n", ":1: --filename=$DEV: shell syntax"),
+        ("fio --name=x --filename=$DEV\n", ":1: $DEV has no value; give --set DEV=VALUE"),
         ("fio --rw=read\n", ":1: a fio command without --name"),
     ],
 )
@@ -452,3 +456,109 @@ def test_whatever_is_written_gives_a_method_that_can_be_run_or_a_refusal(
     except FathomError:
         return
     assert parse_method(method, "again").steps
+
+
+def written(tmp_path: Path, text: str) -> str:
+    """The method as it is written."""
+    file = tmp_path / "job.fio"
+    file.write_text(text)
+    return import_method(file)[0]
+
+
+def test_variables_have_the_value_that_is_set_or_that_of_the_environment_and_a_note_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPTH", "5")
+    file = tmp_path / "job.fio"
+    file.write_text(
+        "[x]\nfilename=/dev/${DISK}\nrw=read\ndirect=1\nsize=$HALF\niodepth=${DEPTH}\nioengine=libaio\n"
+    )
+    method, notes = import_method(file, None, Variables({"DISK": "sdz", "HALF": "8m"}))
+    assert "iodepth = 5" in method
+    assert 'region  = "8MiB"' in method
+    assert method.count("# Run it on /dev/sdz") == 1
+    assert [note.removeprefix(str(file)) for note in notes[:3]] == [
+        ":2: ${DISK}: sdz, from --set",
+        ":5: $HALF: 8m, from --set",
+        ":6: ${DEPTH}: 5, from the environment",
+    ]
+
+
+def test_a_value_that_the_file_does_not_ask_for_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "job.fio"
+    file.write_text("[x]\nrw=write\nsize=8m\n")
+    with pytest.raises(UsageError, match=r"--set DISK: .*job\.fio has no \$DISK"):
+        import_method(file, None, Variables({"DISK": "sdz"}))
+
+
+SCRIPT = """#!/bin/sh
+BS=8k
+for depth in 1 32; do
+    fio --name=x --filename=/dev/sdz --rw=read --direct=1 --size=8m --bs=$BS --ioengine=libaio --iodepth=${depth}
+done
+"""
+
+
+def test_a_loop_of_a_script_is_left_aside_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "job.sh"
+    file.write_text(SCRIPT)
+    with pytest.raises(UsageError, match=r"job.sh:4: \$\{depth\} has no value; give --set depth=VALUE"):
+        import_method(file)
+    method, notes = import_method(file, None, Variables({"depth": "32"}))
+    assert "iodepth = 32" in method
+    assert 'block   = "8KiB"' in method
+    assert [note.removeprefix(str(file)) for note in notes] == [
+        ":3: for depth in 1 32; do: is left aside; what stands in it is done once",
+        ":4: $BS: 8k, from the file",
+        ":4: ${depth}: 32, from --set",
+    ]
+
+
+def test_a_value_that_a_script_sets_twice_or_in_a_loop_is_not_known(tmp_path: Path) -> None:
+    for setting in ("BS=8k\nBS=4k\n", "if true; then\nBS=8k\nfi\n", "BS=$(nproc)\n"):
+        with pytest.raises(UsageError, match=r"\$BS has no value"):
+            imported(tmp_path, f"{setting}fio --name=x --bs=$BS\n")
+
+
+def test_a_size_in_zones_needs_the_size_of_one(tmp_path: Path) -> None:
+    text = "[x]\nfilename=/dev/sdz\nrw=randwrite\nzonemode=zbd\nsize=3z\nmax_open_zones=2\ndirect=1\n"
+    assert '"3MiB"' in written(tmp_path, f"{text}zonesize=1m\n")
+    with pytest.raises(UsageError, match=":5: size: counts zones, whose size only the device knows"):
+        written(tmp_path, text)
+
+
+def test_areas_without_a_share_have_equal_parts_of_what_is_left(tmp_path: Path) -> None:
+    text = (
+        "[x]\nfilename=/dev/sdz\nrw=randread\nsize=1g\nrandom_distribution=zoned:50/5:30/15:20/\ndirect=1\n"
+    )
+    assert "{ area = 80, access = 20 }" in written(tmp_path, text)
+
+
+def test_a_mapping_is_read_through_the_page_cache_and_a_line_says_what_differs(tmp_path: Path) -> None:
+    text = "[x]\nioengine=mmap\niodepth=8\nrw=randread\nsize=8m\n"
+    steps, notes = imported(tmp_path, text)
+    assert (steps[-1]["job"]["direct"], steps[-1]["job"]["load"]["iodepth"]) == (False, 1)
+    assert any("instead of page faults" in note for note in notes)
+    with pytest.raises(UsageError, match="syncs the mapping after each I/O"):
+        imported(tmp_path, f"{text}direct=1\n")
+
+
+@pytest.mark.parametrize(
+    ("end", "refused"), [("time_based\nruntime=5\n", False), ("", True), ("runtime=5\n", True)]
+)
+def test_jobs_that_end_each_other_are_taken_where_they_end_together_anyway(
+    tmp_path: Path, end: str, *, refused: bool
+) -> None:
+    text = f"[global]\nfilename=/dev/sdz\nsize=1g\ndirect=1\nrw=read\nnumjobs=2\nexitall\n{end}[a]\n"
+    if not refused:
+        assert written(tmp_path, text)
+        return
+    with pytest.raises(UsageError, match=":7: exitall: ends jobs when another one ends"):
+        imported(tmp_path, text)
+
+
+def test_file_names_follow_the_format_and_a_directory_goes_before(tmp_path: Path) -> None:
+    text = "[j]\ndirectory=/m\nrw=write\nsize=1m\nnumjobs=2\nfilename_format=f-$jobname-$jobnum.$filenum\n"
+    assert "array:file:/m/f-j-0.0,file:/m/f-j-1.0" in written(tmp_path, text)
+    shared = text.replace("-$jobnum", "")
+    assert "# Run it on file:/m/f-j.0\n" in written(tmp_path, shared)

@@ -116,6 +116,7 @@ DRAWN = {
     "a mix by its writes": "rw=randrw\nsize=4m\nbs=4k\nio_size=48m\nrwmixread=70\nrwmixwrite=80\nnorandommap",
     "sizes with shares": "rw=randread\nsize=4m\nio_size=32m\nbssplit=4k/60:8k/30:16k/10\nnorandommap",
     "a range of sizes": "rw=randread\nsize=4m\nio_size=32m\nbsrange=4k-16k\nnorandommap",
+    "a range that ends between": "rw=randread\nsize=4m\nio_size=32m\nbsrange=4k-10k\nnorandommap",
     "an alignment": "rw=randread\nsize=4m\nbs=4k\nio_size=8m\nblockalign=16k\nnorandommap",
     "some at random": "rw=randread\nsize=4m\nbs=4k\nio_size=32m\npercentage_random=30\nnorandommap",
     "bands": "rw=randread\nsize=4m\nbs=4k\nio_size=32m\nrandom_distribution=zoned:80/25:20/75",

@@ -25,6 +25,7 @@ BASE = (
 )
 WRITES = (*BASE, "rw=write")
 ONCE = ("filename=f", "ioengine=libaio", "rw=write", "size=1m", "direct=1")
+NAMELESS = ("ioengine=libaio", "rw=write", "size=1m", "direct=1")
 THREADS = (*BASE, "rw=read", "numjobs=2")
 
 #: For each applied option lines of a job without it, and a line of it that asks for something else.
@@ -81,6 +82,8 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "nrfiles": (BASE, "nrfiles=3"),
     "filesize": (("filename=f", "rw=write"), "filesize=1m"),
     "overwrite": (ONCE, "overwrite=1"),
+    "exitall": (THREADS, "time_based=0\nexitall"),
+    "filename_format": (NAMELESS, "filename_format=$jobname-of-mine"),
     "fdp_pli": (WRITES, "plids=1,2"),
     "sqthread_poll": (BASE, "sqthread_poll=1"),
     "cmd_type": ((*BASE, "ioengine=io_uring_cmd"), "cmd_type=other"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fathom.errors import FathomError, UsageError
 from fathom.imports import import_method
+from fathom.imports.variables import Variables
 from fathom.method.method import parse_method
 
 ONE = "sd=sd1,lun=/dev/nvme0n1,openflags=o_direct\n"
@@ -223,7 +224,7 @@ def test_what_a_method_cannot_be_names_the_line_of_the_file(tmp_path: Path) -> N
             ONE + "sd=sd2,lun=/dev/nvme1n1\nwd=w,sd=sd*\nrd=a,wd=w\nrd=b,wd=w,sd=sd2\n",
             ":5: rd=b runs on a part of the storage of rd=a",
         ),
-        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=$rate\n", ":3: $rate is set on Vdbench's command line"),
+        (ONE + "wd=w,sd=sd1\nrd=r,wd=w,iorate=$rate\n", ":3: $rate has no value; give --set rate=VALUE"),
     ],
 )
 def test_what_would_be_another_test_is_refused_with_its_line(tmp_path: Path, text: str, what: str) -> None:
@@ -294,3 +295,26 @@ def test_whatever_is_written_gives_a_method_that_can_be_run_or_a_refusal(
     except FathomError:
         return
     assert parse_method(method, "again").steps
+
+
+def test_a_variable_has_the_value_that_is_set_in_included_files_too(tmp_path: Path) -> None:
+    (tmp_path / "disks").write_text("sd=sd1,lun=$disk,openflags=o_direct\n")
+    file = tmp_path / "case.parm"
+    file.write_text("include=$which\nwd=wd1,sd=sd1,xfersize=$size\nrd=rd1,wd=wd1,iorate=max,elapsed=5\n")
+    with pytest.raises(UsageError, match=r"case.parm:1: \$which has no value; give --set which=VALUE"):
+        import_method(file)
+    method, notes = import_method(
+        file, None, Variables({"which": "disks", "disk": "/dev/sdz", "size": "64k"})
+    )
+    assert 'block   = "64KiB"' in method
+    assert "# Run it on /dev/sdz\n" in method
+    assert f"{tmp_path}/disks:1: $disk: /dev/sdz, from --set" in notes
+
+
+def test_a_script_that_writes_parameter_files_is_refused_as_one(tmp_path: Path) -> None:
+    file = tmp_path / "run.sh"
+    file.write_text(
+        "#!/bin/sh\ncat > f <<E\nsd=sd1,lun=/dev/sdz\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1\nE\nvdbench -f f\n"
+    )
+    with pytest.raises(UsageError, match=r"run\.sh:1: a shell script that writes parameter files of Vdbench"):
+        import_method(file)

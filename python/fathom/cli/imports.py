@@ -17,11 +17,16 @@ def import_file(
         ),
     ],
     name: Annotated[str | None, typer.Option(help="the method's name (default: the file's)")] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="what ${NAME} or $NAME of the file stands for"),
+    ] = None,
 ) -> None:
     """Print a fio job file or Vdbench parameter file as a method."""
     from fathom.imports import import_method
+    from fathom.imports.variables import variables_of
 
-    method, notes = import_method(file, name)
+    method, notes = import_method(file, name, variables_of(values or []))
     print(method, end="")
     for note in notes:
         print(f"fathom: {note}", file=sys.stderr)

@@ -8,12 +8,13 @@ from fathom.errors import UsageError
 from fathom.imports.draft import Draft, name_of
 from fathom.imports.fio import from_fio
 from fathom.imports.fio_script import CALL
+from fathom.imports.variables import Variables
 from fathom.imports.vdbench import from_vdbench
 from fathom.method.method import parse_method
 from fathom.text_file import read_text
 
 _IMPORTED = "the imported method"
-_FORMATS: tuple[tuple[Callable[[str], object], Callable[[str, str], Draft]], ...] = (
+_FORMATS: tuple[tuple[Callable[[str], object], Callable[[str, str, Variables], Draft]], ...] = (
     (re.compile(r"^\s*\[[^\]]+\]", re.MULTILINE).search, from_fio),
     (CALL.search, from_fio),
     (re.compile(r"^\s*rd\s*=", re.MULTILINE).search, from_vdbench),
@@ -21,14 +22,18 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[str, str], Draft]], ...
 """How the text of each format is recognised, and what reads it. The first that fits is taken."""
 
 
-def import_method(path: Path, name: str | None = None) -> tuple[str, list[str]]:
+def import_method(
+    path: Path, name: str | None = None, variables: Variables | None = None
+) -> tuple[str, list[str]]:
     """Returns a method file for a fio job file, a script of fio commands or a Vdbench parameter file, and notes.
 
-    Notes name what is different or left out. Raises UsageError where a line has no counterpart and the test would be
-    another without it.
+    Notes name what is different or left out. `variables` stand for `${NAME}` and `$NAME` of the file. Raises
+    UsageError where a line has no counterpart and the test would be another without it.
     """
+    variables = variables or Variables()
     text = read_text(path, "give a job file of fio or a parameter file of Vdbench")
-    draft = _draft(text, str(path))
+    draft = _draft(text, str(path), variables)
+    variables.check_all_used(str(path))
     called = name_of(name or path.stem, "imported")
     method = draft.to_toml(called, str(path))
     try:
@@ -50,10 +55,16 @@ def _at_its_line(error: UsageError, draft: Draft, name: str, file: str) -> Usage
     )
 
 
-def _draft(text: str, file: str) -> Draft:
+def _draft(text: str, file: str, variables: Variables) -> Draft:
     for marks, reader in _FORMATS:
-        if marks(text):
-            return reader(text, file)
+        if not marks(text):
+            continue
+        if reader is from_vdbench and text.startswith("#!"):
+            raise UsageError(
+                f"{file}:1: a shell script that writes parameter files of Vdbench",
+                "import a file that it has written",
+            )
+        return reader(text, file, variables)
     raise UsageError(
         f"{file}: neither fio's nor Vdbench's",
         "expected [jobs], fio commands of a script, or sd=, wd= and rd= lines",

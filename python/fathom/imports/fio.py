@@ -16,19 +16,22 @@ from fathom.imports.fio_files import NOTHING, Files, files_of
 from fathom.imports.fio_job import Conversion
 from fathom.imports.fio_script import jobs_of_script
 from fathom.imports.units import duration_text, size_text
+from fathom.imports.variables import Variables
 
 _LAY_OUT_BYTES = 64 << 10
 
 
-def from_fio(text: str, file: str) -> Draft:
+def from_fio(text: str, file: str, variables: Variables) -> Draft:
     """Returns the method that does what a job file, or the commands of a script, do. Raises UsageError."""
     draft = Draft(source="fio")
     sectioned = re.search(r"^\s*\[[^\]]+\]", text, re.MULTILINE)
-    jobs = jobs_of_file(text, file, draft) if sectioned else jobs_of_script(text, file, draft)
+    read = jobs_of_file if sectioned else jobs_of_script
+    jobs = read(text, file, draft, variables)
     if not jobs:
         raise UsageError(f"{file}: no job", "expected a [section] with its options")
     groups = [_Group(draft, jobs) for jobs in _groups(jobs)]
     _name_targets(draft, groups)
+    _check_ends(groups)
     states: dict[Files, _State] = {}
     for group in groups:
         _add_group(draft, group, states.setdefault(group.files, _State()))
@@ -84,8 +87,21 @@ def _all_files(jobs: Sequence[FioJob], own: Sequence[Files]) -> Files:
 
 
 def _but_files(job: FioJob) -> list[tuple[str, str]]:
-    of_files = ("filename", "directory", "name", "description")
+    of_files = ("filename", "filename_format", "directory", "name", "description")
     return sorted((key, one.value) for key, one in job.options.items() if key not in of_files)
+
+
+def _check_ends(groups: Sequence[_Group]) -> None:
+    """Raises UsageError where `exitall`, which counts for all jobs of a file, would end one before the others."""
+    asked = [one for group in groups for one in group.made if one.exits_all]
+    for group in groups if asked else ():
+        alone = len(group.made) == len(group.files.paths) == group.first.jobs == 1
+        if not alone and set(group.first.until) != {"time"}:
+            raise UsageError(
+                f"{asked[0].place('exitall')}: ends jobs when another one ends, and "
+                f"[{group.first.job.name}] does not end by its runtime alone",
+                "give all jobs time_based and a runtime",
+            )
 
 
 @dataclass

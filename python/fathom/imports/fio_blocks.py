@@ -89,19 +89,21 @@ class Blocks:
         return size
 
     def _range(self, text: str) -> Sizes:
-        """Returns `4k-64k`: every multiple of the smallest is as likely."""
+        """Returns `4k-64k`: every multiple of the smallest is as likely, and the largest has what is left.
+
+        fio draws a number from the smallest to the sum of both. It cuts that to a multiple of the smallest, and to the
+        largest (`get_next_buflen` of its `io_u.c`).
+        """
         least_text, _, most_text = text.partition("-")
         least, most = (self._block_size(one, "bsrange") for one in (least_text, most_text))
-        if most < least or most % least or most // least > _MOST_SIZES:
+        if most < least or most // least > _MOST_SIZES - 1:
             raise self._given.error(
                 "bsrange",
-                (
-                    f"{text}: the largest size is not a multiple of the smallest, or exceeds it more than "
-                    f"{_MOST_SIZES} times"
-                ),
+                f"{text}: the largest size is below the smallest, or exceeds it more than {_MOST_SIZES - 1} times",
                 "list sizes with shares: bssplit",
             )
-        return [(size, 1.0) for size in range(least, most + 1, least)]
+        whole = [(size, least) for size in range(least, most, least)]
+        return [*((size, float(share)) for size, share in whole), (most, float(most - least * len(whole)))]
 
     def _split(self, text: str) -> Sizes:
         """Returns `4k/60:64k/40`; those without a share divide what is left."""
@@ -125,4 +127,6 @@ class Blocks:
 def _block_of(sizes: Sizes) -> Value:
     if len(sizes) == 1:
         return size_text(sizes[0][0])
+    if len({share for _, share in sizes}) == 1:
+        sizes = [(size, 1.0) for size, _ in sizes]
     return [{"size": size_text(size), "share": share} for size, share in sizes]

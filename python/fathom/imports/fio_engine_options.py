@@ -17,7 +17,6 @@ _OF_REFUSED_ENGINES = {
     "libhdfs": "namenode hdfsdirectory single_instance hdfs_use_direct",
     "libiscsi": "initiator",
     "librpma": "serverip direct_write_to_pmem busy_wait_polling",
-    "mmap": "thp",
     "mtd": "skip_bad",
     "nbd": "uri",
     "net": "hostname port protocol/proto nodelay listen pingpong interface ttl window_size mss netsplice",
@@ -48,6 +47,7 @@ OF_ENGINES: tuple[tuple[str, str, str], ...] = (
     ("refused", _POLLS, "hipri=0"),
     ("refused", _POLLS, "hipri_percentage"),
     ("refused", _KERNEL, "uncached=0"),
+    ("refused", "backs the mapping of the engine mmap by huge pages", "thp=0"),
     ("refused", _KERNEL, "nowait=0"),
     *(
         ("refused", _PRIORITY, name)

@@ -5,7 +5,6 @@ Global options are those of every job after them; of an option that is given twi
 """
 
 import difflib
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft
 from fathom.imports.fio_options import ALIASES, OPTIONS
+from fathom.imports.variables import Variables, missing
 from fathom.text_file import read_text
 
 _INCLUDED = 8
@@ -39,12 +39,13 @@ class FioJob:
     """Whether it begins only when those before it have ended."""
 
 
-def jobs_of_file(text: str, file: str, draft: Draft) -> list[FioJob]:
+def jobs_of_file(text: str, file: str, draft: Draft, variables: Variables) -> list[FioJob]:
     """Returns the jobs of a job file. Raises UsageError."""
     jobs: list[FioJob] = []
     shared: dict[str, Option] = {}
     into: dict[str, Option] | None = None
-    for place, line in _lines(text, file):
+    for place, raw in _lines(text, file):
+        line = variables.fill(raw, place, draft, environment=True)
         if section := re.fullmatch(r"\[([^\]]+)\]", line):
             if section[1].startswith("global"):
                 into = shared
@@ -90,7 +91,7 @@ def set_option(into: dict[str, Option], text: str, place: str) -> None:
     key, equals, value = text.partition("=")
     name = _name_of(key.strip(), place)
     into.pop(name, None)
-    into[name] = Option(_expanded(value.strip(), place) if equals else "1", place)
+    into[name] = Option(_known(name, value.strip(), place) if equals else "1", place)
 
 
 def _name_of(key: str, place: str) -> str:
@@ -104,19 +105,8 @@ def _name_of(key: str, place: str) -> str:
     )
 
 
-def _expanded(value: str, place: str) -> str:
-    """With the environment's variables, as fio puts them in."""
-
-    def of_environment(match: re.Match[str]) -> str:
-        if (found := os.environ.get(match[1])) is None:
-            raise UsageError(
-                f"{place}: {match[0]} is not set", "set it in the environment, or write its value"
-            )
-        return found
-
-    expanded = re.sub(r"\$\{(\w+)\}", of_environment, value)
-    if "$" in expanded:
-        raise UsageError(
-            f"{place}: {expanded}: fio substitutes something for $", "write the value that it stands for"
-        )
-    return expanded
+def _known(name: str, value: str, place: str) -> str:
+    """Returns a value that fio would not change; `filename_format` has words of fio's own. Raises UsageError."""
+    if "$" in value and name != "filename_format":
+        raise missing(value, place)
+    return value

@@ -1,5 +1,6 @@
 """Which files a job of fio works on, and the target that stands for them."""
 
+import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -38,9 +39,7 @@ def files_of(job: FioJob) -> Files:
     if ":" in directory.replace("\\:", ""):
         raise UsageError(f"{_place(job, 'directory')}: several directories have no counterpart", "give one")
     if "filename" not in job.options:
-        return Files(
-            tuple(f"{directory or '.'}/{job.name}.{number}.0" for number in range(_jobs(job))), own=True
-        )
+        return _own_files(job, directory or ".")
     paths = [path.replace("\0", ":") for path in _text(job, "filename").replace("\\:", "\0").split(":")]
     if len(paths) > 1:
         raise UsageError(
@@ -52,6 +51,25 @@ def files_of(job: FioJob) -> Files:
         raise UsageError(f"{_place(job, 'filename')}: {paths[0] or 'nothing'} is no file", "give a path")
     # fio puts the directory before every name, even one that begins with a slash.
     return Files((str(PurePosixPath(f"{directory}/{paths[0]}")) if directory else paths[0],))
+
+
+def _own_files(job: FioJob, directory: str) -> Files:
+    """Returns the files that fio names: one for each of `numjobs`, or one for all where the format has no number."""
+    form = _text(job, "filename_format") or "$jobname.$jobnum.$filenum"
+    names = dict.fromkeys(f"{directory}/{_name(form, job.name, number)}" for number in range(_jobs(job)))
+    if "$" in "".join(names):
+        raise UsageError(
+            f"{_place(job, 'filename_format')}: {form}: only $jobname, $jobnum and $filenum have a counterpart",
+            "write what the others stand for",
+        )
+    return Files(tuple(names), own=len(names) == _jobs(job))
+
+
+def _name(form: str, job: str, number: int) -> str:
+    """Returns the name of the first file of a job's process of that number (`make_filename` of fio's `init.c`)."""
+    words = {"$jobname": job, "$jobnum": str(number), "$filenum": "0"}
+    any_word = "|".join(map(re.escape, words))
+    return re.sub(any_word, lambda found: words[found[0].lower()], form, flags=re.IGNORECASE)
 
 
 def _jobs(job: FioJob) -> int:

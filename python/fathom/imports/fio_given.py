@@ -78,16 +78,27 @@ class Given:
 
     def size(self, key: str) -> int:
         """Returns the value in bytes. Raises UsageError."""
-        return self.size_of(self.text(key, ""), key)
+        return self.size_of(self.text(key, "0"), key)
 
     def size_of(self, text: str, key: str) -> int:
         """Returns a part of an option's value in bytes, by the job's `kb_base`. Raises UsageError."""
+        if zones := re.fullmatch(r"(\d{1,9})z", text.strip().lower()):
+            return int(zones[1]) * self._zone_bytes(key)
         found = re.fullmatch(r"(\d{1,15})([kmgtp]?)(ib|i|b)?", text.strip().lower())
         if not found:
             raise self.error(key, f"{text or 'nothing'} is not a size", 'expected one like "4k" or "10g"')
         other_base = found[2] and found[3] == "ib"
         base = (1024 if self._kb_base == 1000 else 1000) if other_base else self._kb_base
         return int(found[1]) * base ** POWERS[found[2]]
+
+    def _zone_bytes(self, key: str) -> int:
+        """Returns the size of a zone. Raises UsageError where only the device knows it."""
+        counts = key in ("size", "io_size", "offset", "offset_increment")
+        if counts and self.text("zonemode", "none") == "zbd" and (given := self.size("zonesize")):
+            return given
+        raise self.error(
+            key, "counts zones, whose size only the device knows", "write bytes, or give zonesize"
+        )
 
     def seconds(self, key: str, unit: str = "s") -> float:
         """Returns a duration, of `unit` where it says none; 0 where it is not given. Raises UsageError."""

@@ -12,7 +12,7 @@ from fathom.imports.units import duration_text, size_text
 _ASYNCHRONOUS = frozenset(
     ("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "null")
 )
-_SYNCHRONOUS = frozenset(("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile"))
+_SYNCHRONOUS = frozenset(("psync", "sync", "vsync", "pvsync", "pvsync2", "libcufile", "mmap"))
 
 #: From which of fio's options a key of the job comes, for errors.
 _SOURCES: dict[str, tuple[str, ...]] = {
@@ -43,10 +43,13 @@ class Conversion:
         self.job = job
         self._draft = draft
         self._given = Given(job, draft)
-        for key in ("name", "description", "filename", "directory", "stonewall", "overwrite"):
+        for key in (
+            *("name", "description", "filename", "filename_format", "directory", "stonewall", "overwrite"),
+        ):
             self._given.has(key)
         self._engine = self._engine_of()
         self.jobs = self._given.whole("numjobs", 1, 1)
+        self.exits_all = self._given.flag("exitall")
         self._own_files = own_files
         self._timed = self._given.flag("time_based")
         self.blocks = Blocks(self._given)
@@ -122,6 +125,11 @@ class Conversion:
             if self._given.text("cmd_type", "nvme") != "nvme":
                 raise self._given.error("cmd_type", "only nvme is known", "write nvme")
             self._given.note("ioengine", "passthrough is what /dev/ngXnY as a target gives")
+        elif engine == "mmap":
+            self._given.note(
+                "ioengine",
+                "mmap: the same places and sizes, by reads and writes through the page cache instead of page faults",
+            )
         elif self._given.has("ioengine") and engine not in ("io_uring", "libaio", "null", "libcufile"):
             self._given.note("ioengine", f"{engine}: the same I/O in flight, submitted by io_uring")
         return engine
@@ -209,6 +217,10 @@ class Conversion:
         if self._engine == "io_uring_cmd":
             return False
         buffered = latest is None or self._given.flag(latest) is (latest == "buffered")
+        if self._engine == "mmap" and not buffered:
+            raise self._given.error(
+                latest or "direct", "syncs the mapping after each I/O, and drops its pages", "leave it out"
+            )
         if buffered and self._engine != "null":
             self._given.note(
                 latest or "direct",

@@ -101,6 +101,8 @@ _ALL: tuple[FioOption, ...] = (
     *_applied("one file; sets of files are refused", "nrfiles/nr_files"),
     *_applied("the file's size, where it is the job's", "filesize"),
     *_applied("files are filled before", "overwrite"),
+    *_applied("jobs that end together, by their time; others are refused", "exitall"),
+    *_applied("names of a job's own files", "filename_format"),
     *_applied("later fio: `placement`", "fdp_pli/plids"),
     *_noted(
         REPORTS,
@@ -153,7 +155,6 @@ _ALL: tuple[FioOption, ...] = (
         "a failed I/O is counted and the step goes on", "continue_on_error", "ignore_error", "error_dump"
     ),
     *_noted("a failed or late I/O ends no other step", "exitall_on_error", "max_latency=0"),
-    *_noted("all jobs of a step end together, by their time", "exit_what"),
     *_noted("a rate that is not reached is a note of the report", "rate_min/ratemin", "rate_iops_min"),
     *_noted("rates are kept at every moment, not on average over a cycle", "rate_cycle/ratecycle"),
     *_noted(
@@ -182,9 +183,7 @@ _ALL: tuple[FioOption, ...] = (
     *_noted("has no effect without cgroup", "cgroup_nodelete"),
     *_noted("nothing is trimmed here", "trim_verify_zero"),
     *_noted("later fio: data placement is asked for by placement handles alone", "fdp", "dataplacement"),
-    *_refused(
-        _SET, "opendir", "filename_format", "file_append=0", "fill_device/fill_fs=0", "unlink_each_loop=0"
-    ),
+    *_refused(_SET, "opendir", "file_append=0", "fill_device/fill_fs=0", "unlink_each_loop=0"),
     *_refused("makes files and does no I/O", "create_only=0"),
     *_refused("locks files against other jobs", "lockfile=none"),
     *_refused("reads whole files before", "pre_read=0"),
@@ -192,8 +191,8 @@ _ALL: tuple[FioOption, ...] = (
     *_refused("is another order of offsets", "rw_sequencer=sequential", "bs_is_seq_rand=0", "offset_align=0"),
     *_refused("makes blocks of odd sizes", "bs_unaligned/blocksize_unaligned=0"),
     *_refused("keeps fewer I/Os in flight than iodepth", "iodepth_low", "serialize_overlap=0"),
+    *_refused("ends jobs that have not begun", "exit_what=group,stonewall"),
     *_refused(_ORDER, "wait_for", "startdelay=0", "flow=0", "flow_id=0", "flow_sleep=0"),
-    *_refused("ends jobs when another one ends", "exitall=0"),
     *_refused(_FEEDBACK, "latency_target=0", "latency_window=0", "latency_percentile", "latency_run=0"),
     *_refused(
         _FEEDBACK, "steadystate/ss", "steadystate_duration/ss_dur=0", "steadystate_ramp_time/ss_ramp=0"

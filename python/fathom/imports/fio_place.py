@@ -1,6 +1,6 @@
 """Where the I/O of a job of fio goes: pattern, position, region and alignment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fathom.imports.draft import Value
 from fathom.imports.fio_blocks import Blocks
@@ -212,15 +212,20 @@ class Place:
                 "give one for all",
             )
         bands = [band.partition("/") for band in rest.split(":")]
+        accesses = self._whole_shares([access for access, _, _ in bands])
+        areas = self._whole_shares([area for _, _, area in bands])
         return {
             "hot-spots": [
-                {
-                    "area": given.number_of(area, "random_distribution"),
-                    "access": given.number_of(access, "random_distribution"),
-                }
-                for access, _, area in bands
+                {"area": area, "access": access} for area, access in zip(areas, accesses, strict=True)
             ]
         }
+
+    def _whole_shares(self, texts: Sequence[str]) -> list[float]:
+        """Returns percentages; those that are not given have equal parts of what is left."""
+        given = [self._given.number_of(text, "random_distribution") if text else None for text in texts]
+        left = 100.0 - sum(share or 0.0 for share in given)
+        part = left / max(given.count(None), 1)
+        return [round(part, 6) if share is None else share for share in given]
 
     # Regions
 

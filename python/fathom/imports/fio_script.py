@@ -1,15 +1,18 @@
 """Jobs of fio from the commands of a shell script, one command after the other.
 
-A line that calls fio is taken or refused: none is passed over.
+A line that calls fio is taken or refused: none is passed over. Loops and conditions around it are left aside, and a
+note says so. Variables have the value that the script gives them once, or that of the caller.
 """
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from fathom.errors import UsageError
 from fathom.imports.draft import Draft
 from fathom.imports.fio_file import FioJob, Option, set_option, waits
+from fathom.imports.variables import Variables, missing
 
 #: A call of fio, however it is reached.
 CALL = re.compile(r"(?<![\w./-])(?:\S*/)?fio\s+-", re.MULTILINE)
@@ -20,6 +23,11 @@ _LAUNCHERS = frozenset(
 )
 
 _SHELL = "$|><&`;()"
+_OPENS = re.compile(r"\s*(for|while|until|if|case)\b")
+_CLOSES = re.compile(r"\s*(done|fi|esac)\b")
+_SETS = re.compile(
+    r"\s*(?:export\s+|readonly\s+|local\s+|declare\s+)?(?P<name>\w+)=(?P<value>\S*)\s*(?:#.*)?"
+)
 
 #: Options of a command that say nothing of the I/O.
 _OF_THE_PROGRAM = re.compile(
@@ -28,10 +36,10 @@ _OF_THE_PROGRAM = re.compile(
 )
 
 
-def jobs_of_script(text: str, file: str, draft: Draft) -> list[FioJob]:
+def jobs_of_script(text: str, file: str, draft: Draft, variables: Variables) -> list[FioJob]:
     """Returns the jobs of a script's fio commands. Raises UsageError."""
     jobs: list[FioJob] = []
-    for place, words in _commands(text, file, draft):
+    for place, words in _commands(text, file, draft, variables):
         shared: dict[str, Option] = {}
         first = len(jobs)
         for word in words:
@@ -50,8 +58,34 @@ def jobs_of_script(text: str, file: str, draft: Draft) -> list[FioJob]:
     return jobs
 
 
-def _commands(text: str, file: str, draft: Draft) -> Iterator[tuple[str, list[str]]]:
+@dataclass
+class _Script:
+    """What the lines so far have set, and the loops and conditions that are open."""
+
+    values: dict[str, str] = field(default_factory=dict[str, str])
+    open: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def read(self, place: str, line: str) -> None:
+        """Takes in a line that calls no fio. What is set within a loop or a condition, or anew, has no one value."""
+        if found := _OPENS.match(line):
+            if not re.search(rf"\b{'done' if found[1] in ('for', 'while', 'until') else 'fi|esac'}\b", line):
+                self.open.append((place, line.strip()))
+        elif _CLOSES.match(line):
+            self.open = self.open[:-1]
+        elif found := _SETS.fullmatch(line):
+            name, value = found["name"], found["value"].strip("\"'")
+            known = self.open or any(mark in value for mark in _SHELL) or name in self.values
+            self.values[name] = "" if known else value
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        """The variables that have one value."""
+        return {name: value for name, value in self.values.items() if value}
+
+
+def _commands(text: str, file: str, draft: Draft, variables: Variables) -> Iterator[tuple[str, list[str]]]:
     """Yields the arguments of each fio command, with its line. Values follow their option after `=` or a space."""
+    script = _Script()
     for place, line in _logical_lines(text, file):
         words = _words(line, place)
         called = [at for at, word in enumerate(words[:-1]) if word.rpartition("/")[2] == "fio"]
@@ -59,6 +93,7 @@ def _commands(text: str, file: str, draft: Draft) -> Iterator[tuple[str, list[st
         if not called:
             if CALL.search(line.partition("#")[0]):
                 raise _within_shell(place, line)
+            script.read(place, line)
             continue
         before, arguments = words[: called[0]], words[called[0] + 1 :]
         if arguments == ["--version"]:
@@ -66,7 +101,10 @@ def _commands(text: str, file: str, draft: Draft) -> Iterator[tuple[str, list[st
         _check_launched(before, place, line)
         if before:
             draft.note(f"{place}: {' '.join(before)}: says where or as whom fio runs, and is left out")
-        yield place, _joined(arguments, place)
+        for where, what in script.open:
+            draft.note(f"{where}: {what[:60]}: is left aside; what stands in it is done once")
+        filled = [variables.fill(word, place, draft, of_file=script.known) for word in arguments]
+        yield place, _joined(filled, place)
 
 
 def _logical_lines(text: str, file: str) -> Iterator[tuple[str, str]]:
@@ -78,7 +116,7 @@ def _logical_lines(text: str, file: str) -> Iterator[tuple[str, str]]:
             number += 1
             line = line[:-1] + " " + lines[number].strip()
         number += 1
-        if "fio" in line and not line.lstrip().startswith("#"):
+        if not line.lstrip().startswith("#"):
             yield place, line
 
 
@@ -111,6 +149,8 @@ def _within_shell(place: str, line: str) -> UsageError:
 def _joined(words: Sequence[str], place: str) -> list[str]:
     arguments: list[str] = []
     for word in words:
+        if re.search(r"\$\{?\w+", word):
+            raise missing(word, place)
         if any(mark in word for mark in "$|><&`") or word in (";", "&&", "||"):
             raise UsageError(f"{place}: {word}: shell syntax", "write the value that it stands for")
         if word.startswith("-") or not arguments or "=" in arguments[-1]:

@@ -10,6 +10,7 @@ from fathom.errors import UsageError
 from fathom.imports.draft import Draft, DraftStep, Value, name_of
 from fathom.imports.fio_options import Use
 from fathom.imports.units import size_text
+from fathom.imports.variables import Variables
 from fathom.imports.vdbench_file import Definition, Given, definitions
 from fathom.imports.vdbench_keys import REPORTS, Section
 from fathom.imports.vdbench_place import Storage
@@ -18,13 +19,13 @@ from fathom.imports.vdbench_run import File, Run
 _MOST_TARGETS = 256
 
 
-def from_vdbench(text: str, file: str) -> Draft:
+def from_vdbench(text: str, file: str, variables: Variables) -> Draft:
     """Returns the method that a parameter file's runs are, one after the other. Raises UsageError."""
     draft = Draft(source="Vdbench")
     found: dict[Section, list[Definition]] = {section: [] for section in Section}
     general = Definition(Section.GENERAL, "", file)
     default = Definition(Section.WORKLOAD, "default", file)
-    for definition, given in definitions(text, file):
+    for definition, given in definitions(text, file, lambda line, place: variables.fill(line, place, draft)):
         if given:
             _judge(given, draft)
             if definition is None:

@@ -5,13 +5,18 @@ line. A key may be abbreviated, and `eof` ends the file.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from fathom.errors import UsageError
+from fathom.imports.variables import missing
 from fathom.imports.vdbench_keys import FILE_SYSTEM_WORDS, FILE_SYSTEMS, Section, VdbenchKey, find_key
 from fathom.text_file import read_text
+
+#: Puts the values of variables into a line, which stands at a place.
+Fill: TypeAlias = Callable[[str, str], str]
 
 MOST_VALUES = 1000
 _MOST = 1 << 60
@@ -131,11 +136,13 @@ class Definition:
         return given.number() if given else otherwise
 
 
-def definitions(text: str, file: str) -> Iterator[tuple[Definition | None, Given | None]]:
-    """Definitions as they begin, and their keys as they come (a key after its definition). Raises UsageError."""
+def definitions(text: str, file: str, fill: Fill) -> Iterator[tuple[Definition | None, Given | None]]:
+    """Definitions as they begin, and their keys as they come (a key after its definition). `fill` puts values of
+    variables into a line at a place. Raises UsageError.
+    """
     section, defaults = Section.GENERAL, dict[Section, Definition]()
     current: Definition | None = None
-    for word, value, place in _pieces(text, file):
+    for word, value, place in _pieces(text, file, fill):
         if word in FILE_SYSTEM_WORDS or (word == "fwdrate" and section is not Section.RUN):
             raise UsageError(
                 f"{place}: {word}={value.translate(_UNQUOTED)} {FILE_SYSTEMS}", "import sd, wd and rd lines"
@@ -185,9 +192,9 @@ def _values(value: str) -> tuple[tuple[str, ...], bool]:
     return tuple(one.translate(_UNQUOTED) for one in inner.split(",") if one) or ("",), True
 
 
-def _pieces(text: str, file: str) -> Iterator[tuple[str, str, str]]:
+def _pieces(text: str, file: str, fill: Fill) -> Iterator[tuple[str, str, str]]:
     """Yields every `key=value` with its place. Raises UsageError."""
-    for line, place in _whole(_lines(text, file, included=False)):
+    for line, place in _whole(_lines(text, file, fill, included=False)):
         for part in re.findall(r"(?:[^,()]|\([^()]*(?:\([^()]*\)[^()]*)*\)|[()])+", line):
             word, equals, value = part.partition("=")
             if not equals or not value or not word:
@@ -211,7 +218,7 @@ def _whole(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield whole, place
 
 
-def _lines(text: str, file: str, *, included: bool) -> Iterator[tuple[str, str]]:
+def _lines(text: str, file: str, fill: Fill, *, included: bool) -> Iterator[tuple[str, str]]:
     """Yields lines up to `eof` without comments, and those of included files."""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{file}:{number}"
@@ -219,18 +226,19 @@ def _lines(text: str, file: str, *, included: bool) -> Iterator[tuple[str, str]]
             return
         if not line or line[0] in "*#/":
             continue
+        line = fill(line, place)
         if line.startswith("include="):
             if included:
                 raise UsageError(
                     f"{place}: {line}: an included file includes no other", "include both in the first"
                 )
+            if "$" in line:
+                raise missing(line, place)
             path = _included(line.partition("=")[2], file, place)
-            yield from _lines(read_text(path, "see the include= line"), str(path), included=True)
+            yield from _lines(read_text(path, "see the include= line"), str(path), fill, included=True)
             continue
-        if variable := re.search(r"\$\w+", line):
-            raise UsageError(
-                f"{place}: {variable[0]} is set on Vdbench's command line", "write its value in the file"
-            )
+        if re.search(r"\$\{?\w", line):
+            raise missing(line, place)
         yield _until_blank(line, place), place
 
 
