@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
+    error::BackendError,
     results::{Interval, Recording},
-    start::BackendError,
 };
 
 /// A running job. Made by `start_engine` and `start_twins`.

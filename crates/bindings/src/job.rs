@@ -1,5 +1,7 @@
 //! The job as a Python class: what methods, sessions and reports read of it, and the jobs made from it.
 
+mod parts;
+
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
@@ -9,125 +11,10 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use workload::{
-    Arrival, Geometry, Load, OperationPositions, RequestStream, Split, ThreadPositions, Until,
-};
+use workload::{Arrival, Geometry, Load, OperationPositions, Split, ThreadPositions, Until};
 
+pub use self::parts::{Extent, JobOp, Pattern};
 use crate::parse::{job_from_text, refuse, to_json};
-
-/// A length or position: in bytes, as a fraction of the target, or in bytes up to the target's end. One is set.
-#[pyclass(frozen, eq, module = "fathom._core")]
-#[derive(Debug, PartialEq)]
-pub struct Extent(workload::Extent);
-
-#[pymethods]
-impl Extent {
-    #[getter]
-    fn bytes(&self) -> Option<u64> {
-        match self.0 {
-            workload::Extent::Bytes(bytes) => Some(bytes),
-            workload::Extent::Fraction(_) | workload::Extent::UpTo(_) => None,
-        }
-    }
-
-    #[getter]
-    fn fraction(&self) -> Option<f64> {
-        match self.0 {
-            workload::Extent::Fraction(fraction) => Some(fraction),
-            workload::Extent::Bytes(_) | workload::Extent::UpTo(_) => None,
-        }
-    }
-
-    #[getter]
-    fn up_to(&self) -> Option<u64> {
-        match self.0 {
-            workload::Extent::UpTo(bytes) => Some(bytes),
-            workload::Extent::Bytes(_) | workload::Extent::Fraction(_) => None,
-        }
-    }
-
-    /// The length in bytes on a target of that capacity, as a region of that size has it.
-    fn on(&self, capacity_bytes: u64) -> u64 {
-        let region = workload::Region {
-            start: workload::Extent::Bytes(0),
-            size: self.0,
-        };
-        let geometry = Geometry {
-            capacity_bytes,
-            block_bytes: 1,
-        };
-        region.span(geometry).size_bytes
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-/// An operation with its weight and its block sizes, each with its weight.
-#[pyclass(frozen, get_all, eq, module = "fathom._core")]
-#[derive(Debug, PartialEq)]
-pub struct JobOp {
-    op: &'static str,
-    weight: f64,
-    sizes: Vec<(u32, f64)>,
-}
-
-#[pymethods]
-impl JobOp {
-    fn __repr__(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-/// Where requests go. Parameters that the kind lacks are None.
-#[pyclass(frozen, get_all, eq, module = "fathom._core")]
-#[derive(Debug, Default, PartialEq)]
-pub struct Pattern {
-    kind: &'static str,
-    streams: Option<u32>,
-    stride_bytes: Option<u64>,
-    theta: Option<f64>,
-    share: Option<f64>,
-    read: Option<f64>,
-    write: Option<f64>,
-    bands: Vec<(f64, f64)>,
-    open: Option<u32>,
-}
-
-#[pymethods]
-impl Pattern {
-    fn __repr__(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-impl From<&workload::Pattern> for Pattern {
-    fn from(pattern: &workload::Pattern) -> Self {
-        let mut own = Self {
-            kind: pattern.name(),
-            ..Self::default()
-        };
-        match *pattern {
-            workload::Pattern::SequentialStreams { streams } => own.streams = Some(streams),
-            workload::Pattern::Strided { stride_bytes } => own.stride_bytes = Some(stride_bytes),
-            workload::Pattern::Zipf { theta } => own.theta = Some(theta),
-            workload::Pattern::Pareto { share } => own.share = Some(share),
-            workload::Pattern::Mixed { read, write } => {
-                (own.read, own.write) = (Some(read), Some(write));
-            }
-            workload::Pattern::HotSpots { ref bands } => {
-                own.bands = bands.iter().map(|band| (band.area, band.access)).collect();
-            }
-            workload::Pattern::Zones { open } => own.open = Some(open),
-            workload::Pattern::Sequential
-            | workload::Pattern::Backwards
-            | workload::Pattern::Uniform
-            | workload::Pattern::RandomOnce => {}
-        }
-        own
-    }
-}
 
 /// One step's I/O, checked. Jobs made from it are checked too, and raise `ParseError`.
 #[pyclass(frozen, module = "fathom._core")]
@@ -547,37 +434,4 @@ impl Job {
             .ramp(geometry, dirty_bytes, block_bytes, overwrites);
         ramp.as_ref().map(Self::changed).transpose()
     }
-}
-
-/// One request: its thread, operation, first byte and length.
-type Requested = (u32, &'static str, u64, u32);
-
-/// Returns what each thread of a job asks of a target of that size: a pure function of these. A thread ends with its
-/// part of the job, or after `most` requests. Nothing is issued; a job that ends by time ends by `most`.
-#[pyfunction]
-pub fn requests(
-    job: &Job,
-    capacity_bytes: u64,
-    block_bytes: u32,
-    seed: u64,
-    most: usize,
-) -> PyResult<Vec<Requested>> {
-    let geometry = Geometry {
-        capacity_bytes,
-        block_bytes,
-    };
-    let mut all = Vec::new();
-    let streams = RequestStream::of_threads(&job.job, geometry, seed).map_err(refuse)?;
-    for ((thread, part), mut stream) in (0u32..).zip(job.job.parts()).zip(streams) {
-        let region = part.job.region.resolve(geometry).map_err(refuse)?;
-        let limits = part.job.limits_of(part.thread, region.size_bytes);
-        let (mut bytes, mut count) = (0u64, 0usize);
-        while count < most && bytes < limits.bytes && (count as u64) < limits.count {
-            let one = stream.next_request();
-            bytes += u64::from(one.size_bytes);
-            count += 1;
-            all.push((thread, one.op.name(), one.offset_bytes, one.size_bytes));
-        }
-    }
-    Ok(all)
 }

@@ -4,9 +4,11 @@
 // The macros of PyO3 generate undocumented items; what Python users read is `_core.pyi`.
 #![allow(missing_docs)]
 
+mod error;
 mod handle;
 mod job;
 mod parse;
+mod requests;
 mod results;
 mod start;
 
@@ -18,11 +20,15 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::error::BackendError;
+    #[pymodule_export]
     use super::handle::Handle;
     #[pymodule_export]
-    use super::job::{Extent, Job, JobOp, Pattern, requests};
+    use super::job::{Extent, Job, JobOp, Pattern};
     #[pymodule_export]
     use super::parse::{ParseError, parse_duration_ns, parse_method, parse_size_bytes};
+    #[pymodule_export]
+    use super::requests::requests;
     #[pymodule_export]
     use super::results::{
         Batch, HalfWidths, Interval, Limit, OpBins, OpHalfWidths, OpResult, Recording, Utilisation,
@@ -30,8 +36,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::start::{
-        BackendError, EngineTarget, Precision, TwinDevice, first_foreign, ssd_parameters,
-        start_engine, start_twins, verify_journal,
+        EngineTarget, Precision, TwinDevice, first_foreign, ssd_parameters, start_engine,
+        start_twins, verify_journal,
     };
 
     #[pymodule_init]

@@ -5,20 +5,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use pyo3::{create_exception, exceptions::PyException, prelude::*};
+use pyo3::prelude::*;
 
-use crate::{handle::Handle, job::Job};
-
-create_exception!(
-    _core,
-    BackendError,
-    PyException,
-    "A job that could not be started or did not end well: one line with what, where and what to do."
-);
-
-fn refuse(error: impl std::fmt::Display) -> PyErr {
-    BackendError::new_err(error.to_string())
-}
+use crate::{error::refuse, handle::Handle, job::Job};
 
 /// Returns where the first 512 bytes begin that are neither blank nor written by the engine; None when there are none.
 #[pyfunction]

@@ -14,7 +14,7 @@ use rand_xoshiro::{
 };
 use workload::{Content, Job, Op};
 
-use crate::{EngineError, own};
+use crate::{EngineError, watermark};
 
 const HUGE_BYTES: usize = 2 << 20;
 const PAGE_BYTES: usize = 4096;
@@ -220,7 +220,7 @@ fn fill(data: &mut [u8], compressible: f64, random: &mut Xoshiro256PlusPlus) {
     let random_bytes = ((1.0 - compressible) * CONTENT_UNIT_BYTES as f64).round() as usize;
     for unit in data.chunks_mut(CONTENT_UNIT_BYTES) {
         random.fill_bytes(&mut unit[..random_bytes]);
-        own::mark(unit);
+        watermark::mark(unit);
     }
 }
 

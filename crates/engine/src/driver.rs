@@ -14,12 +14,12 @@ mod tests;
 
 use std::{collections::VecDeque, io, iter, mem, sync::Arc, time::Duration};
 
-use recording::Alike;
+use recording::IoGroup;
 use workload::{Job, Limits, Load, Op, Request, RequestStream};
 
 use crate::{
     clock::Clock,
-    load_thread::{Meter, Offered, Post},
+    load_thread::{Meter, Offered, ThreadContext},
     queue_pair::QueuePair,
     target::Target,
 };
@@ -40,14 +40,14 @@ pub(crate) struct ThreadSpec {
     pub(crate) gpu: bool,
     pub(crate) drain_timeout: Duration,
     pub(crate) seed: u64,
-    pub(crate) post: Post,
+    pub(crate) context: ThreadContext,
 }
 
 /// Runs the thread's job and drains; the record, and the queues for what they hold.
 pub(crate) fn drive<Q: QueuePair>(spec: &ThreadSpec, queues: Q, clock: Clock) -> (Meter, Q) {
     let iodepth = spec.job.load.iodepth() as u16;
     let stream = spec.stream.clone();
-    let mut driver = Driver::new(queues, stream, iodepth, spec.limits, clock, &spec.post);
+    let mut driver = Driver::new(queues, stream, iodepth, spec.limits, clock, &spec.context);
     driver.reap_min = spec.reap_min.max(1) as usize;
     driver.batch = BATCH.max(driver.reap_min);
     let ended = match (spec.job.load, spec.job.pace.think_ns) {
@@ -84,7 +84,7 @@ const NOTHING: Request = Request {
     op: Op::Read,
 };
 
-const NOTHING_ALIKE: Alike = Alike {
+const EMPTY_GROUP: IoGroup = IoGroup {
     op: Op::Read,
     service_ns: 0,
     bytes: 0,
@@ -125,7 +125,7 @@ impl<Q: QueuePair> Driver<Q> {
         iodepth: u16,
         limits: Limits,
         clock: Clock,
-        post: &Post,
+        context: &ThreadContext,
     ) -> Self {
         let idle = Slot {
             issued_ns: 0,
@@ -144,7 +144,7 @@ impl<Q: QueuePair> Driver<Q> {
             issued: 0,
             reap_min: 1,
             clock,
-            meter: Meter::new(post.clone(), limits.time_ns),
+            meter: Meter::new(context.clone(), limits.time_ns),
         }
     }
 
@@ -336,7 +336,7 @@ impl<Q: QueuePair> Driver<Q> {
     /// load, and are counted together.
     #[inline(always)]
     fn reap<const OPEN: bool>(&mut self, now_ns: u64) {
-        let mut alike = NOTHING_ALIKE;
+        let mut group = EMPTY_GROUP;
         while let Some((index, result)) = self.queues.next() {
             let slot = &self.slots[usize::from(index)];
             self.free[self.free_len] = index;
@@ -352,12 +352,12 @@ impl<Q: QueuePair> Driver<Q> {
                 self.meter
                     .recorder
                     .record_open(op, service_ns, response_ns, bytes);
-            } else if service_ns == alike.service_ns && op == alike.op {
-                alike.n += 1;
-                alike.bytes += bytes;
+            } else if service_ns == group.service_ns && op == group.op {
+                group.n += 1;
+                group.bytes += bytes;
             } else {
-                self.meter.recorder.record_alike(alike);
-                alike = Alike {
+                self.meter.recorder.record_group(group);
+                group = IoGroup {
                     op,
                     service_ns,
                     bytes,
@@ -365,7 +365,7 @@ impl<Q: QueuePair> Driver<Q> {
                 };
             }
         }
-        self.meter.recorder.record_alike(alike);
+        self.meter.recorder.record_group(group);
     }
 
     /// Cuts the intervals that are due; whether the run is over.

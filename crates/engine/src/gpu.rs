@@ -10,7 +10,7 @@ mod cuda;
 use std::{fs, io, sync::OnceLock, time::Instant};
 
 use self::cuda::{Context, Driver, Event, Memory, Registered, Stream};
-use crate::{GpuSetup, buffers::Buffers, landing::Landing};
+use crate::{GpuSetup, buffers::Buffers, copying_queue::Destination};
 
 /// One copy of the link's measurement.
 const PIECE_BYTES: usize = 32 << 20;
@@ -36,7 +36,7 @@ impl Gpu {
         slots: u32,
     ) -> Result<(GpuSetup, GpuMemory), String> {
         let gpu = Self::get()?;
-        let memory = GpuMemory::new(gpu, buffers, slots).map_err(said)?;
+        let memory = GpuMemory::new(gpu, buffers, slots).map_err(describe)?;
         Ok((gpu.setup.clone(), memory))
     }
 
@@ -48,8 +48,8 @@ impl Gpu {
 
     fn find() -> Result<Self, String> {
         let driver = Driver::load()?;
-        let (context, name, bus) = driver.first_device().map_err(said)?;
-        let copy_bytes_per_s = measure_copies(&driver, &context).map_err(said)?;
+        let (context, name, bus) = driver.first_device().map_err(describe)?;
+        let copy_bytes_per_s = measure_copies(&driver, &context).map_err(describe)?;
         let setup = GpuSetup {
             name,
             link: link(&bus),
@@ -63,7 +63,7 @@ impl Gpu {
     }
 }
 
-fn said(error: io::Error) -> String {
+fn describe(error: io::Error) -> String {
     format!("the GPU's driver says: {error}")
 }
 
@@ -92,8 +92,11 @@ fn measure_copies(driver: &Driver, context: &Context) -> io::Result<f64> {
 /// copies have just woken it.
 fn link(bus: &str) -> Option<String> {
     let device = format!("/sys/bus/pci/devices/{}", bus.to_lowercase());
-    let told = |name: &str| fs::read_to_string(format!("{device}/{name}")).ok();
-    let (rate, width) = (told("current_link_speed")?, told("current_link_width")?);
+    let attribute = |name: &str| fs::read_to_string(format!("{device}/{name}")).ok();
+    let (rate, width) = (
+        attribute("current_link_speed")?,
+        attribute("current_link_width")?,
+    );
     let (rate, width) = (rate.trim().trim_end_matches(" PCIe"), width.trim());
     (width != "0").then(|| format!("{rate} x{width}"))
 }
@@ -136,7 +139,7 @@ impl GpuMemory {
     }
 }
 
-impl Landing for GpuMemory {
+impl Destination for GpuMemory {
     fn begin(&mut self, slot: u16, size_bytes: u32) -> io::Result<()> {
         let slot = usize::from(slot);
         let (place, source) = (self.memory.at(slot * self.place_bytes), self.sources[slot]);

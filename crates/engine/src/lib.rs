@@ -7,41 +7,43 @@
 //! overwrite a target (the session does). How it works and what it costs: `docs/explanation/engine.md`.
 
 mod affinity;
+mod aggregator;
 mod buffers;
 mod clock;
+mod copying_queue;
 mod driver;
 mod error;
 mod gpu;
-mod landing;
 mod load_thread;
 mod null;
 mod nvme;
 mod options;
-mod own;
 mod page_cache;
 mod protocol;
+mod queue_attributes;
 mod queue_pair;
 mod ring;
 mod run;
+mod sector;
 mod setup;
 mod start;
 mod submission;
 mod target;
 mod threads;
-mod track;
 mod uring;
 mod verify;
 mod verify_journal;
+mod watermark;
 mod write_journal;
 mod zones;
 
 pub use error::EngineError;
 pub use load_thread::describe_errno;
 pub use options::{Backend, Options};
-pub use own::first_foreign;
 pub use ring::IODEPTH_MAX;
 pub use run::Run;
 pub use setup::{GpuSetup, SetupReport, TargetSetup};
 pub use start::start;
 pub use target::{FileId, TargetKind, TargetSpec};
 pub use verify_journal::{JournalReport, verify_journal};
+pub use watermark::first_foreign;

@@ -165,7 +165,7 @@ pub(crate) struct Summary {
 
 /// The name of one load thread in messages, and the way to the run.
 #[derive(Clone)]
-pub(crate) struct Post {
+pub(crate) struct ThreadContext {
     pub(crate) target: usize,
     pub(crate) member: usize,
     /// The stream of the job that it belongs to.
@@ -204,7 +204,7 @@ impl Issuing {
 
 const _: () = assert!(Op::COUNT < 1 << Issuing::OP_BITS);
 
-impl Post {
+impl ThreadContext {
     /// A run that was dropped no longer listens; its threads end by the stop flag.
     fn send(&self, message: Message) {
         let _ = self.sender.send(message);
@@ -348,42 +348,42 @@ pub(crate) struct Meter {
     idle_ns: Option<u64>,
     /// What of it has been accounted for.
     idle_seen_ns: u64,
-    post: Post,
+    context: ThreadContext,
 }
 
 impl Meter {
-    pub(crate) fn new(post: Post, end_ns: u64) -> Self {
+    pub(crate) fn new(context: ThreadContext, end_ns: u64) -> Self {
         let cpu_meter = CpuMeter::new();
         Self {
             cpu: cpu_meter.read(),
             cpu_meter,
             recorder: Recorder::default(),
             summary: Summary::default(),
-            faults: FaultCounter::new(post.capacity_bytes),
+            faults: FaultCounter::new(context.capacity_bytes),
             due_ns: SECOND_NS.min(end_ns),
             end_ns,
             interval_start_ns: 0,
             idle_ns: Some(0),
             idle_seen_ns: 0,
-            post,
+            context,
         }
     }
 
     /// Returns whether the thread must look up from its loop.
     #[inline]
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
-        now_ns >= self.due_ns || self.post.shared.stopped()
+        now_ns >= self.due_ns || self.context.shared.stopped()
     }
 
     /// Returns whether nobody waits for I/O in flight any more.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.post.shared.is_abandoned()
+        self.context.shared.is_abandoned()
     }
 
     /// Notes an I/O that is issued now.
     #[inline(always)]
     pub(crate) fn issuing(&self, op: Op, issued_ns: u64) {
-        self.post.issuing.note(op, issued_ns);
+        self.context.issuing.note(op, issued_ns);
     }
 
     /// Notes what is in flight when the window ends, each as its operation, issue and, of an open load, arrival.
@@ -403,7 +403,7 @@ impl Meter {
 
     /// Returns whether the run is over for this thread.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
-        now_ns >= self.end_ns || self.post.shared.stopped()
+        now_ns >= self.end_ns || self.context.shared.stopped()
     }
 
     /// Notes how long the thread has spun with nothing to do since the start, before intervals are cut.
@@ -424,13 +424,18 @@ impl Meter {
         *self.summary.errno.entry(errno).or_default() += 1;
         self.faults.count(op, errno, offset_bytes, size_bytes);
         self.recorder.fail(op, service_ns);
-        let failed = 1 + self.post.failed.fetch_add(1, Ordering::Relaxed);
+        let failed = 1 + self.context.failed.fetch_add(1, Ordering::Relaxed);
         if matches!(
             errno,
             libc::ENODEV | libc::ENXIO | libc::EBADF | libc::ENOTCONN
         ) {
             self.give_up(format!("the device is gone ({})", describe_errno(errno)));
-        } else if self.post.errors.most.is_some_and(|most| failed == most + 1) {
+        } else if self
+            .context
+            .errors
+            .most
+            .is_some_and(|most| failed == most + 1)
+        {
             // Only the thread whose I/O went over the limit speaks: others may fail before they see the stop.
             self.give_up(format!(
                 "{failed} I/O failed, and the job asks to stop then; the last: {} of {size_bytes} bytes at {offset_bytes} ({})",
@@ -447,7 +452,7 @@ impl Meter {
             return;
         };
         let age_ns = now_ns.saturating_sub(issued_ns);
-        if age_ns > self.post.errors.stuck_ns {
+        if age_ns > self.context.errors.stuck_ns {
             self.give_up(format!(
                 "an I/O does not return: {} of {size_bytes} bytes at {offset_bytes} has been in flight for {:.1} s",
                 op.name(),
@@ -459,7 +464,7 @@ impl Meter {
     /// Ends the run because the target failed.
     pub(crate) fn give_up(&mut self, reason: String) {
         self.summary.failure.get_or_insert(reason);
-        self.post.shared.stop();
+        self.context.shared.stop();
     }
 
     /// Cuts the intervals that ended by `now_ns`. `age_ns` is the summed age of the I/O in flight
@@ -500,13 +505,13 @@ impl Meter {
             interval.offered = Some(arrived);
             interval.backlog = Some(backlog);
         }
-        if let Some(name) = &self.post.stream {
+        if let Some(name) = &self.context.stream {
             interval = interval.of_stream(name);
         }
         self.account_cpu(&mut interval);
-        self.post.send(Message::Interval {
-            target: self.post.target,
-            member: self.post.member,
+        self.context.send(Message::Interval {
+            target: self.context.target,
+            member: self.context.member,
             interval: Box::new(interval),
         });
         self.interval_start_ns = at_ns;
@@ -558,7 +563,7 @@ impl Meter {
     /// The thread's last word.
     pub(crate) fn finish(mut self) {
         self.summary.faults = self.faults.into_faults();
-        self.post.finished(self.summary);
+        self.context.finished(self.summary);
     }
 }
 

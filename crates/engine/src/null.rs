@@ -29,14 +29,14 @@ pub(crate) fn run(spec: ThreadSpec) {
     if spec.gpu {
         notes.push("a GPU was asked for and has no effect: null: has no buffers".into());
     }
-    spec.post.ready(Ok(TargetSetup {
+    spec.context.ready(Ok(TargetSetup {
         backend: "in-process".into(),
         huge_pages: Pages::Small.name().into(),
         cpus,
         notes,
         ..TargetSetup::default()
     }));
-    let Some(clock) = spec.post.shared.wait_for_start(spec.clock) else {
+    let Some(clock) = spec.context.shared.wait_for_start(spec.clock) else {
         return;
     };
     let queue = InProcess {

@@ -3,6 +3,7 @@
 //! command. Layouts follow the NVM Express base (2.0) and NVM command set (1.0) specifications and
 //! `linux/nvme_ioctl.h`.
 
+mod command;
 mod namespace;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use io_uring::{
 };
 use workload::{Job, Op, Request};
 
+use self::command::{Command, STATUS_MASK};
+pub(crate) use self::command::{NVME_STATUS, describe_status};
 pub(crate) use self::namespace::Namespace;
 use crate::{
     buffers::Buffers,
@@ -36,75 +39,10 @@ const DEALLOCATE: u32 = 1 << 2;
 /// Directive type 2, data placement, in command dword 12.
 const PLACEMENT_DIRECTIVE: u32 = 2 << 20;
 
-/// Errno values above this are an NVMe status: status code type in bits 8 to 10, status code below.
-pub(crate) const NVME_STATUS: i32 = 0x1_0000;
-/// The kernel passes phase-less status with retry bits above; these are type and code.
-const STATUS_MASK: i32 = 0x7ff;
-
-/// `struct nvme_passthru_cmd`, and but for its last field `struct nvme_uring_cmd`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Command {
-    opcode: u8,
-    flags: u8,
-    reserved: u16,
-    nsid: u32,
-    cdw2: u32,
-    cdw3: u32,
-    metadata: u64,
-    addr: u64,
-    metadata_len: u32,
-    data_len: u32,
-    cdw10: u32,
-    cdw11: u32,
-    cdw12: u32,
-    cdw13: u32,
-    cdw14: u32,
-    cdw15: u32,
-    timeout_ms: u32,
-    result: u32,
-}
-
-const COMMAND_BYTES: usize = size_of::<Command>();
-const _: () = assert!(COMMAND_BYTES == 72);
-
 /// Returns the kernel name of the block device of the same namespace; it may not exist.
 pub(crate) fn block_sibling(generic: &Path) -> Option<PathBuf> {
     let name = generic.file_name()?.to_str()?.strip_prefix("ng")?;
     Some(PathBuf::from(format!("nvme{name}")))
-}
-
-/// Names the states that a reader is likely to meet (base specification, figure 94 and following).
-pub(crate) fn describe_status(status: i32) -> String {
-    let meaning = match status {
-        0x02 => "invalid field in command",
-        0x04 => "data transfer error",
-        0x06 => "internal error",
-        0x07 => "command abort requested",
-        0x0b => "invalid namespace or format",
-        0x0f => "data SGL length invalid",
-        0x29 => "FDP disabled",
-        0x2a => "invalid placement handle list",
-        0x80 => "LBA out of range",
-        0x81 => "capacity exceeded",
-        0x82 => "namespace not ready",
-        0x1b8 => "zone boundary error",
-        0x1b9 => "zone is full",
-        0x1ba => "zone is read only",
-        0x1bb => "zone is offline",
-        0x1bc => "zone invalid write",
-        0x1bd => "too many active zones",
-        0x1be => "too many open zones",
-        0x280 => "write fault",
-        0x281 => "unrecovered read error",
-        0x287 => "deallocated or unwritten logical block",
-        _ => "see the NVMe specification",
-    };
-    format!(
-        "NVMe status {}/{:02x}h, {meaning}",
-        status >> 8,
-        status & 0xff
-    )
 }
 
 /// One range of dataset management.
@@ -306,17 +244,5 @@ mod tests {
         assert_eq!((command.cdw10, command.cdw11), (0, DEALLOCATE));
         let range = commands.ranges[1];
         assert_eq!((range.start, range.blocks), (5 << 32, 8));
-    }
-
-    #[test]
-    fn a_status_is_told_by_type_code_and_name() {
-        assert_eq!(
-            describe_status(0x1bc),
-            "NVMe status 1/bch, zone invalid write"
-        );
-        assert_eq!(
-            describe_status(0x7ff),
-            "NVMe status 7/ffh, see the NVMe specification"
-        );
     }
 }

@@ -7,7 +7,7 @@ use crate::TargetSpec;
 /// `cachestat` (Linux 6.5), the same number on every architecture.
 const CACHESTAT: libc::c_long = 451;
 /// More than this share of a file is reported.
-const TOLD: f64 = 0.01;
+const NOTED_SHARE: f64 = 0.01;
 
 #[repr(C)]
 #[derive(Default)]
@@ -35,7 +35,7 @@ fn cached_bytes(file: &File) -> Option<u64> {
 /// Returns what a reader must know of a buffered job on what is partly in memory.
 pub(crate) fn note(file: &File, spec: &TargetSpec) -> Option<String> {
     let share = cached_bytes(file)? as f64 / spec.capacity_bytes.max(1) as f64;
-    (share > TOLD).then(|| {
+    (share > NOTED_SHARE).then(|| {
         format!(
             "{:.0} % of the target was in the page cache before the first I/O: reads of that part do not reach the drive",
             share.min(1.0) * 100.0

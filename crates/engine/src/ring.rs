@@ -42,7 +42,7 @@ fn ask<S: squeue::EntryMarker, C: cqueue::EntryMarker>(setup: &mut Builder<S, C>
 
 /// What a ring shall do besides.
 #[derive(Clone, Copy)]
-pub(crate) struct Wishes {
+pub(crate) struct RingOptions {
     /// Busy-poll the device for completions.
     pub(crate) poll: bool,
     /// Serve a thread that looks for completions between arrivals.
@@ -67,12 +67,12 @@ pub(crate) struct Ring<P: Protocol> {
 
 impl<P: Protocol> Ring<P> {
     /// Returns a ring for `iodepth` I/O in flight on the calling thread.
-    pub(crate) fn new(iodepth: u32, wishes: Wishes) -> io::Result<Self> {
-        if !wishes.sqpoll {
-            return Self::climb(&LADDER, iodepth, wishes);
+    pub(crate) fn new(iodepth: u32, options: RingOptions) -> io::Result<Self> {
+        if !options.sqpoll {
+            return Self::climb(&LADDER, iodepth, options);
         }
-        Self::climb(&SQPOLL_LADDER, iodepth, wishes).or_else(|refusal| {
-            let without = Wishes { sqpoll: false, ..wishes };
+        Self::climb(&SQPOLL_LADDER, iodepth, options).or_else(|refusal| {
+            let without = RingOptions { sqpoll: false, ..options };
             let mut ring = Self::climb(&LADDER, iodepth, without)?;
             ring.notes.push(format!(
                 "the load threads submit themselves: SQPOLL was asked for and refused ({refusal}); it needs Linux 5.11 or root, and the kernel's leave"
@@ -82,8 +82,8 @@ impl<P: Protocol> Ring<P> {
     }
 
     /// Sets up a ring with the features of the first rung that the kernel takes.
-    fn climb(ladder: &[&[&str]], iodepth: u32, wishes: Wishes) -> io::Result<Self> {
-        let Wishes { poll, spin, sqpoll } = wishes;
+    fn climb(ladder: &[&[&str]], iodepth: u32, options: RingOptions) -> io::Result<Self> {
+        let RingOptions { poll, spin, sqpoll } = options;
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
         for rung in ladder {
             let mut setup = IoUring::<P::Entry, P::Completion>::builder();

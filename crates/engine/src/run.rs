@@ -12,9 +12,9 @@ use recording::{InFlight, Interval, Recording};
 
 use crate::{
     EngineError, SetupReport,
+    aggregator::Aggregator,
     clock::Clock,
     load_thread::{Issuing, Message, Shared, Summary, TICK_NS},
-    track::Track,
 };
 
 /// How much longer than the drain a thread may take to report before it is given up.
@@ -24,7 +24,7 @@ const ABANDONED_GRACE: Duration = Duration::from_millis(200);
 
 /// How long a run waits for what does not come.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// At its end, for I/O in flight.
     pub(crate) drain: Duration,
     /// Before, for a thread that an I/O keeps in the kernel.
@@ -41,7 +41,7 @@ pub(crate) struct Timing {
 }
 
 /// A load thread of a run.
-pub(crate) struct Member {
+pub(crate) struct LoadThread {
     pub(crate) target: usize,
     pub(crate) member: usize,
     /// The stream of the job that it belongs to.
@@ -54,26 +54,26 @@ pub(crate) struct Member {
 
 /// A running job.
 pub struct Run {
-    threads: Vec<Member>,
+    threads: Vec<LoadThread>,
     unfinished: usize,
     shared: Arc<Shared>,
     receiver: Receiver<Message>,
-    tracks: Vec<Track>,
+    aggregators: Vec<Aggregator>,
     ready: VecDeque<(usize, Interval)>,
     setup: SetupReport,
-    patience: Patience,
+    timeouts: Timeouts,
     timing: Timing,
     last_news: Instant,
 }
 
 impl Run {
     pub(crate) fn new(
-        threads: Vec<Member>,
+        threads: Vec<LoadThread>,
         shared: Arc<Shared>,
         receiver: Receiver<Message>,
-        tracks: Vec<Track>,
+        aggregators: Vec<Aggregator>,
         setup: SetupReport,
-        patience: Patience,
+        timeouts: Timeouts,
         timing: Timing,
     ) -> Self {
         Self {
@@ -81,10 +81,10 @@ impl Run {
             threads,
             shared,
             receiver,
-            tracks,
+            aggregators,
             ready: VecDeque::new(),
             setup,
-            patience,
+            timeouts,
             timing,
             last_news: Instant::now(),
         }
@@ -139,7 +139,7 @@ impl Run {
             self.receive(Duration::from_nanos(TICK_NS));
             self.ready.clear();
         }
-        let reporting = |member: &Member| !self.tracks[member.target].has_lost();
+        let reporting = |member: &LoadThread| !self.aggregators[member.target].has_lost();
         let (reported, stuck): (Vec<_>, Vec<_>) = std::mem::take(&mut self.threads)
             .into_iter()
             .partition(reporting);
@@ -148,10 +148,10 @@ impl Run {
             let _ = member.handle.join();
         }
         drop(stuck);
-        let failed = self.tracks.iter().find_map(Track::failure);
-        let recordings = std::mem::take(&mut self.tracks)
+        let failed = self.aggregators.iter().find_map(Aggregator::failure);
+        let recordings = std::mem::take(&mut self.aggregators)
             .into_iter()
-            .map(|track| track.finished(self.patience.drain))
+            .map(|aggregator| aggregator.finished(self.timeouts.drain))
             .collect();
         match failed {
             None => Ok(recordings),
@@ -175,9 +175,9 @@ impl Run {
         }
         self.notice_stuck_threads();
         self.give_up_silent_threads();
-        for (index, track) in self.tracks.iter_mut().enumerate() {
+        for (index, aggregator) in self.aggregators.iter_mut().enumerate() {
             self.ready.extend(
-                track
+                aggregator
                     .complete()
                     .into_iter()
                     .map(|interval| (index, interval)),
@@ -191,17 +191,17 @@ impl Run {
         match message {
             Message::Ready { .. } => {}
             Message::Interval { target, member, .. } | Message::Finished { target, member, .. }
-                if self.tracks[target].has_finished(member) => {}
+                if self.aggregators[target].has_finished(member) => {}
             Message::Interval {
                 target,
                 member,
                 interval,
             } => {
-                let of = |m: &&mut Member| (m.target, m.member) == (target, member);
+                let of = |m: &&mut LoadThread| (m.target, m.member) == (target, member);
                 if let Some(sender) = self.threads.iter_mut().find(of) {
                     sender.heard = Instant::now();
                 }
-                self.tracks[target].add(member, *interval);
+                self.aggregators[target].add(member, *interval);
             }
             Message::Finished {
                 target,
@@ -216,9 +216,9 @@ impl Run {
     /// Takes in a thread's last word.
     fn finish(&mut self, target: usize, member: usize, summary: Summary) {
         self.unfinished -= 1;
-        let of = |m: &&Member| (m.target, m.member) == (target, member);
+        let of = |m: &&LoadThread| (m.target, m.member) == (target, member);
         let stream = self.threads.iter().find(of).and_then(|m| m.stream.clone());
-        self.tracks[target].finish(member, stream, summary);
+        self.aggregators[target].finish(member, stream, summary);
     }
 
     /// Threads report every second, unless an I/O keeps them in the kernel.
@@ -226,17 +226,17 @@ impl Run {
         if self.shared.stopped() || self.timing.end.is_some_and(|end| Instant::now() > end) {
             return;
         }
-        let patience = self.patience.stuck.saturating_add(GRACE);
-        for Member {
+        let limit = self.timeouts.stuck.saturating_add(GRACE);
+        for LoadThread {
             target,
             member,
             heard,
             ..
         } in &self.threads
         {
-            let track = &mut self.tracks[*target];
-            if !track.has_finished(*member) && heard.elapsed() > patience {
-                track.fail(format!(
+            let aggregator = &mut self.aggregators[*target];
+            if !aggregator.has_finished(*member) && heard.elapsed() > limit {
+                aggregator.fail(format!(
                     "an I/O does not return: load thread {member} has been in the kernel for {:.1} s",
                     heard.elapsed().as_secs_f64()
                 ));
@@ -248,18 +248,18 @@ impl Run {
     /// Takes silent threads as finished, and their I/O as lost, once the run should long be over. A thread that has
     /// died or is blocked in the kernel (an I/O that never returns) cannot report.
     fn give_up_silent_threads(&mut self) {
-        let dead = |member: &Member| member.handle.is_finished();
+        let dead = |member: &LoadThread| member.handle.is_finished();
         let over = self.shared.stopped() || self.timing.end.is_some_and(|end| Instant::now() > end);
-        let patience = match self.shared.is_abandoned() {
+        let limit = match self.shared.is_abandoned() {
             true => ABANDONED_GRACE,
-            false => self.patience.drain + GRACE,
+            false => self.timeouts.drain + GRACE,
         };
         let since_stop = self.shared.stopped_at().map(|at| at.elapsed());
-        let waited = self.last_news.elapsed() > patience
+        let waited = self.last_news.elapsed() > limit
             && since_stop.is_none_or(|elapsed| elapsed > ABANDONED_GRACE);
         for index in 0..self.threads.len() {
-            let Member { target, member, .. } = self.threads[index];
-            if self.tracks[target].has_finished(member)
+            let LoadThread { target, member, .. } = self.threads[index];
+            if self.aggregators[target].has_finished(member)
                 || !(over && waited || dead(&self.threads[index]))
             {
                 continue;
@@ -285,7 +285,7 @@ impl Run {
     }
 
     /// Returns what is known of a thread that the kernel does not let go: the I/O that it was issuing.
-    fn stuck(&self, thread: &Member) -> Summary {
+    fn stuck(&self, thread: &LoadThread) -> Summary {
         let mut summary = Summary {
             lost: 1,
             ..Summary::default()
@@ -331,11 +331,11 @@ mod tests {
             capacity_bytes: 1 << 30,
             held: None,
         };
-        let mut track = Track::new(&spec, &TargetSetup::default(), BTreeMap::new());
-        track.add_member();
+        let mut aggregator = Aggregator::new(&spec, &TargetSetup::default(), BTreeMap::new());
+        aggregator.add_member();
         let (sender, receiver) = mpsc::channel();
         let (wake, stuck) = mpsc::channel::<()>();
-        let member = Member {
+        let member = LoadThread {
             target: 0,
             member: 0,
             stream: None,
@@ -343,7 +343,7 @@ mod tests {
             handle: thread::spawn(move || stuck.recv().unwrap_or_default()),
             heard: Instant::now(),
         };
-        let patience = Patience {
+        let timeouts = Timeouts {
             drain: Duration::ZERO,
             stuck: Duration::MAX,
         };
@@ -352,9 +352,9 @@ mod tests {
             vec![member],
             Arc::default(),
             receiver,
-            vec![track],
+            vec![aggregator],
             setup,
-            patience,
+            timeouts,
             Timing {
                 clock: Clock::new(),
                 end: None,

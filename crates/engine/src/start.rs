@@ -16,14 +16,14 @@ use workload::{Job, Limits, RequestStream};
 use crate::{
     Backend, EngineError, Options, Run, SetupReport, TargetKind, TargetSetup, TargetSpec,
     affinity::allowed_cpus,
+    aggregator::Aggregator,
     clock::Clock,
     driver::ThreadSpec,
-    load_thread::{Message, Post, Shared},
+    load_thread::{Message, Shared, ThreadContext},
     null, ring,
-    run::{Member, Patience, Timing},
+    run::{LoadThread, Timeouts, Timing},
     target::Target,
     threads::{self, Source, Worker},
-    track::Track,
     uring,
 };
 
@@ -115,7 +115,7 @@ struct Starter<'o> {
     sender: mpsc::Sender<Message>,
     receiver: Receiver<Message>,
     cpus: std::vec::IntoIter<usize>,
-    threads: Vec<Member>,
+    threads: Vec<LoadThread>,
     setups: Vec<TargetSetup>,
     /// Per target, its capacity and its failed I/O.
     failures: Vec<(u64, Arc<AtomicU64>)>,
@@ -212,9 +212,9 @@ impl<'o> Starter<'o> {
                 gpu: self.jobs[index].gpu,
                 drain_timeout: self.options.drain_timeout,
                 seed: self.content_seed(),
-                post: self.post(index, thread, part.stream),
+                context: self.context(index, thread, part.stream),
             };
-            let of = spec.post.clone();
+            let of = spec.context.clone();
             let body = match target.spec.kind {
                 TargetKind::Null => null::run,
                 _ => uring::run,
@@ -246,9 +246,9 @@ impl<'o> Starter<'o> {
                     cpu,
                     seed: self.content_seed(),
                     fallback: Some(reason.to_owned()),
-                    post: self.post(index, member, part.stream.clone()),
+                    context: self.context(index, member, part.stream.clone()),
                 };
-                let of = worker.post.clone();
+                let of = worker.context.clone();
                 self.spawn(target, &of, move || threads::run(worker))?;
             }
         }
@@ -267,9 +267,9 @@ impl<'o> Starter<'o> {
         self.chance ^ (self.threads.len() as u64 + 1)
     }
 
-    fn post(&self, target: usize, member: usize, stream: Option<Arc<str>>) -> Post {
+    fn context(&self, target: usize, member: usize, stream: Option<Arc<str>>) -> ThreadContext {
         let (capacity_bytes, failed) = self.failures[target].clone();
-        Post {
+        ThreadContext {
             target,
             member,
             stream,
@@ -286,22 +286,22 @@ impl<'o> Starter<'o> {
     fn spawn(
         &mut self,
         opened: &Target,
-        post: &Post,
+        context: &ThreadContext,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), EngineError> {
         let handle = thread::Builder::new()
-            .name(format!("io-{}.{}", post.target, post.member))
+            .name(format!("io-{}.{}", context.target, context.member))
             .spawn(body)
             .map_err(|source| EngineError::Thread {
                 path: opened.spec.path.clone(),
-                thread: post.member as u32,
+                thread: context.member as u32,
                 source,
             })?;
-        self.threads.push(Member {
-            target: post.target,
-            member: post.member,
-            stream: post.stream.clone(),
-            issuing: Arc::clone(&post.issuing),
+        self.threads.push(LoadThread {
+            target: context.target,
+            member: context.member,
+            stream: context.stream.clone(),
+            issuing: Arc::clone(&context.issuing),
             handle,
             heard: Instant::now(),
         });
@@ -314,7 +314,7 @@ impl<'o> Starter<'o> {
         self.unpark();
         let give_up = Instant::now().checked_add(self.options.drain_timeout);
         let waits = || give_up.is_none_or(|give_up| Instant::now() < give_up);
-        let ended = |member: &Member| member.handle.is_finished();
+        let ended = |member: &LoadThread| member.handle.is_finished();
         while !self.threads.iter().all(ended) && waits() {
             thread::sleep(Duration::from_millis(1));
         }
@@ -378,13 +378,13 @@ impl<'o> Starter<'o> {
             clock_error_ppm: self.clock.error_ppm(),
             targets: self.setups,
         };
-        let mut tracks: Vec<Track> = targets
+        let mut aggregators: Vec<Aggregator> = targets
             .iter()
             .zip(&setup.targets)
-            .map(|(spec, target)| Track::new(spec, target, setup.in_words(target, spec.kind)))
+            .map(|(spec, target)| Aggregator::new(spec, target, setup.in_words(target, spec.kind)))
             .collect();
         for member in &self.threads {
-            tracks[member.target].add_member();
+            aggregators[member.target].add_member();
         }
         let stuck_ns = self.jobs.iter().map(|job| job.errors.stuck_ns).max();
         let own_end = Duration::from_nanos(self.end_ns.saturating_add(HEAD_START_NS));
@@ -392,9 +392,9 @@ impl<'o> Starter<'o> {
             self.threads,
             self.shared,
             self.receiver,
-            tracks,
+            aggregators,
             setup,
-            Patience {
+            Timeouts {
                 drain: self.options.drain_timeout,
                 stuck: Duration::from_nanos(stuck_ns.unwrap_or(u64::MAX)),
             },
@@ -454,8 +454,8 @@ mod tests {
             let target = Target::open(spec, &job).unwrap();
             for member in 0..job.load.iodepth() as usize {
                 assert!(stamps.insert(starter.content_seed() << STAMP_SHIFT));
-                let post = starter.post(index, member, None);
-                starter.spawn(&target, &post, || ()).unwrap();
+                let context = starter.context(index, member, None);
+                starter.spawn(&target, &context, || ()).unwrap();
             }
         }
     }

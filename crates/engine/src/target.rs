@@ -10,7 +10,7 @@ use std::{
         fd::{AsRawFd, RawFd},
         unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     },
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -20,6 +20,7 @@ use crate::{
     EngineError,
     nvme::{self, Namespace},
     page_cache,
+    queue_attributes::QueueAttributes,
     zones::Zoned,
 };
 
@@ -148,7 +149,7 @@ impl Target {
             self.cached_note = page_cache::note(&file, spec);
         }
         if spec.kind == TargetKind::BlockDevice {
-            let queue = Queue::of(found.rdev());
+            let queue = QueueAttributes::of(found.rdev());
             self.write_streams = queue.number("max_write_streams") as u16;
             self.zoned = Zoned::open(&spec.path, &queue, writes)?.map(Arc::new);
             // Polled writes to zones crashed Linux 7.2 (`nvme_poll`) in the test guest; the cause is not known.
@@ -170,7 +171,7 @@ impl Target {
         }
         let mut by_kernel = KernelLimits::default();
         if let Some(sibling) = nvme::block_sibling(&spec.path) {
-            let queue = Queue::named(&sibling);
+            let queue = QueueAttributes::named(&sibling);
             by_kernel = KernelLimits::of(&queue);
             self.pollable = queue.number("io_poll") == 1;
             self.zoned =
@@ -349,7 +350,7 @@ struct KernelLimits {
 }
 
 impl KernelLimits {
-    fn of(queue: &Queue) -> Self {
+    fn of(queue: &QueueAttributes) -> Self {
         Self {
             transfer_bytes: NonZeroU64::new(queue.number("max_hw_sectors_kb") << 10),
             append_bytes: NonZeroU64::new(queue.number("zone_append_max_bytes")),
@@ -490,35 +491,4 @@ fn direct_alignment(file: &File, kind: TargetKind) -> Option<u32> {
     }
     let align = found.stx_dio_offset_align.max(found.stx_dio_mem_align);
     (found.stx_dio_offset_align > 0).then_some(align)
-}
-
-/// The `queue` directory of a disk in sysfs; a partition has its disk's. Poll queues, for one, exist only
-/// where the administrator configured them (`nvme.poll_queues=`).
-pub(crate) struct Queue(PathBuf);
-
-impl Queue {
-    fn of(device: u64) -> Self {
-        let (major, minor) = (libc::major(device), libc::minor(device));
-        let directory = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
-        let own = directory.join("queue");
-        Self(match own.exists() {
-            true => own,
-            false => directory.join("../queue"),
-        })
-    }
-
-    fn named(disk: &Path) -> Self {
-        Self(Path::new("/sys/block").join(disk).join("queue"))
-    }
-
-    /// Returns an attribute; empty where there is none.
-    pub(crate) fn text(&self, name: &str) -> String {
-        let text = std::fs::read_to_string(self.0.join(name)).unwrap_or_default();
-        text.trim().to_owned()
-    }
-
-    /// Returns an attribute that is a number; 0 where there is none.
-    pub(crate) fn number(&self, name: &str) -> u64 {
-        self.text(name).parse().unwrap_or(0)
-    }
 }

@@ -16,7 +16,7 @@ use crate::{
     affinity::pinned,
     buffers::Buffers,
     clock::Clock,
-    load_thread::{Meter, Offered, Post, TICK_NS},
+    load_thread::{Meter, Offered, TICK_NS, ThreadContext},
     target::Target,
 };
 
@@ -37,15 +37,15 @@ pub(crate) struct Worker {
     pub(crate) cpu: Option<usize>,
     pub(crate) seed: u64,
     pub(crate) fallback: Option<String>,
-    pub(crate) post: Post,
+    pub(crate) context: ThreadContext,
 }
 
 /// Requests of one load thread.
 #[derive(Debug)]
-pub(crate) struct Source(Mutex<Drawn>);
+pub(crate) struct Source(Mutex<SourceState>);
 
 #[derive(Debug)]
-struct Drawn {
+struct SourceState {
     stream: RequestStream,
     offered: Offered,
     left: Limits,
@@ -54,7 +54,7 @@ struct Drawn {
 
 impl Source {
     pub(crate) fn new(stream: RequestStream, limits: Limits) -> Self {
-        Self(Mutex::new(Drawn {
+        Self(Mutex::new(SourceState {
             offered: Offered::new(&stream, limits.count),
             stream,
             left: limits,
@@ -62,7 +62,7 @@ impl Source {
         }))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Drawn> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SourceState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,7 +99,7 @@ pub(crate) fn run(worker: Worker) {
     let slots = u32::from(worker.target.fd().is_some());
     let buffers = match Buffers::new(&worker.job, slots, worker.seed, false) {
         Ok(buffers) => buffers,
-        Err(error) => return worker.post.ready(Err(error)),
+        Err(error) => return worker.context.ready(Err(error)),
     };
     notes.extend(worker.target.cached_note.clone());
     if worker.job.huge_pages {
@@ -110,7 +110,7 @@ pub(crate) fn run(worker: Worker) {
             "reads end in host memory, not in a GPU's as the job asks: that needs io_uring".into(),
         );
     }
-    worker.post.ready(Ok(TargetSetup {
+    worker.context.ready(Ok(TargetSetup {
         backend: "threads".into(),
         fallback: worker.fallback.clone(),
         huge_pages: buffers.pages.name().into(),
@@ -119,10 +119,10 @@ pub(crate) fn run(worker: Worker) {
         notes,
         ..TargetSetup::default()
     }));
-    let Some(clock) = worker.post.shared.wait_for_start(worker.clock) else {
+    let Some(clock) = worker.context.shared.wait_for_start(worker.clock) else {
         return;
     };
-    let meter = Meter::new(worker.post.clone(), worker.end_ns);
+    let meter = Meter::new(worker.context.clone(), worker.end_ns);
     let mut thread = Thread {
         worker: &worker,
         buffers,

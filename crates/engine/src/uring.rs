@@ -14,17 +14,17 @@ use crate::{
     affinity::pinned,
     buffers::{Buffers, Pages},
     clock::Clock,
+    copying_queue::CopyingQueue,
     driver::{self, ThreadSpec},
     gpu::{Gpu, GpuMemory},
-    landing::Landed,
     load_thread::Meter,
     nvme::Commands,
     protocol::Protocol,
-    ring::{Ring, Wishes, describe},
+    ring::{Ring, RingOptions, describe},
     submission::{Encoder, Nops, discard},
     verify::Checked,
     write_journal::WriteJournal,
-    zones::{Layer, Part},
+    zones::{Part, ZoneLayer},
 };
 
 /// Completion tag of a probe before the run.
@@ -64,10 +64,10 @@ fn run_with<P: Protocol>(
 ) {
     match set_up(spec, make) {
         Ok((prepared, setup)) => {
-            spec.post.ready(Ok(setup));
+            spec.context.ready(Ok(setup));
             run_prepared(spec, prepared);
         }
-        Err(error) => spec.post.ready(Err(error)),
+        Err(error) => spec.context.ready(Err(error)),
     }
 }
 
@@ -79,23 +79,23 @@ fn run_to_gpu<P: Protocol>(
 ) {
     let (prepared, mut setup) = match set_up(spec, make) {
         Ok(ready) => ready,
-        Err(error) => return spec.post.ready(Err(error)),
+        Err(error) => return spec.context.ready(Err(error)),
     };
     if prepared.buffers.read_bytes() == 0 {
-        spec.post.ready(Ok(setup));
+        spec.context.ready(Ok(setup));
         return run_prepared(spec, prepared);
     }
     match Gpu::memory_for(&prepared.buffers, spec.job.load.iodepth()) {
         Ok((gpu, memory)) => {
             setup.gpu = Some(gpu);
-            spec.post.ready(Ok(setup));
-            run_landing(spec, prepared, memory);
+            spec.context.ready(Ok(setup));
+            run_copying_to_gpu(spec, prepared, memory);
         }
         Err(reason) => {
             setup.notes.push(format!(
                 "reads end in host memory, not in a GPU's as the job asks: {reason}"
             ));
-            spec.post.ready(Ok(setup));
+            spec.context.ready(Ok(setup));
             run_prepared(spec, prepared);
         }
     }
@@ -115,11 +115,11 @@ fn run_prepared<P: Protocol>(spec: &ThreadSpec, prepared: Prepared<P>) {
     });
 }
 
-fn run_landing<P: Protocol>(spec: &ThreadSpec, prepared: Prepared<P>, gpu: GpuMemory) {
+fn run_copying_to_gpu<P: Protocol>(spec: &ThreadSpec, prepared: Prepared<P>, gpu: GpuMemory) {
     run_by(spec, prepared, |queues, clock| {
-        let landed = Landed::new(queues, gpu, spec.job.load.iodepth(), clock);
-        let (meter, landed) = driver::drive(spec, landed, clock);
-        let (queues, gpu) = landed.into_parts();
+        let queue = CopyingQueue::new(queues, gpu, spec.job.load.iodepth(), clock);
+        let (meter, queue) = driver::drive(spec, queue, clock);
+        let (queues, gpu) = queue.into_parts();
         // The GPU lets go of the buffers before they are unmapped.
         (meter, (gpu, queues.into_memory()))
     });
@@ -132,7 +132,7 @@ fn run_by<P: Protocol, M>(
     prepared: Prepared<P>,
     drive: impl FnOnce(Queues<'_, P>, Clock) -> (Meter, M),
 ) {
-    let Some(clock) = spec.post.shared.wait_for_start(spec.clock) else {
+    let Some(clock) = spec.context.shared.wait_for_start(spec.clock) else {
         return;
     };
     let Prepared {
@@ -171,12 +171,12 @@ fn set_up<P: Protocol>(
         .all(|b| matches!(b.op, Op::Read | Op::Write));
     let poll = spec.poll && target.pollable && only_moves_data;
     let iodepth = job.load.iodepth();
-    let wishes = Wishes {
+    let options = RingOptions {
         poll,
         spin: matches!(job.load, Load::Open { .. }) || job.pace.think_ns > 0 || spec.gpu,
         sqpoll: spec.sqpoll,
     };
-    let mut ring = Ring::new(iodepth, wishes).map_err(no_ring)?;
+    let mut ring = Ring::new(iodepth, options).map_err(no_ring)?;
     let slots = match target.spec.kind {
         TargetKind::Nop => 0,
         _ => iodepth,
@@ -259,7 +259,7 @@ fn passthrough<P: Protocol>(
 
 /// Blocks that describe themselves, over `below`.
 fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, EngineError> {
-    let (job, thread) = (&*spec.job, spec.post.member);
+    let (job, thread) = (&*spec.job, spec.context.member);
     let journal = match (&job.journal, job.content.verify) {
         (Some(directory), Some(verify)) => {
             let (directory, target) = (Path::new(directory), &spec.target.spec.path);
@@ -273,7 +273,7 @@ fn checked<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Checked<P>, Engin
 }
 
 /// Returns the rules of zones over `below`.
-fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Layer<P>, EngineError> {
+fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<ZoneLayer<P>, EngineError> {
     let (job, target) = (&*spec.job, &*spec.target);
     let Some(device) = &target.zoned else {
         return Err(no_ring(io::Error::other("the target has no zones")));
@@ -286,12 +286,12 @@ fn zoned<P: Protocol>(spec: &ThreadSpec, below: P) -> Result<Layer<P>, EngineErr
         Pattern::Zones { open } => Some(Part {
             job,
             region: job.region.resolve(target.geometry).map_err(stream_error)?,
-            thread: spec.post.member as u32,
+            thread: spec.context.member as u32,
             open,
         }),
         _ => None,
     };
-    Layer::new(below, device, part, job.load.iodepth())
+    ZoneLayer::new(below, device, part, job.load.iodepth())
 }
 
 /// Asks for a discard of nothing: refused as invalid where the command exists, as unsupported

@@ -4,188 +4,23 @@
 //! Nothing has to be remembered: a later pass, or one after a crash, needs the job alone. With a journal each sector
 //! carries the number of its write too, and acknowledged writes go into the [`crate::write_journal`].
 
-use std::mem::discriminant;
-
 use io_uring::squeue::{PushError, SubmissionQueue};
 use recording::Remark;
 use workload::{Job, Op, Request, Verify};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     buffers::Buffers,
     clock::Clock,
     protocol::Protocol,
+    sector::{Finding, KINDS, Verdict, judge, seal},
     write_journal::{Record, WriteJournal},
 };
 
 /// Result of an I/O that brought other data than were written.
 pub(crate) const MISMATCH: i32 = -libc::EILSEQ;
 
-/// Every device writes at least this much or nothing of it.
-pub(crate) const SECTOR_BYTES: usize = 512;
-/// Words at a sector's start: magic, place, seed, generation. The checksum is its last word.
-const HEADER_WORDS: usize = 4;
-/// Behind them, with a journal: the number of the write, and the journal that it is in.
-const SIGNATURE_AT: usize = HEADER_WORDS * 8;
-const CHECKSUM_AT: usize = SECTOR_BYTES - 8;
-const MAGIC: u64 = u64::from_le_bytes(*b"fathom\0\x01");
 /// Blocks that are reported one by one.
-const TOLD: usize = 4;
-
-/// What a sector turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Finding {
-    /// What was expected.
-    Good,
-    /// Zeroes.
-    Unwritten,
-    /// Right but of an earlier pass: a later write was lost.
-    Stale(u32),
-    /// Right but of a pass that is yet to come.
-    Ahead(u32),
-    /// Of this seed, whole, and of another place.
-    Misdirected(u64),
-    /// Of another seed, or no data of this kind at all.
-    Foreign,
-    /// Of this kind, with a wrong checksum.
-    Corrupt,
-    /// The device gives an error instead.
-    Unreadable,
-}
-
-/// What a block turned out to be, its sectors together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Good,
-    /// All, or the worst, of its sectors.
-    Bad(Finding),
-    /// Whole sectors of several passes: a write that was done in part.
-    Torn,
-}
-
-pub(crate) const KINDS: [&str; 8] = [
-    "unwritten",
-    "stale",
-    "of a later generation",
-    "misdirected",
-    "foreign",
-    "corrupt",
-    "torn",
-    "unreadable",
-];
-
-impl Verdict {
-    pub(crate) fn kind(self) -> Option<usize> {
-        match self {
-            Verdict::Good | Verdict::Bad(Finding::Good) => None,
-            Verdict::Bad(Finding::Unwritten) => Some(0),
-            Verdict::Bad(Finding::Stale(_)) => Some(1),
-            Verdict::Bad(Finding::Ahead(_)) => Some(2),
-            Verdict::Bad(Finding::Misdirected(_)) => Some(3),
-            Verdict::Bad(Finding::Foreign) => Some(4),
-            Verdict::Bad(Finding::Corrupt) => Some(5),
-            Verdict::Torn => Some(6),
-            Verdict::Bad(Finding::Unreadable) => Some(7),
-        }
-    }
-}
-
-fn word(sector: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&sector[at..at + 8]);
-    u64::from_le_bytes(bytes)
-}
-
-/// Returns the number of the write that a sector is of, and the journal that it is in; only with a journal.
-pub(crate) fn signature(sector: &[u8]) -> [u64; 2] {
-    [word(sector, SIGNATURE_AT), word(sector, SIGNATURE_AT + 8)]
-}
-
-/// Makes a block describe itself.
-pub(crate) fn seal(
-    data: &mut [u8],
-    offset_bytes: u64,
-    expected: Verify,
-    signature: Option<[u64; 2]>,
-) {
-    let places = (offset_bytes..).step_by(SECTOR_BYTES);
-    for (sector, place) in data.chunks_exact_mut(SECTOR_BYTES).zip(places) {
-        let header: [u64; HEADER_WORDS] =
-            [MAGIC, place, expected.seed, u64::from(expected.generation)];
-        let words = header.into_iter().chain(signature.into_iter().flatten());
-        for (bytes, value) in sector.chunks_exact_mut(8).zip(words) {
-            bytes.copy_from_slice(&value.to_le_bytes());
-        }
-        let checksum = xxh3_64(&sector[..CHECKSUM_AT]);
-        sector[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
-    }
-}
-
-/// Returns whether a sector is whole and describes itself, whatever its place, seed and generation.
-pub(crate) fn is_sealed(sector: &[u8]) -> bool {
-    word(sector, 0) == MAGIC && word(sector, CHECKSUM_AT) == xxh3_64(&sector[..CHECKSUM_AT])
-}
-
-/// `latest_only`: data of earlier generations are wrong.
-pub(crate) fn find(sector: &[u8], place: u64, expected: Verify, latest_only: bool) -> Finding {
-    if word(sector, 0) != MAGIC {
-        return match sector.iter().all(|&byte| byte == 0) {
-            true => Finding::Unwritten,
-            false => Finding::Foreign,
-        };
-    }
-    if word(sector, CHECKSUM_AT) != xxh3_64(&sector[..CHECKSUM_AT]) {
-        return Finding::Corrupt;
-    }
-    let generation = word(sector, 24) as u32;
-    match word(sector, 8) {
-        _ if word(sector, 16) != expected.seed => Finding::Foreign,
-        other if other != place => Finding::Misdirected(other),
-        _ if generation > expected.generation => Finding::Ahead(generation),
-        _ if generation < expected.generation && latest_only => Finding::Stale(generation),
-        _ => Finding::Good,
-    }
-}
-
-/// Returns the verdict on a block, and the place of the first sector that is not as expected.
-fn judge(data: &[u8], offset_bytes: u64, expected: Verify, latest_only: bool) -> (Verdict, u64) {
-    let places = (offset_bytes..).step_by(SECTOR_BYTES);
-    let sectors = data.chunks_exact(SECTOR_BYTES).zip(places);
-    let found = |(sector, place)| (find(sector, place, expected, latest_only), place);
-    combine(sectors.map(found), offset_bytes)
-}
-
-/// Returns the verdict on sectors that belong together.
-pub(crate) fn combine(
-    findings: impl Iterator<Item = (Finding, u64)> + Clone,
-    offset_bytes: u64,
-) -> (Verdict, u64) {
-    let mut bad = findings
-        .clone()
-        .filter(|(finding, _)| *finding != Finding::Good);
-    let Some((first, place)) = bad.next() else {
-        return (Verdict::Good, offset_bytes);
-    };
-    let worst = findings
-        .clone()
-        .map(|(finding, _)| finding)
-        .max()
-        .unwrap_or(first);
-    let mixed = findings.clone().any(|(finding, _)| finding != worst);
-    let whole = matches!(
-        worst,
-        Finding::Unwritten | Finding::Stale(_) | Finding::Ahead(_)
-    );
-    if mixed && whole {
-        return (Verdict::Torn, place);
-    }
-    let alike = |finding: &Finding| discriminant(finding) == discriminant(&worst);
-    let (shown, place) = findings
-        .into_iter()
-        .find(|(finding, _)| alike(finding))
-        .unwrap_or((worst, place));
-    (Verdict::Bad(shown), place)
-}
+const REPORTED_MAX: usize = 4;
 
 #[derive(Clone, Copy)]
 struct Flight {
@@ -206,7 +41,7 @@ pub(crate) struct Checked<P> {
     flights: Box<[Flight]>,
     checked: u64,
     found: [u64; KINDS.len()],
-    told: Vec<String>,
+    reported: Vec<String>,
     clock: Clock,
     journal: Option<WriteJournal>,
 }
@@ -239,7 +74,7 @@ impl<P> Checked<P> {
             flights: vec![idle; job.load.iodepth() as usize].into(),
             checked: 0,
             found: [0; KINDS.len()],
-            told: Vec::new(),
+            reported: Vec::new(),
             clock,
             journal,
         }
@@ -259,9 +94,9 @@ impl<P> Checked<P> {
     }
 
     #[cold]
-    fn tell(&mut self, flight: Flight, verdict: Verdict, kind: usize, place: u64) {
+    fn report(&mut self, flight: Flight, verdict: Verdict, kind: usize, place: u64) {
         self.found[kind] += 1;
-        if self.told.len() >= TOLD {
+        if self.reported.len() >= REPORTED_MAX {
             return;
         }
         let detail = match verdict {
@@ -277,7 +112,7 @@ impl<P> Checked<P> {
                 self.expected.generation
             ),
         };
-        self.told.push(format!(
+        self.reported.push(format!(
             "verify: the block of {} bytes at {} is {}: the sector at {place} {detail}",
             flight.size_bytes, flight.offset_bytes, KINDS[kind]
         ));
@@ -347,7 +182,7 @@ impl<P: Protocol> Protocol for Checked<P> {
         let Some(kind) = verdict.kind() else {
             return true;
         };
-        self.tell(flight, verdict, kind, place);
+        self.report(flight, verdict, kind, place);
         false
     }
 
@@ -356,7 +191,7 @@ impl<P: Protocol> Protocol for Checked<P> {
     }
 
     fn notes(&mut self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut self.told);
+        let mut notes = std::mem::take(&mut self.reported);
         let bad: u64 = self.found.iter().sum();
         if self.checked > 0 {
             let kinds = KINDS.iter().zip(self.found).filter(|(_, n)| *n > 0);

@@ -24,18 +24,18 @@ use workload::Verify;
 
 use self::{
     latest::{Extent, Latest},
-    reading::Journals,
+    reading::{Journals, refuse},
 };
 use crate::{
     EngineError,
-    verify::{Finding, KINDS, SECTOR_BYTES, combine, find, signature},
+    sector::{Finding, KINDS, SECTOR_BYTES, combine, find, signature},
     write_journal::{Kind, Record},
 };
 
 /// Read at once; an error spoils no more.
 const PAGE_BYTES: u64 = 4096;
 /// Blocks that are reported one by one.
-const TOLD: usize = 10;
+const REPORTED_MAX: usize = 10;
 
 /// What became of the acknowledged writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -61,7 +61,7 @@ pub struct JournalReport {
     /// cache excuses them.
     pub wrong_though_flushed: u64,
     /// The first of them by place, one line each.
-    pub told: Vec<String>,
+    pub reported: Vec<String>,
 }
 
 /// Looks for every write that the journals of a directory say was acknowledged, on `target` or, without one, on
@@ -93,17 +93,10 @@ pub fn verify_journal(
         },
         runs: &journals.runs,
         flushed_ns,
-        told: BTreeMap::new(),
+        reported: BTreeMap::new(),
         report,
     };
     check.all(&latest, &journals, unread)
-}
-
-fn refuse(path: &Path, source: io::Error) -> EngineError {
-    EngineError::Journal {
-        path: path.into(),
-        source,
-    }
 }
 
 /// Counts what the journals hold; the latest writes, and when the last acknowledged flush was issued, over all threads.
@@ -133,8 +126,8 @@ struct Check<'a> {
     expected: Verify,
     runs: &'a HashSet<u64>,
     flushed_ns: u64,
-    /// The lines of the first [`TOLD`] wrong blocks, by place: verdicts come in another order.
-    told: BTreeMap<u64, String>,
+    /// The lines of the first [`REPORTED_MAX`] wrong blocks, by place: verdicts come in another order.
+    reported: BTreeMap<u64, String>,
     report: JournalReport,
 }
 
@@ -178,7 +171,7 @@ impl Check<'_> {
             let findings = self.look(start_bytes, extent, stands).map_err(&unread)?;
             self.conclude(start_bytes, &extent.write, &findings);
         }
-        self.report.told = self.told.into_values().collect();
+        self.report.reported = self.reported.into_values().collect();
         Ok(self.report)
     }
 
@@ -220,8 +213,8 @@ impl Check<'_> {
         *report.wrong.entry(KINDS[kind].into()).or_default() += 1;
         let flushed = write.acked_ns <= self.flushed_ns;
         report.wrong_though_flushed += u64::from(flushed);
-        let last = self.told.last_key_value();
-        if self.told.len() < TOLD || last.is_some_and(|(&last, _)| start_bytes < last) {
+        let last = self.reported.last_key_value();
+        if self.reported.len() < REPORTED_MAX || last.is_some_and(|(&last, _)| start_bytes < last) {
             let line = format!(
                 "the write of {} bytes at {}, acknowledged {:.6} s after the start{}, is {}: see the sector at {place}",
                 write.size_bytes,
@@ -230,10 +223,10 @@ impl Check<'_> {
                 if flushed { " and flushed" } else { "" },
                 KINDS[kind],
             );
-            self.told.insert(start_bytes, line);
+            self.reported.insert(start_bytes, line);
         }
-        if self.told.len() > TOLD {
-            self.told.pop_last();
+        if self.reported.len() > REPORTED_MAX {
+            self.reported.pop_last();
         }
     }
 }

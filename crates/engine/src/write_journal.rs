@@ -119,7 +119,7 @@ impl Record {
 
 /// What the load thread and the writer share.
 #[derive(Debug, Default)]
-struct Desk {
+struct JournalQueue {
     waiting: Mutex<Waiting>,
     /// There are records, or there will be no more.
     noted: Condvar,
@@ -136,7 +136,7 @@ struct Waiting {
     ended: bool,
 }
 
-impl Desk {
+impl JournalQueue {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,7 +155,7 @@ pub(crate) struct WriteJournal {
     thread: usize,
     run: u64,
     numbers: u64,
-    desk: Arc<Desk>,
+    queue: Arc<JournalQueue>,
     /// Times that the load waited for the journal.
     waits: u64,
     caveat: Option<String>,
@@ -185,8 +185,8 @@ impl WriteJournal {
             run: RandomState::new().build_hasher().finish(),
         };
         let file = begin(directory, &path, &header, sync_directory).map_err(refuse)?;
-        let desk = Arc::new(Desk::default());
-        let theirs = Arc::clone(&desk);
+        let queue = Arc::new(JournalQueue::default());
+        let theirs = Arc::clone(&queue);
         let writer = thread::Builder::new()
             .name("journal".into())
             .spawn(move || {
@@ -202,7 +202,7 @@ impl WriteJournal {
             thread,
             run: header.run,
             numbers: 0,
-            desk,
+            queue,
             waits: 0,
         })
     }
@@ -218,10 +218,10 @@ impl WriteJournal {
 
     /// Notes what was acknowledged.
     pub(crate) fn note(&mut self, record: Record) {
-        let mut waiting = self.desk.waiting();
+        let mut waiting = self.queue.waiting();
         while waiting.records.len() >= MOST_WAITING * RECORD_BYTES && !waiting.ended {
             self.waits += 1;
-            let woken = self.desk.taken.wait(waiting);
+            let woken = self.queue.taken.wait(waiting);
             waiting = woken.unwrap_or_else(PoisonError::into_inner);
         }
         // `finish` reports a writer that has failed.
@@ -235,7 +235,7 @@ impl WriteJournal {
         waiting.records.extend_from_slice(&record.to_bytes());
         drop(waiting);
         if first {
-            self.desk.noted.notify_one();
+            self.queue.noted.notify_one();
         }
     }
 
@@ -244,7 +244,7 @@ impl WriteJournal {
         let Some(writer) = self.writer.take() else {
             return Vec::new();
         };
-        self.desk.end();
+        self.queue.end();
         let path = self.path.display();
         let failed = writer.join().ok().and_then(Result::err);
         let failed = failed.map(|error| format!("{error}; later writes are not in it"));
@@ -274,26 +274,26 @@ impl Drop for WriteJournal {
 }
 
 /// Appends and syncs until there is no more.
-fn write(mut file: File, desk: &Desk, clock: Clock) -> io::Result<()> {
+fn write(mut file: File, queue: &JournalQueue, clock: Clock) -> io::Result<()> {
     let mut records = Vec::new();
     let mut synced: Option<Record> = None;
     loop {
-        let mut waiting = desk.waiting();
+        let mut waiting = queue.waiting();
         while waiting.records.is_empty() && !waiting.ended {
-            let woken = desk.noted.wait(waiting);
+            let woken = queue.noted.wait(waiting);
             waiting = woken.unwrap_or_else(PoisonError::into_inner);
         }
         if waiting.records.is_empty() {
             return Ok(());
         }
         if !waiting.ended {
-            let woken = desk.noted.wait_timeout(waiting, GATHER);
+            let woken = queue.noted.wait_timeout(waiting, GATHER);
             waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         std::mem::swap(&mut waiting.records, &mut records);
         let since_ns = waiting.since_ns;
         drop(waiting);
-        desk.taken.notify_one();
+        queue.taken.notify_one();
         records.extend(synced.iter().flat_map(|record| record.to_bytes()));
         file.write_all(&records)?;
         file.sync_data()?;
@@ -430,14 +430,14 @@ mod tests {
 
     #[test]
     fn the_load_waits_when_a_journal_does_not_keep_up_so_that_its_memory_is_bounded() {
-        let desk = Arc::new(Desk::default());
+        let queue = Arc::new(JournalQueue::default());
         // Nobody writes: the test takes the records.
         let mut journal = WriteJournal {
             path: PathBuf::new(),
             thread: 0,
             run: 0,
             numbers: 0,
-            desk: Arc::clone(&desk),
+            queue: Arc::clone(&queue),
             waits: 0,
             caveat: None,
             writer: None,
@@ -447,13 +447,13 @@ mod tests {
             (0..MOST_WAITING + 1).for_each(|_| journal.note(RECORD));
             journal.waits
         });
-        wait_until(|| desk.waiting().records.len() == most_bytes);
+        wait_until(|| queue.waiting().records.len() == most_bytes);
         thread::sleep(Duration::from_millis(20));
         assert!(!load.is_finished());
-        desk.waiting().records.clear();
-        desk.taken.notify_one();
+        queue.waiting().records.clear();
+        queue.taken.notify_one();
         assert_eq!(load.join().unwrap(), 1);
-        assert_eq!(desk.waiting().records.len(), RECORD_BYTES);
+        assert_eq!(queue.waiting().records.len(), RECORD_BYTES);
     }
 
     #[test]

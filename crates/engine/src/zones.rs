@@ -16,7 +16,7 @@ use self::device::{Command, Reported, zone_error};
 use crate::{EngineError, buffers::Buffers, protocol::Protocol};
 
 /// Refused writes, and resets that failed, that are reported one by one.
-const TOLD: usize = 4;
+const REPORTED_MAX: usize = 4;
 
 /// What a thread is to do on a zoned device.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl Manager {
             Command::Reset => "reset",
             Command::Finish => "finished",
         };
-        if self.faults.len() < TOLD {
+        if self.faults.len() < REPORTED_MAX {
             let number = zone.number;
             self.faults
                 .push(format!("zone {number} could not be {what}: {error}"));
@@ -151,16 +151,16 @@ struct Flight {
 }
 
 /// Keeps the rules of zones for the protocol below it.
-pub(crate) struct Layer<P> {
+pub(crate) struct ZoneLayer<P> {
     below: P,
     device: Arc<Zoned>,
     share: Option<Share>,
     flights: Box<[Flight]>,
     refused: u64,
-    told: Vec<Remark>,
+    reported: Vec<Remark>,
 }
 
-impl<P> Layer<P> {
+impl<P> ZoneLayer<P> {
     /// Over `below`. `part` is given for the pattern `zones`; without it the layer only watches.
     pub(crate) fn new(
         below: P,
@@ -180,15 +180,15 @@ impl<P> Layer<P> {
             share: part.map(|part| Share::new(device, part)).transpose()?,
             flights: vec![idle; iodepth as usize].into(),
             refused: 0,
-            told: Vec::new(),
+            reported: Vec::new(),
         })
     }
 
     /// Says which zone refused a write and where its pointer stands.
     #[cold]
-    fn tell(&mut self, flight: Flight) {
+    fn report(&mut self, flight: Flight) {
         self.refused += 1;
-        if self.told.len() >= TOLD {
+        if self.reported.len() >= REPORTED_MAX {
             return;
         }
         let (at, size) = (flight.offset, flight.size_bytes);
@@ -197,7 +197,7 @@ impl<P> Layer<P> {
             Ok(None) => "there is no such zone".into(),
             Err(error) => format!("its zone cannot be reported: {error}"),
         };
-        self.told.push(Remark::Refused {
+        self.reported.push(Remark::Refused {
             op: flight.op,
             offset_bytes: at,
             size_bytes: size,
@@ -227,7 +227,7 @@ fn place_of(found: &Reported, at: u64) -> String {
     format!("zone {number} has its write pointer at {pointer} ({order})")
 }
 
-impl<P: Protocol> Protocol for Layer<P> {
+impl<P: Protocol> Protocol for ZoneLayer<P> {
     type Entry = P::Entry;
     type Completion = P::Completion;
 
@@ -273,7 +273,7 @@ impl<P: Protocol> Protocol for Layer<P> {
     fn settle(&mut self, slot: u16, succeeded: bool, buffers: &Buffers) -> bool {
         let flight = self.flights[usize::from(slot)];
         if !succeeded && flight.op.is_destructive() {
-            self.tell(flight);
+            self.report(flight);
         }
         if let (Some(share), Some(zone)) = (&mut self.share, flight.zone) {
             let Share { zones, manager } = share;
@@ -283,17 +283,17 @@ impl<P: Protocol> Protocol for Layer<P> {
     }
 
     fn remarks(&mut self) -> Vec<Remark> {
-        let mut remarks = self.told.clone();
+        let mut remarks = self.reported.clone();
         remarks.extend(self.below.remarks());
         remarks
     }
 
     fn notes(&mut self) -> Vec<String> {
         let mut notes = Vec::new();
-        let untold = self.refused - self.told.len() as u64;
-        if untold > 0 {
+        let unreported = self.refused - self.reported.len() as u64;
+        if unreported > 0 {
             notes.push(format!(
-                "{untold} more write(s) were refused by their zones"
+                "{unreported} more write(s) were refused by their zones"
             ));
         }
         if let Some(share) = &mut self.share {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_that_fails_is_told_with_its_zone() {
+    fn a_reset_that_fails_is_reported_with_its_zone() {
         // The control descriptor is of nothing that has zones.
         let device = Zoned {
             path: "/dev/null".into(),
@@ -355,10 +355,10 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_write_is_told_with_its_zone_and_its_pointer() {
-        let told = place_of(&found(3, 64 << 10), 3 * ZONE);
+    fn a_refused_write_is_reported_with_its_zone_and_its_pointer() {
+        let reported = place_of(&found(3, 64 << 10), 3 * ZONE);
         assert_eq!(
-            told,
+            reported,
             "zone 3 has its write pointer at 3211264 (out of order)"
         );
         let full = place_of(&found(3, ZONE), 3 * ZONE);

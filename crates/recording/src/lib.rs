@@ -23,6 +23,6 @@ pub use half_widths::{HalfWidths, OpHalfWidths};
 pub use histogram::{BINS, Bins, Histogram, SparseHistogram, bin_bounds_ns, bin_index};
 pub use interval::{Counters, Interval, OpStats, Residence, Share, Streams, Utilisation};
 pub use limit::{Limit, LimitedBy};
-pub use recorder::{Alike, Recorder, Tally};
+pub use recorder::{IoGroup, Recorder, Tally};
 pub use recording::Recording;
 pub use remark::Remark;

@@ -43,7 +43,7 @@ impl Tally {
 
 /// Successful I/O of one operation that took equally long, to be counted together.
 #[derive(Clone, Copy, Debug)]
-pub struct Alike {
+pub struct IoGroup {
     /// What they did.
     pub op: Op,
     /// Service latency of each, ns.
@@ -101,11 +101,11 @@ impl Recorder {
 
     /// Counts successful I/O that are alike, for the price of one.
     #[inline]
-    pub fn record_alike(&mut self, alike: Alike) {
-        if alike.n > 0 {
-            let hot = &mut self.ops[alike.op as usize];
-            hot.service.record_n(alike.service_ns, alike.n);
-            hot.bytes += alike.bytes;
+    pub fn record_group(&mut self, group: IoGroup) {
+        if group.n > 0 {
+            let hot = &mut self.ops[group.op as usize];
+            hot.service.record_n(group.service_ns, group.n);
+            hot.bytes += group.bytes;
         }
     }
 

@@ -105,10 +105,10 @@ impl Recording {
     pub fn merge(&mut self, other: &Self) {
         if self.window_ns == 0 {
             let before = std::mem::replace(self, other.clone());
-            self.merge_told(&before);
+            self.merge_metadata(&before);
             return;
         }
-        self.merge_told(other);
+        self.merge_metadata(other);
         if other.window_ns == 0 {
             return;
         }
@@ -129,7 +129,7 @@ impl Recording {
     }
 
     /// Takes over what stands beside the figures: failures, I/O that did not return, the set-up, remarks, notes.
-    fn merge_told(&mut self, other: &Self) {
+    fn merge_metadata(&mut self, other: &Self) {
         merge_censored(&mut self.censored, &other.censored);
         for (stream, theirs) in &other.censored_streams {
             merge_censored(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use recording::{
-    Alike, Counters, HalfWidths, Interval, LimitedBy, OpHalfWidths, Recorder, Recording,
+    Counters, HalfWidths, Interval, IoGroup, LimitedBy, OpHalfWidths, Recorder, Recording,
     Utilisation,
 };
 use workload::Op;
@@ -95,14 +95,14 @@ proptest! {
 #[test]
 fn io_that_are_alike_count_together_as_they_do_one_by_one() {
     let (mut together, mut apart) = (Recorder::default(), Recorder::default());
-    let alike = |n| Alike {
+    let group = |n| IoGroup {
         op: Op::Write,
         service_ns: 70_000,
         bytes: u64::from(n) * 8192,
         n,
     };
     for n in [3, 0, 1] {
-        together.record_alike(alike(n));
+        together.record_group(group(n));
     }
     (0..4).for_each(|_| apart.record(Op::Write, 70_000, 8192));
     assert_eq!(together.cut(SECOND_NS, 0), apart.cut(SECOND_NS, 0));

@@ -16,12 +16,12 @@ mod read_ahead;
 mod seek;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::collections::VecDeque;
 
 use workload::{Op, Request};
 
-use self::arm::{Spent, Work};
 use self::cache::{Segments, WriteCache};
 use self::layout::{Layout, Place};
 use self::media_cache::MediaCache;
@@ -30,6 +30,7 @@ use self::params::Tracks;
 use self::queue::{Queue, Waiting};
 use self::read_ahead::Stream;
 use self::seek::Seek;
+use self::work::{Spent, Work};
 use crate::device::params::{HostParams, ParamError};
 use crate::device::zones::{Refusal, ZoneAction, ZoneModel, Zones};
 use crate::device::{Account, Completion, CompletionKind, Device, ResourceTime};

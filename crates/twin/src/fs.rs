@@ -47,7 +47,7 @@ const EINVAL: i32 = 22;
 
 /// What an I/O or a wake-up of the device below stands for; its index is the tag there.
 #[derive(Clone, Copy)]
-enum Below {
+enum DeviceTag {
     /// The driver's own wake-up.
     Wake(u32),
     /// A request reaches the file system.
@@ -69,7 +69,7 @@ enum Below {
 
 /// A request of the host.
 #[derive(Clone, Copy)]
-struct Held {
+struct HostRequest {
     request: Request,
     tag: u32,
     /// A read's first block that it has not come to yet, and the reads of the device that it waits for.
@@ -82,8 +82,8 @@ struct Held {
 pub struct FileSystem<D> {
     device: D,
     params: FsParams,
-    below: Slab<Below>,
-    requests: Slab<Held>,
+    below: Slab<DeviceTag>,
+    requests: Slab<HostRequest>,
 
     extents: Extents,
     space: Space,
@@ -192,12 +192,12 @@ impl<D: Device> FileSystem<D> {
         )
     }
 
-    fn wake_at(&mut self, at_ns: u64, what: Below) {
+    fn wake_at(&mut self, at_ns: u64, what: DeviceTag) {
         let tag = self.below.add(what);
         self.device.wake(at_ns, tag);
     }
 
-    fn send(&mut self, op: Op, block: u64, blocks: u64, what: Below) {
+    fn send(&mut self, op: Op, block: u64, blocks: u64, what: DeviceTag) {
         let tag = self.below.add(what);
         let request = Request {
             offset_bytes: block * BLOCK_BYTES,
@@ -234,14 +234,14 @@ impl<D: Device> FileSystem<D> {
     /// Ends a request, now.
     fn end(&mut self, slot: u32, errno: i32) {
         self.requests[slot].errno = errno;
-        self.wake_at(self.device.now_ns(), Below::Copied(slot));
+        self.wake_at(self.device.now_ns(), DeviceTag::Copied(slot));
     }
 
     /// Ends a request when its data has been copied between user and page cache.
     fn copy(&mut self, slot: u32) {
         let bytes = self.requests[slot].request.size_bytes;
         let copy_ns = (f64::from(bytes) * 1e3 / self.params.copy_mbps + 0.5) as u64;
-        self.wake_at(self.device.now_ns() + copy_ns, Below::Copied(slot));
+        self.wake_at(self.device.now_ns() + copy_ns, DeviceTag::Copied(slot));
     }
 
     /// Takes what the device below has to say; gives what the host gets to know of it.
@@ -254,11 +254,11 @@ impl<D: Device> FileSystem<D> {
             _ => 0,
         };
         match what {
-            Below::Wake(tag) => {
+            DeviceTag::Wake(tag) => {
                 return Some(Completion { at_ns, tag, kind });
             }
-            Below::Copied(slot) => {
-                let Held { tag, errno, .. } = self.requests[slot];
+            DeviceTag::Copied(slot) => {
+                let HostRequest { tag, errno, .. } = self.requests[slot];
                 self.requests.release(slot);
                 let kind = match errno {
                     0 => CompletionKind::Done,
@@ -266,15 +266,15 @@ impl<D: Device> FileSystem<D> {
                 };
                 return Some(Completion { at_ns, tag, kind });
             }
-            Below::Arrive(slot) => self.arrive(slot),
-            Below::Timer => self.look(),
-            Below::Fetch(number) => self.fetched(number, errno),
-            Below::Data(number) => self.written(number, errno),
-            Below::Commit => self.commit_written(errno),
-            Below::Barrier => self.committed(),
-            Below::Reset => {}
+            DeviceTag::Arrive(slot) => self.arrive(slot),
+            DeviceTag::Timer => self.look(),
+            DeviceTag::Fetch(number) => self.fetched(number, errno),
+            DeviceTag::Data(number) => self.written(number, errno),
+            DeviceTag::Commit => self.commit_written(errno),
+            DeviceTag::Barrier => self.committed(),
+            DeviceTag::Reset => {}
         }
-        if !matches!(what, Below::Arrive(_) | Below::Timer) {
+        if !matches!(what, DeviceTag::Arrive(_) | DeviceTag::Timer) {
             self.in_flight -= 1;
         }
         self.dispatch();
@@ -310,18 +310,18 @@ impl<D: Device> Device for FileSystem<D> {
     }
 
     fn submit(&mut self, at_ns: u64, tag: u32, request: Request) {
-        let slot = self.requests.add(Held {
+        let slot = self.requests.add(HostRequest {
             request,
             tag,
             at: request.offset_bytes / BLOCK_BYTES,
             parts: 0,
             errno: 0,
         });
-        self.wake_at(at_ns, Below::Arrive(slot));
+        self.wake_at(at_ns, DeviceTag::Arrive(slot));
     }
 
     fn wake(&mut self, at_ns: u64, tag: u32) {
-        self.wake_at(at_ns, Below::Wake(tag));
+        self.wake_at(at_ns, DeviceTag::Wake(tag));
     }
 
     fn advance(&mut self, limit_ns: u64) -> Option<Completion> {

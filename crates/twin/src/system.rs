@@ -47,12 +47,12 @@ struct Job {
     die: u16,
     submitted_ns: u64,
     entered_ns: u64,
-    within: Within,
+    location: Location,
 }
 
 /// Where in the drive a job is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum Location {
     Outside,
     Dies,
     Leaving,
@@ -152,9 +152,9 @@ impl System {
             job.request.size_bytes,
         );
         let (client, server) = (usize::from(job.client), usize::from(job.server));
-        if job.within == Within::Leaving {
+        if job.location == Location::Leaving {
             self.drives_residence_ns += self.now_ns - job.entered_ns;
-            self.jobs[index].within = Within::Outside;
+            self.jobs[index].location = Location::Outside;
         }
         let Some(&now_at) = self.route(op).get(stage) else {
             let job = &self.jobs[index];
@@ -210,7 +210,7 @@ impl System {
     fn enter_drive(&mut self, index: u32) {
         let now_ns = self.now_ns;
         let job = &mut self.jobs[index];
-        job.within = Within::Dies;
+        job.location = Location::Dies;
         job.entered_ns = now_ns;
         let drive = &mut self.drives[usize::from(job.drive)];
         let outcome = match job.request.op {
@@ -227,7 +227,7 @@ impl System {
                 drive.write(index, bytes as u64, amplification, now_ns)
             }
             Op::Trim | Op::Flush => {
-                job.within = Within::Leaving;
+                job.location = Location::Leaving;
                 self.calendar
                     .push(now_ns + us_to_ns(drive.params().write_ack_us), index);
                 return;
@@ -246,7 +246,7 @@ impl System {
         let unit = &mut self.drives[usize::from(drive)];
         for index in outcome.read.into_iter().chain(outcome.admitted) {
             let job = &mut self.jobs[index];
-            job.within = Within::Leaving;
+            job.location = Location::Leaving;
             let bytes = job.request.size_bytes;
             let (done_ns, latency_us) = match job.request.op {
                 Op::Read => {
@@ -330,7 +330,7 @@ impl Device for System {
             die: die as u16,
             submitted_ns: at_ns.max(self.now_ns),
             entered_ns: 0,
-            within: Within::Outside,
+            location: Location::Outside,
         };
         let index = self.jobs.add(job);
         self.calendar.push(at_ns.max(self.now_ns), index);

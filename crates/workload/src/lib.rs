@@ -7,6 +7,7 @@
 
 mod changed;
 mod error;
+mod geometry;
 mod job;
 mod method;
 mod parse;
@@ -20,6 +21,7 @@ mod units;
 mod zones;
 
 pub use error::ParseError;
+pub use geometry::Geometry;
 pub use job::{
     Arrival, Block, BlockShare, Content, Errors, Extent, HotBand, Job, Load, Mix, Pace, Pattern,
     RatePhase, Region, Until, Verify,
@@ -31,7 +33,7 @@ pub use position::{OperationPositions, Position, ThreadPositions};
 pub use region::{Limits, Span};
 pub use request::{Op, Request};
 pub use split::{Split, SplitError};
-pub use stream::{Geometry, RequestStream, StreamError};
+pub use stream::{RequestStream, StreamError};
 pub use streams::{Part, Stream};
 pub use units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_rate_iops, parse_size_bytes,

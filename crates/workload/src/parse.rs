@@ -9,19 +9,14 @@ mod check;
 mod expand;
 mod fields;
 mod grammar;
+mod refusal;
 mod tree;
 
 use serde::de::DeserializeOwned;
 
+use self::refusal::Refusal;
 use self::tree::Node;
 use crate::{Job, Method, ParseError};
-
-/// A refusal before the file name is known.
-#[derive(Debug)]
-struct Refusal {
-    line: u32,
-    message: String,
-}
 
 impl Job {
     /// Reads a job from TOML. `file` names the source in errors.

@@ -92,7 +92,7 @@ pub struct Placed {
 /// request stream gives determine.
 #[derive(Debug)]
 pub struct ZoneShare {
-    own: Vec<Own>,
+    own: Vec<OwnZone>,
     open: Vec<usize>,
     /// Zones that hold data.
     readable: Vec<usize>,
@@ -103,7 +103,7 @@ pub struct ZoneShare {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Own {
+struct OwnZone {
     /// Its pointer is behind the last write that succeeded.
     zone: Zone,
     /// Behind the last write that was issued.
@@ -115,13 +115,13 @@ struct Own {
 impl ZoneShare {
     /// Returns the share of a thread of `job` in these zones, none of them open yet.
     pub fn new(job: &Job, zones: impl IntoIterator<Item = Zone>) -> Self {
-        let own = zones.into_iter().map(|zone| Own {
+        let own = zones.into_iter().map(|zone| OwnZone {
             zone,
             issued: zone.pointer,
             in_flight: 0,
             open: false,
         });
-        let own: Vec<Own> = own.collect();
+        let own: Vec<OwnZone> = own.collect();
         let holds_data = |&index: &usize| own[index].zone.pointer > own[index].zone.start;
         let appends = job.mix.ops.iter().filter(|block| block.op == Op::Append);
         let sizes = appends.flat_map(|block| &block.sizes);
@@ -157,7 +157,7 @@ impl ZoneShare {
     /// Goes on with zones that were left partly written, so that they do not count against the device's limit for
     /// nothing. It finishes what is too many, then takes empty zones, and full ones at last.
     pub fn open_first(&mut self, count: u32, device: &mut impl ZoneDevice) {
-        let rank = |own: &Own| match own.issued {
+        let rank = |own: &OwnZone| match own.issued {
             _ if own.is_begun() => 0,
             issued if issued == own.zone.start => 1,
             _ => 2,
@@ -244,7 +244,7 @@ impl ZoneShare {
         let size_bytes = u64::from(request.size_bytes);
         let count = self.open.len();
         let draw = self.below(count as u64) as usize;
-        let takes = |own: &Own| match request.op {
+        let takes = |own: &OwnZone| match request.op {
             Op::Append => own.takes_append(size_bytes),
             _ => own.in_flight == 0,
         };
@@ -269,7 +269,7 @@ impl ZoneShare {
         let draw = self.below(count as u64) as usize;
         self.own[old].open = false;
         self.finish(old, device);
-        let free = |own: &Own| !own.open && own.in_flight == 0;
+        let free = |own: &OwnZone| !own.open && own.in_flight == 0;
         let next = (0..count)
             .map(|step| (draw + step) % count)
             .find(|&index| index != old && free(&self.own[index]))
@@ -309,7 +309,7 @@ impl ZoneShare {
     }
 }
 
-impl Own {
+impl OwnZone {
     fn has_room(&self, size_bytes: u64) -> bool {
         self.issued + size_bytes <= self.zone.end
     }

@@ -106,7 +106,7 @@ fn batches_of(
         block_bytes: 4096,
     };
     let (sender, _told) = mpsc::channel();
-    let post = Post {
+    let context = ThreadContext {
         target: 0,
         member: 0,
         stream: None,
@@ -131,7 +131,7 @@ fn batches_of(
         batches: Vec::new(),
         most,
     };
-    let mut driver = Driver::new(queues, stream, 20, limits, Clock::new(), &post);
+    let mut driver = Driver::new(queues, stream, 20, limits, Clock::new(), &context);
     drive(&mut driver).expect("no error");
     assert_eq!(driver.issued, 60);
     driver.queues.batches

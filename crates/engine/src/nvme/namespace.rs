@@ -4,7 +4,7 @@ use std::{fs::File, io, mem, os::fd::AsRawFd, path::Path, slice};
 
 use workload::Op;
 
-use super::{Command, STATUS_MASK, describe_status};
+use super::command::{Command, STATUS_MASK, describe_status};
 use crate::EngineError;
 
 /// `_IO('N', 0x40)`, `_IOWR('N', 0x41 | 0x43, 72 bytes)`.

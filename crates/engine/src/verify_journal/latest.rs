@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{verify::SECTOR_BYTES, write_journal::Record};
+use crate::{sector::SECTOR_BYTES, write_journal::Record};
 
 /// The places of a write that no later one has taken, in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

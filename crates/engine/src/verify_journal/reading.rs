@@ -7,7 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::refuse;
 use crate::{
     EngineError,
     write_journal::{HEADER_BYTES, Header, RECORD_BYTES, Record, SCHEMA, SUFFIX},
@@ -167,4 +166,11 @@ fn fill(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(done)
+}
+
+pub(super) fn refuse(path: &Path, source: io::Error) -> EngineError {
+    EngineError::Journal {
+        path: path.into(),
+        source,
+    }
 }

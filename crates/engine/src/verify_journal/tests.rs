@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     clock::Clock,
-    verify::seal,
+    sector::seal,
     write_journal::{HEADER_BYTES, RECORD_BYTES, Record, WriteJournal},
 };
 
@@ -103,14 +103,14 @@ fn a_block_that_holds_an_earlier_write_of_the_same_pass_has_lost_the_later_one()
     assert_eq!((report.writes, report.blocks), (2, 1));
     assert_eq!(wrong(&report), [("stale", 1)]);
     assert!(
-        report.told[0].contains("4096 bytes at 12288"),
+        report.reported[0].contains("4096 bytes at 12288"),
         "{:?}",
-        report.told
+        report.reported
     );
 }
 
 #[test]
-fn the_first_wrong_blocks_by_place_are_told_in_the_order_of_their_places() {
+fn the_first_wrong_blocks_by_place_are_reported_in_the_order_of_their_places() {
     let mut crash = Crash::new("order");
     let (first, second) = (crash.issue(), crash.issue());
     crash.acknowledge(3, first, (10, 20));
@@ -123,9 +123,12 @@ fn the_first_wrong_blocks_by_place_are_told_in_the_order_of_their_places() {
     let report = crash.verified();
     assert_eq!(wrong(&report), [("stale", 1), ("unwritten", 12)]);
     let places = (3..13).map(|block| format!("4096 bytes at {},", block * BLOCK));
-    assert_eq!(report.told.len(), 10);
-    for (told, place) in report.told.iter().zip(places) {
-        assert!(told.contains(&place), "{told} where {place} belongs");
+    assert_eq!(report.reported.len(), 10);
+    for (reported, place) in report.reported.iter().zip(places) {
+        assert!(
+            reported.contains(&place),
+            "{reported} where {place} belongs"
+        );
     }
 }
 
@@ -143,7 +146,7 @@ fn writes_that_overlapped_in_time_and_writes_that_were_not_acknowledged_may_stan
 }
 
 #[test]
-fn torn_misdirected_and_missing_blocks_are_told_apart_and_a_flush_excuses_none() {
+fn torn_misdirected_and_missing_blocks_are_reported_apart_and_a_flush_excuses_none() {
     let mut crash = Crash::new("kinds");
     for block in 0..4 {
         let number = crash.issue();

@@ -9,7 +9,7 @@ use std::{
 
 use workload::{Span, Zone, ZoneLimits};
 
-use crate::{EngineError, target::Queue};
+use crate::{EngineError, queue_attributes::QueueAttributes};
 
 const SECTOR_BYTES: u64 = 512;
 /// `_IOWR(0x12, 130, 16 bytes)`, `_IOW(0x12, 131 | 136, 16 bytes)`.
@@ -88,7 +88,7 @@ impl Zoned {
     /// Returns the zoned device at `path`, `None` when it is an ordinary one. `writes`: zones will be reset.
     pub(crate) fn open(
         path: &Path,
-        queue: &Queue,
+        queue: &QueueAttributes,
         writes: bool,
     ) -> Result<Option<Self>, EngineError> {
         if queue.text("zoned") != "host-managed" {

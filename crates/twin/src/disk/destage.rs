@@ -1,7 +1,7 @@
 //! From the cache to the medium: writes where they belong, the log of shingled tracks, and the bands that are written
 //! anew from it.
 
-use super::arm::Work;
+use super::work::Work;
 use super::{Disk, QUIET};
 use crate::sim::event::{Event, us_to_ns};
 

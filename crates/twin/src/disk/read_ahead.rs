@@ -2,8 +2,8 @@
 //! come by are promised their bytes.
 
 use super::Disk;
-use super::arm::Work;
 use super::cache::Segment;
+use super::work::Work;
 use crate::sim::event::Event;
 
 /// Turns that a read waits for the head to come by rather than have it sent there.

@@ -3,7 +3,7 @@
 use crate::device::Device;
 
 use super::extents::Piece;
-use super::{BLOCK_BYTES, Below, FileSystem, Held};
+use super::{BLOCK_BYTES, DeviceTag, FileSystem, HostRequest};
 use workload::Op;
 
 /// A read of the device.
@@ -23,7 +23,7 @@ impl<D: Device> FileSystem<D> {
     /// Goes on with a read: what is in memory, then a window at most, as the page cache does. Starts what is worth
     /// reading ahead of it.
     pub(super) fn read(&mut self, slot: u32) {
-        let Held { request, at, .. } = self.requests[slot];
+        let HostRequest { request, at, .. } = self.requests[slot];
         let (mut start, end) = (at, Self::blocks_of(&request).1);
         let io = self.params.io_bytes / BLOCK_BYTES;
         let window = (self.params.read_ahead_bytes / BLOCK_BYTES).max(io.min(end - start));
@@ -150,7 +150,7 @@ impl<D: Device> FileSystem<D> {
         let Fetch {
             start, end, device, ..
         } = self.fetches[number];
-        self.send(Op::Read, device, end - start, Below::Fetch(number));
+        self.send(Op::Read, device, end - start, DeviceTag::Fetch(number));
         true
     }
 

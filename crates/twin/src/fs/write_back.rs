@@ -11,7 +11,7 @@ use super::extents::Piece;
 use super::metadata::{NODE_BYTES, commit_bytes};
 use super::params::{FsParams, Placement};
 use super::ranges::Ranges;
-use super::{BLOCK_BYTES, Below, FileSystem};
+use super::{BLOCK_BYTES, DeviceTag, FileSystem};
 
 /// Reads that go before a waiting write (mq-deadline: `writes_starved` 2 batches of `fifo_batch` 16).
 const READS_FIRST: u32 = 32;
@@ -221,7 +221,7 @@ impl<D: Device> FileSystem<D> {
         if !idle && !self.timer_is_set {
             self.timer_is_set = true;
             let every_ns = s_to_ns(self.params.dirty_writeback_s.min(self.params.commit_s));
-            self.wake_at(self.device.now_ns() + every_ns, Below::Timer);
+            self.wake_at(self.device.now_ns() + every_ns, DeviceTag::Timer);
         }
     }
 
@@ -246,7 +246,7 @@ impl<D: Device> FileSystem<D> {
         self.plan();
         if let Some((op, block, blocks)) = self.commit.queue.pop_front() {
             self.write_back.writes_in_flight += 1;
-            self.send(op, block, blocks, Below::Commit);
+            self.send(op, block, blocks, DeviceTag::Commit);
             return true;
         }
         let Some(number) = self.write_back.planned.pop_front() else {
@@ -254,7 +254,7 @@ impl<D: Device> FileSystem<D> {
         };
         let Write { device, len, .. } = self.write_back.writes[number];
         self.write_back.writes_in_flight += 1;
-        self.send(Op::Write, device, len, Below::Data(number));
+        self.send(Op::Write, device, len, DeviceTag::Data(number));
         true
     }
 
@@ -452,7 +452,7 @@ impl<D: Device> FileSystem<D> {
         self.write_back.writes_in_flight -= 1;
         self.commit.left -= 1;
         if self.commit.left == 0 {
-            self.send(Op::Flush, 0, 0, Below::Barrier);
+            self.send(Op::Flush, 0, 0, DeviceTag::Barrier);
         }
     }
 
@@ -488,7 +488,7 @@ impl<D: Device> FileSystem<D> {
     fn release(&mut self, start: u64, len: u64) {
         for (low, high) in self.space.free(start, len) {
             self.write_back.emptying.take_if(|zone| zone.0 == low);
-            self.send(Op::Trim, low, high - low, Below::Reset);
+            self.send(Op::Trim, low, high - low, DeviceTag::Reset);
         }
     }
 }

@@ -33,11 +33,17 @@ impl Adapter {
     }
 
     /// Returns when the data of a request that sets out now has crossed; `None` when it has none this way.
-    pub fn cross_ns(&mut self, now_ns: u64, way: Way, op: Op, bytes: u32) -> Option<u64> {
+    pub fn cross_ns(
+        &mut self,
+        now_ns: u64,
+        direction: Direction,
+        op: Op,
+        bytes: u32,
+    ) -> Option<u64> {
         let [to_host_waits, to_device_waits] = &mut self.waits;
-        let (link, waits) = match (way, op) {
-            (Way::ToHost, Op::Read) => (&mut self.to_host, to_host_waits),
-            (Way::ToDevice, Op::Write | Op::Append) => (&mut self.to_device, to_device_waits),
+        let (link, waits) = match (direction, op) {
+            (Direction::ToHost, Op::Read) => (&mut self.to_host, to_host_waits),
+            (Direction::ToDevice, Op::Write | Op::Append) => (&mut self.to_device, to_device_waits),
             _ => return None,
         };
         let service_ps = (f64::from(bytes) * self.ps_per_byte).round() as u64;
@@ -48,11 +54,11 @@ impl Adapter {
     pub fn utilisation(&mut self, now_ns: u64) -> [Utilisation; 2] {
         let length_ns = (now_ns - self.read_at_ns).max(1) as f64;
         self.read_at_ns = now_ns;
-        let mut of = |way: usize, resource, link: &Fifo| {
+        let mut of = |direction: usize, resource, link: &Fifo| {
             let busy_ns: u64 = link.busy_ns(now_ns).sum();
-            let waited_ns = self.waits[way].total_ns(now_ns);
-            let (busy_before_ns, waited_before_ns) = self.read_ns[way];
-            self.read_ns[way] = (busy_ns, waited_ns);
+            let waited_ns = self.waits[direction].total_ns(now_ns);
+            let (busy_before_ns, waited_before_ns) = self.read_ns[direction];
+            self.read_ns[direction] = (busy_ns, waited_ns);
             let share = (busy_ns - busy_before_ns) as f64 / length_ns;
             let waiting = (waited_ns - waited_before_ns) as f64 / length_ns;
             group(resource, vec![share], waiting)
@@ -66,7 +72,7 @@ impl Adapter {
 
 /// Which way data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// Read data.
     ToHost,
     /// Written data.

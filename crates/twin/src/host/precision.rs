@@ -51,12 +51,12 @@ pub struct Precision {
 #[derive(Debug)]
 pub struct StoppingRule {
     rule: Precision,
-    state: Mutex<Looks>,
+    state: Mutex<StoppingState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Looks {
+struct StoppingState {
     /// Devices whose job goes on, and those of them that wait for the verdict.
     running: usize,
     waiting: usize,
@@ -74,7 +74,7 @@ impl StoppingRule {
     pub fn new(rule: Precision, devices: usize) -> Self {
         Self {
             rule,
-            state: Mutex::new(Looks {
+            state: Mutex::new(StoppingState {
                 running: devices,
                 waiting: 0,
                 sum: Vec::new(),
@@ -87,7 +87,7 @@ impl StoppingRule {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, Looks> {
+    fn state(&self) -> MutexGuard<'_, StoppingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -114,7 +114,7 @@ impl StoppingRule {
     }
 
     /// Gives the verdict once nobody is missing.
-    fn decide(&self, state: &mut Looks) {
+    fn decide(&self, state: &mut StoppingState) {
         if state.waiting > 0 && state.waiting == state.running {
             state.settled = !state.one_drains && is_settled(&self.rule, &state.sum, state.full);
             state.sum.clear();

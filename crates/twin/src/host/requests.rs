@@ -6,7 +6,7 @@ use workload::Op;
 use super::thread::Thread;
 use super::{Driver, TwinError};
 use crate::device::{Completion, CompletionKind, Device};
-use crate::host::adapter::Way;
+use crate::host::adapter::Direction;
 
 /// Tag bit of an arrival of open load; the rest is the thread.
 const ARRIVAL: u32 = 1 << 27;
@@ -55,7 +55,7 @@ impl<D: Device> Driver<'_, D> {
             CompletionKind::Wake => self.reap(tag & !CROSSED, at_ns, 0),
             CompletionKind::Done => {
                 let Slot { op, size_bytes, .. } = self.slots[tag];
-                match self.cross(at_ns, Way::ToHost, op, size_bytes) {
+                match self.cross(at_ns, Direction::ToHost, op, size_bytes) {
                     Some(crossed_ns) => self.device.wake(crossed_ns, CROSSED | tag),
                     None => self.reap(tag, at_ns, 0),
                 }
@@ -66,8 +66,10 @@ impl<D: Device> Driver<'_, D> {
 
     /// Passes data through the adapter, where there is one.
     #[inline]
-    fn cross(&mut self, now_ns: u64, way: Way, op: Op, bytes: u32) -> Option<u64> {
-        self.adapter.as_mut()?.cross_ns(now_ns, way, op, bytes)
+    fn cross(&mut self, now_ns: u64, direction: Direction, op: Op, bytes: u32) -> Option<u64> {
+        self.adapter
+            .as_mut()?
+            .cross_ns(now_ns, direction, op, bytes)
     }
 
     /// Takes the thread's CPU for `work_ns` from `ready_ns` on; gives the end.
@@ -129,7 +131,7 @@ impl<D: Device> Driver<'_, D> {
         let tag = self.slots.add(slot);
         let ready_ns = self.work(thread, free_ns, self.submit_ns);
         let at_ns = self
-            .cross(ready_ns, Way::ToDevice, slot.op, slot.size_bytes)
+            .cross(ready_ns, Direction::ToDevice, slot.op, slot.size_bytes)
             .unwrap_or(ready_ns);
         let Some(zoning) = &mut self.zoning else {
             return self.device.submit_from(thread, at_ns, tag, request);

@@ -203,7 +203,7 @@ impl Ssd {
     }
 
     fn clean_next(&mut self) -> bool {
-        let free = self.translation.free_superblocks(self.groups.at_hand);
+        let free = self.translation.free_superblocks(self.groups.active);
         let idle = self.idle_target();
         if self.cleaner.group.victim.is_none() {
             let until = idle.unwrap_or(0).max(self.params.gc_free_superblocks);
@@ -246,11 +246,11 @@ impl Ssd {
         let lagging = if self.cleaner.group.levelled {
             None
         } else {
-            self.translation.ftl.take_lagging(self.groups.at_hand)
+            self.translation.ftl.take_lagging(self.groups.active)
         };
         self.cleaner.group.levelled = lagging.is_some();
         let (superblock, valid) =
-            lagging.or_else(|| self.translation.ftl.take_victim(self.groups.at_hand))?;
+            lagging.or_else(|| self.translation.ftl.take_victim(self.groups.active))?;
         if self.cleaner.ahead_pages == 0 {
             self.cleaner.group.credit = self.cleaner.group.credit.min(0);
         }
@@ -296,7 +296,7 @@ impl Ssd {
     fn clean_unit(&mut self, victim: Victim) -> bool {
         let superblock = victim.superblock;
         if self.frontier(victim.stream).is_none()
-            || self.translation.ftl.free_superblocks(self.groups.at_hand) == 0
+            || self.translation.ftl.free_superblocks(self.groups.active) == 0
                 && self.translation.ftl.left_in_superblock(victim.stream) < self.geometry.unit_pages
         {
             return false;

@@ -10,12 +10,14 @@
 //! Every queue is served in time order. Nothing is booked ahead but the transfers of a channel that carries reads only.
 //! Their order is that of their senses: whatever is sensed sooner is put before the others.
 
+mod background;
 mod channel;
 mod die;
 mod reads;
 #[cfg(test)]
 mod tests;
 mod times;
+mod transfers;
 
 use std::collections::VecDeque;
 

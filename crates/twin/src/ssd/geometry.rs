@@ -9,9 +9,11 @@
 
 use std::ops::Range;
 
-use crate::ssd::ftl::map_flush::MapFlush;
 use crate::ssd::params::SsdParams;
 use crate::ssd::params::UNIT_BYTES;
+
+/// Indirection units that one page of the map describes, 4 bytes each.
+pub const MAP_PAGE_ENTRIES: u32 = 1024;
 
 /// Exact division of `u32` by a constant by one multiplication, rounding its reciprocal down (Robison 2005).
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +123,7 @@ impl Geometry {
         let logical_pages = logical_bytes / unit / indirection_pages * indirection_pages;
         let map_pages = match params.map_flush_bytes {
             0 => 0,
-            _ => logical_pages.div_ceil(indirection_pages * u64::from(MapFlush::ENTRIES)),
+            _ => logical_pages.div_ceil(indirection_pages * u64::from(MAP_PAGE_ENTRIES)),
         };
         // Free superblocks hold no data, so they come on top of the space that does. Else a slice with few, large
         // superblocks would have less room for cleaning than the whole drive.

@@ -18,14 +18,14 @@ use crate::ssd::params::SsdParams;
 
 /// What a group has to itself, while another is at hand.
 #[derive(Default)]
-struct Parked {
+struct Inactive {
     buffer: GroupBuffer,
     cleaning: GroupCleaning,
 }
 
 /// How far a group is from being full.
 #[derive(Clone, Copy, Default)]
-struct Room {
+struct Fullness {
     full: bool,
     /// Pages that may come before its valid ones are counted again.
     pages: u32,
@@ -33,7 +33,7 @@ struct Room {
 
 /// Reclaim groups; a drive has one at least.
 pub(super) struct Groups {
-    pub(super) at_hand: u32,
+    pub(super) active: u32,
     pub(super) others: Option<Box<Others>>,
     /// Handles whose writes need no group chosen for them: none where there are several.
     pub(super) plain_handles: u16,
@@ -42,7 +42,7 @@ pub(super) struct Groups {
 impl Groups {
     pub(super) fn new(params: &SsdParams, geometry: &Geometry) -> Self {
         Self {
-            at_hand: 0,
+            active: 0,
             others: Others::new(params, geometry),
             plain_handles: match params.reclaim_groups {
                 1 => params.placement_handles as u16,
@@ -54,8 +54,8 @@ impl Groups {
 
 /// The groups of a drive with several.
 pub(super) struct Others {
-    parked: Box<[Parked]>,
-    rooms: Box<[Room]>,
+    inactive: Box<[Inactive]>,
+    fullness: Box<[Fullness]>,
     /// Valid pages at which a group is full: its share of the addresses, and half of what it has beyond.
     full_pages: u32,
     superblock_pages: u32,
@@ -73,8 +73,8 @@ impl Others {
             let kept = params.gc_free_superblocks + params.streams() / count;
             let most = (geometry.superblocks_of(0).end - kept) * geometry.superblock_pages;
             Box::new(Self {
-                parked: (0..count).map(|_| Parked::default()).collect(),
-                rooms: vec![Room::default(); count as usize].into_boxed_slice(),
+                inactive: (0..count).map(|_| Inactive::default()).collect(),
+                fullness: vec![Fullness::default(); count as usize].into_boxed_slice(),
                 full_pages: share + (most - share) / 2,
                 superblock_pages: geometry.superblock_pages,
                 next: 0,
@@ -84,13 +84,13 @@ impl Others {
     }
 
     fn count(&self) -> u32 {
-        self.parked.len() as u32
+        self.inactive.len() as u32
     }
 
     /// Returns whether a group has room for `pages` pages more. Its valid pages are counted only when enough was
     /// written that the answer may be another one.
     fn admits(&mut self, group: u32, pages: u32, ftl: &Ftl) -> bool {
-        let room = &mut self.rooms[group as usize];
+        let room = &mut self.fullness[group as usize];
         if room.pages < pages {
             let left = self.full_pages.saturating_sub(ftl.valid_in(group));
             room.full = left < pages;
@@ -122,8 +122,8 @@ impl Others {
     /// Pages of the groups not at hand that are in the buffer.
     #[cfg(test)]
     pub(super) fn buffered(&self) -> u64 {
-        let parked = self.parked.iter();
-        parked
+        let inactive = self.inactive.iter();
+        inactive
             .map(|group| u64::from(group.buffer.host_pages + group.buffer.cleaning_pages))
             .sum()
     }
@@ -161,20 +161,20 @@ impl Ssd {
 
     /// Takes a group in hand.
     pub(super) fn enter_group(&mut self, group: u32) {
-        if group == self.groups.at_hand {
+        if group == self.groups.active {
             return;
         }
-        self.exchange(self.groups.at_hand);
+        self.exchange(self.groups.active);
         self.exchange(group);
-        self.groups.at_hand = group;
+        self.groups.active = group;
     }
 
     fn exchange(&mut self, group: u32) {
         let Some(groups) = &mut self.groups.others else {
             return;
         };
-        let parked = &mut groups.parked[group as usize];
-        swap(&mut self.buffer.group, &mut parked.buffer);
-        swap(&mut self.cleaner.group, &mut parked.cleaning);
+        let inactive = &mut groups.inactive[group as usize];
+        swap(&mut self.buffer.group, &mut inactive.buffer);
+        swap(&mut self.cleaner.group, &mut inactive.cleaning);
     }
 }

@@ -184,9 +184,7 @@ impl Ssd {
     #[cold]
     fn open_superblock(&mut self, stream: Stream) -> Option<u32> {
         let handles = self.params.placement_handles;
-        let superblock = self
-            .translation
-            .open(stream, self.groups.at_hand, handles)?;
+        let superblock = self.translation.open(stream, self.groups.active, handles)?;
         let units = self.geometry.superblock_units;
         self.buffer.begin_units(superblock * units, units);
         self.translation.ftl.frontier(stream)

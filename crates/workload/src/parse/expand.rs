@@ -2,8 +2,8 @@
 //! `purge` and `idle` leave out. It maps tree to tree, before the grammar. So every step that results keeps the line it
 //! came from, and nothing behind this module knows of the short forms.
 
-use super::Refusal;
 use super::fields::Fields;
+use super::refusal::Refusal;
 use super::tree::{Entry, Node, Value};
 
 type Result<T> = std::result::Result<T, Refusal>;

@@ -1,7 +1,7 @@
 //! Typed access to a tree: each function either returns what was asked for or refuses. A refusal says what was found,
 //! what was expected and, for a misspelt word, the nearest valid one.
 
-use super::Refusal;
+use super::refusal::Refusal;
 use super::tree::{Entry, Node, Value};
 use crate::units::nearest;
 

@@ -8,9 +8,5 @@ mod mix;
 mod pattern;
 mod position;
 
-use super::Refusal;
-
 pub(super) use self::job::job;
 pub(super) use self::method::method;
-
-type Result<T> = std::result::Result<T, Refusal>;

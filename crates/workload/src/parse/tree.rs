@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// Deeper than any job; bounds recursion on hostile input.
 const DEPTH_MAX: u32 = 16;

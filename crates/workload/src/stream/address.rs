@@ -4,13 +4,13 @@
 //! inside the unit that was drawn.
 
 use super::cursors::{Cursors, SharedCursors, cursor_of};
+use super::error::StreamError;
 use super::pareto::Pareto;
 use super::permutation::{Scatter, Walk};
 use super::random::{Random, threshold};
 use super::zipf::Zipf;
-use super::{Geometry, StreamError};
 use crate::region::part_start;
-use crate::{HotBand, Job, Op, OperationPositions, Pattern, Span};
+use crate::{Geometry, HotBand, Job, Op, OperationPositions, Pattern, Span};
 
 /// Addresses of one thread.
 #[derive(Clone, Debug)]

@@ -17,11 +17,11 @@ pub(super) enum Cursors {
 
 /// A handle of positions that begin at the region's start. On cache lines of their own, for every thread writes them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SharedCursors(Arc<Lines>);
+pub(super) struct SharedCursors(Arc<SharedPositions>);
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Lines([AtomicU64; Op::COUNT]);
+struct SharedPositions([AtomicU64; Op::COUNT]);
 
 impl Cursors {
     /// Moves cursor `which`, wherever it is now, by `advance`, which returns the place that it passes over.
@@ -29,9 +29,9 @@ impl Cursors {
     pub(super) fn advance(&mut self, which: usize, advance: impl Fn(&mut u64) -> u64) -> u64 {
         match self {
             Self::Own(cursors_bytes) => advance(&mut cursors_bytes[which]),
-            Self::Shared(SharedCursors(lines)) => {
+            Self::Shared(SharedCursors(positions)) => {
                 // Nothing else is read by way of the position, so no other memory need be in order with it.
-                let cursor = &lines.0[which];
+                let cursor = &positions.0[which];
                 let mut seen_bytes = cursor.load(Ordering::Relaxed);
                 loop {
                     let mut moved_bytes = seen_bytes;

@@ -8,7 +8,7 @@
 //! with each page.
 
 use crate::sim::bits::Bits;
-use crate::ssd::geometry::Geometry;
+use crate::ssd::geometry::{Geometry, MAP_PAGE_ENTRIES};
 use crate::ssd::params::{SsdParams, UNIT_BYTES};
 
 /// Shares and arrears are counted in 1/1024 of a page.
@@ -33,9 +33,6 @@ pub struct MapFlush {
 }
 
 impl MapFlush {
-    /// Indirection units that one page of the map describes, 4 bytes each.
-    pub const ENTRIES: u32 = 1024;
-
     /// Returns a flush with nothing changed; `None` for a drive that never writes its map.
     pub fn new(params: &SsdParams, geometry: &Geometry) -> Option<Self> {
         let pages = geometry.map_pages;
@@ -45,7 +42,7 @@ impl MapFlush {
             first: geometry.logical_pages,
             pages,
             changed: Bits::new(pages as usize),
-            described_log2: (Self::ENTRIES * params.indirection_unit_bytes / UNIT_BYTES).ilog2(),
+            described_log2: (MAP_PAGE_ENTRIES * params.indirection_unit_bytes / UNIT_BYTES).ilog2(),
             interval: interval.max(1),
             written: 0,
             share: (params.map_flush_share * FRACTION as f64).round() as u64,
@@ -54,7 +51,7 @@ impl MapFlush {
         })
     }
 
-    /// The mapping of these logical pages changes: of fewer than [`Self::ENTRIES`].
+    /// The mapping of these logical pages changes: of fewer than [`MAP_PAGE_ENTRIES`].
     #[inline]
     pub fn change(&mut self, logical: u32, count: u32) {
         let first = logical >> self.described_log2;

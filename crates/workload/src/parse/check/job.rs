@@ -2,7 +2,7 @@
 
 use super::load::{load, pace};
 use super::pattern::{pattern, places, position};
-use super::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
+use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, name, percent, weight};
 use crate::{Block, Extent, Job, Op, Pattern, Until, Verify};
 
 const BLOCK_BYTES_MAX: u32 = 1 << 30;

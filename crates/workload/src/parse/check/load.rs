@@ -1,6 +1,6 @@
 //! Whether a load makes sense.
 
-use super::{Checked, ensure, weight};
+use super::rules::{Checked, ensure, weight};
 use crate::{Job, Load, Split};
 
 const THREADS_MAX: u32 = 1024;

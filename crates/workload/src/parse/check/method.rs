@@ -1,7 +1,7 @@
 //! Whether a method makes sense: its steps, each with what its kind needs.
 
 use super::job::{job, only};
-use super::{Checked, ensure, name, percent};
+use super::rules::{Checked, ensure, name, percent};
 use crate::{Curve, Load, Method, Offered, Op, Step, StepKind};
 
 const SCHEMA: &str = "fathom-method/1";

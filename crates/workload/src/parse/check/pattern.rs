@@ -1,6 +1,6 @@
 //! Whether an address pattern makes sense, by itself and with the blocks of its job.
 
-use super::{ALIGN_BYTES_MAX, Checked, ensure, weight};
+use super::rules::{ALIGN_BYTES_MAX, Checked, ensure, weight};
 use crate::{Job, Pattern};
 
 const BANDS_MAX: usize = 64;

@@ -1,11 +1,11 @@
 //! A job: one workload or several streams, where its I/O goes, what it carries, and when it ends.
 
-use super::Result;
 use super::load::{load, pace};
 use super::mix::mix;
 use super::pattern::pattern;
 use super::position::position;
 use crate::parse::fields::Fields;
+use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_multiple, parse_percent, parse_size_bytes};
 use crate::{Content, Errors, Extent, Job, Position, Region, Request, Stream, Until, Verify};

@@ -1,7 +1,7 @@
 //! How hard a job drives its targets: closed or open, at which rate, spread how.
 
-use super::Result;
 use crate::parse::fields::Fields;
+use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::units::{parse_duration_ns, parse_rate_iops};
 use crate::{Arrival, Load, Pace, RatePhase, Split};

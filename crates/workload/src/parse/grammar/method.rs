@@ -1,10 +1,10 @@
 //! A method: its steps, what each is for, and how it may be shortened.
 
-use super::Result;
 use super::job::job;
 use super::load::arrival_of;
 use crate::parse::check;
 use crate::parse::fields::Fields;
+use crate::parse::refusal::Result;
 use crate::parse::tree::Node;
 use crate::units::{
     parse_duration_ns, parse_multiple, parse_percent, parse_share, parse_size_bytes,

@@ -1,7 +1,7 @@
 //! Which operations a job issues, with which block sizes.
 
-use super::Result;
 use crate::parse::fields::Fields;
+use crate::parse::refusal::Result;
 use crate::parse::tree::{Entry, Node, Value};
 use crate::units::parse_size_bytes;
 use crate::{Block, BlockShare, Mix, Op};

@@ -1,7 +1,7 @@
 //! In which order a job addresses its region.
 
-use super::Result;
 use crate::parse::fields::Fields;
+use crate::parse::refusal::Result;
 use crate::parse::tree::{Entry, Node, Value};
 use crate::units::{parse_percent, parse_size_bytes};
 use crate::{HotBand, Pattern};

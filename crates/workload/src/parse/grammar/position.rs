@@ -1,7 +1,7 @@
 //! Where the threads of an ordered pattern begin, and which operations follow each other.
 
-use super::Result;
 use crate::parse::fields::Fields;
+use crate::parse::refusal::Result;
 use crate::parse::tree::{Node, Value};
 use crate::{OperationPositions, Position, ThreadPositions};
 

@@ -17,7 +17,7 @@ const LATE_NS: f64 = 20_000.0;
 const WAITING: f64 = 0.05;
 
 /// One target's seconds being put together.
-pub(crate) struct Track {
+pub(crate) struct Aggregator {
     path: PathBuf,
     is_device: bool,
     /// Seconds that not every member has delivered yet.
@@ -35,7 +35,7 @@ pub(crate) struct Track {
     lost_age_ns: u64,
 }
 
-impl Track {
+impl Aggregator {
     /// No thread yet.
     pub(crate) fn new(
         spec: &TargetSpec,

@@ -1,11 +1,11 @@
-//! Recognises data that this engine wrote, long after the run. A device that a run has overwritten may be overwritten
+//! A watermark in all write data, by which this engine recognises them long after the run. A device that a run has overwritten may be overwritten
 //! again; one that a database has used since may not. Every 512 bytes of write data hold a checksum of themselves, put
 //! there when the buffers are filled, so that it costs nothing per I/O. Data that describe themselves
 //! (`content.verify`) have a checksum of their own.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::verify::{SECTOR_BYTES, is_sealed};
+use crate::sector::{SECTOR_BYTES, is_sealed};
 
 /// The first word is left out: per I/O a number is stamped over that of every 4 KiB.
 const CHECKSUM_AT: usize = 8;

@@ -16,7 +16,7 @@ use crate::{clock::Clock, load_thread::TICK_NS, queue_pair::QueuePair};
 const LOOK_NS: u64 = 2_000;
 
 /// Where reads end.
-pub(crate) trait Landing {
+pub(crate) trait Destination {
     /// Begins to copy the first `size_bytes` of a slot's read buffer.
     fn begin(&mut self, slot: u16, size_bytes: u32) -> io::Result<()>;
 
@@ -24,10 +24,10 @@ pub(crate) trait Landing {
     fn is_complete(&self, slot: u16) -> io::Result<bool>;
 }
 
-/// `below`, with reads that end in `landing`.
-pub(crate) struct Landed<Q, L> {
+/// `below`, with reads that end in `destination`.
+pub(crate) struct CopyingQueue<Q, L> {
     below: Q,
-    landing: L,
+    destination: L,
     clock: Clock,
     /// Bytes that a slot's read brings; 0: it is no read.
     reads: Box<[u32]>,
@@ -36,12 +36,12 @@ pub(crate) struct Landed<Q, L> {
     complete: VecDeque<(u16, i32)>,
 }
 
-impl<Q: QueuePair, L: Landing> Landed<Q, L> {
-    pub(crate) fn new(below: Q, landing: L, iodepth: u32, clock: Clock) -> Self {
+impl<Q: QueuePair, L: Destination> CopyingQueue<Q, L> {
+    pub(crate) fn new(below: Q, destination: L, iodepth: u32, clock: Clock) -> Self {
         let slots = iodepth as usize;
         Self {
             below,
-            landing,
+            destination,
             clock,
             reads: vec![0; slots].into(),
             copying: VecDeque::with_capacity(slots),
@@ -50,7 +50,7 @@ impl<Q: QueuePair, L: Landing> Landed<Q, L> {
     }
 
     pub(crate) fn into_parts(self) -> (Q, L) {
-        (self.below, self.landing)
+        (self.below, self.destination)
     }
 
     /// Begins the copies of reads that have arrived, and takes in those that are complete.
@@ -60,12 +60,12 @@ impl<Q: QueuePair, L: Landing> Landed<Q, L> {
             if size_bytes == 0 || result < 0 {
                 self.complete.push_back((slot, result));
             } else {
-                self.landing.begin(slot, size_bytes)?;
+                self.destination.begin(slot, size_bytes)?;
                 self.copying.push_back((slot, result));
             }
         }
         while let Some(&(slot, result)) = self.copying.front() {
-            if !self.landing.is_complete(slot)? {
+            if !self.destination.is_complete(slot)? {
                 break;
             }
             self.copying.pop_front();
@@ -75,7 +75,7 @@ impl<Q: QueuePair, L: Landing> Landed<Q, L> {
     }
 }
 
-impl<Q: QueuePair, L: Landing> QueuePair for Landed<Q, L> {
+impl<Q: QueuePair, L: Destination> QueuePair for CopyingQueue<Q, L> {
     fn is_ready(&self) -> bool {
         self.below.is_ready()
     }

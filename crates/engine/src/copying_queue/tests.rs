@@ -67,7 +67,7 @@ struct Copies {
     fails: bool,
 }
 
-impl Landing for Copies {
+impl Destination for Copies {
     fn begin(&mut self, slot: u16, size_bytes: u32) -> io::Result<()> {
         self.begun.push((slot, size_bytes));
         self.looks.set(0);
@@ -83,12 +83,12 @@ impl Landing for Copies {
     }
 }
 
-fn landed(results: &[i32], copies: Copies) -> Landed<Below, Copies> {
+fn queue(results: &[i32], copies: Copies) -> CopyingQueue<Below, Copies> {
     let below = Below {
         results: results.iter().copied().collect(),
         ..Below::default()
     };
-    Landed::new(below, copies, 4, Clock::new())
+    CopyingQueue::new(below, copies, 4, Clock::new())
 }
 
 fn request(op: Op) -> Request {
@@ -100,8 +100,8 @@ fn request(op: Op) -> Request {
     }
 }
 
-fn complete(landed: &mut Landed<Below, Copies>) -> BTreeSet<(u16, i32)> {
-    std::iter::from_fn(|| landed.next()).collect()
+fn complete(queue: &mut CopyingQueue<Below, Copies>) -> BTreeSet<(u16, i32)> {
+    std::iter::from_fn(|| queue.next()).collect()
 }
 
 #[test]
@@ -110,14 +110,14 @@ fn a_read_is_complete_when_its_copy_is_and_not_when_it_has_arrived() {
         looks_needed: 2,
         ..Copies::default()
     };
-    let mut landed = landed(&[], copies);
-    landed.queue(&mut request(Op::Read), 3).expect("room");
-    landed.submit_until(0).expect("no error");
-    assert_eq!(landed.landing.begun, [(3, SIZE_BYTES)]);
-    assert_eq!(landed.next(), None);
-    assert_eq!(landed.send().expect("no error"), 1, "its data have come");
-    landed.submit_until(0).expect("no error");
-    assert_eq!(landed.next(), Some((3, 0)));
+    let mut queue = queue(&[], copies);
+    queue.queue(&mut request(Op::Read), 3).expect("room");
+    queue.submit_until(0).expect("no error");
+    assert_eq!(queue.destination.begun, [(3, SIZE_BYTES)]);
+    assert_eq!(queue.next(), None);
+    assert_eq!(queue.send().expect("no error"), 1, "its data have come");
+    queue.submit_until(0).expect("no error");
+    assert_eq!(queue.next(), Some((3, 0)));
 }
 
 #[test]
@@ -126,13 +126,13 @@ fn a_thread_whose_reads_are_all_being_copied_waits_for_the_copies_and_not_for_th
         looks_needed: 50,
         ..Copies::default()
     };
-    let mut landed = landed(&[], copies);
+    let mut queue = queue(&[], copies);
     for slot in 0..4 {
-        landed.queue(&mut request(Op::Read), slot).expect("room");
+        queue.queue(&mut request(Op::Read), slot).expect("room");
     }
-    assert!(landed.submit(4).expect("no error"), "all are there");
-    assert_eq!(landed.below.waited, 0);
-    assert_eq!(complete(&mut landed).len(), 4);
+    assert!(queue.submit(4).expect("no error"), "all are there");
+    assert_eq!(queue.below.waited, 0);
+    assert_eq!(complete(&mut queue).len(), 4);
 }
 
 #[test]
@@ -141,25 +141,25 @@ fn a_wait_for_copies_that_do_not_end_is_given_up_after_a_tick() {
         looks_needed: usize::MAX,
         ..Copies::default()
     };
-    let mut landed = landed(&[], copies);
-    landed.queue(&mut request(Op::Read), 0).expect("room");
-    assert!(!landed.submit(1).expect("no error"));
-    assert_eq!(complete(&mut landed).len(), 0);
+    let mut queue = queue(&[], copies);
+    queue.queue(&mut request(Op::Read), 0).expect("room");
+    assert!(!queue.submit(1).expect("no error"));
+    assert_eq!(complete(&mut queue).len(), 0);
 }
 
 #[test]
 fn writes_and_reads_that_failed_bring_nothing_to_copy() {
-    let mut landed = landed(
+    let mut queue = queue(
         &[SIZE_BYTES as i32, -5, SIZE_BYTES as i32],
         Copies::default(),
     );
     for (slot, op) in [(0, Op::Write), (1, Op::Read), (2, Op::Read)] {
-        landed.queue(&mut request(op), slot).expect("room");
+        queue.queue(&mut request(op), slot).expect("room");
     }
-    assert!(landed.submit(3).expect("no error"));
-    assert_eq!(landed.landing.begun, [(2, SIZE_BYTES)]);
+    assert!(queue.submit(3).expect("no error"));
+    assert_eq!(queue.destination.begun, [(2, SIZE_BYTES)]);
     let all = [(0, SIZE_BYTES as i32), (1, -5), (2, SIZE_BYTES as i32)];
-    assert_eq!(complete(&mut landed), BTreeSet::from(all));
+    assert_eq!(complete(&mut queue), BTreeSet::from(all));
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn a_gpu_that_fails_is_an_error_of_the_pair_and_not_of_a_request() {
         fails: true,
         ..Copies::default()
     };
-    let mut landed = landed(&[], copies);
-    landed.queue(&mut request(Op::Read), 0).expect("room");
-    let error = landed.submit(1).expect_err("a failed copy");
+    let mut queue = queue(&[], copies);
+    queue.queue(&mut request(Op::Read), 0).expect("room");
+    let error = queue.submit(1).expect_err("a failed copy");
     assert_eq!(error.to_string(), "the GPU is gone");
 }
