@@ -23,7 +23,7 @@ class JournalReport(BaseModel):
     blocks: int
     wrong: dict[str, int]
     wrong_though_flushed: int
-    told: list[str]
+    reported: list[str]
 
 
 def verify_journal(directory: Path, target: Path | None = None) -> JournalReport:
@@ -50,7 +50,7 @@ def print_report(console: Console, report: JournalReport) -> None:
     lines = [f"{last}{behind if report.behind_ns else ''}"] if report.writes else []
     if report.torn_bytes:
         lines.append(f"{report.torn_bytes} bytes of the journals are incomplete records and are left out")
-    for line in [*lines, *report.told]:
+    for line in [*lines, *report.reported]:
         console.print(line, soft_wrap=True, highlight=False)
     if not report.wrong:
         console.print("every one of them is there", highlight=False)
